@@ -57,6 +57,7 @@ check: $(READY) ## lint, types, imports, dependencies, spelling
 	$(BIN)/lint-imports
 	$(BIN)/deptry src
 	$(BIN)/typos
+	@find src -name '*.py' -exec wc -l {} + | awk '$$1 > 600 && $$2 != "total" { print "note: " $$2 " has " $$1 " lines; is there a second idea in it?" }'
 
 fmt: $(READY) ## format, and fix what can be fixed
 	$(BIN)/ruff check --fix-only --quiet

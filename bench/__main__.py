@@ -27,7 +27,7 @@ from bench import (
     starting,
     units,
 )
-from tidegate.cli.main import COLLECTS_AFTER
+from tidegate.cli.main import GC_THRESHOLDS
 
 ALL = (
     *(documents, sandbox, living, units, sets, simulating, discovery, render, lua, jq, graph, lint),
@@ -41,7 +41,7 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"there is no `{unknown[0]}`; there are {', '.join(BENCHES)}", file=sys.stderr)
         return 2
-    gc.set_threshold(*COLLECTS_AFTER)  # as every command does
+    gc.set_threshold(*GC_THRESHOLDS)  # as every command does
     for name in names or BENCHES:
         bench = BENCHES[name]
         print(f"{name}: {(bench.__doc__ or '').splitlines()[0]}", flush=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json, to_yaml
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def measure() -> dict[str, float]:
     """Megabytes per second, and how many times as fast as PyYAML's loader."""
     text = "---\n".join(_OBJECT.format(number=n, wave=n % 7) for n in range(OBJECTS))
     megabytes = len(text) / 1e6
-    bodies = [document.body for document in read(text, "bench.yaml")]
-    ours = min(_seconds(lambda: read(text, "bench.yaml")) for _ in range(ROUNDS))
+    bodies = [document.body for document in read_documents(text, "bench.yaml")]
+    ours = min(_seconds(lambda: read_documents(text, "bench.yaml")) for _ in range(ROUNDS))
     theirs = min(
         _seconds(lambda: list(yaml.load_all(text, yaml.CSafeLoader))) for _ in range(ROUNDS)
     )

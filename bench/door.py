@@ -19,16 +19,16 @@ import msgspec
 from plane import ControlPlane
 from tidegate.kube.access.context import KubeTarget
 from tidegate.kube.config import load_target
-from tidegate.kube.credentials import auth_source
+from tidegate.kube.credentials import make_auth_source
 from tidegate.kube.tls import make_context
 from tidegate.kube.world import KubeWorld
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.testing import Body, Desk, live_of
-from tidegate.world.calls import Call, Ticket, Verb, Write
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Answer, Done
-from tidegate.world.line import Line
+from tidegate.world.calls import Call, RequestId, Verb, Write
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import Response, Success
+from tidegate.world.line import ResilientWorld
 
 ROUNDS = 5
 APPLIES = 1_000
@@ -83,7 +83,7 @@ async def bare_lap(
     work: list[tuple[str, bytes]],
     namespace: str = NAMESPACE,
 ) -> Lap:
-    auth = await auth_source(target).current()
+    auth = await make_auth_source(target).current()
     headers = {**dict(auth.headers()), "Content-Type": "application/apply-patch+yaml"}
     base = f"{target.server}/api/v1/namespaces/{namespace}/configmaps"
 
@@ -103,17 +103,17 @@ async def bare_lap(
     return watchman.lap
 
 
-async def door_lap(line: Line, turn: int) -> Lap:
+async def door_lap(line: ResilientWorld, turn: int) -> Lap:
     work = encoded(bodies(turn))
     with Watchman() as watchman:
         for ticket, (name, body) in enumerate(work, start=1):
             ref = Ref(CONFIG_MAP, NAMESPACE, name)
             write = Write(verb=Verb.APPLY, ref=ref, body=body, manager="bench", force=True)
-            line.submit(Call(ticket=Ticket(ticket), request=write))
+            line.submit(Call(request_id=RequestId(ticket), request=write))
         left = len(work)
         while left:
             for fact in await line.wait(None):
-                if not isinstance(fact, Answer) or not isinstance(fact.outcome, Done):
+                if not isinstance(fact, Response) or not isinstance(fact.outcome, Success):
                     raise TypeError(fact)
                 left -= 1
     return watchman.lap
@@ -123,15 +123,15 @@ async def run(target: KubeTarget) -> tuple[list[Lap], list[Lap]]:
     connector = aiohttp.TCPConnector(ssl=make_context(target, None), limit=0)
     async with (
         aiohttp.ClientSession(connector=connector) as session,
-        KubeWorld({"": target}, watching=Ms(300_000)) as world,
+        KubeWorld({"": target}, watch_timeout=Ms(300_000)) as world,
     ):
-        line = Line(world)
+        line = ResilientWorld(world)
         namespace: Body = {
             "apiVersion": "v1",
             "kind": "Namespace",
             "metadata": {"name": NAMESPACE},
         }
-        live_of(await Desk(Exchange(line)).apply(namespace))
+        live_of(await Desk(Dispatcher(line)).apply(namespace))
         await bare_lap(session, target, encoded(bodies(0)))
         await door_lap(line, 1)
         bare, door = [], []

@@ -15,10 +15,10 @@ from typing import TypeVar
 
 import msgspec
 
-from tidegate.flows.graph import find_inverted, ground_of
+from tidegate.flows.graph import find_inverted_edges, graph_inputs
 from tidegate.graph.build import build_graph
-from tidegate.graph.circles import find_circles
-from tidegate.graph.missing import missing
+from tidegate.graph.circles import find_cycles
+from tidegate.graph.missing import find_unmet_dependencies
 from tidegate.model.graph import Graph
 from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Json
@@ -81,16 +81,20 @@ def an_app(number: int, of: int) -> Manifests:
 
 def repository(apps: int) -> tuple[list[Manifests], Plan]:
     units = [an_app(number, apps) for number in range(apps)]
-    return units, build_plan(units, budget=lambda _: None)
+    return units, build_plan(units, readiness_timeout=lambda _: None)
 
 
 def ask_all(graph: Graph) -> int:
-    return len(find_inverted(graph)) + len(find_circles(graph)) + len(missing(graph))
+    return (
+        len(find_inverted_edges(graph))
+        + len(find_cycles(graph))
+        + len(find_unmet_dependencies(graph))
+    )
 
 
 def measure() -> dict[str, float]:
     """The cost of an object at each size, and the largest beside the smallest."""
-    ground = ground_of(None)
+    ground = graph_inputs(None)
     figures: dict[str, float] = {}
     per_object: list[float] = []
     for apps in SIZES:
@@ -119,7 +123,7 @@ def bare(units: list[Manifests]) -> float:
 def weight(units: list[Manifests], plan: Plan) -> float:
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
-    graph = build_graph(units, plan, ground_of(None))
+    graph = build_graph(units, plan, graph_inputs(None))
     gc.collect()
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()

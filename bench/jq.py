@@ -16,11 +16,11 @@ import msgspec
 
 from bench.lua import BODY
 from tidegate.flows.jq import Jq
-from tidegate.flows.jq_machine import JqQuestion, answer
+from tidegate.flows.jq_machine import JqQuery, evaluate
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.plan import Item
+from tidegate.model.plan import PlanItem
 
-ITEM = Item(ref=Ref(Kind("example.com", "v1", "Thing"), "shop", "one"))
+ITEM = PlanItem(ref=Ref(Kind("example.com", "v1", "Thing"), "shop", "one"))
 EXPRESSIONS = (".spec.replicas", '.spec.ports[] | select(.name == "port-7") | .port')
 AMOUNT = 1_000
 ROUNDS = 5
@@ -29,13 +29,13 @@ ROUNDS = 5
 def measure() -> dict[str, float]:
     """Objects a second, each with both of its bodies."""
     encoded = msgspec.json.encode(BODY)
-    question = msgspec.msgpack.encode(JqQuestion(EXPRESSIONS, (encoded, encoded)))
+    question = msgspec.msgpack.encode(JqQuery(EXPRESSIONS, (encoded, encoded)))
     with closing(Jq()) as jq:
         start = perf_counter()
         _ask(jq, -1)
         first = perf_counter() - start
         return {
-            "in the worker/s": _rate(lambda _: answer(question)),
+            "in the worker/s": _rate(lambda _: evaluate(question)),
             "asked/s": _rate(lambda number: _ask(jq, number)),
             "known/s": _rate(lambda _: _ask(jq, -1)),
             "first, ms": first * 1_000,

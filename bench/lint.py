@@ -16,12 +16,12 @@ import time
 from pathlib import Path
 
 from bench.spending import spent_by_programs
-from tidegate.flows.entering import open_found
-from tidegate.flows.lint import Asking, look
-from tidegate.flows.pointing import Pointed
-from tidegate.flows.render import own_setting
-from tidegate.flows.session import Target
-from tidegate.flows.wiring import Simulation
+from tidegate.flows.entering import open_workspace
+from tidegate.flows.lint import LintOptions, lint_workspace
+from tidegate.flows.pointing import LoadRequest
+from tidegate.flows.render import user_render_settings
+from tidegate.flows.session import ClusterTargets
+from tidegate.flows.wiring import SimulationConfig
 
 RUNS = 6
 SIZES = (100, 1_000, 5_000)
@@ -88,11 +88,16 @@ async def seconds_for(units: int) -> float:
     """The time of one core from rendered units to what the rules say."""
     with tempfile.TemporaryDirectory() as folder:
         write_repository(Path(folder), units)
-        pointed, target = Pointed(what=folder), Target(simulation=Simulation())
-        async with open_found(pointed, target, own_setting(offline=True, maps=())) as opened:
+        pointed, target = (
+            LoadRequest(path_or_url=folder),
+            ClusterTargets(simulation=SimulationConfig()),
+        )
+        async with open_workspace(
+            pointed, target, user_render_settings(offline=True, maps=())
+        ) as opened:
             session, found = opened
             start = time.process_time()
-            await look(found, session, Asking())
+            await lint_workspace(found, session, LintOptions())
             return time.process_time() - start
 
 

@@ -13,16 +13,16 @@ import io
 import time
 from collections.abc import Iterator
 
-from tidegate.cli.forms import Log, Picture
-from tidegate.cli.terminal import Ability, Outlet
-from tidegate.model.event import Event, Told
+from tidegate.cli.forms import LineOutput, LiveOutput
+from tidegate.cli.terminal import SafeStream, TerminalCapabilities
+from tidegate.model.event import Event, EventType
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
-from tidegate.model.plan import Fragment, Item, Plan, PlannedUnit, Step
+from tidegate.model.plan import Plan, PlanFragment, PlanItem, PlannedUnit, Step
 from tidegate.model.unit import UnitId
-from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.discretion import Discretion
-from tidegate.report.rollout.rows import UNICODE
+from tidegate.report.rollout.course import RolloutProgress
+from tidegate.report.rollout.discretion import Redactor
+from tidegate.report.rollout.rows import UNICODE_SYMBOLS
 
 WAVES, OBJECTS, HOOKS = 10, 100, 10
 REASONS = 4
@@ -43,11 +43,11 @@ def a_plan() -> Plan:
         steps += [_step(wave, [ref], f"hook {number}") for number, ref in enumerate(hooks)]
         refs = [Ref(DEPLOYMENT, "shop", f"some-app-{wave}-{number}") for number in range(OBJECTS)]
         steps.append(_step(wave, refs, ""))
-    return Plan.of(Fragment(units=(PlannedUnit(id=UNIT),), steps=tuple(steps)))
+    return Plan.from_fragment(PlanFragment(units=(PlannedUnit(id=UNIT),), steps=tuple(steps)))
 
 
 def _step(wave: int, refs: list[Ref], stage: str) -> Step:
-    items = tuple(Item(ref=ref) for ref in refs)
+    items = tuple(PlanItem(ref=ref) for ref in refs)
     name = f"default/shop/{stage or 'sync'}/{wave}"
     return Step(id=name, unit=UNIT, digest="", wave=wave, stage=stage, batches=(items,))
 
@@ -60,31 +60,31 @@ def events_of(plan: Plan) -> list[Event]:
         for place, step in enumerate(plan.steps)
         for event in _told(step, Ms(round(place * span)), span)
     ]
-    return [*found, Event(Ms(round(LASTS * 1_000)), Told.ROLLOUT_ENDED, reason="passed")]
+    return [*found, Event(Ms(round(LASTS * 1_000)), EventType.ROLLOUT_FINISHED, reason="passed")]
 
 
 def _told(step: Step, at: Ms, span: float) -> Iterator[Event]:
     refs = [item.ref for batch in step.batches for item in batch]
     until = Ms(at + 600_000)
-    yield Event(at, Told.STEP_CHECKING, step.id)
-    yield Event(at, Told.STEP_APPLYING, step.id)
-    yield from (Event(at, Told.OBJECT_WRITTEN, step.id, ref) for ref in refs)
-    yield Event(at, Told.STEP_GATING, step.id)
+    yield Event(at, EventType.STEP_CHECKING, step.id)
+    yield Event(at, EventType.STEP_APPLYING, step.id)
+    yield from (Event(at, EventType.OBJECT_WRITTEN, step.id, ref) for ref in refs)
+    yield Event(at, EventType.STEP_GATING, step.id)
     for turn in range(REASONS):
         now = Ms(round(at + span * turn / REASONS))
         why = f"Waiting for rollout to finish: {turn} of 9 updated replicas are available..."
         for ref in refs:
-            yield Event(now, Told.GATE_WAITING, step.id, ref, "Unready", why, until)
+            yield Event(now, EventType.GATE_WAITING, step.id, ref, "Unready", why, until)
     end = Ms(round(at + span))
-    yield from (Event(end, Told.OBJECT_READY, step.id, ref) for ref in refs)
-    yield Event(end, Told.GATE_OPENED, step.id)
-    yield Event(end, Told.STEP_PASSED, step.id)
+    yield from (Event(end, EventType.OBJECT_READY, step.id, ref) for ref in refs)
+    yield Event(end, EventType.GATE_OPENED, step.id)
+    yield Event(end, EventType.STEP_PASSED, step.id)
 
 
-async def _play(form: Picture | Log, plan: Plan, events: list[Event]) -> float:
+async def _play(form: LiveOutput | LineOutput, plan: Plan, events: list[Event]) -> float:
     """Replay the events at their times; the share of one core that it took."""
     loop = asyncio.get_running_loop()
-    discretion = Discretion.of(plan)
+    discretion = Redactor.from_plan(plan)
     waiting = iter(events)
     coming = next(waiting, None)
     gc.collect()
@@ -92,9 +92,9 @@ async def _play(form: Picture | Log, plan: Plan, events: list[Event]) -> float:
     while coming is not None:
         now = Ms(round((loop.time() - begun) * 1_000))
         while coming is not None and coming.at <= now:
-            form.take(discretion.hide_in(coming))
+            form.on_event(discretion.redact_event(coming))
             coming = next(waiting, None)
-        form.look(now)
+        form.refresh(now)
         await asyncio.sleep(DRAWS)
     return (time.process_time() - spent) / (loop.time() - begun)
 
@@ -104,15 +104,15 @@ def measure() -> dict[str, float]:
     events = events_of(plan)
     figures: dict[str, float] = {"events": len(events), "steps": len(plan.steps)}
     for name in ("picture", "lines"):
-        course = Course(Ms(0))
-        course.expect(plan)
+        course = RolloutProgress(Ms(0))
+        course.add_plan(plan)
         sheet = io.StringIO()
-        outlet = Outlet(sheet)
-        ability = Ability(live=True, colours=True)
-        form: Picture | Log = (
-            Picture(course, outlet, ability, lambda: SIZE)
+        outlet = SafeStream(sheet)
+        ability = TerminalCapabilities(is_interactive=True, has_colors=True)
+        form: LiveOutput | LineOutput = (
+            LiveOutput(course, outlet, ability, lambda: SIZE)
             if name == "picture"
-            else Log(course, outlet, UNICODE)
+            else LineOutput(course, outlet, UNICODE_SYMBOLS)
         )
         figures[f"{name}, % of one core"] = 100 * asyncio.run(_play(form, plan, events))
         figures[f"{name}, kB written"] = len(sheet.getvalue()) / 1_000

@@ -25,12 +25,12 @@ from bench.engine.cluster import USER, Bench
 from plane import ControlPlane
 from tidegate.cli.rolling import show_rollout
 from tidegate.cli.screen import Screen
-from tidegate.cli.unit_options import Given
+from tidegate.cli.unit_options import Flags
 from tidegate.flows.planning import make_plan
-from tidegate.flows.pointing import point_at
-from tidegate.flows.render import own_setting
-from tidegate.flows.rollout import Rolling
-from tidegate.flows.session import Target, open_session
+from tidegate.flows.pointing import unit_for_path
+from tidegate.flows.render import user_render_settings
+from tidegate.flows.rollout import RolloutOptions
+from tidegate.flows.session import ClusterTargets, open_session
 from tidegate.model.event import Event
 from tidegate.model.objects import Json
 from tidegate.testing.families import a_family
@@ -90,9 +90,9 @@ class TimedScreen(Screen):
         with self._timed():
             super().emit(event)
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         with self._timed():
-            super()._look()
+            super()._refresh()
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
@@ -132,18 +132,18 @@ def a_terminal() -> Iterator[tuple[TextIO, Reader]]:
 
 async def run(bench: Bench, folder: Path, stream: TextIO) -> dict[str, float]:
     await bench.make_namespace(NAME)
-    target = Target(kubeconfig=str(bench.plane.kubeconfig(USER)))
-    unit = point_at(str(folder), namespace=NAME)
-    on_terminal = TimedScreen.on(stream, TERMINAL)
-    async with on_terminal as screen, open_session(target, own_setting()) as session:
+    target = ClusterTargets(kubeconfig=str(bench.plane.kubeconfig(USER)))
+    unit = unit_for_path(str(folder), namespace=NAME)
+    on_terminal = TimedScreen.for_stream(stream, TERMINAL)
+    async with on_terminal as screen, open_session(target, user_render_settings()) as session:
         plan = (await make_plan([await a_family(unit, session)], session)).plan
         begun, used = time.perf_counter(), time.thread_time()
-        screen.introduce(NAME)
-        told: Given = {"pace": None, "timeout": None}
-        result = await show_rollout(screen, session, plan, Rolling(), told)
+        screen.set_title(NAME)
+        told: Flags = {"pace": None, "timeout": None}
+        result = await show_rollout(screen, session, plan, RolloutOptions(), told)
         lasted, used = time.perf_counter() - begun, time.thread_time() - used
     if result != "passed":
-        raise RuntimeError(screen.course.sentence)
+        raise RuntimeError(screen.progress.message)
     return {
         "steps": len(plan.steps),
         "events": screen.events,

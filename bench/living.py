@@ -12,11 +12,11 @@ import time
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
-from tidegate.sandbox.first_objects import base_objects
-from tidegate.sandbox.living import living
-from tidegate.sandbox.physics.profile_file import typical
-from tidegate.sandbox.world import START, Sandbox, creation
-from tidegate.world.facts import is_refusal
+from tidegate.sandbox.first_objects import load_base_objects
+from tidegate.sandbox.living import build_controllers
+from tidegate.sandbox.physics.profile_file import default_profile
+from tidegate.sandbox.world import START, Sandbox, to_create_write
+from tidegate.world.facts import is_error
 
 Body = dict[str, Json]
 SIZES = (1_000, 10_000)
@@ -62,18 +62,18 @@ def an_app(number: int) -> list[Body]:
 
 def play(size: int) -> tuple[float, int]:
     """CPU seconds until rest, and how many objects there are then."""
-    sandbox = Sandbox(controllers=living(typical(), builtin()))
-    sandbox.give(base_objects())
+    sandbox = Sandbox(controllers=build_controllers(default_profile(), builtin()))
+    sandbox.preload(load_base_objects())
     server = sandbox.clusters[""].server
-    writes = [creation(body) for number in range(size // 10) for body in an_app(number)]
+    writes = [to_create_write(body) for number in range(size // 10) for body in an_app(number)]
     start = time.process_time()
     for write in writes:
         outcome = server.perform(write)
-        if is_refusal(outcome):
+        if is_error(outcome):
             raise RuntimeError(outcome)
     asyncio.run(_rest(sandbox))
     spent = time.process_time() - start
-    tables = (table for _, table in server.store.tables())
+    tables = (table for _, table in server.store.list_tables())
     return spent, sum(len(inside) for table in tables for inside in table.objects.values())
 
 

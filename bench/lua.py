@@ -75,9 +75,9 @@ def _rate_inside(question: bytes) -> float:
 
 async def _rates_outside(question: bytes) -> dict[str, float]:
     async with lua_workers() as lua:
-        _check(await lua.ask(question))
+        _check(await lua.request(question))
         return {
-            "asked/s": await _rate(lambda: lua.ask(question)),
+            "asked/s": await _rate(lambda: lua.request(question)),
             "through threads/s": await _rate(lambda: _in_thread(lua, question)),
         }
 
@@ -104,7 +104,7 @@ async def _rate(ask: Callable[[], Awaitable[bytes]]) -> float:
 def _check(reply: bytes) -> None:
     verdict = read_verdict(reply, BODY)
     if verdict.health is not Health.HEALTHY:
-        raise AssertionError(verdict.sentence)
+        raise AssertionError(verdict.message)
 
 
 if __name__ == "__main__":

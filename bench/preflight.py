@@ -12,8 +12,8 @@ import time
 
 from bench.engine.cluster import USER, Bench
 from plane import ControlPlane
-from tidegate.engine.reach.preflight import Preflight
-from tidegate.engine.site import Settings
+from tidegate.engine.reach.preflight import PreflightMode
+from tidegate.engine.site import RolloutSettings
 from tidegate.flows.wiring import open_world
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
@@ -21,8 +21,8 @@ from tidegate.model.plan import Plan
 from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_plan, a_unit, an_object
 from tidegate.testing.rollouts import roll_out
-from tidegate.world.calls import Call, Ticket, Write
-from tidegate.world.facts import Answer, Fact
+from tidegate.world.calls import Call, RequestId, Write
+from tidegate.world.facts import Message, Response
 from tidegate.world.protocol import World
 
 APPS = 300
@@ -35,7 +35,7 @@ class Timed:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._open: set[Ticket] = set()
+        self._open: set[RequestId] = set()
         self._since = 0.0
         self.asked = 0
         self.seconds = 0.0
@@ -46,16 +46,16 @@ class Timed:
     def submit(self, call: Call) -> None:
         if isinstance(call.request, Write) and call.request.dry_run and call.request.ref.name:
             self._since = self._since if self._open else time.perf_counter()
-            self._open.add(call.ticket)
+            self._open.add(call.request_id)
             self.asked += 1
         self._world.submit(call)
 
-    def cancel(self, ticket: Ticket) -> bool:
-        return self._world.cancel(ticket)
+    def cancel(self, request_id: RequestId) -> bool:
+        return self._world.cancel(request_id)
 
-    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+    async def wait(self, until: Ms | None) -> tuple[Message, ...]:
         facts = await self._world.wait(until)
-        answered = {fact.ticket for fact in facts if isinstance(fact, Answer)} & self._open
+        answered = {fact.request_id for fact in facts if isinstance(fact, Response)} & self._open
         if answered:
             self._open -= answered
             now = time.perf_counter()
@@ -135,7 +135,7 @@ def a_fleet(namespace: str, *, by_hand: bool) -> Plan:
 async def run(bench: Bench, namespace: str, *, by_hand: bool) -> dict[str, float]:
     await bench.make_namespace(namespace)
     plan = a_fleet(namespace, by_hand=by_hand)
-    settings = Settings(holder=namespace, preflight=Preflight.AUTO)
+    settings = RolloutSettings(holder=namespace, preflight_mode=PreflightMode.AUTO)
     async with open_world({"": None}, kubeconfig=str(bench.plane.kubeconfig(USER))) as world:
         timed, begun = Timed(world), time.perf_counter()
         ended = await roll_out(timed, plan, settings)

@@ -23,9 +23,9 @@ from time import perf_counter
 
 from tests.e2e.helm_oracle import find_helm, template
 from tests.unit.render.overlays import read_case
-from tidegate.flows.rendering import Setting, Workshop, render_request
-from tidegate.model.release import Parameter, Release
-from tidegate.model.rendering import Overlay, Request
+from tidegate.flows.rendering import RenderContext, RenderSettings, render_request
+from tidegate.model.release import ChartRequest, Parameter
+from tidegate.model.rendering import Overlay, RenderRequest
 from tidegate.render.helm import argo_layers, helm_workers, render
 from tidegate.render.kustomize import build, find_tool
 from tidegate.source import Cache
@@ -84,8 +84,12 @@ def measure() -> dict[str, float]:
 
 async def _charts(folder: Path) -> dict[str, float]:
     layers = argo_layers(parameters=[Parameter("replicas", "3")])
-    plain = [Release(root=str(CHARTS), chart=name, name="shop") for name in CHART_NAMES] * RENDERS
-    typed = [Release(root=one.root, chart=one.chart, name="shop", layers=layers) for one in plain]
+    plain = [
+        ChartRequest(root=str(CHARTS), chart=name, name="shop") for name in CHART_NAMES
+    ] * RENDERS
+    typed = [
+        ChartRequest(root=one.root, chart=one.chart, name="shop", layers=layers) for one in plain
+    ]
     spawned = [CHARTS / name for name in CHART_NAMES] * SPAWNS
     helm, race = find_helm(), Race()
 
@@ -124,15 +128,17 @@ async def _overlays(folder: Path) -> dict[str, float]:
     return race.results("kustomize build")
 
 
-def _workshop(folder: Path) -> Workshop:
-    return Workshop(Setting(cache=Cache(folder / "cache"), offline=True))
+def _workshop(folder: Path) -> RenderContext:
+    return RenderContext(RenderSettings(cache=Cache(folder / "cache"), offline=True))
 
 
-def _cached(asked: Sequence[Request], workshop: Workshop) -> Callable[[int], Awaitable[object]]:
+def _cached(
+    asked: Sequence[RenderRequest], workshop: RenderContext
+) -> Callable[[int], Awaitable[object]]:
     return lambda number: render_request(asked[number], workshop)
 
 
-def _read_again(asked: Sequence[Request], folder: Path) -> Callable[[int], Awaitable[object]]:
+def _read_again(asked: Sequence[RenderRequest], folder: Path) -> Callable[[int], Awaitable[object]]:
     async def render_anew(number: int) -> None:
         async with _workshop(folder) as workshop:
             await render_request(asked[number], workshop)

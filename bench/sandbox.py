@@ -10,7 +10,7 @@ import msgspec
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.sandbox.world import Sandbox
 from tidegate.world.calls import List, Selection, Verb, Write
-from tidegate.world.facts import Done, Listed
+from tidegate.world.facts import ListPage, Success
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 NAMESPACE = Kind("", "v1", "Namespace")
@@ -52,7 +52,7 @@ class Bench:
         start = time.perf_counter()
         outcome = self._server.perform(write)
         spent = time.perf_counter() - start
-        if not isinstance(outcome, Done):
+        if not isinstance(outcome, Success):
             raise TypeError(outcome)
         return spent * 1e6
 
@@ -61,7 +61,7 @@ class Bench:
         start = time.perf_counter()
         outcome = self._server.perform(List(Selection(CONFIG_MAP, "bench")))
         spent = time.perf_counter() - start
-        if not isinstance(outcome, Listed) or len(outcome.items) < self._stored:
+        if not isinstance(outcome, ListPage) or len(outcome.items) < self._stored:
             raise TypeError(outcome)
         return spent * 1e6 / self._stored
 

@@ -12,15 +12,15 @@ import cProfile
 import time
 from dataclasses import dataclass, field
 
-from tidegate.flows.wiring import Simulation, make_living
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan
 from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_deployment, a_plan, a_unit, an_object
 from tidegate.testing.rollouts import roll_out
-from tidegate.world.calls import Call, Get, List, Ticket, Watch, Write
-from tidegate.world.facts import Fact
+from tidegate.world.calls import Call, Get, List, RequestId, Watch, Write
+from tidegate.world.facts import Message
 from tidegate.world.protocol import World
 
 PER_APP = 10
@@ -79,10 +79,10 @@ class Counted:
                 pass
         self.world.submit(call)
 
-    def cancel(self, ticket: Ticket) -> bool:
-        return self.world.cancel(ticket)
+    def cancel(self, request_id: RequestId) -> bool:
+        return self.world.cancel(request_id)
 
-    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+    async def wait(self, until: Ms | None) -> tuple[Message, ...]:
         return await self.world.wait(until)
 
     def wake(self) -> None:
@@ -91,7 +91,7 @@ class Counted:
 
 def play(plan: Plan) -> dict[str, float]:
     """The figures of one rollout, on a new cluster."""
-    world = Counted(make_living(Simulation()))
+    world = Counted(build_sandbox(SimulationConfig()))
     opened, start = world.now(), time.process_time()
     run = asyncio.run(roll_out(world, plan))
     spent = time.process_time() - start

@@ -14,16 +14,16 @@ from pathlib import Path
 
 from tidegate.engine.drive import drive
 from tidegate.flows.planning import make_plan
-from tidegate.flows.pointing import point_at
-from tidegate.flows.render import own_setting
-from tidegate.flows.rollout import Rolling, make_driver
-from tidegate.flows.session import Target, open_session
-from tidegate.flows.wiring import Simulation
+from tidegate.flows.pointing import unit_for_path
+from tidegate.flows.render import user_render_settings
+from tidegate.flows.rollout import RolloutOptions, build_driver
+from tidegate.flows.session import ClusterTargets, open_session
+from tidegate.flows.wiring import SimulationConfig
 from tidegate.model.event import Event
 from tidegate.model.moment import SECOND, Ms
-from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.live import LiveView, frame
-from tidegate.report.rollout.rows import Row, Span, Style, cells
+from tidegate.report.rollout.course import RolloutProgress
+from tidegate.report.rollout.live import ViewOptions, view_rows
+from tidegate.report.rollout.rows import Row, Span, Style, text_width
 from tidegate.testing.families import a_family
 
 ROOT = Path(__file__).parents[1]
@@ -42,25 +42,25 @@ COLOURS = {
     Style.GOOD: "#3fb950",
     Style.BAD: "#f85149",
     Style.BUSY: "#39c5cf",
-    Style.ODD: "#d29922",
+    Style.NOTICE: "#d29922",
 }
 
 
 async def view_of_shop() -> list[Row]:
     """The live view of the shop's rollout at that moment."""
-    target, events = Target(simulation=Simulation()), list[Event]()
-    async with open_session(target, own_setting()) as session:
+    target, events = ClusterTargets(simulation=SimulationConfig()), list[Event]()
+    async with open_session(target, user_render_settings()) as session:
         plan = (
-            await make_plan([await a_family(point_at(str(ROOT / UNIT)), session)], session)
+            await make_plan([await a_family(unit_for_path(str(ROOT / UNIT)), session)], session)
         ).plan
         start = session.world.now()
-        await drive(make_driver(plan, session, Rolling(holder="picture"), events.append))
-    course, now = Course(start), Ms(start + AFTER)
-    course.expect(plan)
+        await drive(build_driver(plan, session, RolloutOptions(holder="picture"), events.append))
+    course, now = RolloutProgress(start), Ms(start + AFTER)
+    course.add_plan(plan)
     for event in events:
         if event.at <= now:
-            course.take(event)
-    return frame(course, LiveView(width=COLUMNS - 1, title="default/first"), now)
+            course.add_event(event)
+    return view_rows(course, ViewOptions(width=COLUMNS - 1, title="default/first"), now)
 
 
 def as_svg(rows: list[Row]) -> str:
@@ -82,14 +82,14 @@ def _texts(row: Row, height: int) -> Iterator[str]:
     """Each span at its column, as wide as its cells, whatever the font makes of it."""
     column = 0
     for span in row:
-        width = cells(span.text)
+        width = text_width(span.text)
         shown = span.text.strip()
         if shown:
-            before = cells(span.text) - cells(span.text.lstrip())
+            before = text_width(span.text) - text_width(span.text.lstrip())
             left = MARGIN + (column + before) * CELL
             bold = ' font-weight="bold"' if span.style is Style.STRONG else ""
             yield (
-                f'<text x="{left:.1f}" y="{height}" textLength="{cells(shown) * CELL:.1f}"'
+                f'<text x="{left:.1f}" y="{height}" textLength="{text_width(shown) * CELL:.1f}"'
                 f' fill="{COLOURS[span.style]}"{bold}>{escape(shown)}</text>'
             )
         column += width

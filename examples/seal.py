@@ -20,10 +20,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.documents.dump import to_yaml
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 
 TEMPLATES, SEALED, KEY = "secrets", "sealed.yaml", ".keys/sealed-secrets.pem"
 RANDOM = "%RANDOM%"
@@ -36,7 +36,7 @@ def seal_example(root: Path) -> list[Path]:
     public = own_key(root / KEY).public_key()
     written = []
     for template in sorted((root / TEMPLATES).rglob("*.yaml")):
-        documents = read(template.read_bytes(), template.name)
+        documents = read_documents(template.read_bytes(), template.name)
         target = root / template.relative_to(root / TEMPLATES).with_suffix("") / SEALED
         texts = [to_yaml(seal_secret(one.body, public)) for one in documents]
         target.write_text("---\n".join(texts))
@@ -65,9 +65,9 @@ def own_key(place: Path) -> rsa.RSAPrivateKey:
 
 def seal_secret(body: dict[str, Json], public: rsa.RSAPublicKey) -> dict[str, Json]:
     """A Secret as the SealedSecret that comes to it."""
-    name, namespace = text(body, "metadata", "name"), text(body, "metadata", "namespace")
+    name, namespace = get_text(body, "metadata", "name"), get_text(body, "metadata", "namespace")
     label = f"{namespace}/{name}".encode()
-    values = {key: str(value) for key, value in mapping(body, "stringData").items()}
+    values = {key: str(value) for key, value in get_mapping(body, "stringData").items()}
     sealed: dict[str, Json] = {
         key: seal(with_passwords(value).encode(), label, public) for key, value in values.items()
     }
@@ -88,7 +88,7 @@ def with_passwords(template: str) -> str:
 
 def _notes(body: dict[str, Json]) -> dict[str, Json]:
     """The annotations of a template, such as its wave, where it has any."""
-    notes = mapping(body, "metadata", "annotations")
+    notes = get_mapping(body, "metadata", "annotations")
     return {"annotations": notes} if notes else {}
 
 

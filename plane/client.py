@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from plane.errors import PlaneError
-from tidegate.errors import Place, foreign
+from tidegate.errors import Location, sanitize
 from tidegate.model.objects import Json
-from tidegate.model.secret import Secret
+from tidegate.model.secret import SecretValue
 
 ANSWER_SECONDS = 5.0
 POLL_SECONDS = 0.05
@@ -26,7 +26,7 @@ POLL_SECONDS = 0.05
 class Client:
     """Asks one server on loopback. No proxy, no redirect, one connection for each request."""
 
-    def __init__(self, server: str, *, ca: Path, token: Secret | None = None) -> None:
+    def __init__(self, server: str, *, ca: Path, token: SecretValue | None = None) -> None:
         self._server = server
         self._token = token
         self._tls = ssl.create_default_context(cafile=str(ca))
@@ -53,8 +53,8 @@ class Client:
     ) -> Json:
         status, text = self._ask(method, path, body)
         if status not in accepted:
-            problem = f"{method} {path} was answered with {status}: {foreign(text.decode())}"
-            raise PlaneError("plane.request", problem, where=Place(self._server))
+            problem = f"{method} {path} was answered with {status}: {sanitize(text.decode())}"
+            raise PlaneError("plane.request", problem, where=Location(self._server))
         if status == http.HTTPStatus.NOT_FOUND:
             return None
         answer: Json = msgspec.json.decode(text)

@@ -44,7 +44,7 @@ from plane.parts.site import PARTS, Part, Ports, Site
 from plane.parts.stages import read_stages
 from plane.ports import pick_ports
 from plane.state import StateDirectory, claim_state, state_root
-from tidegate.errors import Place
+from tidegate.errors import Location
 
 START_SECONDS = 60.0
 PORT_ATTEMPTS = 5
@@ -244,8 +244,8 @@ class ControlPlane:
             return PortTakenError("plane.port", problem, where=where, tail=tail)
         return PlaneError("plane.ended", problem, where=where, tail=tail)
 
-    def _keep_log(self, part: Part) -> Place:
+    def _keep_log(self, part: Part) -> Location:
         """Copy a log to where it outlives the plane."""
         kept = self.site.state.parent / f"failed-{part}.log"
         shutil.copyfile(self.site.log(part), kept)
-        return Place(str(kept))
+        return Location(str(kept))

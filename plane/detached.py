@@ -23,7 +23,7 @@ from plane.cluster import ControlPlane
 from plane.errors import PlaneError
 from plane.identity.users import ADMIN, write_private
 from plane.parts.site import PARTS
-from tidegate.errors import Place
+from tidegate.errors import Location
 
 DEATH_SECONDS = 10.0
 
@@ -94,7 +94,7 @@ def _end(known: Remembered) -> None:
     )
     if not are_gone:
         raise PlaneError(
-            "plane.undead", "a part of the control plane does not die", where=Place(known.state)
+            "plane.undead", "a part of the control plane does not die", where=Location(known.state)
         )
     shutil.rmtree(known.state, ignore_errors=True)
 

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from plane.binaries.modules import fetch_module
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.schema.dialects import FILE, NESTED
 from tidegate.schema.structural import (
     EMBEDDED,
@@ -79,7 +79,7 @@ def read_definitions() -> Iterator[tuple[str, Schema]]:
     """Every CRD of the modules, each with the module it is from."""
     for module, files in MODULES:
         for file in sorted(fetch_module(module).glob(files)):
-            for document in read(file.read_bytes(), file.name):
+            for document in read_documents(file.read_bytes(), file.name):
                 yield module, document.body
 
 
@@ -87,23 +87,25 @@ def rows_of(definitions: Iterable[tuple[str, Schema]]) -> list[Row]:
     """The served versions of CRDs; of the same one, the first."""
     rows: dict[Kind, Row] = {}
     for module, definition in definitions:
-        spec = mapping(definition, "spec")
-        for version in mappings(spec, "versions"):
-            kind = Kind(text(spec, "group"), text(version, "name"), text(spec, "names", "kind"))
+        spec = get_mapping(definition, "spec")
+        for version in get_mappings(spec, "versions"):
+            kind = Kind(
+                get_text(spec, "group"), get_text(version, "name"), get_text(spec, "names", "kind")
+            )
             if version.get("served") is True and kind not in rows:
-                rows[kind] = kind, module, _root(mapping(schema_in(version)))
+                rows[kind] = kind, module, _root(get_mapping(schema_in(version)))
     return list(rows.values())
 
 
 def _root(schema: Schema) -> Schema:
-    fields = mapping(schema, "properties")
+    fields = get_mapping(schema, "properties")
     opened: Schema = {"status": {PRESERVE: True}} if "status" in fields else {}
     return _stripped({**schema, "properties": {**fields, **opened}})
 
 
 def _stripped(schema: Schema) -> Schema:
     kept: Schema = {name: schema[name] for name in KEPT if name in schema}
-    return kept | _children(schema, lambda part: _stripped(mapping(part)))
+    return kept | _children(schema, lambda part: _stripped(get_mapping(part)))
 
 
 def _children(schema: Schema, change: Callable[[Json], Json]) -> Schema:
@@ -112,13 +114,13 @@ def _children(schema: Schema, change: Callable[[Json], Json]) -> Schema:
     for name in NESTED:
         if name in schema:
             made[name] = change(schema[name]) if isinstance(schema[name], dict) else schema[name]
-    if fields := mapping(schema, "properties"):
+    if fields := get_mapping(schema, "properties"):
         made["properties"] = {name: change(fields[name]) for name in sorted(fields)}
     return made
 
 
 def _below(schema: Schema) -> list[Schema]:
-    parts = [*mapping(schema, "properties").values(), *map(schema.get, NESTED)]
+    parts = [*get_mapping(schema, "properties").values(), *map(schema.get, NESTED)]
     return [part for part in parts if isinstance(part, dict)]
 
 
@@ -162,7 +164,7 @@ class _Shared:
                 self._count(part)
 
     def _inside(self, schema: Schema) -> Schema:
-        return {**schema, **_children(schema, lambda part: self._placed(mapping(part)))}
+        return {**schema, **_children(schema, lambda part: self._placed(get_mapping(part)))}
 
     def _placed(self, schema: Schema) -> Json:
         is_shared = self._uses[_line(schema)] > 1

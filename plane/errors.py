@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tidegate.errors import Place, ProcessError
+from tidegate.errors import Location, ProcessError
 
 TAIL_LINES = 15
 TAIL_BYTES = 16_384
@@ -22,11 +22,11 @@ class PlaneError(ProcessError):
         code: str,
         problem: str,
         *,
-        where: Place | None = None,
+        where: Location | None = None,
         hint: str = "",
         tail: tuple[str, ...] = (),
     ) -> None:
-        super().__init__(code, problem, where=where, hint=hint)
+        super().__init__(code, problem, location=where, hint=hint)
         self.tail = tail
 
     def __str__(self) -> str:

@@ -25,12 +25,12 @@ import msgspec
 
 from plane.cluster import ControlPlane
 from plane.errors import PlaneError
-from tidegate.errors import foreign
-from tidegate.model.objects import Json, Served
+from tidegate.errors import sanitize
+from tidegate.model.objects import Json, ServedKind
 from tidegate.testing import Desk, real_world
-from tidegate.world.calls import Http, Kinds
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Catalogue, Outcome, Said
+from tidegate.world.calls import Discover, RawGet
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import ApiResources, Outcome, RawResponse
 
 Schema = dict[str, Json]
 
@@ -72,10 +72,10 @@ def main() -> None:
 async def read_plane(kubeconfig: Path) -> tuple[Path, str]:
     """Where the file of this server's version lies, and its text."""
     async with real_world(kubeconfig=kubeconfig) as world:
-        desk = Desk(Exchange(world))
-        (catalogue,) = await desk.ask(Kinds())
-        if not isinstance(catalogue, Catalogue):
-            raise PlaneError("plane.schemas", f"no kinds: {foreign(str(catalogue))}")
+        desk = Desk(Dispatcher(world))
+        (catalogue,) = await desk.ask(Discover())
+        if not isinstance(catalogue, ApiResources):
+            raise PlaneError("plane.schemas", f"no kinds: {sanitize(str(catalogue))}")
         (version,) = await _documents(desk, "/version")
         documents = await _openapi(desk)
     models = {
@@ -92,7 +92,7 @@ async def read_plane(kubeconfig: Path) -> tuple[Path, str]:
 async def read_openapi(kubeconfig: Path) -> list[Json]:
     """What a server says of its kinds, a document for each group and version."""
     async with real_world(kubeconfig=kubeconfig) as world:
-        return await _openapi(Desk(Exchange(world)))
+        return await _openapi(Desk(Dispatcher(world)))
 
 
 async def _openapi(desk: Desk) -> list[Json]:
@@ -102,17 +102,17 @@ async def _openapi(desk: Desk) -> list[Json]:
 
 
 async def _documents(desk: Desk, *paths: str) -> list[Json]:
-    return [_document(answer) for answer in await desk.ask(*(Http(path) for path in paths))]
+    return [_document(answer) for answer in await desk.ask(*(RawGet(path) for path in paths))]
 
 
 def _document(answer: Outcome) -> Json:
-    if not isinstance(answer, Said):
-        raise PlaneError("plane.schemas", f"no document: {foreign(str(answer))}")
+    if not isinstance(answer, RawResponse):
+        raise PlaneError("plane.schemas", f"no document: {sanitize(str(answer))}")
     document: Json = msgspec.json.decode(answer.body)
     return document
 
 
-def write(release: str, kinds: Iterable[Served], models: Schema) -> str:
+def write(release: str, kinds: Iterable[ServedKind], models: Schema) -> str:
     """The text of the data file. Same input, same bytes."""
     names = {_short(name): _schema(model) for name, model in models.items()}
     roots = dict(_roots(models))
@@ -126,7 +126,7 @@ def write(release: str, kinds: Iterable[Served], models: Schema) -> str:
     )
 
 
-def _row(served: Served, root: str) -> list[Json]:
+def _row(served: ServedKind, root: str) -> list[Json]:
     kind = served.kind
     words = [" ".join(served.verbs), " ".join(served.subresources)]
     return [kind.group, kind.version, kind.name, served.plural, served.namespaced, *words, root]

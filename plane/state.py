@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from plane.errors import PlaneError
-from tidegate.errors import Place
+from tidegate.errors import Location
 
 KEEP = "TIDEGATE_PLANE_KEEP"
 _MEMORY = Path("/dev/shm")  # noqa: S108  # what lies in it is checked before it is used
@@ -56,7 +56,7 @@ def state_root() -> Path:
         raise PlaneError(
             "plane.state",
             "the directory for running control planes is not yours alone",
-            where=Place(str(root)),
+            where=Location(str(root)),
             hint="remove it, or ask its owner to",
         )
     return root

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from plane import ControlPlane
-from tidegate.cli.saying import speak_json
-from tidegate.report.places import forget_trees
+from tidegate.cli.saying import set_json_errors
+from tidegate.report.places import clear_roots
 
 # What fails once shall fail again: a run that finds something new belongs on a developer's desk.
 # How long an example takes says how busy the machine is.
@@ -26,8 +26,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(autouse=True)
 def nothing_said() -> None:
     """What commands of other tests have left in this process is forgotten."""
-    forget_trees()
-    speak_json(False)
+    clear_roots()
+    set_json_errors(False)
 
 
 @pytest.fixture(scope="session")

@@ -14,12 +14,12 @@ from bench.engine.cluster import Bench
 from bench.engine.gates import BareLoop
 from tests.e2e.rollout_audit import a_wave, read_story
 from tidegate.dialect.flux.kustomization import read_kustomization
-from tidegate.dialect.manifests import read_manifests
-from tidegate.dialect.semantics import run_by
-from tidegate.documents import read
+from tidegate.dialect.manifests import parse_all_manifests
+from tidegate.dialect.semantics import with_semantics
+from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json
 from tidegate.health.budget import budget
-from tidegate.kube.credentials import auth_source
+from tidegate.kube.credentials import make_auth_source
 from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Json
 from tidegate.model.plan import Plan
@@ -31,7 +31,7 @@ LINKS = 100
 
 def plan_chain(place: str) -> Plan:
     """A hundred units, each with one wave of objects, in this namespace."""
-    return build_plan([_link(number, place) for number in range(LINKS)], budget=budget)
+    return build_plan([_link(number, place) for number in range(LINKS)], readiness_timeout=budget)
 
 
 def _link(number: int, place: str) -> Manifests:
@@ -50,15 +50,17 @@ def _link(number: int, place: str) -> Manifests:
         "metadata": {"name": f"link-{number}", "namespace": place},
         "spec": spec,
     }
-    (document,) = read(to_json(body), "unit.yaml")
+    (document,) = read_documents(to_json(body), "unit.yaml")
     (unit,) = read_kustomization(document, place).units
-    unit = msgspec.structs.replace(unit, policy=run_by(unit.policy, TIDEGATE))
-    documents = [one for wave in a_wave(number, place) for one in read(to_json(wave), "a.yaml")]
-    return read_manifests(unit, documents, lambda _: True)
+    unit = msgspec.structs.replace(unit, policy=with_semantics(unit.policy, TIDEGATE))
+    documents = [
+        one for wave in a_wave(number, place) for one in read_documents(to_json(wave), "a.yaml")
+    ]
+    return parse_all_manifests(unit, documents, lambda _: True)
 
 
 async def run(bench: Bench) -> None:
-    headers = dict((await auth_source(bench.target).current()).headers())
+    headers = dict((await make_auth_source(bench.target).current()).headers())
     for name in ("bare-links", "links"):
         await bench.make_namespace(name)
     async with bench.session() as session:

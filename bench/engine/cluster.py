@@ -18,8 +18,8 @@ from tidegate.kube.tls import make_context
 from tidegate.model.plan import Plan
 from tidegate.testing import Body, Desk, live_of
 from tidegate.testing.rollouts import Run, roll_out
-from tidegate.world.exchange import Exchange
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.line import ResilientWorld
 
 USER = "tidegate"
 
@@ -42,7 +42,7 @@ class Bench:
     async def make_namespace(self, name: str) -> None:
         async with open_world({"": None}, kubeconfig=str(self.plane.kubeconfig(USER))) as world:
             body: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            live_of(await Desk(Exchange(Line(world))).apply(body))
+            live_of(await Desk(Dispatcher(ResilientWorld(world))).apply(body))
 
     async def roll_out(self, plan: Plan) -> Run:
         async with open_world({"": None}, kubeconfig=str(self.plane.kubeconfig(USER))) as world:

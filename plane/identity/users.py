@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from tidegate.model.secret import Secret
+from tidegate.model.secret import SecretValue
 
 MASTERS = "system:masters"
 
@@ -41,12 +41,12 @@ GUEST = User("guest")
 USERS = (ADMIN, TIDEGATE, CONTROLLER_MANAGER, SCHEDULER, KWOK, GUEST)
 
 
-def make_tokens() -> dict[str, Secret]:
+def make_tokens() -> dict[str, SecretValue]:
     """A new token for every user, by the user's short name."""
-    return {user.file_name: Secret(secrets.token_hex(16)) for user in USERS}
+    return {user.file_name: SecretValue(secrets.token_hex(16)) for user in USERS}
 
 
-def token_file(tokens: Mapping[str, Secret]) -> str:
+def token_file(tokens: Mapping[str, SecretValue]) -> str:
     """The file the API server reads: token, name, uid, groups."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,24 +1,24 @@
-"""What can go wrong, as people will read it.
+"""Errors that are shown to the user.
 
-    TidegateError           a code, the problem, the place, a hint
-    ├── DocumentError       a file cannot be read as Kubernetes would read it
-    ├── FileError           a file that was written for us has a mistake
-    ├── ConfigError         a kubeconfig, or what it points to, is wrong
-    ├── ProcessError        another program could not do its part
-    ├── RenderError         what a unit asks for cannot be turned into objects
-    ├── SourceError         a source cannot be had, or must not be used
-    ├── ScenarioError       a scenario says something that cannot be simulated
-    ├── OperatorsError      a row about an operator cannot be used
-    ├── DialectError        an annotation or a custom resource asks for what cannot be
-    ├── PlanError           units cannot be put in order, or a saved plan cannot be run
-    ├── WordsError          what is said on the command line does not go with what it is said of
-    ├── ClusterError        a cluster cannot be reached, or says no
-    │   └── LateError       somebody did not come to an end in time
-    ├── OutputError         what is to be said cannot be written
-    └── MachineError        the machine has nothing left of something
+    TidegateError               a code, the problem, its location, a hint
+    ├── DocumentError           a file cannot be read as Kubernetes would read it
+    ├── FileError               a file written for Tidegate has a mistake
+    ├── ConfigError             a kubeconfig, or a file that it refers to, is invalid
+    ├── ProcessError            an external program failed
+    ├── RenderError             a unit cannot be rendered
+    ├── SourceError             a source cannot be fetched, or must not be used
+    ├── ScenarioError           a scenario cannot be simulated
+    ├── KnowledgeError          an operator row or health row is invalid
+    ├── DialectError            an annotation or a custom resource is invalid
+    ├── PlanError               units cannot be ordered, or a saved plan cannot be run
+    ├── UsageError              the command line contradicts itself or the repository
+    ├── ClusterError            a cluster cannot be reached, or rejects a request
+    │   └── WaitTimeoutError    a wait timed out
+    ├── OutputError             output cannot be written
+    └── SystemResourceError     out of memory, disk space or file descriptors
 
-An error is raised where it is known and shown once, at the edge. It never carries a document, a
-secret, or more than `FOREIGN_LIMIT` characters of somebody else's text.
+An error is raised where the problem is found and printed once, by the CLI. It never contains a
+document, a secret, or more than `SANITIZED_LIMIT` characters of external text.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-FOREIGN_LIMIT = 200
-_USER = re.compile(r"(?<=://)[^/\s]*@")
-_USER_AND_SLASH = re.compile(r"(?<=://)[^\s/:@]*:(?!\d{1,5}(?:[/\s`'\"?#]|$))\S*@")
-"""A password with a `/` in it, which no address may have and many do."""
-_TOKEN = re.compile(
+SANITIZED_LIMIT = 200
+_URL_USER = re.compile(r"(?<=://)[^/\s]*@")
+_URL_USER_WITH_SLASH = re.compile(r"(?<=://)[^\s/:@]*:(?!\d{1,5}(?:[/\s`'\"?#]|$))\S*@")
+"""A password that contains a `/`. No valid URL has one, but many real URLs do."""
+_URL_TOKEN = re.compile(
     r"([?&;](?:[\w.-]*(?:token|password|passwd|secret|signature|credential)|sig|key|auth)=)[^&\s`'\"#]+",
     re.IGNORECASE,
 )
-_SPOT = re.compile(r"(?P<name>.+?):(?P<line>\d+)(?::(?P<column>\d+))?")
-_UNSEEN = re.compile("[\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
-_LOG_COMMAND = re.compile(r"##(?=\w*\[)")
+_LOCATION = re.compile(r"(?P<name>.+?):(?P<line>\d+)(?::(?P<column>\d+))?")
+_INVISIBLE = re.compile("[\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
+_CI_COMMAND = re.compile(r"##(?=\w*\[)")
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """The nearest spot a person can edit or look at: a file, a line in it, a field, a server."""
+class Location:
+    """A location that a user can edit or inspect: a file, a line, a field, a server."""
 
     name: str
     line: int = 0
@@ -51,204 +51,207 @@ class Place:
     field: str = ""
 
     def __str__(self) -> str:
-        spot = self.name
+        text = self.name
         if self.line:
-            spot += f":{self.line}"
+            text += f":{self.line}"
             if self.column:
-                spot += f":{self.column}"
-        return f"{spot} ({self.field})" if self.field else spot
+                text += f":{self.column}"
+        return f"{text} ({self.field})" if self.field else text
 
-    def at(self, field: str) -> Place:
-        """A field there."""
-        return Place(self.name, self.line, self.column, field)
+    def with_field(self, field: str) -> Location:
+        """Return this location with a field."""
+        return Location(self.name, self.line, self.column, field)
 
-    def named(self, name: str) -> Place:
-        """The same spot of a file that is called otherwise."""
-        return Place(name, self.line, self.column, self.field)
+    def with_name(self, name: str) -> Location:
+        """Return this location with another file name."""
+        return Location(name, self.line, self.column, self.field)
 
 
-def parse_place(text: str) -> Place:
-    """A place that was written down as `file:line:column (field)`; anything else is a name."""
-    spot, _, field = text.partition(" (") if text.endswith(")") else (text, "", "")
-    found = _SPOT.fullmatch(spot)
-    if not found:
-        return Place(text)
-    line, column = int(found["line"]), int(found["column"] or 0)
-    return Place(found["name"], line, column, field.removesuffix(")"))
+def parse_location(text: str) -> Location:
+    """Parse a location in the form `file:line:column (field)`.
+
+    Any other text becomes the name of the location.
+    """
+    position, _, field = text.partition(" (") if text.endswith(")") else (text, "", "")
+    match = _LOCATION.fullmatch(position)
+    if not match:
+        return Location(text)
+    line, column = int(match["line"]), int(match["column"] or 0)
+    return Location(match["name"], line, column, field.removesuffix(")"))
 
 
 class TidegateError(Exception):
-    """The root: everything else that escapes is a bug."""
+    """The base class of all expected errors. Any other exception that escapes is a bug."""
 
     exit_code: ClassVar[int] = 1
 
     def __init__(
-        self, code: str, problem: str, *, where: Place | None = None, hint: str = ""
+        self, code: str, problem: str, *, location: Location | None = None, hint: str = ""
     ) -> None:
         super().__init__(problem)
         self.code = code
         self.problem = problem
-        self.where = where
+        self.location = location
         self.hint = hint
 
     def __str__(self) -> str:
         lines = [f"error[{self.code}]: {self.problem}"]
-        if self.where is not None:
-            lines.append(f"  at {self.where}")
+        if self.location is not None:
+            lines.append(f"  at {self.location}")
         if self.hint:
             lines.append(f"  hint: {self.hint}")
-        return "\n".join(escaped(without_user(line)) for line in lines)
+        return "\n".join(escape_line(redact_urls(line)) for line in lines)
 
 
 class DocumentError(TidegateError):
-    """A file cannot be read as Kubernetes would read it."""
+    """A file that cannot be read as Kubernetes would read it."""
 
     exit_code = 3
 
 
 class FileError(TidegateError):
-    """A file that was written for us has a mistake."""
+    """A mistake in a file that was written for Tidegate."""
 
     exit_code = 3
 
 
 class ConfigError(TidegateError):
-    """A kubeconfig, or what it points to, is wrong."""
+    """An invalid kubeconfig, or an invalid file that it refers to."""
 
     exit_code = 3
 
 
 class ProcessError(TidegateError):
-    """Another program could not do its part."""
+    """A failure of an external program."""
 
     exit_code = 3
 
 
 class SourceError(TidegateError):
-    """A source cannot be had, or must not be used."""
+    """A source that cannot be fetched, or must not be used."""
 
     exit_code = 3
 
 
 class RenderError(TidegateError):
-    """What a unit asks for cannot be turned into objects."""
+    """A unit that cannot be rendered."""
 
     exit_code = 3
 
 
 class ScenarioError(TidegateError):
-    """A scenario says something that cannot be simulated."""
+    """A scenario that cannot be simulated."""
 
     exit_code = 3
 
 
-class OperatorsError(TidegateError):
-    """A row about an operator cannot be used."""
+class KnowledgeError(TidegateError):
+    """An invalid operator row or health row."""
 
     exit_code = 3
 
 
 class DialectError(TidegateError):
-    """An annotation or a custom resource asks for what cannot be."""
+    """An invalid annotation or custom resource."""
 
     exit_code = 3
 
 
 class PlanError(TidegateError):
-    """Units cannot be put in order, or a saved plan cannot be run."""
+    """Units that cannot be ordered, or a saved plan that cannot be run."""
 
     exit_code = 3
 
 
-class WordsError(TidegateError):
-    """What is said on the command line does not go with what it is said of."""
+class UsageError(TidegateError):
+    """Wrong use of the command line: unknown units, contradictory flags."""
 
     exit_code = 2
 
 
 class ClusterError(TidegateError):
-    """A cluster cannot be reached, or says no."""
+    """A cluster that cannot be reached, or that rejects a request."""
 
     exit_code = 5
 
 
-class LateError(ClusterError):
-    """Somebody did not come to an end in the time that was given."""
+class WaitTimeoutError(ClusterError):
+    """A wait that timed out."""
 
     exit_code = 8
 
 
 class OutputError(TidegateError):
-    """What is to be said cannot be written."""
+    """Output that cannot be written."""
 
     exit_code = 7
 
 
-class MachineError(TidegateError):
-    """The machine has nothing left of something: open files, memory, room on a disk."""
+class SystemResourceError(TidegateError):
+    """Exhausted system resources: file descriptors, memory, disk space."""
 
     exit_code = 7
 
 
-def errors_of(group: BaseExceptionGroup[TidegateError]) -> Iterator[TidegateError]:
-    """The errors in a group, however deep."""
-    for one in group.exceptions:
-        if isinstance(one, BaseExceptionGroup):
-            yield from errors_of(one)
+def flatten_errors(group: BaseExceptionGroup[TidegateError]) -> Iterator[TidegateError]:
+    """Yield the errors of a group and of all groups nested in it."""
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from flatten_errors(error)
         else:
-            yield one
+            yield error
 
 
-def foreign(text: str) -> str:
-    """Somebody else's words: printable, on one line, without the user of an address, and short."""
+def sanitize(text: str) -> str:
+    """Make external text safe to print: printable, one line, no credentials in URLs, shortened."""
     if not text.isprintable():
-        text = "".join(mark if mark.isprintable() else " " for mark in text)
-    line = without_user(" ".join(text.split()))
-    return line if len(line) <= FOREIGN_LIMIT else line[: FOREIGN_LIMIT - 1] + "…"
+        text = "".join(char if char.isprintable() else " " for char in text)
+    line = redact_urls(" ".join(text.split()))
+    return line if len(line) <= SANITIZED_LIMIT else line[: SANITIZED_LIMIT - 1] + "…"
 
 
-def without_user(text: str) -> str:
-    """A text whose addresses name neither a user nor a token."""
+def redact_urls(text: str) -> str:
+    """Remove users and tokens from the URLs in a text."""
     if "://" not in text:
         return text
-    return _TOKEN.sub(r"\1***", _USER_AND_SLASH.sub("", _USER.sub("", text)))
+    return _URL_TOKEN.sub(r"\1***", _URL_USER_WITH_SLASH.sub("", _URL_USER.sub("", text)))
 
 
-def escaped(text: str) -> str:
-    """A line as it may be printed: nothing in it moves a cursor, ends the line, or commands a CI.
+def escape_line(text: str) -> str:
+    """Escape one line for a terminal or a CI log.
 
-    Terminals obey control characters, and GitHub, Azure and TeamCity lines with `::` or `##[`.
+    Terminals obey control characters; GitHub, Azure and TeamCity obey lines with `::` or `##[`.
     """
-    text = escaped_part(text)
-    bare = text.lstrip()
-    if bare.startswith("::"):
-        text = f"{text[: len(text) - len(bare)]}\\x3a{bare[1:]}"
+    text = escape_fragment(text)
+    stripped = text.lstrip()
+    if stripped.startswith("::"):
+        text = f"{text[: len(text) - len(stripped)]}\\x3a{stripped[1:]}"
     return text
 
 
-def escaped_part(text: str) -> str:
-    """The same for a part of a line that something of ours comes before."""
+def escape_fragment(text: str) -> str:
+    """Escape a part of a line that follows text of Tidegate."""
     if not text.isprintable():
-        text = "".join(mark if mark.isprintable() else _escape(mark) for mark in text)
-    return _LOG_COMMAND.sub(r"#\\x23", text) if "##" in text else text
+        text = "".join(char if char.isprintable() else _escape_char(char) for char in text)
+    return _CI_COMMAND.sub(r"#\\x23", text) if "##" in text else text
 
 
-def escaped_lines(text: str) -> str:
-    """The same for a text of several lines that are all ours."""
-    return "\n".join(map(escaped, text.split("\n")))
+def escape_lines(text: str) -> str:
+    """Escape each line of a text."""
+    return "\n".join(map(escape_line, text.split("\n")))
 
 
-def harmless(document: str) -> str:
-    """JSON or YAML of ours that reads the same, without what terminals and CI servers obey.
+def sanitize_document(document: str) -> str:
+    """Escape the characters of JSON or YAML output that terminals and CI servers obey.
 
-    What is replaced stands only inside of quotes there, where an escape means the same.
+    They occur only inside quotes, so the document keeps its meaning.
     """
-    document = _UNSEEN.sub(lambda mark: f"\\u{ord(mark[0]):04x}", document)
-    return _LOG_COMMAND.sub(r"#\\u0023", document) if "##" in document else document
+    document = _INVISIBLE.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
+    return _CI_COMMAND.sub(r"#\\u0023", document) if "##" in document else document
 
 
-def _escape(mark: str) -> str:
-    known = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(mark)
-    code = ord(mark)
-    wide = f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - two sizes
-    return known or (f"\\x{code:02x}" if code <= 0xFF else wide)  # noqa: PLR2004
+def _escape_char(char: str) -> str:
+    short = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(char)
+    code = ord(char)
+    unicode_escape = f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - two sizes
+    return short or (f"\\x{code:02x}" if code <= 0xFF else unicode_escape)  # noqa: PLR2004

@@ -1,7 +1,7 @@
-"""Paths that must stay inside a tree of files that somebody else made.
+"""Paths that must stay inside an untrusted file tree.
 
-A path is text first (`tidy`), and then it is followed through its links (`follow`). Either refuses
-with a reason, and who asked says it in the words of what was asked.
+A path is first normalized as text (`normalize_path`), then resolved through its links
+(`resolve_within`). Both raise a `PathEscapeError` with a reason; the caller words the message.
 """
 
 from __future__ import annotations
@@ -14,79 +14,88 @@ from enum import Enum
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from tidegate.errors import FileError, Place
+from tidegate.errors import FileError, Location
 
 
-class Stray(Enum):
-    """Why a path cannot be taken."""
+class PathViolation(Enum):
+    """Why a path is rejected."""
 
-    NO_PATH = "is no path"
+    INVALID = "is no path"
     ABSOLUTE = "is an absolute path"
     OUTSIDE = "leads out"
-    CIRCLE = "goes through links that lead in a circle"
+    LINK_LOOP = "goes through links that lead in a circle"
 
 
-REFUSALS = {errno.ELOOP: Stray.CIRCLE, errno.ENAMETOOLONG: Stray.NO_PATH}
-"""What the system says of a path that leads nowhere, not even to nothing."""
+VIOLATIONS_BY_ERRNO = {
+    errno.ELOOP: PathViolation.LINK_LOOP,
+    errno.ENAMETOOLONG: PathViolation.INVALID,
+}
+"""Path violations by the errno that the system returns for them."""
 
 
-OWN_LIMIT = 64 * 1024 * 1024
-"""Bytes of a file that a user names."""
+USER_FILE_LIMIT = 64 * 1024 * 1024
+"""Maximum size in bytes of a file that a user names."""
 
 
-class StrayPathError(ValueError):
-    """A path cannot be taken."""
+class PathEscapeError(ValueError):
+    """A path that is invalid, or that leaves its tree."""
 
-    def __init__(self, why: Stray) -> None:
-        super().__init__(why.value)
-        self.why = why
+    def __init__(self, violation: PathViolation) -> None:
+        super().__init__(violation.value)
+        self.violation = violation
 
 
 class IrregularFileError(OSError):
-    """A device, a pipe, a socket or a directory, where a file should be."""
+    """A device, pipe, socket or directory in place of a regular file."""
 
 
-def tidy(path: str, start: str = ".") -> str:
-    """A path, seen from `start`, as the shortest text from the root of the tree on.
+def normalize_path(path: str, start: str = ".") -> str:
+    """Normalize a path, relative to `start`, to the shortest path from the root of the tree.
 
-    Links are not looked at: `a/..` is nothing, whatever `a` is.
+    Links are not resolved: `a/..` is `.`, even if `a` is a link. Raises PathEscapeError.
     """
     if not path or "\0" in path:
-        raise StrayPathError(Stray.NO_PATH)
+        raise PathEscapeError(PathViolation.INVALID)
     if path.startswith("/"):
-        raise StrayPathError(Stray.ABSOLUTE)
+        raise PathEscapeError(PathViolation.ABSOLUTE)
     joined = posixpath.normpath(posixpath.join(start, path))
     if joined == ".." or joined.startswith("../"):
-        raise StrayPathError(Stray.OUTSIDE)
+        raise PathEscapeError(PathViolation.OUTSIDE)
     return joined
 
 
-def unpacked(entry: str) -> PurePosixPath:
-    """Where an entry of an archive goes. It never goes back: from a link that could be anywhere."""
+def archive_entry_path(entry: str) -> PurePosixPath:
+    """Return the target path of an archive entry. Raises PathEscapeError.
+
+    An entry with `..` is rejected: below a link, it could lead anywhere.
+    """
     if "\\" in entry:
-        raise StrayPathError(Stray.NO_PATH)
+        raise PathEscapeError(PathViolation.INVALID)
     if ".." in entry.split("/"):
-        raise StrayPathError(Stray.OUTSIDE)
-    return PurePosixPath(tidy(entry))
+        raise PathEscapeError(PathViolation.OUTSIDE)
+    return PurePosixPath(normalize_path(entry))
 
 
-def follow(path: Path, root: Path) -> Path:
-    """Where a path leads behind all its links, which is inside `root`. It may lead to nothing."""
+def resolve_within(path: Path, root: Path) -> Path:
+    """Resolve all links of a path, which must stay inside `root`. Raises PathEscapeError.
+
+    The result need not exist.
+    """
     try:
         os.stat(path)  # noqa: PTH116  (it is hot, and only the system itself finds every circle)
     except ValueError:
-        raise StrayPathError(Stray.NO_PATH) from None
+        raise PathEscapeError(PathViolation.INVALID) from None
     except OSError as error:
-        if error.errno in REFUSALS:
-            raise StrayPathError(REFUSALS[error.errno]) from None
-    real, top = os.path.realpath(path), os.path.realpath(root)
-    if real != top and not real.startswith(top.rstrip("/") + "/"):
-        raise StrayPathError(Stray.OUTSIDE)
-    return Path(real)
+        if error.errno in VIOLATIONS_BY_ERRNO:
+            raise PathEscapeError(VIOLATIONS_BY_ERRNO[error.errno]) from None
+    resolved, resolved_root = os.path.realpath(path), os.path.realpath(root)
+    if resolved != resolved_root and not resolved.startswith(resolved_root.rstrip("/") + "/"):
+        raise PathEscapeError(PathViolation.OUTSIDE)
+    return Path(resolved)
 
 
 def open_file(path: Path | str) -> IO[bytes]:
-    """Open what `follow` has found, if it is a file. Raises OSError."""
+    """Open a resolved path if it is a regular file. Raises OSError."""
     # It may have become a link or a pipe meanwhile, and nobody may ever write to that.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     if stat.S_ISREG(os.fstat(handle).st_mode):
@@ -95,71 +104,78 @@ def open_file(path: Path | str) -> IO[bytes]:
     raise IrregularFileError(errno.EINVAL, "it is not a regular file")
 
 
-def read_whole(path: Path | str, limit: int = OWN_LIMIT) -> bytes:
-    """What a file holds that somebody names, behind its links. Raises OSError.
+def read_regular_file(path: Path | str, limit: int = USER_FILE_LIMIT) -> bytes:
+    """Read a file that a user names, through its links. Raises OSError.
 
-    A pipe may never end, nor may a device: neither is read, and of a file no more than the limit.
+    Pipes and devices are rejected, because they may never end; so are files above the limit.
     """
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise IrregularFileError(errno.EINVAL, "it is not a regular file")
-        return bounded(file, limit)
+        return read_bounded(file, limit)
 
 
-def bounded(stream: IO[bytes], limit: int = OWN_LIMIT) -> bytes:
-    """All that a stream holds. Raises OSError where that is more than the limit."""
+def read_bounded(stream: IO[bytes], limit: int = USER_FILE_LIMIT) -> bytes:
+    """Read a stream to its end. Raises OSError if it is larger than the limit."""
     content = stream.read(limit + 1)
     if len(content) > limit:
         raise OSError(errno.EFBIG, f"it is larger than {limit // 1024**2} MiB")
     return content
 
 
-def read_users_file(path: Path) -> bytes:
-    """What a file holds that was written for us. Raises FileError."""
+def read_user_file(path: Path) -> bytes:
+    """Read a file that was written for Tidegate. Raises FileError."""
     try:
-        return read_whole(path)
+        return read_regular_file(path)
     except OSError as error:
         problem = f"this file cannot be read: {error.strerror}"
         hint = "name a regular file that you may read"
-        raise FileError("file.unreadable", problem, where=Place(str(path)), hint=hint) from None
+        raise FileError(
+            "file.unreadable", problem, location=Location(str(path)), hint=hint
+        ) from None
 
 
-class Within:
-    """Many files of one tree: each directory on the way is looked at once."""
+class RootedFiles:
+    """Many files below one root, with each directory resolved once."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._folders = {"": os.path.realpath(root)}
+        self._directories = {"": os.path.realpath(root)}
 
     def open(self, name: str) -> IO[bytes]:
-        """Open a file by its tidy path, behind all links. Raises OSError and StrayPathError."""
-        folder, _, last = name.rpartition("/")
+        """Open a file by its normalized path, through all links.
+
+        Raises OSError and PathEscapeError.
+        """
+        directory, _, file_name = name.rpartition("/")
         try:
-            return open_file(f"{self._folder(folder)}/{last}")
+            return open_file(f"{self._resolve_directory(directory)}/{file_name}")
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
-        return open_file(follow(self._root / name, self._root))
+        return open_file(resolve_within(self._root / name, self._root))
 
-    def names(self, path: str) -> list[str]:
-        """What lies in a directory. Raises OSError and StrayPathError."""
-        folder = tidy(path)
-        return os.listdir(self._folder("" if folder == "." else folder))  # noqa: PTH208  (it is hot)
+    def list_directory(self, path: str) -> list[str]:
+        """List the names in a directory. Raises OSError and PathEscapeError."""
+        directory = normalize_path(path)
+        return os.listdir(self._resolve_directory("" if directory == "." else directory))  # noqa: PTH208  (it is hot)
 
-    def folder(self, path: str) -> str:
-        """Where a directory is behind all links. It may lead to nothing. Raises StrayPathError."""
+    def resolve_directory(self, path: str) -> str:
+        """Resolve all links of a directory. The result need not exist. Raises PathEscapeError."""
         if "\0" in path or path.startswith("/") or ".." in path.split("/"):
-            return str(follow(self._root / path, self._root))  # behind a link, up is elsewhere
-        folder = posixpath.normpath(path)
-        return self._folder("" if folder == "." else folder)
+            return str(
+                resolve_within(self._root / path, self._root)
+            )  # behind a link, up is elsewhere
+        directory = posixpath.normpath(path)
+        return self._resolve_directory("" if directory == "." else directory)
 
-    def _folder(self, folder: str) -> str:
-        known = self._folders.get(folder)
-        if known is None:
-            above, _, last = folder.rpartition("/")
-            known = f"{self._folder(above)}/{last}"
-            if os.path.islink(known):  # noqa: PTH114  (it is hot)
-                known = str(follow(self._root / folder, self._root))
-            self._folders[folder] = known
-        return known
+    def _resolve_directory(self, directory: str) -> str:
+        resolved = self._directories.get(directory)
+        if resolved is None:
+            parent, _, name = directory.rpartition("/")
+            resolved = f"{self._resolve_directory(parent)}/{name}"
+            if os.path.islink(resolved):  # noqa: PTH114  (it is hot)
+                resolved = str(resolve_within(self._root / directory, self._root))
+            self._directories[directory] = resolved
+        return resolved

@@ -1,9 +1,9 @@
-"""Patterns of names, as regular expressions that no name can make slow.
+"""Glob patterns as regular expressions with bounded matching time.
 
-In Argo CD's patterns, `*` stands for anything, slashes too; `?` for one sign; `[a-c]` and `[!a-c]`
-for one of some signs, or none of them; `{a,b}` for one of several patterns; a backslash takes the
-sign behind it as it is. In the name of one file or directory, `[a-c_^]` may hold several ranges and
-signs, and `^` negates as well as `!`.
+In Argo CD's patterns, `*` matches any text, including slashes; `?` matches one character;
+`[a-c]` and `[!a-c]` match one character of a range, or outside it; `{a,b}` matches one of several
+patterns; a backslash escapes the next character. In patterns for one file or directory name,
+`[a-c_^]` may contain several ranges and characters, and `^` negates like `!`.
 """
 
 from __future__ import annotations
@@ -12,39 +12,44 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 
-MOST_ALTERNATIVES = 1_000
+MAX_ALTERNATIVES = 1_000
 
 
 def compile_glob(pattern: str) -> re.Pattern[str]:
-    """A pattern, for whole names. Raises ValueError for one that is no pattern."""
-    shapes = (_shape(text, _class) for text in expand_braces(pattern))
-    return re.compile("|".join(f"(?:{shape})" for shape in shapes), re.DOTALL)
+    """Compile a pattern that matches whole names. Raises ValueError for an invalid pattern."""
+    regexes = (_to_regex(text, _class_regex) for text in expand_braces(pattern))
+    return re.compile("|".join(f"(?:{regex})" for regex in regexes), re.DOTALL)
 
 
-def compile_name(pattern: str) -> re.Pattern[str]:
-    """A pattern for one name of a path, without braces."""
-    return re.compile(_shape(pattern, _class_of_a_name), re.DOTALL)
+def compile_name_glob(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern for one name of a path, without braces."""
+    return re.compile(_to_regex(pattern, _name_class_regex), re.DOTALL)
 
 
 def expand_braces(pattern: str) -> list[str]:
-    """The pattern without braces: one text for each alternative."""
-    texts, rest = [""], pattern
-    while rest:
-        piece, braces, rest = _until_brace(rest)
+    """Expand the braces of a pattern to one text per alternative.
+
+    Raises ValueError for an unclosed brace or too many alternatives.
+    """
+    texts, remaining = [""], pattern
+    while remaining:
+        piece, braces, remaining = _split_at_brace(remaining)
         texts = [text + piece for text in texts]
         if braces is not None:
-            choices = [inner for choice in _choices(braces) for inner in expand_braces(choice)]
+            choices = [
+                inner for choice in _split_choices(braces) for inner in expand_braces(choice)
+            ]
             texts = [text + choice for text in texts for choice in choices]
-        if len(texts) > MOST_ALTERNATIVES:
+        if len(texts) > MAX_ALTERNATIVES:
             raise ValueError("too many alternatives")
     return texts
 
 
-def _until_brace(text: str) -> tuple[str, str | None, str]:
-    """The text before a brace, what the braces hold, and the rest."""
-    start = _find(text, "{")
+def _split_at_brace(text: str) -> tuple[str, str | None, str]:
+    """Return the text before the first braces, their content, and the text after them."""
+    start = _find_unescaped(text, "{")
     if start < 0:
         return text, None, ""
     depth, at = 1, start + 1
@@ -56,17 +61,17 @@ def _until_brace(text: str) -> tuple[str, str | None, str]:
     return text[:start], text[start + 1 : at - 1], text[at:]
 
 
-def _find(text: str, wanted: str) -> int:
+def _find_unescaped(text: str, char: str) -> int:
     at = 0
     while at < len(text):
-        if text[at] == wanted:
+        if text[at] == char:
             return at
         at += 2 if text[at] == "\\" else 1
     return -1
 
 
-def _choices(text: str) -> list[str]:
-    """What stands between the commas, except for those in braces further in."""
+def _split_choices(text: str) -> list[str]:
+    """Split the content of braces at its commas, except for commas in nested braces."""
     choices, depth, start, at = [], 0, 0, 0
     while at < len(text):
         depth += {"{": 1, "}": -1}.get(text[at], 0)
@@ -77,8 +82,8 @@ def _choices(text: str) -> list[str]:
     return [*choices, text[start:]]
 
 
-def _shape(text: str, read_class: Callable[[str], str]) -> str:
-    """The pattern as a regular expression."""
+def _to_regex(text: str, read_class: Callable[[str], str]) -> str:
+    """Translate a pattern without braces to a regular expression."""
     pieces, at = [""], 0
     while at < len(text):
         match text[at]:
@@ -95,98 +100,103 @@ def _shape(text: str, read_class: Callable[[str], str]) -> str:
             case "\\" if at + 1 < len(text):
                 at += 1
                 pieces[-1] += re.escape(text[at])
-            case sign:
-                pieces[-1] += re.escape(sign)
+            case char:
+                pieces[-1] += re.escape(char)
         at += 1
     return join_stars(pieces)
 
 
 def join_stars(pieces: Sequence[str]) -> str:
-    """Pieces with anything between them: the nearest match of each will do, no other is tried."""
+    """Join regular expressions with "any text" between them, without backtracking.
+
+    The first match of each piece is final: no other match is tried.
+    """
     first, *between = pieces
     last = f".*{between.pop()}" if between else ""
     return first + "".join(f"(?>.*?{piece})" for piece in between) + last
 
 
-def _class(text: str) -> str:
+def _class_regex(text: str) -> str:
     negated = text.startswith("!")
     body = text.removeprefix("!")
     if len(body) == 3 and body[1] == "-":  # noqa: PLR2004  (low, dash, high)
-        return one_of([(body[0], body[2])], negated=negated)
-    return one_of(zip(body, body, strict=True), negated=negated)
+        return character_class([(body[0], body[2])], negated=negated)
+    return character_class(zip(body, body, strict=True), negated=negated)
 
 
-def _class_of_a_name(text: str) -> str:
+def _name_class_regex(text: str) -> str:
     negated = text[:1] in {"!", "^"}
-    rest = [*text[negated:]]
+    remaining = [*text[negated:]]
     ranges: list[tuple[str, str]] = []
-    while rest:
-        low = high = rest.pop(0)
-        if len(rest) > 1 and rest[0] == "-":
-            high = rest[1]
-            del rest[:2]
+    while remaining:
+        low = high = remaining.pop(0)
+        if len(remaining) > 1 and remaining[0] == "-":
+            high = remaining[1]
+            del remaining[:2]
         ranges.append((low, high))
-    return one_of(ranges, negated=negated)
+    return character_class(ranges, negated=negated)
 
 
-def one_of(ranges: Iterable[tuple[str, str]], *, negated: bool) -> str:
-    """One sign that is in one of the ranges, or in none of them."""
+def character_class(ranges: Iterable[tuple[str, str]], *, negated: bool) -> str:
+    """Return a regular expression for one character inside the ranges, or outside all of them."""
     spans = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in ranges if low <= high)
     if not spans:
         return "." if negated else "(?!)"
     return f"[{'^' if negated else ''}{spans}]"
 
 
-def fits_path(pattern: str, path: str) -> bool:
-    """Whether a pattern fits whose `*` and `?` do not reach over slashes, while `**` does.
+def matches_path(pattern: str, path: str) -> bool:
+    """Return whether a path matches a pattern in which only `**` matches slashes.
 
-    All ways through the pattern are followed at once, so that no text can make it slow. Raises
-    ValueError for one that is no pattern.
+    All positions in the pattern are tracked at once, so no text can make matching slow. Raises
+    ValueError for an invalid pattern.
     """
-    return any(_goes_through(_steps(text), path) for text in expand_braces(pattern))
+    return any(_matches(_tokens(text), path) for text in expand_braces(pattern))
 
 
-FAR, NEAR = "**", "*"
-_SIGN = late(
+DOUBLE_STAR, STAR = "**", "*"
+_TOKEN = lazy_regex(
     r"(?P<far>\*\*+)|(?P<near>\*)|\[(?P<set>.[^\]]*)\]|\\(?P<plain>.)|(?P<one>.)", re.DOTALL
 )
 
 
-def _steps(text: str) -> list[re.Pattern[str] | str]:
-    """A star, or what one sign must be."""
+def _tokens(text: str) -> list[re.Pattern[str] | str]:
+    """Return the tokens of a pattern: a star, or a regular expression for one character."""
     if "[" in text and not re.search(r"\[.[^\]]*\]", text, re.DOTALL):
         raise ValueError("a bracket is not closed")
-    steps: list[re.Pattern[str] | str] = []
-    for found in _SIGN.finditer(text):
-        if found["far"] or found["near"]:
-            steps.append(FAR if found["far"] else NEAR)
-        elif found["set"]:
-            steps.append(re.compile(_class(found["set"]), re.DOTALL))
-        elif found["one"] == "?":
-            steps.append(re.compile("[^/]"))
+    tokens: list[re.Pattern[str] | str] = []
+    for match in _TOKEN.finditer(text):
+        if match["far"] or match["near"]:
+            tokens.append(DOUBLE_STAR if match["far"] else STAR)
+        elif match["set"]:
+            tokens.append(re.compile(_class_regex(match["set"]), re.DOTALL))
+        elif match["one"] == "?":
+            tokens.append(re.compile("[^/]"))
         else:
-            steps.append(re.compile(re.escape(found["plain"] or found["one"])))
-    return steps
+            tokens.append(re.compile(re.escape(match["plain"] or match["one"])))
+    return tokens
 
 
-def _goes_through(steps: Sequence[re.Pattern[str] | str], text: str) -> bool:
-    at = _beyond_stars(steps, {0})
-    for sign in text:
-        further: set[int] = set()
-        for place in at:
-            step = steps[place] if place < len(steps) else ""
-            if step == FAR or (step == NEAR and sign != "/"):
-                further.add(place)
-            elif isinstance(step, re.Pattern) and step.fullmatch(sign):
-                further.add(place + 1)
-        at = _beyond_stars(steps, further)
-    return len(steps) in at
+def _matches(tokens: Sequence[re.Pattern[str] | str], text: str) -> bool:
+    positions = _skip_stars(tokens, {0})
+    for char in text:
+        next_positions: set[int] = set()
+        for position in positions:
+            token = tokens[position] if position < len(tokens) else ""
+            if token == DOUBLE_STAR or (token == STAR and char != "/"):
+                next_positions.add(position)
+            elif isinstance(token, re.Pattern) and token.fullmatch(char):
+                next_positions.add(position + 1)
+        positions = _skip_stars(tokens, next_positions)
+    return len(tokens) in positions
 
 
-def _beyond_stars(steps: Sequence[re.Pattern[str] | str], at: set[int]) -> set[int]:
-    """A star may also stand for nothing."""
-    found = set(at)
-    for place in at:
-        beyond = takewhile(lambda one: isinstance(steps[one], str), range(place, len(steps)))
-        found.update(one + 1 for one in beyond)
-    return found
+def _skip_stars(tokens: Sequence[re.Pattern[str] | str], positions: set[int]) -> set[int]:
+    """Add the positions that are reachable because a star also matches the empty text."""
+    reachable = set(positions)
+    for position in positions:
+        skipped = takewhile(
+            lambda index: isinstance(tokens[index], str), range(position, len(tokens))
+        )
+        reachable.update(index + 1 for index in skipped)
+    return reachable

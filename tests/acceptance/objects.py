@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tests.rollouts.statuses import AT
-from tidegate.dialect.argo.hooks import HOOK, POLICY
-from tidegate.dialect.argo.options import OPTIONS
+from tidegate.dialect.argo.hooks import DELETE_POLICY, HOOK
+from tidegate.dialect.argo.options import SYNC_OPTIONS
 from tidegate.dialect.argo.waves import WAVE
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.testing import Body
 from tidegate.testing.builders import a_pod_template as pod_template
 from tidegate.testing.builders import an_object
@@ -56,8 +56,8 @@ def a_pod_template(name: str) -> Body:
 
 
 def annotated(body: Body, name: str, note: str) -> Body:
-    metadata = mapping(body, "metadata")
-    notes: Body = {**mapping(metadata, "annotations"), name: note}
+    metadata = get_mapping(body, "metadata")
+    notes: Body = {**get_mapping(metadata, "annotations"), name: note}
     return {**body, "metadata": {**metadata, "annotations": notes}}
 
 
@@ -68,11 +68,11 @@ def in_wave(wave: int, body: Body) -> Body:
 def a_hook(when: str, body: Body, *, deletes: str = "") -> Body:
     """`when` and `deletes` in Argo CD's words, with commas."""
     hook = annotated(body, HOOK, when)
-    return annotated(hook, POLICY, deletes) if deletes else hook
+    return annotated(hook, DELETE_POLICY, deletes) if deletes else hook
 
 
 def with_options(options: str, body: Body) -> Body:
-    return annotated(body, OPTIONS, options)
+    return annotated(body, SYNC_OPTIONS, options)
 
 
 def running() -> Body:
@@ -109,5 +109,5 @@ def _pod(phase: str, state: Body, *, ready: bool = False) -> Body:
 
 def operations(body: Body) -> set[str]:
     """How our fields of an object came to be ours: `Apply`, `Update`."""
-    entries = mappings(body, "metadata", "managedFields")
-    return {text(one, "operation") for one in entries if text(one, "manager") == "tidegate"}
+    entries = get_mappings(body, "metadata", "managedFields")
+    return {get_text(one, "operation") for one in entries if get_text(one, "manager") == "tidegate"}

@@ -28,28 +28,28 @@ from msgspec import structs
 from tests.promises.objects import ACCOUNT, a_namespace, an_object
 from tests.rollouts.records import Record, StoreRecord
 from tests.rollouts.stage import Rolling, Stage
-from tidegate.dialect.argo.options import with_options
-from tidegate.dialect.manifests import read_manifests
-from tidegate.documents import Document, read
+from tidegate.dialect.argo.options import with_sync_options
+from tidegate.dialect.manifests import parse_all_manifests
+from tidegate.documents import Document, read_documents
 from tidegate.documents.dump import to_json
 from tidegate.health.budget import budget
-from tidegate.model.event import Told
-from tidegate.model.ignoring import Ignored
+from tidegate.model.event import EventType
+from tidegate.model.ignoring import IgnoreDifference
 from tidegate.model.moment import Ms
-from tidegate.model.plan import FINALIZER, Plan
+from tidegate.model.plan import HOOK_FINALIZER, Plan
 from tidegate.model.policy import Policy
-from tidegate.model.reading import listed, part
+from tidegate.model.reading import get_list, get_value
 from tidegate.model.semantics import ARGOCD, Semantics
 from tidegate.model.sync_window import SyncWindow
 from tidegate.model.unit import Destination, Unit
 from tidegate.plan.build import build_plan
-from tidegate.plan.selection import select
+from tidegate.plan.selection import select_objects
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, body_of, live_of
 from tidegate.testing.builders import a_name
 from tidegate.testing.rollouts import Run
-from tidegate.world.calls import Kinds
-from tidegate.world.facts import Catalogue, Done, Missing, Outcome
+from tidegate.world.calls import Discover
+from tidegate.world.facts import ApiResources, NotFound, Outcome, Success
 from tidegate.world.protocol import World
 
 _numbers = itertools.count(1)
@@ -67,7 +67,7 @@ class How(TypedDict, total=False):
     """
 
     options: tuple[str, ...]
-    ignores: tuple[Ignored, ...]
+    ignores: tuple[IgnoreDifference, ...]
     resources: tuple[str, ...]
     prunes: bool
     consents: bool
@@ -101,10 +101,12 @@ class ArgoStage(Stage):
             destination=Destination(namespace=self.namespace),
             policy=_policy(how),
         )
-        read = read_manifests(unit, documents, lambda kind: (kind.group, kind.name) not in wide)
-        plan = build_plan([read], budget=budget)
+        read = parse_all_manifests(
+            unit, documents, lambda kind: (kind.group, kind.name) not in wide
+        )
+        plan = build_plan([read], readiness_timeout=budget)
         resources = how.get("resources", ())
-        return select(plan, resources) if resources else plan
+        return select_objects(plan, resources) if resources else plan
 
     async def deeds(self, *verbs: str) -> list[str]:
         """What was done to objects, by the cluster's own record and in its order.
@@ -123,12 +125,12 @@ class ArgoStage(Stage):
         await self.desk.settled(ref, lambda live: live is not None)
 
         async def say() -> Outcome:
-            begun = part(await self.body(body), "status", "startTime")
+            begun = get_value(await self.body(body), "status", "startTime")
             times = {name: begun for name in TIMES if begun is not None and name in status}
             told: Body = {"status": {**status, **times}}
             return await self.desk.patch(ref, told, subresource="status", manager="controller")
 
-        await self.desk.eventually(say, lambda outcome: isinstance(outcome, Done))
+        await self.desk.eventually(say, lambda outcome: isinstance(outcome, Success))
 
     async def goes(self, body: Body) -> None:
         """Wait until it is gone."""
@@ -145,13 +147,13 @@ class ArgoStage(Stage):
         return f"{self.namespace}.acceptance.example"
 
     async def lives(self, body: Body) -> bool:
-        return isinstance(await self.desk.get(await self.ref(body)), Done)
+        return isinstance(await self.desk.get(await self.ref(body)), Success)
 
     async def holds(self, hook: Body) -> bool:
         """Whether a hook cannot go, since its verdict is still awaited."""
         found = await self.desk.get(await self.ref(hook))
-        body = {} if isinstance(found, Missing) else body_of(found)
-        return FINALIZER in listed(body, "metadata", "finalizers")
+        body = {} if isinstance(found, NotFound) else body_of(found)
+        return HOOK_FINALIZER in get_list(body, "metadata", "finalizers")
 
     async def passes(self, span: Ms) -> None:
         """Let time pass, in which rollouts may work."""
@@ -159,11 +161,11 @@ class ArgoStage(Stage):
 
     def _read(self, manifest: str | Body, number: int) -> tuple[Document, ...]:
         text = manifest if isinstance(manifest, str) else to_json(self.here(manifest))
-        return read(text, f"{number}.yaml")
+        return read_documents(text, f"{number}.yaml")
 
     async def _cluster_wide(self) -> set[tuple[str, str]]:
-        (served,) = await self.desk.ask(Kinds())
-        assert isinstance(served, Catalogue)
+        (served,) = await self.desk.ask(Discover())
+        assert isinstance(served, ApiResources)
         return {(one.kind.group, one.kind.name) for one in served.kinds if not one.namespaced}
 
 
@@ -176,7 +178,7 @@ def _policy(how: How) -> Policy:
         runs_hooks=True,
         windows=how.get("windows", ()),
     )
-    return with_options(policy, how.get("options", ()))
+    return with_sync_options(policy, how.get("options", ()))
 
 
 async def open_stage(world: World, record_of: Callable[[Desk], Record] | None = None) -> ArgoStage:
@@ -198,17 +200,17 @@ def case(*numbers: int) -> pytest.MarkDecorator:
     return pytest.mark.case(*numbers)
 
 
-def named(run: Run, *kinds: Told) -> list[str]:
+def named(run: Run, *kinds: EventType) -> list[str]:
     """The names of the objects that events of these kinds tell of."""
     return [event.ref.name for event in run.told(*kinds) if event.ref is not None]
 
 
 def finished(run: Run) -> dict[str, str]:
     """How each hook ended."""
-    events = run.told(Told.HOOK_FINISHED)
+    events = run.told(EventType.HOOK_FINISHED)
     return {event.ref.name: event.reason for event in events if event.ref is not None}
 
 
 def failure(run: Run) -> str:
     """Why the first step that failed did."""
-    return run.told(Told.STEP_FAILED)[0].sentence
+    return run.told(EventType.STEP_FAILED)[0].message

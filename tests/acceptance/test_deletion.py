@@ -22,18 +22,18 @@ from tests.unit.flows.deletions import (
     run,
 )
 from tidegate.flows.delete import plan_deletion, plan_deletions
-from tidegate.flows.entering import open_found
-from tidegate.flows.pointing import Pointed
-from tidegate.flows.render import own_setting
-from tidegate.flows.rollout import Rolling, roll_out
-from tidegate.flows.session import Target
-from tidegate.flows.syncing import prepare
-from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.event import Event, Result, Told
+from tidegate.flows.entering import open_workspace
+from tidegate.flows.pointing import LoadRequest
+from tidegate.flows.render import user_render_settings
+from tidegate.flows.rollout import RolloutOptions, roll_out
+from tidegate.flows.session import ClusterTargets
+from tidegate.flows.syncing import prepare_rollout
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.model.event import Event, EventType, RolloutOutcome
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind
 from tidegate.model.plan import Plan
-from tidegate.report.rollout.course import Course
+from tidegate.report.rollout.course import RolloutProgress
 from tidegate.testing.families import a_read
 
 DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
@@ -56,13 +56,13 @@ spec:
 
 
 def pruned(events: list[Event]) -> list[str]:
-    told = (event for event in events if event.told is Told.OBJECT_PRUNED)
+    told = (event for event in events if event.type is EventType.OBJECT_PRUNED)
     return [event.ref.name for event in told if event.ref is not None]
 
 
 @case(63)
 async def test_the_highest_wave_goes_first_and_all_of_it_at_once(tmp_path: Path) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     waves = {"a": 1, "b": 5, "c": 7, "d": 7, "e": 4}
     chosen = a_directory(tmp_path, *(a_setting(name, wave) for name, wave in waves.items()))
     await bring(world, chosen)
@@ -75,7 +75,7 @@ async def test_the_highest_wave_goes_first_and_all_of_it_at_once(tmp_path: Path)
 
 @case(63)
 async def test_what_is_to_be_kept_stays_and_so_do_definitions(tmp_path: Path) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     kept = a_setting("kept", sync_options="Delete=false")
     chosen = a_directory(tmp_path, a_setting("one"), kept, KEPT, GADGETS)
     await bring(world, chosen)
@@ -88,7 +88,7 @@ async def test_what_is_to_be_kept_stays_and_so_do_definitions(tmp_path: Path) ->
 
 @case(63)
 async def test_any_word_of_an_object_counts_more_than_its_units(tmp_path: Path) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     own = a_setting("own", sync_options="Delete=foo")
     chosen = a_directory(tmp_path, a_setting("one"), own, options=("Delete=false",))
     await bring(world, chosen)
@@ -103,7 +103,7 @@ async def test_a_hook_that_fails_keeps_the_unit_until_it_is_mended(tmp_path: Pat
     scenario, shop = tmp_path / "scenario.yaml", tmp_path / "shop"
     scenario.write_text(FAILING)
     shop.mkdir()
-    world = make_living(Simulation(scenario=scenario))
+    world = build_sandbox(SimulationConfig(scenario=scenario))
     chosen = a_directory(shop, a_setting("one"), a_hook("goodbye", "PreDelete"))
     await bring(world, chosen)
 
@@ -126,7 +126,7 @@ async def test_a_hook_that_fails_keeps_the_unit_until_it_is_mended(tmp_path: Pat
 async def test_a_hook_behind_everything_stays_unless_its_policy_says_otherwise(
     tmp_path: Path, policy: str, left: list[str]
 ) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"), a_hook("sweep", "PostDelete", policy))
     await bring(world, chosen)
 
@@ -139,34 +139,34 @@ class _Onlooker:
     """Takes down what a rollout tells."""
 
     def __init__(self) -> None:
-        self.course = Course(Ms(0))
+        self.progress = RolloutProgress(Ms(0))
         self.events: list[Event] = []
 
-    def begin(self, plan: Plan, *, clock: Callable[[], Ms], stop: Callable[[str], None]) -> None:
+    def start(self, plan: Plan, *, clock: Callable[[], Ms], stop: Callable[[str], None]) -> None:
         del clock, stop
-        self.course.expect(plan)
+        self.progress.add_plan(plan)
 
-    def follow(self, plan: Plan) -> None:
-        self.course.expect(plan)
+    def replace_plan(self, plan: Plan) -> None:
+        self.progress.add_plan(plan)
 
     def emit(self, event: Event) -> None:
         self.events.append(event)
-        self.course.take(event)
+        self.progress.add_event(event)
 
 
 @case(63)
 async def test_children_go_from_the_last_wave_to_the_first_each_before_who_brought_it(
     tmp_path: Path,
 ) -> None:
-    pointed = Pointed(what=str(three_levels(tmp_path, finalizer=True).root))
-    target, rolling = Target(simulation=Simulation()), Rolling(holder="test")
-    async with open_found(pointed, target, own_setting()) as (session, found):
-        prepared = await prepare(found, session, (), keeps_going=False)
-        brought = await roll_out(prepared.planned.plan, session, rolling, _Onlooker())
+    pointed = LoadRequest(path_or_url=str(three_levels(tmp_path, finalizer=True).root))
+    target, rolling = ClusterTargets(simulation=SimulationConfig()), RolloutOptions(holder="test")
+    async with open_workspace(pointed, target, user_render_settings()) as (session, found):
+        prepared = await prepare_rollout(found, session, (), keep_going=False)
+        brought = await roll_out(prepared.plan_result.plan, session, rolling, _Onlooker())
         going, onlooker = await plan_deletions(session, found), _Onlooker()
         gone = await roll_out(going.plan, session, rolling, onlooker)
 
-    assert (brought.result, gone.result) == (Result.PASSED, Result.PASSED)
+    assert (brought.outcome, gone.outcome) == (RolloutOutcome.PASSED, RolloutOutcome.PASSED)
     order = pruned(onlooker.events)
     for first, then in (
         ("end", "blue-web"),

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from tests.acceptance.stage import ArgoStage
-from tidegate.model.ignoring import Ignored
-from tidegate.model.reading import mapping, part
+from tidegate.model.ignoring import IgnoreDifference
+from tidegate.model.reading import get_mapping, get_value
 from tidegate.testing.builders import a_deployment
 
-REPLICAS = Ignored(kind="Deployment", group="apps", pointers=("/spec/replicas",))
-BY_PATH = Ignored(kind="Deployment", group="apps", expressions=(".spec.replicas",))
-BY_MANAGER = Ignored(kind="Deployment", group="apps", managers=("scaler",))
+REPLICAS = IgnoreDifference(kind="Deployment", group="apps", pointers=("/spec/replicas",))
+BY_PATH = IgnoreDifference(kind="Deployment", group="apps", expressions=(".spec.replicas",))
+BY_MANAGER = IgnoreDifference(kind="Deployment", group="apps", managers=("scaler",))
 RULES = pytest.mark.parametrize("rule", [REPLICAS, BY_PATH, BY_MANAGER])
 RESPECTS = "RespectIgnoreDifferences=true"
 OLD, NEW = a_deployment(image="app:1"), a_deployment(image="app:2")
@@ -28,11 +28,15 @@ async def scaled(stage: ArgoStage, *options: str) -> None:
 async def found(stage: ArgoStage) -> tuple[object, bool]:
     """The replicas, and whether it is the new image."""
     body = await stage.body(OLD)
-    return part(body, "spec", "replicas"), b"app:2" in msgspec.json.encode(mapping(body, "spec"))
+    return get_value(body, "spec", "replicas"), b"app:2" in msgspec.json.encode(
+        get_mapping(body, "spec")
+    )
 
 
 @RULES
-async def test_what_is_ignored_asks_for_no_write(each_stage: ArgoStage, rule: Ignored) -> None:
+async def test_what_is_ignored_asks_for_no_write(
+    each_stage: ArgoStage, rule: IgnoreDifference
+) -> None:
     stage = each_stage
     await scaled(stage)
 
@@ -45,7 +49,7 @@ async def test_what_is_ignored_asks_for_no_write(each_stage: ArgoStage, rule: Ig
 
 @RULES
 async def test_what_is_ignored_is_written_with_other_changes(
-    each_stage: ArgoStage, rule: Ignored
+    each_stage: ArgoStage, rule: IgnoreDifference
 ) -> None:
     stage = each_stage
     await scaled(stage)
@@ -58,7 +62,7 @@ async def test_what_is_ignored_is_written_with_other_changes(
 @RULES
 @pytest.mark.parametrize("how", ["ServerSideApply=true", "Replace=true"])
 async def test_what_is_ignored_and_respected_stays_when_something_else_is_written(
-    each_stage: ArgoStage, rule: Ignored, how: str
+    each_stage: ArgoStage, rule: IgnoreDifference, how: str
 ) -> None:
     stage, options = each_stage, (how, RESPECTS)
     await scaled(stage, *options)

@@ -19,7 +19,7 @@ from tests.fakes.repositories import (
     three_levels,
 )
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 
 IGNORED = "argocd.argoproj.io/ignore-healthcheck"
 CAUSE = "Caused by batch/Job:shop/failed-job"
@@ -27,8 +27,8 @@ BY_LABEL = "return {status = (obj.metadata.labels or {}).told or 'Healthy'}"
 
 
 def health(cluster: KeptSandbox, name: str = "web") -> tuple[str, str]:
-    told = mapping(cluster.all(APPLICATION, "argocd")[name], "status", "health")
-    return text(told, "status"), text(told, "message")
+    told = get_mapping(cluster.all(APPLICATION, "argocd")[name], "status", "health")
+    return get_text(told, "status"), get_text(told, "message")
 
 
 def refused(*names: str) -> list[Json]:
@@ -47,7 +47,7 @@ def one_application(root: Path, *objects: Body) -> Repository:
 def a_job(*, hook: str = "", ignored: bool = False) -> Body:
     made = job("failed-job", hook=hook)
     if ignored:
-        mapping(made, "metadata")["annotations"] = {IGNORED: "true"}
+        get_mapping(made, "metadata")["annotations"] = {IGNORED: "true"}
     return made
 
 
@@ -115,7 +115,7 @@ def test_a_child_counts_by_its_script_and_not_where_that_says_missing_or_unknown
 ) -> None:
     made = three_levels(tmp_path / "platform")
     red = application("red", "red")
-    mapping(red, "metadata")["labels"] = {"told": child}
+    get_mapping(red, "metadata")["labels"] = {"told": child}
     made.put("teams/red.yaml", red)
     rule: Body = {"resource.customizations.health.argoproj.io_Application": BY_LABEL}
     made.put("argocd/cm.yaml", argo_settings(rule))

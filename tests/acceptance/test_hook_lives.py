@@ -15,9 +15,9 @@ from tests.acceptance.objects import (
 )
 from tests.acceptance.stage import ArgoStage, case, finished, named, open_stage
 from tests.rollouts.statuses import complete
-from tidegate.model.event import Told
+from tidegate.model.event import EventType
 from tidegate.model.moment import SECOND, Ms
-from tidegate.sandbox.faults import CallFault, Lose, Match, Often
+from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, ResponseLoss
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_job
@@ -65,7 +65,11 @@ async def test_a_hook_is_made_again_when_the_old_one_is_gone(stage: ArgoStage) -
 
 @case(36)
 async def test_a_hook_that_is_gone_already_when_it_is_deleted_is_made_again() -> None:
-    lost = CallFault(Lose(performed=True), Match(verbs=("delete",), name="hook"), Often(times=1))
+    lost = CallFault(
+        ResponseLoss(is_performed=True),
+        FaultSelector(verbs=("delete",), name="hook"),
+        Frequency(times=1),
+    )
     stage = await open_stage(Sandbox(faults=(lost,)))
     hook = a_hook("PreSync", a_pod("hook"))
     await _sync_with(stage, hook)
@@ -95,7 +99,7 @@ async def test_a_hook_goes_with_the_end_of_the_sync_and_not_with_its_own(
     goes = (run.result, policy) in (("passed", "HookSucceeded"), ("failed", "HookFailed"))
     assert lived
     assert await stage.deeds("delete") == (["delete pods/hook"] if goes else [])
-    assert named(run, Told.HOOK_DELETED) == (["hook"] if goes else [])
+    assert named(run, EventType.HOOK_DELETED) == (["hook"] if goes else [])
     assert not await stage.holds(hook)
 
 

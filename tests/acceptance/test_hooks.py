@@ -14,9 +14,9 @@ from tests.acceptance.objects import (
 )
 from tests.acceptance.stage import ArgoStage, case, failure, finished, named, open_stage
 from tests.rollouts.statuses import stuck
-from tidegate.model.event import Told
+from tidegate.model.event import EventType
 from tidegate.model.moment import SECOND, Ms
-from tidegate.sandbox.faults import CallFault, Match, Refuse
+from tidegate.sandbox.faults import CallFault, FaultSelector, Rejection
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.builders import a_config_map, a_deployment
 from tidegate.world.facts import Forbidden
@@ -91,7 +91,7 @@ async def test_of_an_only_wave_the_hooks_are_waited_for_and_nothing_else(stage: 
     run = await syncing.ends()
 
     assert run.result == "passed"
-    assert named(run, Told.GATE_WAITING) == ["hook"]
+    assert named(run, EventType.GATE_WAITING) == ["hook"]
 
 
 @case(29)
@@ -131,7 +131,7 @@ async def test_a_failed_sync_waits_for_its_failure_hooks(each_stage: ArgoStage) 
     await stage.says(rescue, succeeded())
     run = await syncing.ends()
 
-    assert not any(event.told is Told.ROLLOUT_ENDED for event in before)
+    assert not any(event.type is EventType.ROLLOUT_FINISHED for event in before)
     assert run.result == "failed"
     assert failure(run).startswith(f"Pod {stage.namespace}/hook")
     assert finished(run) == {"hook": "failed", "rescue": "passed"}
@@ -148,7 +148,7 @@ async def test_a_failure_hook_that_is_refused_does_not_keep_the_others_from_runn
     run = await syncing.ends()
 
     assert run.result == "failed"
-    assert [event.sentence for event in run.told(Told.OBJECT_REFUSED)] == ["web: no", "bad: no"]
+    assert [event.message for event in run.told(EventType.OBJECT_REFUSED)] == ["web: no", "bad: no"]
     assert finished(run) == {"good": "passed"}
     assert not await stage.holds(good)
 
@@ -160,7 +160,7 @@ async def test_a_failure_is_told_once_however_many_objects_meet_it() -> None:
     run = await stage.sync(a_config_map("one"), a_config_map("two"))
 
     assert run.result == "failed"
-    assert named(run, Told.OBJECT_REFUSED) == ["one", "two"]
+    assert named(run, EventType.OBJECT_REFUSED) == ["one", "two"]
     assert failure(run).count("over quota") == 1
 
 
@@ -175,7 +175,7 @@ async def test_a_refused_hook_fails_the_sync_when_the_other_hooks_have_ended() -
     await stage.says(good, succeeded())
     run = await syncing.ends()
 
-    assert not any(event.told is Told.STEP_FAILED for event in before)
+    assert not any(event.type is EventType.STEP_FAILED for event in before)
     assert run.result == "failed"
     assert finished(run) == {"good": "passed"}
     assert not await stage.holds(good)
@@ -191,7 +191,7 @@ async def test_a_hook_is_not_among_the_objects_of_the_sync(stage: ArgoStage) -> 
     run = await syncing.ends()
 
     assert list(run.states) == [f"{stage.namespace}/sync/0", f"{stage.namespace}/postsync/0"]
-    assert named(run, Told.OBJECT_WRITTEN) == ["settings", "hook"]
+    assert named(run, EventType.OBJECT_WRITTEN) == ["settings", "hook"]
 
 
 @case(45)
@@ -229,7 +229,10 @@ def _refusing(*names: str, words: str = "") -> Sandbox:
     """A cluster that takes no objects of these names."""
     return Sandbox(
         faults=[
-            CallFault(Refuse(Forbidden(words or f"{name}: no")), Match(verbs=("apply",), name=name))
+            CallFault(
+                Rejection(Forbidden(words or f"{name}: no")),
+                FaultSelector(verbs=("apply",), name=name),
+            )
             for name in names
         ]
     )

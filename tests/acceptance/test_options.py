@@ -19,12 +19,12 @@ from tests.acceptance.objects import (
 from tests.acceptance.stage import ArgoStage, case, named
 from tests.promises.objects import a_definition
 from tidegate.errors import DialectError
-from tidegate.model.event import Told
+from tidegate.model.event import EventType
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_deployment, an_object
-from tidegate.world.facts import Missing, NotServed, Outcome
+from tidegate.world.facts import NotFound, NotServed, Outcome
 
 WAITS = "SkipDryRunOnMissingResource=true"
 CHANGED_ONLY = ("ApplyOutOfSyncOnly=true",)
@@ -41,7 +41,7 @@ async def until_served(stage: ArgoStage, group: str) -> None:
 
 
 def is_served(outcome: Outcome) -> bool:
-    return not isinstance(outcome, Missing | NotServed)
+    return not isinstance(outcome, NotFound | NotServed)
 
 
 def move_away(stage: ArgoStage) -> None:
@@ -94,7 +94,7 @@ async def test_a_kind_that_is_not_served_is_refused_before_the_first_write(
     run = await stage.sync(a_config_map(), in_wave(1, a_gate(stage.group)))
 
     assert run.result == "invalid"
-    assert [one.reason for one in run.told(Told.OBJECT_REFUSED)] == ["NotServed"]
+    assert [one.reason for one in run.told(EventType.OBJECT_REFUSED)] == ["NotServed"]
     assert await stage.deeds() == []
 
 
@@ -177,7 +177,7 @@ async def test_a_namespace_that_the_unit_brings_is_not_made_twice(stage: ArgoSta
     assert run.result == "passed"
     made = [f"create namespaces/{stage.namespace}", "create configmaps/settings"]
     assert await stage.deeds() == made
-    assert mapping(await stage.body(own), "metadata", "annotations")["example.org/team"]
+    assert get_mapping(await stage.body(own), "metadata", "annotations")["example.org/team"]
 
 
 @case(48)
@@ -185,7 +185,7 @@ async def test_a_namespace_that_is_there_is_no_part_of_the_sync(stage: ArgoStage
     run = await stage.sync(a_config_map(), options=MAKES_NAMESPACE)
 
     assert run.result == "passed"
-    assert named(run, Told.OBJECT_WRITTEN, Told.OBJECT_UNCHANGED) == ["settings"]
+    assert named(run, EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED) == ["settings"]
     assert await stage.deeds() == ["create configmaps/settings"]
 
 
@@ -198,7 +198,7 @@ async def test_only_what_differs_is_part_of_the_sync_and_what_is_to_go(stage: Ar
     run = await stage.sync(same, new, options=CHANGED_ONLY, prunes=True)
 
     assert run.result == "passed"
-    told = named(run, Told.OBJECT_WRITTEN, Told.OBJECT_UNCHANGED, Told.OBJECT_PRUNED)
+    told = named(run, EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED, EventType.OBJECT_PRUNED)
     assert sorted(told) == ["new", "old"]
     assert await stage.deeds("create", "delete") == ["delete pods/old", "create pods/new"]
 
@@ -221,9 +221,9 @@ async def test_a_wave_in_which_nothing_differs_is_waited_for_only_without_the_op
     run = await syncing.ends()
 
     assert run.result == "passed"
-    assert bool(run.told(Told.GATE_WAITING)) is not bool(options)
-    assert ("first" in named(run, Told.OBJECT_UNCHANGED)) is not bool(options)
-    assert named(run, Told.OBJECT_WRITTEN) == ["settings"]
+    assert bool(run.told(EventType.GATE_WAITING)) is not bool(options)
+    assert ("first" in named(run, EventType.OBJECT_UNCHANGED)) is not bool(options)
+    assert named(run, EventType.OBJECT_WRITTEN) == ["settings"]
 
 
 @case(49)
@@ -231,14 +231,14 @@ async def test_what_is_in_no_namespace_is_left_out_though_its_text_names_one(
     stage: ArgoStage,
 ) -> None:
     volume = a_volume(stage.namespace)
-    volume = {**volume, "metadata": {**mapping(volume, "metadata"), "namespace": "anywhere"}}
+    volume = {**volume, "metadata": {**get_mapping(volume, "metadata"), "namespace": "anywhere"}}
     await stage.sync(volume)
     await stage.record.mark()
 
     run = await stage.sync(volume, a_config_map(), options=CHANGED_ONLY)
 
     assert run.result == "passed"
-    assert named(run, Told.OBJECT_WRITTEN, Told.OBJECT_UNCHANGED) == ["settings"]
+    assert named(run, EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED) == ["settings"]
     assert await stage.deeds() == ["create configmaps/settings"]
 
 
@@ -259,7 +259,7 @@ async def test_hooks_run_though_their_wave_has_nothing_else(stage: ArgoStage) ->
 
     assert run.result == "passed"
     assert await stage.deeds("create", "delete") == ["delete pods/hook", "create pods/hook"]
-    assert named(run, Told.OBJECT_UNCHANGED) == []
+    assert named(run, EventType.OBJECT_UNCHANGED) == []
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tests.acceptance.stage import ArgoStage, case
 from tests.fakes.projects import of_project, two_units, written
 from tests.fakes.repositories import setting
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.event import Told
+from tidegate.model.event import EventType
 from tidegate.model.moment import HOUR, SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.sync_window import SyncWindow
@@ -75,10 +75,10 @@ async def test_a_closed_window_holds_the_sync_and_it_goes_on_when_that_opens(
 
     run = await syncing.ends()
 
-    (held,) = run.told(Told.STEP_WAITING)
+    (held,) = run.told(EventType.STEP_WAITING)
     assert not before
     assert (held.reason, held.until) == ("Window", START + HOUR)
-    assert held.sentence == "the `deny` window `0 0 * * *` at team.yaml:9 holds it"
+    assert held.message == "the `deny` window `0 0 * * *` at team.yaml:9 holds it"
     assert run.result == "passed"
     assert await stage.lives(a_config_map())
 
@@ -90,4 +90,4 @@ async def test_a_closed_window_does_not_hold_what_is_as_it_should_be(stage: Argo
     run = await stage.sync(a_config_map(), windows=(NIGHT,))
 
     assert run.result == "passed"
-    assert run.told(Told.STEP_WAITING) == []
+    assert run.told(EventType.STEP_WAITING) == []

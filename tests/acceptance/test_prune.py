@@ -8,9 +8,9 @@ from msgspec import structs
 from tests.acceptance.objects import a_pod, a_service, in_wave, with_options
 from tests.acceptance.stage import ONCE, ArgoStage, case, failure, named, open_stage
 from tests.promises.objects import held
-from tidegate.model.event import Told
+from tidegate.model.event import EventType
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.sandbox.faults import CallFault, Match, Refuse
+from tidegate.sandbox.faults import CallFault, FaultSelector, Rejection
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map
@@ -45,7 +45,7 @@ async def bring(stage: ArgoStage, *bodies: Body) -> None:
 
 def waves_of(run: Run) -> dict[str, int]:
     """The wave in which each object was pruned."""
-    told = [(one.ref, one.step) for one in run.told(Told.OBJECT_PRUNED)]
+    told = [(one.ref, one.step) for one in run.told(EventType.OBJECT_PRUNED)]
     return {ref.name: int(step.rpartition("/")[2]) for ref, step in told if ref is not None}
 
 
@@ -59,7 +59,10 @@ async def test_what_git_no_longer_has_is_deleted_before_its_wave_is_written(
     run = await stage.sync(a_service(), prunes=True)
 
     assert run.result == "passed"
-    assert (named(run, Told.OBJECT_PRUNED), named(run, Told.OBJECT_WRITTEN)) == (["old"], ["web"])
+    assert (named(run, EventType.OBJECT_PRUNED), named(run, EventType.OBJECT_WRITTEN)) == (
+        ["old"],
+        ["web"],
+    )
     assert await stage.deeds("create", "delete") == ["delete pods/old", "create services/web"]
     await stage.goes(OLD)
 
@@ -104,7 +107,7 @@ async def test_any_word_of_an_object_counts_more_than_its_units(stage: ArgoStage
 
     run = await stage.sync(prunes=True, options=("Prune=false",))
 
-    assert (run.result, named(run, Told.OBJECT_PRUNED)) == ("passed", ["old"])
+    assert (run.result, named(run, EventType.OBJECT_PRUNED)) == ("passed", ["old"])
 
 
 @case(17)
@@ -131,7 +134,12 @@ async def test_a_wave_is_held_until_somebody_agrees(
 
     assert waiting.ref is not None
     assert (waiting.ref.name, untouched) == ("old", [])
-    assert named(syncing.run, Told.OBJECT_PRUNED, Told.OBJECT_WRITTEN, Told.OBJECT_KEPT) == []
+    assert (
+        named(
+            syncing.run, EventType.OBJECT_PRUNED, EventType.OBJECT_WRITTEN, EventType.OBJECT_SKIPPED
+        )
+        == []
+    )
     assert run.result == "passed"
     assert await stage.deeds("create", "delete") == ["delete pods/old", "create services/web"]
 
@@ -145,7 +153,7 @@ async def test_a_wave_goes_on_when_what_it_asks_about_is_gone(stage: ArgoStage) 
     await stage.desk.delete(await stage.ref(OLD))
     run = await syncing.ends()
 
-    assert (run.result, named(run, Told.OBJECT_WRITTEN)) == ("passed", ["web"])
+    assert (run.result, named(run, EventType.OBJECT_WRITTEN)) == ("passed", ["web"])
 
 
 @case(18)
@@ -177,7 +185,7 @@ async def test_what_goes_swaps_waves_and_what_stays_does_not(
 
     assert run.result == "passed"
     assert waves_of(run) == waves
-    written = [one.step.rpartition("/")[2] for one in run.told(Told.OBJECT_WRITTEN)]
+    written = [one.step.rpartition("/")[2] for one in run.told(EventType.OBJECT_WRITTEN)]
     assert written == [str(wave) for wave in stays]
 
 
@@ -231,7 +239,9 @@ async def test_a_wave_is_pruned_when_what_was_pruned_before_it_is_gone(
 
 @case(24)
 async def test_a_deletion_that_is_refused_fails_the_sync() -> None:
-    refused = CallFault(Refuse(Forbidden("not today")), Match(verbs=("delete",), name="old"))
+    refused = CallFault(
+        Rejection(Forbidden("not today")), FaultSelector(verbs=("delete",), name="old")
+    )
     stage = await open_stage(Sandbox(faults=(refused,)))
     await bring(stage, OLD)
 
@@ -239,5 +249,5 @@ async def test_a_deletion_that_is_refused_fails_the_sync() -> None:
 
     assert run.result == "failed"
     assert "not today" in failure(run)
-    assert named(run, Told.OBJECT_REFUSED) == ["old"]
+    assert named(run, EventType.OBJECT_REFUSED) == ["old"]
     assert await stage.deeds() == []

@@ -12,9 +12,9 @@ from tests.acceptance.objects import (
 )
 from tests.acceptance.stage import ArgoStage, case, named
 from tests.promises.objects import a_definition
-from tidegate.dialect.argo.options import OPTIONS
-from tidegate.model.event import Told
-from tidegate.model.reading import mapping, text
+from tidegate.dialect.argo.options import SYNC_OPTIONS
+from tidegate.model.event import EventType
+from tidegate.model.reading import get_mapping, get_text
 from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_deployment, a_job, an_object
 
@@ -30,7 +30,7 @@ async def test_replacing_takes_away_what_others_have_added_and_then_writes_nothi
     await stage.sync(settings)
     added: Body = {"data": {"size": "1"}}
     if level == "live":
-        added = {**added, "metadata": {"annotations": {OPTIONS: REPLACE}}}
+        added = {**added, "metadata": {"annotations": {SYNC_OPTIONS: REPLACE}}}
     await stage.desk.patch(await stage.ref(settings), added, manager="somebody")
     wanted = with_options(REPLACE, settings) if level == "object" else settings
     options = (REPLACE,) if level == "unit" else ()
@@ -78,7 +78,7 @@ async def test_what_controllers_add_to_a_replaced_object_is_not_taken_away_again
 
     assert (again.result, mended.result) == ("passed", "passed")
     assert untouched == []
-    assert "labels" not in mapping(await stage.body(web), "metadata")
+    assert "labels" not in get_mapping(await stage.body(web), "metadata")
 
 
 @case(50)
@@ -92,7 +92,7 @@ async def test_a_field_that_drifts_is_put_back_by_replacing(each_stage: ArgoStag
     await stage.record.mark()
     await stage.sync(web)
 
-    assert mapping(body, "spec")["replicas"] == 2
+    assert get_mapping(body, "spec")["replicas"] == 2
     assert await stage.deeds() == []
 
 
@@ -110,7 +110,7 @@ async def test_what_is_replaced_is_created_where_it_is_missing_and_never_applied
 
     assert operations(created) == operations(replaced) == {"Update"}
     assert replaced["data"] == {"color": "green"}
-    assert text(created, "metadata", "uid") == text(replaced, "metadata", "uid")
+    assert get_text(created, "metadata", "uid") == get_text(replaced, "metadata", "uid")
 
 
 @case(50)
@@ -144,7 +144,7 @@ async def test_what_cannot_be_replaced_is_refused_before_the_first_write(
     run = await stage.sync(a_config_map(), in_wave(1, annotated(job, "example.org/team", "shop")))
 
     assert run.result == "invalid"
-    assert {*named(run, Told.OBJECT_REFUSED)} == {"migrate"}  # each field is a fault
+    assert {*named(run, EventType.OBJECT_REFUSED)} == {"migrate"}  # each field is a fault
     assert await stage.deeds() == []
 
 
@@ -175,7 +175,7 @@ async def test_force_makes_an_object_again_where_a_field_cannot_be_changed(
     wanted: Body = {**frozen, "data": {"color": "green"}}
     refused = await stage.sync(wanted)
     if level == "live":
-        noted: Body = {"metadata": {"annotations": {OPTIONS: "Force=true"}}}
+        noted: Body = {"metadata": {"annotations": {SYNC_OPTIONS: "Force=true"}}}
         await stage.desk.patch(await stage.ref(frozen), noted, manager="somebody")
     else:
         wanted = with_options("Force=true", wanted)

@@ -13,11 +13,11 @@ from tests.acceptance.stage import ArgoStage, case, open_stage
 from tests.fakes.repositories import Repository, application, namespace, setting
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.engine.vocabulary import Refresh
-from tidegate.model.event import Told
+from tidegate.model.event import EventType
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
 from tidegate.model.semantics import ARGOCD
-from tidegate.sandbox.faults import CallFault, Match, Often, Refuse
+from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, Rejection
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map
@@ -26,7 +26,9 @@ from tidegate.world.facts import Forbidden
 
 @case(59)
 async def test_hooks_run_again_when_a_sync_is_tried_again() -> None:
-    busy = CallFault(Refuse(Forbidden("not now")), Match(name="settings"), Often(times=1))
+    busy = CallFault(
+        Rejection(Forbidden("not now")), FaultSelector(name="settings"), Frequency(times=1)
+    )
     stage = await open_stage(Sandbox(faults=(busy,)))
     hook = a_hook("PreSync", a_pod("hook"))
 
@@ -35,7 +37,7 @@ async def test_hooks_run_again_when_a_sync_is_tried_again() -> None:
     run = await syncing.ends()
 
     assert run.result == "passed"
-    assert [event.reason for event in run.told(Told.RETRY_PLANNED)] == ["Forbidden"]
+    assert [event.reason for event in run.told(EventType.RETRY_SCHEDULED)] == ["Forbidden"]
     assert await stage.deeds("create", "delete") == [
         "create pods/hook",
         "delete pods/hook",
@@ -53,7 +55,7 @@ async def test_a_hook_that_failed_has_another_chance(stage: ArgoStage) -> None:
     run = await syncing.ends()
 
     assert run.result == "passed"
-    assert [event.step for event in run.told(Told.RETRY_PLANNED)] == [
+    assert [event.step for event in run.told(EventType.RETRY_SCHEDULED)] == [
         f"{stage.namespace}/presync/0"
     ]
     assert await stage.lives(a_config_map())
@@ -61,14 +63,14 @@ async def test_a_hook_that_failed_has_another_chance(stage: ArgoStage) -> None:
 
 @case(59)
 async def test_a_sync_is_tried_again_after_its_pauses_and_only_as_often_as_it_may_be() -> None:
-    busy = CallFault(Refuse(Forbidden("never")), Match(name="settings"), Often())
+    busy = CallFault(Rejection(Forbidden("never")), FaultSelector(name="settings"), Frequency())
     stage = await open_stage(Sandbox(faults=(busy,)))
     retry = structs.replace(ARGOCD.retry, limit=3, first=Ms(4 * SECOND), cap=Ms(6 * SECOND))
     rules = structs.replace(ARGOCD, retry=retry)
 
     run = await stage.sync(a_config_map(), semantics=rules)
 
-    planned = run.told(Told.RETRY_PLANNED)
+    planned = run.told(EventType.RETRY_SCHEDULED)
     assert run.result == "failed"
     assert [(one.until - one.at) // SECOND for one in planned] == [4, 6, 6]
     assert not await stage.lives(a_config_map())
@@ -76,7 +78,9 @@ async def test_a_sync_is_tried_again_after_its_pauses_and_only_as_often_as_it_ma
 
 @case(59)
 async def test_a_sync_that_is_stopped_while_it_waits_is_not_tried_again() -> None:
-    busy = CallFault(Refuse(Forbidden("not now")), Match(name="settings"), Often(times=1))
+    busy = CallFault(
+        Rejection(Forbidden("not now")), FaultSelector(name="settings"), Frequency(times=1)
+    )
     stage = await open_stage(Sandbox(faults=(busy,)))
 
     syncing = await stage.begin_sync(a_config_map(), semantics=ARGOCD)
@@ -87,14 +91,14 @@ async def test_a_sync_that_is_stopped_while_it_waits_is_not_tried_again() -> Non
 
     assert not before, "its pause is ten seconds: the duration, times the factor"
     assert run.result == "stopped"
-    assert len(run.told(Told.RETRY_PLANNED)) == 1
+    assert len(run.told(EventType.RETRY_SCHEDULED)) == 1
     assert not await stage.lives(a_config_map())
 
 
 @case(59)
 @pytest.mark.parametrize("limit", [1, 1_000])
 async def test_what_is_committed_meanwhile_is_taken_when_the_pause_is_over(limit: int) -> None:
-    busy = CallFault(Refuse(Forbidden("never")), Match(name="settings"), Often())
+    busy = CallFault(Rejection(Forbidden("never")), FaultSelector(name="settings"), Frequency())
     stage = await open_stage(Sandbox(faults=(busy,)))
     retry = structs.replace(ARGOCD.retry, limit=limit, first=Ms(4 * SECOND), refreshes=True)
     rules = structs.replace(ARGOCD, retry=retry)
@@ -109,7 +113,7 @@ async def test_what_is_committed_meanwhile_is_taken_when_the_pause_is_over(limit
     syncing = stage.start(broken, commits)
     run = await syncing.ends()
 
-    (planned,) = run.told(Told.RETRY_PLANNED)
+    (planned,) = run.told(EventType.RETRY_SCHEDULED)
     assert run.result == "passed"
     assert asked == [planned.until], "its pause is over"
     assert await stage.lives(a_config_map("mended"))
@@ -118,14 +122,16 @@ async def test_what_is_committed_meanwhile_is_taken_when_the_pause_is_over(limit
 
 @case(59)
 async def test_where_nothing_is_committed_a_retry_stays_with_what_it_has() -> None:
-    busy = CallFault(Refuse(Forbidden("not now")), Match(name="settings"), Often(times=1))
+    busy = CallFault(
+        Rejection(Forbidden("not now")), FaultSelector(name="settings"), Frequency(times=1)
+    )
     stage = await open_stage(Sandbox(faults=(busy,)))
     rules = structs.replace(ARGOCD, retry=structs.replace(ARGOCD.retry, refreshes=True))
 
     run = await stage.sync(a_config_map(), semantics=rules)
 
     assert run.result == "passed"
-    assert len(run.told(Told.RETRY_PLANNED)) == 1
+    assert len(run.told(EventType.RETRY_SCHEDULED)) == 1
 
 
 @case(59)

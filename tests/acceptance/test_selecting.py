@@ -10,7 +10,7 @@ from tests.acceptance.stage import case
 from tests.fakes.kept_sandbox import APPLICATION, KeptSandbox
 from tests.fakes.repositories import Body, Repository, application, deployment, job, namespace
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import listed, text
+from tidegate.model.reading import get_list, get_text
 
 SERVICE, JOB = Kind("", "v1", "Service"), Kind("batch", "v1", "Job")
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
@@ -52,8 +52,8 @@ def test_chosen_objects_come_without_hooks_and_leave_no_history(
     assert ran.code == 0, ran.stdout + ran.stderr
     assert [*cluster.all(SERVICE, "shop"), *cluster.all(SERVICE, "other")] == ["x", "x"]
     assert not cluster.all(DEPLOYMENT, "shop")
-    assert not listed(web, "status", "history")
-    assert text(web, "status", "sync", "status") != "Synced"
+    assert not get_list(web, "status", "history")
+    assert get_text(web, "status", "sync", "status") != "Synced"
 
     both = ("--resource", ":Service:x", "--resource", "apps:Deployment:web")
     every = cluster.run("app", "sync", "web", *both, *in_repository)

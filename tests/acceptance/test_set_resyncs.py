@@ -13,7 +13,7 @@ from tests.acceptance.test_set_revisions import committed
 from tests.acceptance.test_sets import played
 from tests.fakes.set_ladder import Ladder
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping, number, text
+from tidegate.model.reading import get_int, get_list, get_mapping, get_text
 
 MIGRATION = """\
 apiVersion: batch/v1
@@ -26,8 +26,8 @@ spec:
 
 def resyncs(events: list[dict[str, Json]]) -> dict[str, dict[str, Json]]:
     """By the names of Applications, what was synced again; each is named once."""
-    found = [mapping(one) for one in listed(events[-1], "resyncs")]
-    by_name = {text(one, "unit").rpartition("/")[2]: one for one in found}
+    found = [get_mapping(one) for one in get_list(events[-1], "resyncs")]
+    by_name = {get_text(one, "unit").rpartition("/")[2]: one for one in found}
     assert len(by_name) == len(found)
     return by_name
 
@@ -39,11 +39,11 @@ def with_migration(ladder: Ladder, name: str) -> None:
 def began(events: list[dict[str, Json]], name: str) -> int:
     """When the sync of an Application began, from the start."""
     times = (
-        number(one, "at")
+        get_int(one, "at")
         for one in events
-        if one.get("event") == "step.applying" and text(one, "unit").rpartition("/")[2] == name
+        if one.get("event") == "step.applying" and get_text(one, "unit").rpartition("/")[2] == name
     )
-    return min(times) - number(events[0], "at")
+    return min(times) - get_int(events[0], "at")
 
 
 @case(70)
@@ -57,8 +57,8 @@ def test_hooks_run_again_beside_the_next_step_where_a_sync_began_in_the_second_o
     events = played(ladder)
 
     again = resyncs(events)
-    assert [text(one, "name") for one in listed(again["a"], "hooks")] == ["migrate"]
-    assert number(again["a"], "at") <= began(events, "b") < number(again["a"], "ended")
+    assert [get_text(one, "name") for one in get_list(again["a"], "hooks")] == ["migrate"]
+    assert get_int(again["a"], "at") <= began(events, "b") < get_int(again["a"], "ended")
     assert "hooks" not in again["b"], "what has no hooks is as wanted already"
 
 
@@ -98,7 +98,7 @@ def test_what_is_committed_is_synced_twice_as_well(ladder: Ladder) -> None:
 
     events = played(ladder, committed(ladder, file, newer))
 
-    found = [mapping(one) for one in listed(events[-1], "resyncs")]
-    taken = mapping(listed(events[-1], "uptakes")[0])
-    assert [number(one, "turn") > 5 * 60_000 for one in found] == [False, True]
+    found = [get_mapping(one) for one in get_list(events[-1], "resyncs")]
+    taken = get_mapping(get_list(events[-1], "uptakes")[0])
+    assert [get_int(one, "turn") > 5 * 60_000 for one in found] == [False, True]
     assert found[1]["at"] == taken["ended"]

@@ -10,7 +10,7 @@ from tests.acceptance.stage import case
 from tests.acceptance.test_sets import played
 from tests.fakes.set_ladder import Ladder
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping, number, text
+from tidegate.model.reading import get_int, get_list, get_mapping, get_text
 
 
 def committed(ladder: Ladder, path: str, text: str) -> Json:
@@ -24,8 +24,8 @@ def committed(ladder: Ladder, path: str, text: str) -> Json:
 
 def uptakes(events: list[dict[str, Json]]) -> dict[str, dict[str, Json]]:
     """By the names of Applications, what they did with what was committed."""
-    found = (mapping(one) for one in listed(events[-1], "uptakes"))
-    return {text(one, "unit").rpartition("/")[2]: one for one in found}
+    found = (get_mapping(one) for one in get_list(events[-1], "uptakes"))
+    return {get_text(one, "unit").rpartition("/")[2]: one for one in found}
 
 
 @case(70)
@@ -47,12 +47,12 @@ def test_a_step_is_overtaken_by_a_later_one_that_sees_a_revision_first(
     assert [*taken] == ["a", "b", "c", "d"]
     overtaken = 0
     for one, other in permutations(taken.values(), 2):
-        earlier = number(one, "step") < number(other, "step")
-        if earlier and number(one, "seen") <= number(other, "began"):
-            assert number(one, "ended") <= number(other, "began"), "it is waited for"
+        earlier = get_int(one, "step") < get_int(other, "step")
+        if earlier and get_int(one, "seen") <= get_int(other, "began"):
+            assert get_int(one, "ended") <= get_int(other, "began"), "it is waited for"
         elif earlier:
             overtaken += 1
-            assert text(one, "unit").rpartition("/")[2] in str(other["ahead"])
+            assert get_text(one, "unit").rpartition("/")[2] in str(other["ahead"])
     assert overtaken, "each Application looks again in its own rhythm"
 
 
@@ -71,5 +71,5 @@ def test_what_changes_the_set_itself_is_seen_by_all_at_once_and_goes_in_order(
     taken = uptakes(played(ladder, scenario))
 
     assert taken["a"]["seen"] == taken["b"]["seen"]
-    assert number(taken["b"], "began") >= number(taken["a"], "ended")
+    assert get_int(taken["b"], "began") >= get_int(taken["a"], "ended")
     assert "ahead" not in taken["b"]

@@ -12,32 +12,42 @@ from tests.fakes.sessions import a_session
 from tests.fakes.set_ladder import Ladder
 from tests.fakes.tidegate_runs import tidegate
 from tests.unit.dialect.running_sets import Body, Runner, a_set
-from tidegate.dialect.argo.sets.applications import Application
-from tidegate.dialect.argo.sets.asking import Fault, Known, Language, SetRun
-from tidegate.dialect.argo.sets.combined import parameters_of
-from tidegate.dialect.argo.sets.policies import OVERRIDE, POLICY, SetPolicy, policy_of
-from tidegate.dialect.argo.sets.rolling import is_taken, limit_of, steps_of
+from tidegate.dialect.argo.sets.applications import GeneratedApplication
+from tidegate.dialect.argo.sets.asking import (
+    GeneratorContext,
+    GeneratorError,
+    GeneratorInputs,
+    TemplateLanguage,
+)
+from tidegate.dialect.argo.sets.combined import generate_parameters
+from tidegate.dialect.argo.sets.policies import (
+    OVERRIDE_SETTING,
+    POLICY_SETTING,
+    ApplicationSetPolicy,
+    effective_policy,
+)
+from tidegate.dialect.argo.sets.rolling import matches_step, max_update_limit, rollout_steps
 from tidegate.engine.drive import drive
 from tidegate.flows.delete import plan_deletions
-from tidegate.flows.entering import find
+from tidegate.flows.entering import load_without_cluster
 from tidegate.flows.planning import make_plan
-from tidegate.flows.pointing import Pointed
-from tidegate.flows.render import own_setting
-from tidegate.flows.rollout import Rolling, make_driver
-from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.event import Event, Told
+from tidegate.flows.pointing import LoadRequest
+from tidegate.flows.render import user_render_settings
+from tidegate.flows.rollout import RolloutOptions, build_driver
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.model.event import Event, EventType
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import number, text
+from tidegate.model.reading import get_int, get_text
 from tidegate.model.semantics import ARGOCD, TIDEGATE
 from tidegate.world.protocol import World
 
 GIT = "https://git.example/shop.git"
 
 
-def an_application(name: str = "web", **labels: str) -> Application:
+def an_application(name: str = "web", **labels: str) -> GeneratedApplication:
     body: Body = {"metadata": {"name": name, "labels": {**labels}}}
-    return Application(body=body, path=("spec", "generators", 0), number=1, params={})
+    return GeneratedApplication(body=body, path=("spec", "generators", 0), number=1, params={})
 
 
 def expression(key: str, operator: str, *values: str) -> Json:
@@ -64,7 +74,7 @@ def test_a_step_takes_the_applications_whose_labels_fit_all_its_expressions(
 ) -> None:
     step: Json = {"matchExpressions": expressions}
 
-    assert is_taken(step, an_application(env="prod", tier="a")) is is_in
+    assert matches_step(step, an_application(env="prod", tier="a")) is is_in
 
 
 @case(67)
@@ -72,12 +82,12 @@ def test_an_application_in_two_steps_belongs_to_the_first_and_one_in_none_is_tol
     steps: list[Json] = [{"matchExpressions": [expression("env", "In", "prod")]}] * 2
     strategy: Json = {"type": "RollingSync", "rollingSync": {"steps": steps}}
 
-    found, findings = steps_of(
+    found, findings = rollout_steps(
         a_set(strategy=strategy), [an_application(env="prod"), an_application("cart")]
     )
 
     assert {name: step.number for name, step in found.items()} == {"web": 1, "cart": 0}
-    assert [one.sentence for one in findings] == [
+    assert [one.message for one in findings] == [
         "`web` is in steps 1 and 2",
         "no step takes `cart`",
     ]
@@ -112,7 +122,7 @@ def test_a_step_begins_when_all_of_the_one_before_are_well_and_empty_ones_are_pa
 def test_a_limit_is_a_number_or_a_share_that_is_one_at_least(
     most: Json, count: int, limit: int
 ) -> None:
-    assert limit_of(most, count) == limit
+    assert max_update_limit(most, count) == limit
 
 
 @case(69)
@@ -138,21 +148,21 @@ def written(events: list[dict[str, Json]]) -> dict[str, int]:
     found: dict[str, int] = {}
     for one in events:
         if one.get("event") == "object.written":
-            moment = number(one, "at") - number(events[0], "at")
-            found.setdefault(text(one, "name"), moment // 1000)
+            moment = get_int(one, "at") - get_int(events[0], "at")
+            found.setdefault(get_text(one, "name"), moment // 1000)
     return found
 
 
 async def rolled(ladder: Ladder, world: World, within: int | None = None) -> dict[str, Ms]:
     """By name, when the objects were written that Argo CD writes in this cluster as it is now."""
-    session, setting = a_session(world), own_setting(offline=True)
-    found = await find(Pointed(what=str(ladder.write())), setting)
-    plan = (await make_plan(found.one, session, rules=ARGOCD)).plan
+    session, setting = a_session(world), user_render_settings(offline=True)
+    found = await load_without_cluster(LoadRequest(path_or_url=str(ladder.write())), setting)
+    plan = (await make_plan(found.deployable_trees, session, semantics=ARGOCD)).plan
     events: list[Event] = []
-    driver = make_driver(plan, session, Rolling(holder="argocd"), events.append)
+    driver = build_driver(plan, session, RolloutOptions(holder="argocd"), events.append)
     await drive(driver, until=None if within is None else Ms(world.now() + within))
     assert within is not None or driver.result == "passed"
-    wrote = [one for one in events if one.told is Told.OBJECT_WRITTEN]
+    wrote = [one for one in events if one.type is EventType.OBJECT_WRITTEN]
     return {one.ref.name: one.at for one in reversed(wrote) if one.ref}
 
 
@@ -166,7 +176,7 @@ async def test_what_is_as_wanted_is_not_synced_and_is_waited_for_until_it_is_hea
 ) -> None:
     ladder.step(1, "a")
     ladder.step(2, "b")
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     first = await rolled(ladder, world, within=1500)
 
     second, third = await rolled(ladder, world), await rolled(ladder, world)
@@ -179,7 +189,7 @@ async def test_what_is_as_wanted_is_not_synced_and_is_waited_for_until_it_is_hea
 async def test_what_has_changed_is_synced_in_its_step_and_no_sooner(ladder: Ladder) -> None:
     ladder.step(1, "a")
     ladder.step(2, "b", "c")
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     await rolled(ladder, world)
     for name in ("a", "c"):
         file = ladder.folder / "apps" / name / "web.yaml"
@@ -246,12 +256,14 @@ def test_a_sync_of_a_step_is_tried_again_as_often_as_argo_cd_would(
 async def deleted(ladder: Ladder, world: World) -> list[list[str]]:
     """The objects of units in the order in which they went; those at the same time together."""
     session = a_session(world)
-    found = await find(Pointed(what=str(ladder.write())), own_setting(offline=True))
-    plan = (await make_plan(found.one, session, rules=TIDEGATE)).plan
-    await drive(make_driver(plan, session, Rolling(holder="brings"), lambda _: None))
+    found = await load_without_cluster(
+        LoadRequest(path_or_url=str(ladder.write())), user_render_settings(offline=True)
+    )
+    plan = (await make_plan(found.deployable_trees, session, semantics=TIDEGATE)).plan
+    await drive(build_driver(plan, session, RolloutOptions(holder="brings"), lambda _: None))
     end, events = (await plan_deletions(session, found)).plan, list[Event]()
-    await drive(make_driver(end, session, Rolling(holder="deletes"), events.append))
-    gone = [one for one in events if one.told is Told.OBJECT_PRUNED and one.ref]
+    await drive(build_driver(end, session, RolloutOptions(holder="deletes"), events.append))
+    gone = [one for one in events if one.type is EventType.OBJECT_PRUNED and one.ref]
     assert events[-1].reason == "passed"
     return [
         [one.ref.name for one in same if one.ref]
@@ -268,7 +280,7 @@ async def test_applications_are_deleted_from_the_last_step_to_the_first_one_by_o
     ladder.step(3, "prod")
     ladder.order = "deletionOrder: reverse"
 
-    gone = await deleted(ladder, make_living(Simulation()))
+    gone = await deleted(ladder, build_sandbox(SimulationConfig()))
 
     assert gone == [["prod"], ["stage-a"], ["stage-b"], ["dev"]]
 
@@ -301,9 +313,11 @@ def test_what_a_set_may_do_to_applications_is_said_by_its_policy(
 ) -> None:
     one = a_set(syncPolicy={"applicationsSync": policy})
 
-    assert policy_of(one, {}) == SetPolicy(updates, deletes)
-    assert policy_of(one, {POLICY: "sync"}) == SetPolicy()
-    assert policy_of(one, {POLICY: "sync", OVERRIDE: "true"}) == SetPolicy(updates, deletes)
+    assert effective_policy(one, {}) == ApplicationSetPolicy(updates, deletes)
+    assert effective_policy(one, {POLICY_SETTING: "sync"}) == ApplicationSetPolicy()
+    assert effective_policy(
+        one, {POLICY_SETTING: "sync", OVERRIDE_SETTING: "true"}
+    ) == ApplicationSetPolicy(updates, deletes)
 
 
 @case(74)
@@ -314,7 +328,7 @@ async def test_a_patch_cannot_change_the_project_and_finalizers_are_kept() -> No
     found = await Runner().generated(a_set(web, templatePatch=patch))
 
     (one,) = found.applications
-    assert text(one.body, "spec", "project") == "default"
+    assert get_text(one.body, "spec", "project") == "default"
     assert one.body["metadata"] == {
         "name": "web",
         "namespace": "argocd",
@@ -324,7 +338,7 @@ async def test_a_patch_cannot_change_the_project_and_finalizers_are_kept() -> No
 
 @case(75)
 async def test_a_matrix_has_two_and_a_merge_keeps_what_the_first_finds() -> None:
-    run = SetRun(Known(), Language())
+    run = GeneratorContext(GeneratorInputs(), TemplateLanguage())
     lists: list[Json] = [
         {"list": {"elements": [{"a": "1_1", "b": "same", "c": "1_3"}]}},
         {"list": {"elements": [{"a": "2_1", "b": "same"}]}},
@@ -332,12 +346,12 @@ async def test_a_matrix_has_two_and_a_merge_keeps_what_the_first_finds() -> None
     ]
     merge: Body = {"merge": {"mergeKeys": ["b"], "generators": lists}}
 
-    ((_, found),) = await Runner().run(parameters_of(merge, run))
+    ((_, found),) = await Runner().run(generate_parameters(merge, run))
 
     assert found == [{"a": "2_1", "b": "same", "c": "1_3"}]
     for wrong in (lists[:1], lists, lists[:2]):
-        with pytest.raises(Fault):
-            await Runner().run(parameters_of({"matrix": {"generators": wrong}}, run))
+        with pytest.raises(GeneratorError):
+            await Runner().run(generate_parameters({"matrix": {"generators": wrong}}, run))
 
 
 @case(76)
@@ -345,7 +359,9 @@ async def test_an_empty_file_has_its_place_alone() -> None:
     path = "path/dir/file_name.yaml"
     entry: Body = {"git": {"repoURL": GIT, "files": [{"path": path}]}}
 
-    ((_, found),) = await Runner({path: ""}).run(parameters_of(entry, SetRun(Known(), Language())))
+    ((_, found),) = await Runner({path: ""}).run(
+        generate_parameters(entry, GeneratorContext(GeneratorInputs(), TemplateLanguage()))
+    )
 
     (one,) = found
     names = ("path", "path.basename", "path.filename", "path.filenameNormalized", "path[1]")

@@ -20,10 +20,10 @@ from tests.acceptance.stage import ArgoStage, case, failure, named, open_stage
 from tests.promises.objects import a_definition
 from tests.rollouts.objects import a_gate
 from tests.rollouts.statuses import addressed, complete, ready, stuck
-from tidegate.model.event import Told
+from tidegate.model.event import EventType
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.semantics import ARGOCD
-from tidegate.sandbox.faults import CallFault, Match, Silence
+from tidegate.sandbox.faults import CallFault, FaultSelector, StreamSilence
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.builders import a_config_map, a_deployment, a_job, an_object
 from tidegate.testing.rollouts import Run
@@ -139,7 +139,7 @@ async def test_a_wave_waits_for_the_one_before_and_the_last_for_nothing(
     assert waiting.step == f"{stage.namespace}/sync/0"
     assert before == ["create services/first"]
     assert run.result == "passed"
-    assert named(run, Told.GATE_WAITING) == ["first"]
+    assert named(run, EventType.GATE_WAITING) == ["first"]
     assert await stage.deeds("create") == ["create services/first", "create services/last"]
 
 
@@ -150,7 +150,7 @@ async def test_there_is_a_pause_between_waves_and_none_behind_the_last(stage: Ar
 
     run = await stage.sync(early, main, hook)
 
-    wrote = {event.ref.name: event.at for event in run.told(Told.OBJECT_WRITTEN) if event.ref}
+    wrote = {event.ref.name: event.at for event in run.told(EventType.OBJECT_WRITTEN) if event.ref}
     assert wrote["main"] >= wrote["early"] + ARGOCD.pause
     assert wrote["hook"] >= wrote["main"] + ARGOCD.pause
     assert run.events[-1].at < wrote["hook"] + ARGOCD.pause
@@ -214,7 +214,7 @@ async def test_what_vanishes_while_it_is_waited_for_fails_the_sync(stage: ArgoSt
 
 @case(12)
 async def test_what_no_watch_has_told_of_is_waited_for_and_not_missing() -> None:
-    silent = CallFault(Silence(MINUTE), Match(verbs=("watch",), kind="Pod"))
+    silent = CallFault(StreamSilence(MINUTE), FaultSelector(verbs=("watch",), kind="Pod"))
     stage = await open_stage(Sandbox(faults=(silent,)))
     web, behind = in_wave(1, a_server_pod()), in_wave(2, a_config_map("behind"))
 
@@ -224,10 +224,10 @@ async def test_what_no_watch_has_told_of_is_waited_for_and_not_missing() -> None
     await stage.becomes(web, running())
     run = await syncing.ends()
 
-    assert not any(event.told is Told.STEP_FAILED for event in before)
+    assert not any(event.type is EventType.STEP_FAILED for event in before)
     assert run.result == "passed"
     assert await stage.deeds("create") == ["create pods/web", "create configmaps/behind"]
 
 
 def _waited(*runs: Run) -> list[str]:
-    return [name for run in runs for name in named(run, Told.GATE_WAITING)]
+    return [name for run in runs for name in named(run, EventType.GATE_WAITING)]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.external.worker import Workers
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping
-from tidegate.model.release import Release
+from tidegate.model.reading import get_mapping
+from tidegate.model.release import ChartRequest
 from tidegate.render.helm import render
 
 CHARTS = Path(__file__).parents[2] / "charts"
@@ -37,7 +37,7 @@ class Rendering:
 
     async def objects(self, chart: Chart, *values: Values) -> dict[str, Body]:
         """By `Kind name`; names begin with the name of the release and the chart."""
-        release = Release(
+        release = ChartRequest(
             root=str(CHARTS), chart=str(chart), name="shop", values=laid_over(*values)
         )
         documents = await render(release, self.workers)
@@ -59,14 +59,14 @@ def defaults(chart: Chart) -> Values:
 
 def _mapping_in(path: Path) -> Values:
     text = f"apiVersion: v1\nkind: Values\nmetadata: {{name: it}}\n{path.read_text()}"
-    (document,) = read(text, path.name)
+    (document,) = read_documents(text, path.name)
     head = {"apiVersion", "kind", "metadata"}
     return {key: value for key, value in document.body.items() if key not in head}
 
 
 def called(body: Body, chart: Chart) -> str:
     """`Job *-migrate-#`: what a name has of its release and of a hash is left out."""
-    kind, name = body["kind"], mapping(body, "metadata")["name"]
+    kind, name = body["kind"], get_mapping(body, "metadata")["name"]
     short = str(name).replace(f"shop-{chart}", "*")
     if kind == "Job" and short.startswith("*-migrate-"):
         short = "*-migrate-#"
@@ -96,7 +96,7 @@ def setting(path: str, value: Json) -> Values:
 
 
 def annotations_of(body: Body) -> dict[str, Json]:
-    return mapping(body, "metadata", "annotations")
+    return get_mapping(body, "metadata", "annotations")
 
 
 def waves_of(objects: Mapping[str, Body]) -> dict[str, Json]:
@@ -105,7 +105,7 @@ def waves_of(objects: Mapping[str, Body]) -> dict[str, Json]:
 
 def without_wave(body: Body) -> Body:
     """The object as it were if nobody had heard of waves."""
-    metadata = mapping(body, "metadata")
+    metadata = get_mapping(body, "metadata")
     kept = {key: value for key, value in annotations_of(body).items() if key != WAVE}
     rest = {key: value for key, value in metadata.items() if key != "annotations"}
     return {**body, "metadata": {**rest, **({"annotations": kept} if kept else {})}}

@@ -15,7 +15,7 @@ from tests.charts.rendering import (
     setting,
 )
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -40,22 +40,22 @@ async def migration(rendering: Rendering, chart: Chart, *values: Values) -> Body
 
 
 def name_of(body: Body) -> str:
-    return text(body, "metadata", "name")
+    return get_text(body, "metadata", "name")
 
 
 def container_of(job: Body) -> dict[str, Json]:
-    (container,) = mappings(job, "spec", "template", "spec", "containers")
+    (container,) = get_mappings(job, "spec", "template", "spec", "containers")
     return container
 
 
 def variables_of(job: Body) -> dict[str, dict[str, Json]]:
-    return {text(each, "name"): each for each in mappings(container_of(job), "env")}
+    return {get_text(each, "name"): each for each in get_mappings(container_of(job), "env")}
 
 
 def sources_of(job: Body) -> list[str]:
     """The ConfigMaps and Secrets that a pod takes all its variables from."""
-    found = mappings(container_of(job), "envFrom")
-    return [text(part(each, kind), "name") for each in found for kind in each]
+    found = get_mappings(container_of(job), "envFrom")
+    return [get_text(get_value(each, kind), "name") for each in found for kind in each]
 
 
 async def test_it_runs_the_frameworks_own_command(chart: Chart, rendering: Rendering) -> None:
@@ -104,8 +104,8 @@ async def test_a_finished_job_stays_unless_it_is_told_otherwise(rendering: Rende
         rendering, Chart.LARAVEL, setting("migration.ttlSecondsAfterFinished", 0)
     )
 
-    assert "ttlSecondsAfterFinished" not in mapping(job, "spec")
-    assert mapping(told, "spec")["ttlSecondsAfterFinished"] == 0
+    assert "ttlSecondsAfterFinished" not in get_mapping(job, "spec")
+    assert get_mapping(told, "spec")["ttlSecondsAfterFinished"] == 0
 
 
 async def test_its_pod_cannot_start_without_the_credentials(
@@ -113,7 +113,7 @@ async def test_its_pod_cannot_start_without_the_credentials(
 ) -> None:
     job = await migration(rendering, chart)
 
-    named = [part(each, "valueFrom") for each in variables_of(job).values()]
+    named = [get_value(each, "valueFrom") for each in variables_of(job).values()]
     credentials = [
         reference
         for source in named
@@ -135,7 +135,9 @@ async def test_its_pod_cannot_start_without_the_credentials(
 async def test_postgres_has_other_keys(chart_: Chart, rendering: Rendering) -> None:
     job = await migration(rendering, chart_, setting("database.engine", "postgres"))
 
-    keys = {text(each, "valueFrom", "secretKeyRef", "key") for each in variables_of(job).values()}
+    keys = {
+        get_text(each, "valueFrom", "secretKeyRef", "key") for each in variables_of(job).values()
+    }
     assert {"POSTGRES_DB", "POSTGRES_USER", "POSTGRES_PASSWORD"} <= keys
 
 
@@ -148,7 +150,7 @@ async def test_a_database_elsewhere_brings_host_and_secret(
     host = "DB_SERVER" if chart is Chart.BEDROCK else "DB_HOST"
     assert variables[host]["value"] == "db.example.com"
     assert variables["DB_PORT"]["value"] == "3306"
-    assert part(variables["DB_PASSWORD"], "valueFrom", "secretKeyRef") == {
+    assert get_value(variables["DB_PASSWORD"], "valueFrom", "secretKeyRef") == {
         "name": "db-credentials",
         "key": "password",
     }
@@ -174,7 +176,7 @@ async def test_a_hook_brings_its_own_configuration_one_wave_before_it(
         f"shop-{chart}-migrate-config",
         f"shop-{chart}-migrate-secret",
     ]
-    assert text(hooks["Job *-migrate"], "spec", "template", "spec", "serviceAccountName") == (
+    assert get_text(hooks["Job *-migrate"], "spec", "template", "spec", "serviceAccountName") == (
         f"shop-{chart}-migrate"
     )
     assert hooks["ConfigMap *-migrate-config"]["data"] == objects["ConfigMap *-config"]["data"]
@@ -219,7 +221,7 @@ async def test_an_existing_secret_and_account_are_not_copied_for_a_hook(
         "ConfigMap *-migrate-config",
     }
     assert sources_of(job) == ["shop-laravel-migrate-config", "keys"]
-    assert text(job, "spec", "template", "spec", "serviceAccountName") == "runner"
+    assert get_text(job, "spec", "template", "spec", "serviceAccountName") == "runner"
 
 
 async def test_hook_configuration_that_was_there_keeps_its_words(rendering: Rendering) -> None:
@@ -236,7 +238,7 @@ async def test_a_hook_does_not_wait_for_a_password_that_comes_later(rendering: R
     plain = await migration(rendering, Chart.LARAVEL)
 
     keys = [
-        part(variables_of(job)["REDIS_PASSWORD"], "valueFrom", "secretKeyRef", "optional")
+        get_value(variables_of(job)["REDIS_PASSWORD"], "valueFrom", "secretKeyRef", "optional")
         for job in (hook, plain)
     ]
     assert keys == [True, None]

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.charts.rendering import CHARTS, Body, Chart, Rendering, Values, annotations_of, setting
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping, mappings, part, text
-from tidegate.model.release import Release
+from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.release import ChartRequest
 from tidegate.render.helm import render
 from tidegate.schema.fit import Misfit, find_misfit
 
@@ -36,19 +36,19 @@ VARIANTS: dict[str, Values] = {
 
 
 def kind_of(body: Body) -> Kind:
-    group, _, version = text(body, "apiVersion").rpartition("/")
-    return Kind(group, version, text(body, "kind"))
+    group, _, version = get_text(body, "apiVersion").rpartition("/")
+    return Kind(group, version, get_text(body, "kind"))
 
 
 def misfit_of(body: Body) -> Misfit | None:
-    (definition,) = read(DEFINITION.read_text(), DEFINITION.name)
+    (definition,) = read_documents(DEFINITION.read_text(), DEFINITION.name)
     return find_misfit(kind_of(body), body, definition=to_json(definition.body))
 
 
 def pod_specs(objects: dict[str, Body]) -> Iterator[dict[str, Json]]:
     for body in objects.values():
         for path in (("template",), ("jobTemplate", "spec", "template")):
-            if spec := mapping(body, "spec", *path, "spec"):
+            if spec := get_mapping(body, "spec", *path, "spec"):
                 yield spec
 
 
@@ -71,7 +71,7 @@ async def test_a_server_would_take_what_only_postgres_knows(
 
     objects = await rendering.objects(with_postgres, setting("database", postgres))
 
-    assert mapping(objects["Database *"], "spec")["postgres"] == {"schemas": ["shop"]}
+    assert get_mapping(objects["Database *"], "spec")["postgres"] == {"schemas": ["shop"]}
     assert misfit_of(objects["Database *"]) == Misfit()
 
 
@@ -81,24 +81,24 @@ async def test_pods_have_no_rights_that_they_do_not_need(
     objects = await rendering.everything(chart)
 
     specs = list(pod_specs(objects))
-    contexts = [mapping(spec, "securityContext") for spec in specs]
-    containers = [each for spec in specs for each in mappings(spec, "containers")]
+    contexts = [get_mapping(spec, "securityContext") for spec in specs]
+    containers = [each for spec in specs for each in get_mappings(spec, "containers")]
     assert len(specs) >= 4
     assert all(context["runAsNonRoot"] is True for context in contexts)
-    assert all(part(each, "seccompProfile", "type") == "RuntimeDefault" for each in contexts)
+    assert all(get_value(each, "seccompProfile", "type") == "RuntimeDefault" for each in contexts)
     assert all(spec["automountServiceAccountToken"] is False for spec in specs)
     for container in containers:
-        assert part(container, "securityContext", "allowPrivilegeEscalation") is False
-        assert part(container, "securityContext", "capabilities") == {"drop": ["ALL"]}
-        assert mapping(container, "resources", "requests")
-        assert mapping(container, "resources", "limits")
+        assert get_value(container, "securityContext", "allowPrivilegeEscalation") is False
+        assert get_value(container, "securityContext", "capabilities") == {"drop": ["ALL"]}
+        assert get_mapping(container, "resources", "requests")
+        assert get_mapping(container, "resources", "limits")
 
 
 async def test_whatever_serves_has_probes(chart: Chart, rendering: Rendering) -> None:
     objects = await rendering.everything(chart)
 
     for name in ("Deployment *", "Deployment *-redis"):
-        (container,) = mappings(objects[name], "spec", "template", "spec", "containers")
+        (container,) = get_mappings(objects[name], "spec", "template", "spec", "containers")
         assert {"startupProbe", "readinessProbe", "livenessProbe"} <= {*container}
 
 
@@ -106,7 +106,7 @@ async def test_labels_follow_the_convention(chart: Chart, rendering: Rendering) 
     objects = await rendering.everything(chart, setting("commonLabels", {"team": "shop"}))
 
     for body in objects.values():
-        labels = mapping(body, "metadata", "labels")
+        labels = get_mapping(body, "metadata", "labels")
         assert labels["app.kubernetes.io/name"] == str(chart)
         assert labels["app.kubernetes.io/instance"] == "shop"
         assert labels["app.kubernetes.io/managed-by"] == "Helm"
@@ -119,7 +119,7 @@ async def test_no_workload_selects_the_pods_of_another(chart: Chart, rendering: 
     objects = await rendering.everything(chart)
 
     selectors = [
-        to_json(mapping(body, "spec", "selector", "matchLabels"))
+        to_json(get_mapping(body, "spec", "selector", "matchLabels"))
         for name, body in objects.items()
         if name.startswith("Deployment")
     ]
@@ -134,7 +134,7 @@ async def test_other_settings_start_other_pods(chart: Chart, rendering: Renderin
     config = await rendering.everything(chart, setting("config.data", {"A": "b"}))
     secret = await rendering.everything(chart, setting("secret.data", {"A": "b"}))
 
-    sums = [mapping(found["Deployment *"], *CHECKSUMS) for found in (usual, config, secret)]
+    sums = [get_mapping(found["Deployment *"], *CHECKSUMS) for found in (usual, config, secret)]
     assert sums[0]["checksum/config"] != sums[1]["checksum/config"]
     assert sums[0]["checksum/secret"] != sums[2]["checksum/secret"]
 
@@ -144,7 +144,7 @@ async def test_a_new_version_of_the_chart_alone_starts_no_pod(rendering: Renderi
 
     versioned = {"helm.sh/chart", "app.kubernetes.io/version"}
     for body in objects.values():
-        assert not versioned & {*mapping(body, "spec", "template", "metadata", "labels")}
+        assert not versioned & {*get_mapping(body, "spec", "template", "metadata", "labels")}
 
 
 async def test_values_of_the_user_win_over_the_charts_settings(rendering: Rendering) -> None:
@@ -152,7 +152,7 @@ async def test_values_of_the_user_win_over_the_charts_settings(rendering: Render
         Chart.LARAVEL, setting("config.data", {"LOG_CHANNEL": "daily", "APP_NAME": "Shop"})
     )
 
-    config = mapping(objects["ConfigMap *-config"], "data")
+    config = get_mapping(objects["ConfigMap *-config"], "data")
     assert (config["LOG_CHANNEL"], config["APP_NAME"]) == ("daily", "Shop")
     assert config["QUEUE_CONNECTION"] == "redis"
 
@@ -187,7 +187,7 @@ async def test_a_redis_elsewhere_takes_the_place_of_the_charts_own(
 async def test_the_password_of_redis_is_what_was_given(chart: Chart, rendering: Rendering) -> None:
     objects = await rendering.everything(chart)
 
-    secret = mapping(objects["Secret *-redis"], "data")
+    secret = get_mapping(objects["Secret *-redis"], "data")
     assert base64.b64decode(str(secret["password"])) == b"simulated"
 
 
@@ -195,8 +195,8 @@ async def test_the_autoscaler_owns_the_number_of_pods(chart: Chart, rendering: R
     scaled = await rendering.everything(chart)
     fixed = await rendering.objects(chart)
 
-    assert "replicas" not in mapping(scaled["Deployment *"], "spec")
-    assert mapping(fixed["Deployment *"], "spec")["replicas"] == 2
+    assert "replicas" not in get_mapping(scaled["Deployment *"], "spec")
+    assert get_mapping(fixed["Deployment *"], "spec")["replicas"] == 2
     assert "HorizontalPodAutoscaler *" not in fixed
 
 
@@ -207,7 +207,7 @@ async def test_names_fit_and_keep_their_ends(chart: Chart, rendering: Rendering)
     assert all(len(name) <= 63 for kind, name in names)
     assert all(len(name) <= 52 for kind, name in names if kind == "CronJob")
     assert any(name.endswith("-redis") for _, name in names)
-    assert text(objects[f"Database {LONG}"], "spec", "secretName") == f"{LONG}-db-credentials"
+    assert get_text(objects[f"Database {LONG}"], "spec", "secretName") == f"{LONG}-db-credentials"
 
 
 async def test_no_object_has_an_empty_list_of_annotations(
@@ -215,7 +215,7 @@ async def test_no_object_has_an_empty_list_of_annotations(
 ) -> None:
     objects = await rendering.objects(chart, setting("syncWaves.enabled", value=False))
 
-    assert not any("annotations" in mapping(body, "metadata") for body in objects.values())
+    assert not any("annotations" in get_mapping(body, "metadata") for body in objects.values())
     assert not any(annotations_of(body) for body in objects.values())
 
 
@@ -228,7 +228,9 @@ async def test_a_chart_may_be_part_of_another_under_another_name(
     head = "apiVersion: v2\nname: whole\nversion: 0.1.0\ndependencies:\n"
     (whole / "Chart.yaml").write_text(head + alias)
 
-    found = await render(Release(root=str(tmp_path), chart="whole", name="shop"), rendering.workers)
+    found = await render(
+        ChartRequest(root=str(tmp_path), chart="whole", name="shop"), rendering.workers
+    )
 
     alone = await rendering.objects(chart)
     assert sorted(str(each.body["kind"]) for each in found) == sorted(

@@ -10,7 +10,7 @@ import pytest
 from tests.charts.rendering import CHARTS, Chart, Rendering, Values, everything, laid_over, setting
 from tests.e2e.helm_oracle import find_helm, objects_of, run_helm, template
 from tidegate.documents.dump import to_json
-from tidegate.model.release import Release
+from tidegate.model.release import ChartRequest
 from tidegate.render.helm import render
 
 pytestmark = [pytest.mark.kube, pytest.mark.asyncio(loop_scope="module")]
@@ -44,13 +44,13 @@ async def test_helm_and_we_render_the_same(
     case: str, scope: str, chart: Chart, helm: Path, rendering: Rendering, tmp_path: Path
 ) -> None:
     file, values = values_file(chart, case, scope, tmp_path)
-    release = Release(root=str(CHARTS), chart=str(chart), name="shop", values=values)
+    release = ChartRequest(root=str(CHARTS), chart=str(chart), name="shop", values=values)
 
     theirs = template(helm, CHARTS / chart, "--values", str(file), home=tmp_path)
     ours = await render(release, rendering.workers)
 
     assert theirs.returncode == 0, theirs.stderr
-    assert sorted((each.place.name, to_json(each.body)) for each in ours) == objects_of(
+    assert sorted((each.location.name, to_json(each.body)) for each in ours) == objects_of(
         theirs.stdout
     )
 

@@ -17,9 +17,9 @@ from tidegate.documents.dump import to_json
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
 from tidegate.testing import Desk, live_of, real_world
-from tidegate.world.exchange import Exchange
-from tidegate.world.line import Line
-from tidegate.world.mirror import QUIET
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.line import ResilientWorld
+from tidegate.world.mirror import IDLE_TIMEOUT
 
 _numbers = itertools.count(1)
 
@@ -59,7 +59,7 @@ class Site:
         return path
 
     @asynccontextmanager
-    async def desk(self, kubeconfig: Path, *, quiet: Ms = QUIET) -> AsyncIterator[Desk]:
+    async def desk(self, kubeconfig: Path, *, quiet: Ms = IDLE_TIMEOUT) -> AsyncIterator[Desk]:
         """A desk at a line through this kubeconfig, in a namespace of its own."""
         name = f"e2e-{next(_numbers)}"
         namespace: dict[str, Json] = {
@@ -68,7 +68,7 @@ class Site:
             "metadata": {"name": name},
         }
         async with real_world(kubeconfig=kubeconfig) as world:
-            exchange = Exchange(Line(world, quiet=quiet))
+            exchange = Dispatcher(ResilientWorld(world, idle_timeout=quiet))
             live_of(await Desk(exchange).apply(namespace))
             yield Desk(exchange, namespace=name)
 

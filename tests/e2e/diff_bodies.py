@@ -9,9 +9,9 @@ from typing import NamedTuple
 import yaml
 
 from tests.promises.objects import at
-from tidegate.model.change import Fate
+from tidegate.model.change import DiffAction
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping
+from tidegate.model.reading import get_list, get_mapping
 from tidegate.testing import Body
 
 FILE = Path(__file__).parents[1] / "data" / "diff" / "builtin-kinds.yaml"
@@ -21,7 +21,7 @@ class Case(NamedTuple):
     """A body, the same with another value at one place, and what becomes of the object."""
 
     name: str
-    fate: Fate
+    fate: DiffAction
     body: Body
     changed: Body
 
@@ -33,9 +33,9 @@ def read_cases() -> list[Case]:
 
 
 def _read_case(row: Body) -> Case:
-    body = mapping(row, "body")
+    body = get_mapping(row, "body")
     changed = copy.deepcopy(body)
-    *way, last = listed(row, "at")
+    *way, last = get_list(row, "at")
     spot: Json = changed
     for step in way:
         spot = at(spot, step if isinstance(step, int) else str(step))
@@ -45,4 +45,4 @@ def _read_case(row: Body) -> Case:
         spot.pop(last, None)
         spot.update({last: row["value"]} if "value" in row else {})
     assert changed != body, row["name"]
-    return Case(str(row["name"]), Fate(str(row["becomes"])), body, changed)
+    return Case(str(row["name"]), DiffAction(str(row["becomes"])), body, changed)

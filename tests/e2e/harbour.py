@@ -22,14 +22,14 @@ import msgspec
 from plane import ControlPlane
 from plane.audit import AuditEntry, read_audit
 from tests.e2e.rollout_audit import WRITES
-from tidegate.flows.wiring import Simulation
+from tidegate.flows.wiring import SimulationConfig
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import mappings, number, part, text
+from tidegate.model.reading import get_int, get_mappings, get_text, get_value
 from tidegate.testing import Desk, give, live_of, real_world
 from tidegate.testing.worlds import live_in
-from tidegate.world.exchange import Exchange
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.line import ResilientWorld
 
 ROOT = Path(__file__).parents[2]
 FIRST = ROOT / "examples" / "first"
@@ -123,15 +123,15 @@ class Harbour:
 
 
 def is_settled(body: dict[str, Json]) -> bool:
-    conditions = mappings(body, "status", "conditions")
-    if any(text(one, "type") == "Complete" for one in conditions):
+    conditions = get_mappings(body, "status", "conditions")
+    if any(get_text(one, "type") == "Complete" for one in conditions):
         return True
-    if part(body, "status", "status") is True:  # how a Database says it
+    if get_value(body, "status", "status") is True:  # how a Database says it
         return True
-    wanted = number(body, "spec", "replicas") or -1
+    wanted = get_int(body, "spec", "replicas") or -1
     return wanted in {
-        number(body, "status", "availableReplicas"),
-        number(body, "status", "readyReplicas"),
+        get_int(body, "status", "availableReplicas"),
+        get_int(body, "status", "readyReplicas"),
     }
 
 
@@ -145,7 +145,7 @@ async def open_harbour(
     """
     profile = folder / "profile.yaml"
     profile.write_text(PROFILE)
-    simulation = Simulation(profile=profile, scenario=scenario)
+    simulation = SimulationConfig(profile=profile, scenario=scenario)
     shop = shutil.copytree(files, folder / "shop")
     name = f"shop-{next(_numbers)}"
     body: dict[str, Json] = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
@@ -155,7 +155,7 @@ async def open_harbour(
         real_world(kubeconfig=login) as other,
         asyncio.TaskGroup() as group,
     ):
-        live_of(await Desk(Exchange(Line(other))).apply(body))
+        live_of(await Desk(Dispatcher(ResilientWorld(other))).apply(body))
         await give(other, simulation)
         until = Ms(world.now() + 3 * MINUTE)
         kubelet = group.create_task(live_in(world, simulation, until=until))

@@ -17,7 +17,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json
 
 VERSION = "v4.2.3"
@@ -99,5 +99,5 @@ def objects_of(output: str) -> list[tuple[str, bytes]]:
     found = []
     for path, text in zip(parts[1::2], parts[2::2], strict=True):
         inside = path.partition("/")[2]
-        found += [(inside, to_json(document.body)) for document in read(text, path)]
+        found += [(inside, to_json(document.body)) for document in read_documents(text, path)]
     return sorted(found)

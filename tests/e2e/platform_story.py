@@ -28,14 +28,14 @@ from tests.e2e.harbour import is_settled
 from tests.e2e.rollout_audit import WRITES
 from tests.e2e.test_families import REPORTERS
 from tests.fakes.tidegate_command import Ran, Tidegate
-from tidegate.flows.wiring import Simulation
+from tidegate.flows.wiring import SimulationConfig
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import number
+from tidegate.model.reading import get_int
 from tidegate.testing import Desk, give, live_of, real_world
 from tidegate.testing.worlds import live_in
-from tidegate.world.exchange import Exchange
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.line import ResilientWorld
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HOMES = ("argocd", "flux-system")
@@ -152,7 +152,7 @@ class Platform:
         for one in read_audit(self.plane.audit_log):
             if one.object_ref.subresource == "status" and one.response_object:
                 body: dict[str, Json] = msgspec.json.decode(one.response_object)
-                if is_settled(body) or number(body, "status", "numberReady"):
+                if is_settled(body) or get_int(body, "status", "numberReady"):
                     found.setdefault(name_of(one), one.request_received_timestamp)
         return found
 
@@ -217,14 +217,14 @@ async def inhabited(
     """A cluster with what a scenario gives it, in which pods run and operators work."""
     profile = folder / "profile.yaml"
     profile.write_text(QUICK)
-    simulation = Simulation(profile=profile, scenario=scenario)
+    simulation = SimulationConfig(profile=profile, scenario=scenario)
     login = plane.kubeconfig("admin")
     async with (
         real_world(kubeconfig=login) as world,
         real_world(kubeconfig=login) as other,
         asyncio.TaskGroup() as group,
     ):
-        desk = Desk(Exchange(Line(other)))
+        desk = Desk(Dispatcher(ResilientWorld(other)))
         for name in HOMES:
             home: dict[str, Json] = {"name": name}
             live_of(await desk.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": home}))

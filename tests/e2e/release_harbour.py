@@ -14,7 +14,7 @@ from tests.fakes.releases import ChartRepository, a_shop, helm_release
 from tests.fakes.repositories import Body
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 
 VERSIONS = (VERSION_3, VERSION)
 FAILS = {"test.tidegate.dev/outcome": "fail"}
@@ -80,7 +80,11 @@ class ReleaseHarbour:
         found = self.told("history", "web", version=version)
         assert isinstance(found, list)
         return [
-            (int(str(part(one, "revision"))), text(one, "status"), text(one, "description"))
+            (
+                int(str(get_value(one, "revision"))),
+                get_text(one, "status"),
+                get_text(one, "description"),
+            )
             for one in found
         ]
 
@@ -97,8 +101,8 @@ class ReleaseHarbour:
 
     def phases(self, version: str = "") -> dict[str, str]:
         """How the hooks of the last revision went, by their names."""
-        hooks = mappings(self.told("status", "web", version=version), "hooks")
-        return {text(one, "name"): text(one, "last_run", "phase") for one in hooks}
+        hooks = get_mappings(self.told("status", "web", version=version), "hooks")
+        return {get_text(one, "name"): get_text(one, "last_run", "phase") for one in hooks}
 
     def kubectl(self, *words: str) -> str:
         return kubectl(self.config, *words, "-n", self.home)
@@ -116,7 +120,7 @@ class ReleaseHarbour:
         return self.body("helmrelease", "web")
 
     def setting(self, name: str = "web") -> Json:
-        return mapping(self.body("configmap", name), "data")
+        return get_mapping(self.body("configmap", name), "data")
 
     def names(self) -> set[str]:
         found = self.kubectl("get", "configmap", "-o", "name").split()

@@ -14,7 +14,7 @@ from tests.e2e.test_control_plane import kubectl
 from tests.fakes.repositories import Body, Repository, application, deployment
 from tests.fakes.tidegate_command import Tidegate
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, part
+from tidegate.model.reading import get_mapping, get_value
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
@@ -25,12 +25,16 @@ def as_it_was(namespace: str, **notes: str) -> Body:
     """The Deployment with a label and a field that Git has given up since."""
     body = deployment("web")
     metadata: Json = {
-        **mapping(body, "metadata"),
+        **get_mapping(body, "metadata"),
         "namespace": namespace,
         "labels": {"team": "old"},
         "annotations": {**notes},
     }
-    return {**body, "metadata": metadata, "spec": {**mapping(body, "spec"), "minReadySeconds": 1}}
+    return {
+        **body,
+        "metadata": metadata,
+        "spec": {**get_mapping(body, "spec"), "minReadySeconds": 1},
+    }
 
 
 def make(who: str, namespace: str, config: Path, folder: Path) -> None:
@@ -76,8 +80,8 @@ async def test_what_somebody_else_brought_is_taken_over_and_no_pod_restarts(
     assert ran.code == 0, ran.stdout + ran.stderr
     live = json.loads(kubectl(config, "get", "deployment", "web", "-n", home, "-o", "json"))
     assert pods(config, home) == before != set()
-    assert part(live, "spec", "minReadySeconds") is None
-    assert "team" not in mapping(live, "metadata", "labels")
+    assert get_value(live, "spec", "minReadySeconds") is None
+    assert "team" not in get_mapping(live, "metadata", "labels")
     assert live["metadata"]["annotations"][TRACKED] == f"web:apps/Deployment:{home}/web"
     again = await Tidegate(tmp_path).run("sync", "--yes", *words)
     assert again.code == 0

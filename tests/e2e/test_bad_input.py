@@ -11,13 +11,13 @@ import pytest
 from plane.identity.certificates import Authority
 from tests.e2e.conftest import Site, a_config_map
 from tests.fakes.kubelet import LogEndpoint
-from tidegate.errors import Place, TidegateError
+from tidegate.errors import Location, TidegateError
 from tidegate.model.objects import Json
 from tidegate.testing import Desk, real_world
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import is_refusal
-from tidegate.world.line import Line
-from tidegate.world.refusals import refusal_error
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import is_error
+from tidegate.world.line import ResilientWorld
+from tidegate.world.refusals import error_from_outcome
 
 pytestmark = pytest.mark.kube
 
@@ -28,8 +28,8 @@ async def error_of(kubeconfig: Path, context: str | None = None) -> TidegateErro
         async with real_world(kubeconfig=kubeconfig, context=context):
             pass
     error = caught.value
-    assert error.where is not None
-    assert error.where.name == str(kubeconfig)
+    assert error.location is not None
+    assert error.location.name == str(kubeconfig)
     assert error.hint
     return error
 
@@ -120,8 +120,8 @@ async def test_a_kubeconfig_that_is_not_yaml(tmp_path: Path) -> None:
 
     error = await error_of(broken)
 
-    assert error.where is not None
-    assert error.where.line
+    assert error.location is not None
+    assert error.location.line
 
 
 async def test_an_address_that_is_no_api_server(site: Site) -> None:
@@ -135,10 +135,12 @@ async def test_an_address_that_is_no_api_server(site: Site) -> None:
 async def test_what_is_forbidden_names_the_deed_and_the_user(site: Site) -> None:
     kubeconfig = site.kubeconfig(user={"token": site.plane.token("guest")})
     async with real_world(kubeconfig=kubeconfig) as world:
-        outcome = await Desk(Exchange(Line(world))).create(a_config_map())
-    assert is_refusal(outcome)
+        outcome = await Desk(Dispatcher(ResilientWorld(world))).create(a_config_map())
+    assert is_error(outcome)
 
-    error = refusal_error(outcome, "creating ConfigMap default/web", where=Place("web.yaml", 1))
+    error = error_from_outcome(
+        outcome, "creating ConfigMap default/web", location=Location("web.yaml", 1)
+    )
 
     assert error.code == "cluster.forbidden"
     assert "guest" in error.problem

@@ -12,9 +12,9 @@ from tests.e2e.harbour import Harbour, open_harbour
 from tidegate.model.objects import Kind, Ref
 from tidegate.testing import Desk, live_of, real_world
 from tidegate.testing.builders import an_object
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Missing
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import NotFound
+from tidegate.world.line import ResilientWorld
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 INSIDE = """\
@@ -51,7 +51,7 @@ async def harbour(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Harbour]
 @pytest.fixture
 async def desk(plane: ControlPlane) -> AsyncIterator[Desk]:
     async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
-        yield Desk(Exchange(Line(world)))
+        yield Desk(Dispatcher(ResilientWorld(world)))
 
 
 def place_of(harbour: Harbour) -> str:
@@ -77,7 +77,7 @@ async def test_a_namespace_goes_with_its_contents_only_with_leave(
     assert untouched == before
     assert agreed.code == 0, agreed.stdout + agreed.stderr
     gone = await desk.get(Ref(Kind("", "v1", "Namespace"), "", place))
-    assert isinstance(gone, Missing)
+    assert isinstance(gone, NotFound)
 
 
 async def test_what_controllers_made_in_a_namespace_goes_without_leave(harbour: Harbour) -> None:

@@ -12,11 +12,11 @@ import pytest
 from plane import ControlPlane
 from tests.fakes.canary_search import is_in, left_in
 from tests.hostile.canaries import CANARY, LAIRS, leaks, run_in
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.testing import Desk, live_of, real_world
 from tidegate.testing.builders import an_object
-from tidegate.world.exchange import Exchange
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.line import ResilientWorld
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
 
@@ -26,7 +26,7 @@ VERBS = ("sync", "plan", "sync-json", "status", "journal", "delete")
 
 def own_kubeconfig(plane: ControlPlane, namespace: str) -> str:
     """The login of our user, for whom a namespace of their own is the usual one."""
-    (config,) = read(plane.kubeconfig("tidegate").read_bytes(), "kubeconfig")
+    (config,) = read_documents(plane.kubeconfig("tidegate").read_bytes(), "kubeconfig")
     body = config.body
     assert isinstance(body, dict)
     contexts = body["contexts"]
@@ -40,14 +40,14 @@ def own_kubeconfig(plane: ControlPlane, namespace: str) -> str:
 
 async def make_namespaces(plane: ControlPlane, names: list[str]) -> None:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-        desk = Desk(Exchange(Line(world)))
+        desk = Desk(Dispatcher(ResilientWorld(world)))
         for name in names:
             live_of(await desk.apply(an_object("v1 Namespace", name, namespace="")))
 
 
 async def left_behind(plane: ControlPlane) -> list[bytes]:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-        return await left_in(Desk(Exchange(Line(world))))
+        return await left_in(Desk(Dispatcher(ResilientWorld(world))))
 
 
 def test_no_run_on_a_server_lets_the_canary_out(plane: ControlPlane, tmp_path: Path) -> None:

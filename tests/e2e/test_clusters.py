@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Site, a_config_map
-from tidegate.model.identity import Identity
+from tidegate.model.identity import ImpersonatedUser
 from tidegate.model.objects import Json, Kind
 from tidegate.testing import Body, Desk, body_of, items_of, live_of, real_world
 from tidegate.world.calls import Selection, View
-from tidegate.world.exchange import Exchange
+from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import (
-    Answer,
-    Changed,
-    Done,
-    Ended,
-    Fact,
     Forbidden,
+    Message,
+    Response,
+    Success,
+    WatchEnded,
+    WatchEvent,
 )
-from tidegate.world.line import Line
+from tidegate.world.line import ResilientWorld
 
 pytestmark = pytest.mark.kube
 
@@ -33,8 +33,8 @@ WHO: Body = {
 }
 
 
-def is_whole(fact: Fact) -> bool:
-    return isinstance(fact, Answer | Ended)
+def is_whole(fact: Message) -> bool:
+    return isinstance(fact, Response | WatchEnded)
 
 
 async def who_am_i(desk: Desk) -> tuple[Json, Json]:
@@ -72,30 +72,30 @@ async def test_where_only_a_namespace_may_be_seen_only_that_is_watched(site: Sit
     async with site.desk(site.kubeconfig()) as desk, real_world(kubeconfig=guest_config) as world:
         await a_reader(desk)
         live_of(await desk.apply(a_config_map("seen")))
-        guest = Desk(Exchange(Line(world)), namespace=desk.namespace)
+        guest = Desk(Dispatcher(ResilientWorld(world)), namespace=desk.namespace)
         await guest.eventually(
             lambda: guest.page(Selection(CONFIG_MAP, desk.namespace)),
             lambda outcome: not isinstance(outcome, Forbidden),
         )
 
-        guest.watch(Selection(CONFIG_MAP, labels="test=yes"), within=(desk.namespace,))
+        guest.watch(Selection(CONFIG_MAP, label_selector="test=yes"), within=(desk.namespace,))
         facts = await guest.until(is_whole)
 
-    assert [fact.live.ref.name for fact in facts if isinstance(fact, Changed)] == ["seen"]
-    assert isinstance(facts[-1], Answer)
+    assert [fact.live.ref.name for fact in facts if isinstance(fact, WatchEvent)] == ["seen"]
+    assert isinstance(facts[-1], Response)
 
 
 async def test_a_watch_of_what_may_not_be_seen_is_refused(site: Site) -> None:
     async with real_world(
         kubeconfig=site.kubeconfig(user={"token": site.plane.token("guest")})
     ) as world:
-        guest = Desk(Exchange(Line(world)))
+        guest = Desk(Dispatcher(ResilientWorld(world)))
 
         guest.watch(Selection(CONFIG_MAP))
         facts = await guest.until(is_whole)
 
     ended = facts[-1]
-    assert isinstance(ended, Ended)
+    assert isinstance(ended, WatchEnded)
     assert isinstance(ended.outcome, Forbidden)
 
 
@@ -106,23 +106,25 @@ async def test_a_large_set_is_seen_whole_page_by_page(site: Site) -> None:
             live_of(await desk.create(a_config_map(name)))
         site.proxy.seen.clear()
 
-        desk.watch(Selection(CONFIG_MAP, desk.namespace, labels="test=yes", view=View.METADATA))
+        desk.watch(
+            Selection(CONFIG_MAP, desk.namespace, label_selector="test=yes", view=View.METADATA)
+        )
         facts = await desk.until(is_whole)
 
-    assert {fact.live.ref.name for fact in facts if isinstance(fact, Changed)} == names
+    assert {fact.live.ref.name for fact in facts if isinstance(fact, WatchEvent)} == names
     assert len([seen for seen in site.proxy.seen if seen.endswith("/configmaps")]) >= 3
 
 
 async def test_an_object_of_a_megabyte_comes_through_a_watch(site: Site) -> None:
     async with site.desk(site.kubeconfig()) as desk:
-        desk.watch(Selection(CONFIG_MAP, desk.namespace, labels="test=yes"))
+        desk.watch(Selection(CONFIG_MAP, desk.namespace, label_selector="test=yes"))
         await desk.until(is_whole)
 
         live_of(await desk.create(a_config_map("large", text="x" * 1_000_000)))
-        facts = await desk.until(lambda fact: isinstance(fact, Changed))
+        facts = await desk.until(lambda fact: isinstance(fact, WatchEvent))
 
     large = facts[-1]
-    assert isinstance(large, Changed)
+    assert isinstance(large, WatchEvent)
     assert len(large.live.body) > 1_000_000
 
 
@@ -170,7 +172,7 @@ async def test_impersonation_of_the_kubeconfig_is_honoured(site: Site) -> None:
     }
 
     async with real_world(kubeconfig=site.kubeconfig(user=user)) as world:
-        desk = Desk(Exchange(Line(world)))
+        desk = Desk(Dispatcher(ResilientWorld(world)))
         name, groups = await who_am_i(desk)
         refused = await desk.create(a_config_map())
 
@@ -181,7 +183,7 @@ async def test_impersonation_of_the_kubeconfig_is_honoured(site: Site) -> None:
 
 async def test_a_call_can_be_made_with_the_rights_of_another(site: Site) -> None:
     async with site.desk(site.kubeconfig()) as desk:
-        guest = Desk(desk.world, namespace=desk.namespace, identity=Identity(user="guest"))
+        guest = Desk(desk.world, namespace=desk.namespace, identity=ImpersonatedUser(user="guest"))
 
         outcome = await guest.create(a_config_map())
 
@@ -195,13 +197,13 @@ async def test_a_server_name_for_tls_may_differ_from_the_address(site: Site) -> 
     async with site.desk(kubeconfig) as desk:
         outcome = await desk.apply(a_config_map())
 
-    assert isinstance(outcome, Done)
+    assert isinstance(outcome, Success)
 
 
 async def test_kinds_of_a_page_are_those_that_were_asked_for(site: Site) -> None:
     async with site.desk(site.kubeconfig()) as desk:
         live_of(await desk.apply(a_config_map()))
 
-        page = await desk.page(Selection(CONFIG_MAP, desk.namespace, labels="test=yes"))
+        page = await desk.page(Selection(CONFIG_MAP, desk.namespace, label_selector="test=yes"))
 
     assert [item.ref.kind for item in items_of(page)] == [CONFIG_MAP]

@@ -13,7 +13,7 @@ from tests.fakes.tidegate_runs import config_map, write_unit
 from tidegate.model.objects import Kind, Ref
 from tidegate.testing import live_of
 from tidegate.testing.builders import an_object
-from tidegate.world.facts import Missing
+from tidegate.world.facts import NotFound
 
 pytestmark = pytest.mark.kube
 
@@ -39,11 +39,11 @@ async def test_who_says_no_has_changed_nothing_and_who_says_yes_has(
             assert code == 130, shown
             assert shown[0].startswith("target: context ")
             assert "nothing was changed" in "\n".join(shown)
-            assert isinstance(await desk.get(web), Missing) == isinstance(before, Missing)
+            assert isinstance(await desk.get(web), NotFound) == isinstance(before, NotFound)
 
             code, shown = answer(verb, question, "y\n")
             assert code == 0, shown
-            assert isinstance(await desk.get(web), Missing) == (verb == "delete")
+            assert isinstance(await desk.get(web), NotFound) == (verb == "delete")
 
 
 async def test_what_goes_along_is_named_before_the_question(site: Site, tmp_path: Path) -> None:

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 
 from plane import ControlPlane
 from tests.e2e.schema_bodies import Body
-from tidegate.flows.wiring import Simulation, make_living
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.testing import Desk, real_world
-from tidegate.world.calls import Get, PatchForm, Verb, Write
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Done, Invalid, Outcome
-from tidegate.world.line import Line
+from tidegate.world.calls import Get, PatchType, Verb, Write
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import Invalid, Outcome, Success
+from tidegate.world.line import ResilientWorld
 
 pytestmark = pytest.mark.kube
 
@@ -118,7 +118,7 @@ def write_of(deed: Deed, name: str) -> Write:
             operations: Json = [{"op": "add", "path": "/status", "value": parts.get("status")}]
             return Write(
                 verb=Verb.PATCH,
-                form=PatchForm.JSON,
+                patch_type=PatchType.JSON,
                 ref=ref,
                 body=msgspec.json.encode(operations),
                 subresource="status",
@@ -134,7 +134,7 @@ def said(outcome: Outcome) -> Json:
 
 
 def parts_of(outcome: Outcome) -> Json:
-    if not isinstance(outcome, Done) or outcome.live is None:
+    if not isinstance(outcome, Success) or outcome.live is None:
         return type(outcome).__name__
     body: Body = msgspec.json.decode(outcome.live.body)
     return {key: body[key] for key in ("spec", "status") if key in body}
@@ -157,11 +157,11 @@ def hollow_plane(plane: ControlPlane) -> Iterator[ControlPlane]:
 
     async def serve() -> None:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            await _define(Desk(Exchange(Line(world))))
+            await _define(Desk(Dispatcher(ResilientWorld(world))))
 
     async def withdraw() -> None:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            desk = Desk(Exchange(Line(world)))
+            desk = Desk(Dispatcher(ResilientWorld(world)))
             await desk.delete(await desk.ref(DEFINITION))
 
     asyncio.run(serve())
@@ -174,7 +174,7 @@ async def _define(desk: Desk) -> None:
     probe = write_of(("create", {}), "probe")
     await desk.eventually(
         lambda: _first(desk, msgspec.structs.replace(probe, dry_run=True)),
-        lambda outcome: isinstance(outcome, Done),
+        lambda outcome: isinstance(outcome, Success),
     )
 
 
@@ -198,10 +198,10 @@ def test_a_null_in_a_custom_object_means_the_same(
     stories = [(f"hollow-{next(_names)}", story) for story in batch]
 
     async def both() -> tuple[list[Json], list[Json]]:
-        sandbox = Desk(Exchange(Line(make_living(Simulation()))))
+        sandbox = Desk(Dispatcher(ResilientWorld(build_sandbox(SimulationConfig()))))
         await _define(sandbox)
         async with real_world(kubeconfig=hollow_plane.kubeconfig("tidegate")) as world:
-            real = await told(Desk(Exchange(Line(world))), stories)
+            real = await told(Desk(Dispatcher(ResilientWorld(world))), stories)
         return await told(sandbox, stories), real
 
     ours, theirs = asyncio.run(both())

@@ -22,13 +22,13 @@ from tests.e2e.test_schemas import answers, causes_of, tries, warned_fields
 from tests.fakes.dialect_bodies import BODIES
 from tidegate.documents import FieldPath
 from tidegate.model.objects import Json
-from tidegate.model.reading import mappings, text
+from tidegate.model.reading import get_mappings, get_text
 from tidegate.schema.causes import NOWHERE
 from tidegate.schema.dialects import FILE, check_object
 from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.calls import Verb
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Done, Invalid
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import Invalid, Success
 
 pytestmark = pytest.mark.kube
 
@@ -47,7 +47,7 @@ def rules_in(part: Json) -> Iterator[str]:
     match part:
         case dict():
             yield from (
-                text(rule, "message") for rule in mappings(part, "x-kubernetes-validations")
+                get_text(rule, "message") for rule in get_mappings(part, "x-kubernetes-validations")
             )
             for inner in part.values():
                 yield from rules_in(inner)
@@ -65,16 +65,16 @@ def rules(plane: ControlPlane) -> Iterator[tuple[str, ...]]:
 
     async def serve() -> None:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            desk = Desk(Exchange(world))
+            desk = Desk(Dispatcher(world))
             for body in bodies:
                 live_of(await desk.create(body))
             for good in PLACED:
                 attempt = partial(desk.create, good, dry_run=True)
-                await desk.eventually(attempt, lambda outcome: isinstance(outcome, Done))
+                await desk.eventually(attempt, lambda outcome: isinstance(outcome, Success))
 
     async def withdraw() -> None:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            desk = Desk(Exchange(world))
+            desk = Desk(Dispatcher(world))
             for body in bodies:
                 await desk.delete(await desk.ref(body))
 
@@ -96,12 +96,12 @@ def test_a_creation_is_judged_alike(
     asked = [spoiled(body, each) for body, each in zip(PLACED, batch, strict=True)]
 
     for body, outcome in zip(asked, answers(plane, Verb.CREATE, *asked), strict=True):
-        assert isinstance(outcome, Done | Invalid), (body, outcome)
+        assert isinstance(outcome, Success | Invalid), (body, outcome)
         flaws = check_object(body)
         causes = [one for one in causes_of(outcome) if not one.message.endswith(rules)]
         theirs = {one.field for one in causes if one.field != NOWHERE}
         assert {spoken(one.path) for one in flaws if one.path and not one.dropped} == theirs, body
         assert {one.problem for one in flaws if not one.dropped} <= {one.message for one in causes}
-        if isinstance(outcome, Done):
+        if isinstance(outcome, Success):
             dropped = [spoken(one.path) for one in flaws if one.dropped]
             assert warned_fields(outcome) == sorted(dropped), body

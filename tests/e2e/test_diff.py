@@ -17,12 +17,12 @@ from tests.unit.plan.foreseen import (
     surprises_of,
 )
 from tests.unit.plan.takeover import OURS, take_over
-from tidegate.model.change import Fate
-from tidegate.model.reading import mapping, part
+from tidegate.model.change import DiffAction
+from tidegate.model.reading import get_mapping, get_value
 from tidegate.plan.diff.adoption import LAST_APPLIED
 from tidegate.plan.diff.compare import compare
 from tidegate.testing import Body, Desk, body_of, real_world
-from tidegate.world.facts import Done, Forbidden, Invalid
+from tidegate.world.facts import Forbidden, Invalid, Success
 
 pytestmark = pytest.mark.kube
 
@@ -56,25 +56,25 @@ async def test_what_client_side_apply_left_goes_when_we_take_over(site: Site) ->
         "metadata.labels.team",
         "spec.minReadySeconds",
     ]
-    assert part(taken.live, "spec", "minReadySeconds") is None
-    assert part(taken.live, "metadata", "labels") == {"tier": "front"}
-    assert LAST_APPLIED not in mapping(taken.live, "metadata", "annotations")
-    assert taken.after.deed is Fate.KEEP
+    assert get_value(taken.live, "spec", "minReadySeconds") is None
+    assert get_value(taken.live, "metadata", "labels") == {"tier": "front"}
+    assert LAST_APPLIED not in get_mapping(taken.live, "metadata", "annotations")
+    assert taken.after.action is DiffAction.KEEP
 
 
 async def _tried(desk: Desk, case: Case) -> list[str]:
     """What is wrong with the comparisons of one object, before and after its change."""
     live = body_of(await desk.apply(case.body, force=True))
     found = compare(case.body, live, manager=OURS)
-    wrong = [] if found.deed is Fate.KEEP else [f"not kept: {found}"]
+    wrong = [] if found.action is DiffAction.KEEP else [f"not kept: {found}"]
     wrong += not_kept_by_seal(case.body, live, manager=OURS)
     foreseen = compare(case.changed, live, manager=OURS)
-    if foreseen.deed is not case.fate:
+    if foreseen.action is not case.fate:
         wrong.append(f"{case.fate} was to be foreseen: {foreseen}")
     outcome = await desk.apply(case.changed, force=True)
-    if isinstance(outcome, Invalid | Forbidden) != (case.fate is Fate.RECREATE):
+    if isinstance(outcome, Invalid | Forbidden) != (case.fate is DiffAction.RECREATE):
         wrong.append(f"foreseen was {foreseen}, and the server says {type(outcome).__name__}")
-    if isinstance(outcome, Done):
+    if isinstance(outcome, Success):
         paths = [field.path for field in foreseen.fields]
         wrong += _untold(paths, live, body_of(outcome))
     return wrong

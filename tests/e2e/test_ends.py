@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.conftest import Site
 from tests.fakes.tidegate_command import Tidegate
-from tidegate.engine.stored import NAMESPACE
+from tidegate.engine.stored import TIDEGATE_NAMESPACE
 from tidegate.model.objects import Kind, Ref
 from tidegate.testing import Desk, items_of, live_of
 from tidegate.world.calls import List, Selection
@@ -74,7 +74,7 @@ def write_unit(folder: Path, text: str) -> Path:
 
 
 async def leases_of(desk: Desk) -> list[str]:
-    (page,) = await desk.ask(List(Selection(LEASE, NAMESPACE)))
+    (page,) = await desk.ask(List(Selection(LEASE, TIDEGATE_NAMESPACE)))
     return [live.ref.name for live in items_of(page)]
 
 

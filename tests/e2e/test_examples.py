@@ -16,9 +16,9 @@ from tests.faces.test_examples import EXAMPLE, EXAMPLES, ON_A_CLUSTER, ROOT
 from tests.fakes.tidegate_command import Tidegate
 from tidegate.model.objects import Kind, Ref
 from tidegate.testing import Desk, real_world
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Missing
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import NotFound
+from tidegate.world.line import ResilientWorld
 
 pytestmark = pytest.mark.kube
 
@@ -66,6 +66,6 @@ async def test_commands_on_a_cluster_say_what_their_documents_say(
 async def forget_the_shop(kubeconfig: Path) -> None:
     """Its namespace stays by design; somebody may tell the story again."""
     async with real_world(kubeconfig=kubeconfig) as world:
-        desk = Desk(Exchange(Line(world)))
+        desk = Desk(Dispatcher(ResilientWorld(world)))
         await desk.delete(SHOP)
-        await desk.eventually(lambda: desk.get(SHOP), lambda found: isinstance(found, Missing))
+        await desk.eventually(lambda: desk.get(SHOP), lambda found: isinstance(found, NotFound))

@@ -40,7 +40,7 @@ from tests.fakes.repositories import (
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.model.objects import Json
 from tidegate.testing import Desk, live_of, real_world
-from tidegate.world.exchange import Exchange
+from tidegate.world.exchange import Dispatcher
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
@@ -131,7 +131,7 @@ async def fleet(cluster: tuple[ControlPlane, bool], tmp_path: Path) -> Fleet:
     async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
         for name in ("argocd", "flux-system"):
             body: dict[str, Json] = namespace(f"{name}{suffix}")
-            live_of(await Desk(Exchange(world)).create(body))
+            live_of(await Desk(Dispatcher(world)).create(body))
     return Fleet(plane, Repository(tmp_path / "platform", suffix), served)
 
 

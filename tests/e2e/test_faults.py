@@ -15,16 +15,16 @@ from tidegate.model.objects import Json, Kind, Ref
 from tidegate.testing import Body, Desk, body_of, items_of, live_of
 from tidegate.world.calls import Selection, Verb, Write
 from tidegate.world.facts import (
-    Answer,
-    Change,
-    Changed,
-    Done,
-    Exists,
-    Fact,
-    Failed,
-    Lost,
-    Missing,
-    Sent,
+    AlreadyExists,
+    Delivery,
+    Message,
+    NoResponse,
+    NotFound,
+    Response,
+    ServerError,
+    Success,
+    WatchEvent,
+    WatchEventType,
 )
 
 pytestmark = pytest.mark.kube
@@ -33,15 +33,15 @@ CONFIG_MAP = Kind("", "v1", "ConfigMap")
 
 
 def ours(desk: Desk) -> Selection:
-    return Selection(CONFIG_MAP, desk.namespace, labels="test=yes")
+    return Selection(CONFIG_MAP, desk.namespace, label_selector="test=yes")
 
 
-def told(name: str) -> Callable[[Fact], bool]:
-    return lambda fact: isinstance(fact, Changed) and fact.live.ref.name == name
+def told(name: str) -> Callable[[Message], bool]:
+    return lambda fact: isinstance(fact, WatchEvent) and fact.live.ref.name == name
 
 
-def is_whole(fact: Fact) -> bool:
-    return isinstance(fact, Answer)
+def is_whole(fact: Message) -> bool:
+    return isinstance(fact, Response)
 
 
 async def test_applies_are_done_and_nothing_is_lost_when_every_tenth_answer_is_an_error(
@@ -54,7 +54,7 @@ async def test_applies_are_done_and_nothing_is_lost_when_every_tenth_answer_is_a
         outcomes = await desk.ask(*writes)
         page = await desk.page(ours(desk))
 
-    assert all(isinstance(outcome, Done) for outcome in outcomes)
+    assert all(isinstance(outcome, Success) for outcome in outcomes)
     assert {item.ref.name for item in items_of(page)} == {f"m{number}" for number in range(200)}
     assert len(site.proxy.seen) > 220
 
@@ -69,7 +69,7 @@ async def test_a_watch_stays_whole_when_every_third_answer_is_an_error(site: Sit
 
         facts = await desk.until(told("m29"))
 
-    names = [fact.live.ref.name for fact in facts if isinstance(fact, Changed)]
+    names = [fact.live.ref.name for fact in facts if isinstance(fact, WatchEvent)]
     assert names == [f"m{number}" for number in range(30)]
 
 
@@ -97,9 +97,9 @@ async def test_a_creation_whose_connection_dies_is_not_sent_again_and_the_caller
         outcome = await desk.create(a_config_map())
         again = await desk.create(a_config_map())
 
-    assert isinstance(outcome, Lost)
-    assert outcome.sent is Sent.MAYBE
-    assert isinstance(again, Exists)
+    assert isinstance(outcome, NoResponse)
+    assert outcome.delivery is Delivery.MAYBE_SENT
+    assert isinstance(again, AlreadyExists)
 
 
 @pytest.mark.parametrize("fault", [Fault.DROPPED_BEFORE, Fault.DROPPED_AFTER])
@@ -112,8 +112,8 @@ async def test_a_deletion_by_name_whose_connection_dies_is_sent_once(
 
         outcome = await desk.delete(ref)
 
-    assert isinstance(outcome, Lost)
-    assert outcome.sent is Sent.MAYBE
+    assert isinstance(outcome, NoResponse)
+    assert outcome.delivery is Delivery.MAYBE_SENT
     assert [seen for seen in site.proxy.seen if seen.startswith("DELETE")] == [
         f"DELETE /api/v1/namespaces/{desk.namespace}/configmaps/web"
     ]
@@ -126,7 +126,7 @@ async def test_a_deletion_by_uid_is_sent_again_and_finds_it_gone(site: Site) -> 
 
         outcome = await desk.delete(created.ref, uid=created.uid)
 
-    assert isinstance(outcome, Missing)
+    assert isinstance(outcome, NotFound)
 
 
 async def test_a_watch_that_goes_silent_is_noticed_and_nothing_is_missed(site: Site) -> None:
@@ -140,11 +140,11 @@ async def test_a_watch_that_goes_silent_is_noticed_and_nothing_is_missed(site: S
         site.proxy.silent = False
 
         facts = await desk.until(
-            lambda fact: isinstance(fact, Changed) and b"red" in fact.live.body
+            lambda fact: isinstance(fact, WatchEvent) and b"red" in fact.live.body
         )
 
-    heard = [(fact.change, fact.live.ref.name) for fact in facts if isinstance(fact, Changed)]
-    assert heard == [(Change.ADDED, "unheard"), (Change.MODIFIED, "unheard")]
+    heard = [(fact.type, fact.live.ref.name) for fact in facts if isinstance(fact, WatchEvent)]
+    assert heard == [(WatchEventType.ADDED, "unheard"), (WatchEventType.MODIFIED, "unheard")]
 
 
 async def test_calls_and_watches_outlive_a_restart_of_the_api_server(own_site: Site) -> None:
@@ -152,7 +152,7 @@ async def test_calls_and_watches_outlive_a_restart_of_the_api_server(own_site: S
         desk.watch(ours(desk))
         await desk.until(is_whole)
         own_site.plane.kill("apiserver")
-        desk.world.party().submit(an_apply(desk, "during"))
+        desk.world.client().submit(an_apply(desk, "during"))
         await desk.rest(Ms(desk.world.now() + 500))
         own_site.plane.revive("apiserver")
 
@@ -160,7 +160,7 @@ async def test_calls_and_watches_outlive_a_restart_of_the_api_server(own_site: S
         live_of(await desk.apply(a_config_map("after")))
         facts += await desk.until(told("after"), within=MINUTE)
 
-    names = [fact.live.ref.name for fact in facts if isinstance(fact, Changed)]
+    names = [fact.live.ref.name for fact in facts if isinstance(fact, WatchEvent)]
     assert names == ["during", "after"]
 
 
@@ -182,8 +182,8 @@ async def test_a_watch_outlives_a_restart_that_forgot_the_history(own_site: Site
 
         facts = await desk.until(told("gone"), within=MINUTE)
 
-    changes = [(fact.change, fact.live.ref.name) for fact in facts if isinstance(fact, Changed)]
-    assert changes == [(Change.ADDED, "new"), (Change.DELETED, "gone")]
+    changes = [(fact.type, fact.live.ref.name) for fact in facts if isinstance(fact, WatchEvent)]
+    assert changes == [(WatchEventType.ADDED, "new"), (WatchEventType.DELETED, "gone")]
 
 
 async def test_a_rotated_token_file_is_used_at_once(site: Site, tmp_path: Path) -> None:
@@ -215,9 +215,9 @@ async def test_a_token_that_is_rotated_after_the_server_refused_it_is_used(
         token.write_text(site.plane.token("tidegate"))
         accepted = await desk.apply(a_config_map())
 
-    assert isinstance(refused, Failed)
+    assert isinstance(refused, ServerError)
     assert refused.status == 401
-    assert isinstance(accepted, Done)
+    assert isinstance(accepted, Success)
 
 
 def user_of(review: Body) -> Json:

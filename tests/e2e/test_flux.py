@@ -25,9 +25,9 @@ from tests.fakes.canary_search import is_in, left_in, left_in_memory
 from tests.fakes.repositories import Repository, deployment, namespace
 from tests.peers.transcript import TRANSCRIPT, said_of
 from tests.unit.render.sops_program import AgeKey
-from tidegate.model.reading import mappings, text
+from tidegate.model.reading import get_mappings, get_text
 from tidegate.testing import Desk, live_of, real_world
-from tidegate.world.exchange import Exchange
+from tidegate.world.exchange import Dispatcher
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
@@ -51,7 +51,7 @@ async def fleet(cluster: ControlPlane, key: AgeKey, tmp_path: Path) -> Fleet:
     made = Repository(tmp_path / "platform", f"-{next(_numbers)}")
     home = f"flux-system{made.suffix}"
     async with real_world(kubeconfig=cluster.kubeconfig("admin")) as world:
-        desk = Desk(Exchange(world))
+        desk = Desk(Dispatcher(world))
         for body in (namespace(home), sops_age(home, key)):
             live_of(await desk.create(body))
     await asyncio.to_thread(three_layers, made, key)
@@ -79,7 +79,7 @@ async def test_three_layers_come_in_order_and_say_what_flux_says_of_them(fleet: 
     assert in_order(fleet) == [*ORDER]
     suffix = fleet.repository.suffix
     told = {
-        text(one, "metadata", "name").removesuffix(suffix): said_of(one)
+        get_text(one, "metadata", "name").removesuffix(suffix): said_of(one)
         for one in bodies(fleet, "kustomizations", "flux-system")
     }
     assert json.loads(json.dumps(told).replace(suffix, "")) == json.loads(TRANSCRIPT.read_text())
@@ -105,7 +105,7 @@ async def test_nothing_that_was_decrypted_is_left_anywhere(
     assert [one.code for one in runs[:1]] == [0], runs[0].stderr
     assert [one for one in runs if is_in(CANARY, (one.stdout + one.stderr).encode())] == []
     async with real_world(kubeconfig=admin) as world:
-        left = await left_in(Desk(Exchange(world)))
+        left = await left_in(Desk(Dispatcher(world)))
     told = kubectl(admin, "get", "kustomizations,gitrepositories", "-A", "-o", "json").encode()
     assert [one for one in (*left, told) if is_in(CANARY, one)] == []
     assert await asyncio.to_thread(with_canary, tmp_path) == []
@@ -125,10 +125,10 @@ async def test_a_layer_that_fails_holds_what_is_behind_it_with_the_reason(fleet:
     assert "Deployment" in ran.stdout + ran.stderr
     assert "configmaps/web" not in fleet.firsts()
     states = {
-        text(one, "metadata", "name"): (text(each, "reason"), text(each, "message"))
+        get_text(one, "metadata", "name"): (get_text(each, "reason"), get_text(each, "message"))
         for one in bodies(fleet, "kustomizations", "flux-system")
-        for each in mappings(one, "status", "conditions")
-        if text(each, "type") == "Ready"
+        for each in get_mappings(one, "status", "conditions")
+        if get_text(each, "type") == "Ready"
     }
     home = f"flux-system{fleet.repository.suffix}"
     assert states["web"] == ("DependencyNotReady", f"dependency '{home}/data' is not ready")

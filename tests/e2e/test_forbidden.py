@@ -15,9 +15,9 @@ from tests.fakes.tidegate_command import Ran, Tidegate
 from tests.fakes.tidegate_runs import config_map, write_unit
 from tidegate.model.objects import Json
 from tidegate.testing import Body, Desk, body_of, live_of, real_world
-from tidegate.world.exchange import Exchange
+from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import Outcome
-from tidegate.world.line import Line
+from tidegate.world.line import ResilientWorld
 
 pytestmark = pytest.mark.kube
 
@@ -67,7 +67,7 @@ class Guest:
         live_of(await self.desk.apply(role))
         live_of(await self.desk.apply(bound))
         async with real_world(kubeconfig=self.kubeconfig) as world:
-            guest = Desk(Exchange(Line(world)), namespace=self.desk.namespace)
+            guest = Desk(Dispatcher(ResilientWorld(world)), namespace=self.desk.namespace)
             question = a_question(rules[-1], guest.namespace)
             await guest.eventually(lambda: guest.create(question), is_allowed)
 

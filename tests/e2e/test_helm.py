@@ -16,7 +16,7 @@ from tidegate.documents.dump import to_json
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers
 from tidegate.model.objects import Json
-from tidegate.model.release import FileParameter, How, Parameter, Release, ValuesFile
+from tidegate.model.release import ChartRequest, FileParameter, Parameter, ParameterType, ValuesFile
 from tidegate.render.helm import argo_layers, helm_workers, render
 
 pytestmark = [pytest.mark.kube, pytest.mark.asyncio(loop_scope="module")]
@@ -37,8 +37,8 @@ class Case:
     values: dict[str, Json] = field(default_factory=dict)
     changes: dict[str, object] = field(default_factory=dict)
 
-    def release(self, root: Path) -> Release:
-        release = Release(
+    def release(self, root: Path) -> ChartRequest:
+        release = ChartRequest(
             root=str(root),
             chart=self.chart,
             name="shop",
@@ -46,8 +46,8 @@ class Case:
             layers=argo_layers(
                 [ValuesFile(f"/{name}") for name in self.files],
                 parameters=[
-                    *(_parameter(each, How.TYPED) for each in self.set),
-                    *(_parameter(each, How.STRING) for each in self.set_string),
+                    *(_parameter(each, ParameterType.TYPED) for each in self.set),
+                    *(_parameter(each, ParameterType.STRING) for each in self.set_string),
                 ],
                 file_parameters=[
                     FileParameter(name, f"/{path}")
@@ -74,14 +74,14 @@ class Case:
         return arguments
 
 
-def _parameter(text: str, how: How) -> Parameter:
+def _parameter(text: str, how: ParameterType) -> Parameter:
     name, _, value = text.partition("=")
     return Parameter(name, value, how)
 
 
-def replace_fields(release: Release, changes: dict[str, object]) -> Release:
+def replace_fields(release: ChartRequest, changes: dict[str, object]) -> ChartRequest:
     fields = {name: getattr(release, name) for name in release.__struct_fields__}
-    return Release(**{**fields, **changes})
+    return ChartRequest(**{**fields, **changes})
 
 
 CRDS = ("--include-crds",)
@@ -206,9 +206,9 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "source"
 
 
-async def ours(release: Release, workers: Workers) -> list[tuple[str, bytes]]:
+async def ours(release: ChartRequest, workers: Workers) -> list[tuple[str, bytes]]:
     documents = await render(release, workers)
-    return sorted((document.place.name, to_json(document.body)) for document in documents)
+    return sorted((document.location.name, to_json(document.body)) for document in documents)
 
 
 def write_files(case: Case, root: Path) -> None:
@@ -263,7 +263,7 @@ async def test_a_subchart_that_was_off_comes_back_in_the_same_worker(
 async def test_a_local_dependency_is_built_as_helm_builds_it(
     helm: Path, root: Path, workers: Workers
 ) -> None:
-    found = await ours(Release(root=str(root), chart="neighbour", name="shop"), workers)
+    found = await ours(ChartRequest(root=str(root), chart="neighbour", name="shop"), workers)
 
     assert not (root / "neighbour" / "charts").exists(), "the source stays as it is"
     theirs = template(helm, root / "neighbour", "--dependency-update", home=root)
@@ -275,7 +275,7 @@ async def test_a_lock_that_fits_is_taken_and_one_that_was_left_behind_is_not(
     helm: Path, root: Path, workers: Workers
 ) -> None:
     chart = root / "neighbour"
-    release = Release(root=str(root), chart="neighbour", name="shop", repositories=())
+    release = ChartRequest(root=str(root), chart="neighbour", name="shop", repositories=())
     run_helm(helm, "dependency", "update", str(chart), home=root).check_returncode()
     shutil.rmtree(chart / "charts")
 
@@ -298,7 +298,7 @@ async def test_a_local_dependency_fits_where_helm_says_so(
     chart.write_text(
         re.sub(r"version: .*(?=\n\s+repo)", f"version: '{version}'", chart.read_text())
     )
-    release = Release(root=str(root), chart="neighbour", name="shop", repositories=())
+    release = ChartRequest(root=str(root), chart="neighbour", name="shop", repositories=())
     theirs = run_helm(helm, "dependency", "update", str(root / "neighbour"), home=root)
     for left in ("charts", "Chart.lock"):
         remove(root / "neighbour" / left)

@@ -13,7 +13,7 @@ from tests.fakes.canary_search import is_in, left_in
 from tests.fakes.tidegate_command import Tidegate
 from tests.hostile.canaries import CANARY, KEY, SEALED_DATA
 from tests.unit.render.sops_program import encrypt
-from tidegate.engine.stored import NAMESPACE
+from tidegate.engine.stored import TIDEGATE_NAMESPACE
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.testing import Desk, items_of
 from tidegate.world.calls import List, Selection, Verb, Write
@@ -85,7 +85,7 @@ async def test_a_damaged_journal_is_made_anew(site: Site, tmp_path: Path) -> Non
 
 
 async def _damage(desk: Desk, unit: str) -> None:
-    (page,) = await desk.ask(List(Selection(SECRET, NAMESPACE)))
+    (page,) = await desk.ask(List(Selection(SECRET, TIDEGATE_NAMESPACE)))
     label = unit.replace("/", ".")
     (head,) = [one for one in items_of(page) if f'"{label}"'.encode() in one.body]
     patch: Json = {"data": {"journal.json": base64.b64encode(b"damaged").decode()}}

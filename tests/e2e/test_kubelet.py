@@ -13,18 +13,18 @@ from plane import ControlPlane
 from tests.fakes.stage import SIMPLE, a_container, a_pod, a_probe
 from tests.promises.objects import a_namespace, an_object
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Live, Ref
-from tidegate.model.reading import mapping, mappings, text
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print
-from tidegate.sandbox.physics.kubelet.pod import kubelet
-from tidegate.sandbox.physics.kubelet.states import MARK
-from tidegate.sandbox.physics.profile import ContainerFailure, CourseRule, Fit
-from tidegate.sandbox.server.store import Body, Stored
+from tidegate.model.objects import Json, Kind, LiveObject, Ref
+from tidegate.model.reading import get_mapping, get_mappings, get_text
+from tidegate.sandbox.controllers.reaction import AppendLog, Controller, Reconciliation, RequeueAt
+from tidegate.sandbox.physics.kubelet.pod import kubelet_controller
+from tidegate.sandbox.physics.kubelet.states import ASSUMED_ANNOTATION
+from tidegate.sandbox.physics.profile import ContainerFailure, ContainerRule, ContainerSelector
+from tidegate.sandbox.server.store import Body, StoredObject
 from tidegate.testing import Desk, body_of, items_of, live_of, real_world
-from tidegate.world.calls import PatchForm, Selection, Write
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Done, Exists, Missing, Outcome
-from tidegate.world.line import Line
+from tidegate.world.calls import PatchType, Selection, Write
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import AlreadyExists, NotFound, Outcome, Success
+from tidegate.world.line import ResilientWorld
 
 pytestmark = pytest.mark.kube
 
@@ -39,22 +39,22 @@ _numbers = itertools.count(1)
 class Snapshot(NamedTuple):
     """What a controller sees of a real cluster, read before each look."""
 
-    objects: dict[Ref, Stored]
+    objects: dict[Ref, StoredObject]
 
-    def get(self, ref: Ref) -> Stored | None:
+    def get(self, ref: Ref) -> StoredObject | None:
         return self.objects.get(ref)
 
-    def all_of(self, kind: Kind, namespace: str = "") -> list[Stored]:
+    def list_objects(self, kind: Kind, namespace: str = "") -> list[StoredObject]:
         return [
             stored
             for ref, stored in sorted(self.objects.items())
             if ref.kind == kind and namespace in ("", ref.namespace)
         ]
 
-    def inside(self, namespace: str) -> list[Stored]:
+    def list_in_namespace(self, namespace: str) -> list[StoredObject]:
         return [one for ref, one in sorted(self.objects.items()) if ref.namespace == namespace]
 
-    def owned_by(self, uid: str) -> list[Stored]:
+    def list_owned(self, uid: str) -> list[StoredObject]:
         raise AssertionError(uid)
 
 
@@ -63,7 +63,7 @@ async def snapshot(desk: Desk) -> Snapshot:
     for kind in SEEN:
         for live in items_of(await desk.page(Selection(kind, desk.namespace))):
             body: Body = msgspec.json.decode(live.body)
-            objects[live.ref] = Stored(live.ref, body, (), int(live.version))
+            objects[live.ref] = StoredObject(live.ref, body, (), int(live.resource_version))
     return Snapshot(objects)
 
 
@@ -71,22 +71,22 @@ async def let_pass(desk: Desk, controller: Controller, ref: Ref, span: tuple[Ms,
     """Let the controller look from the first moment to the second, whenever it wants to."""
     now, until = span
     for _ in range(20):
-        looking = controller.react(await snapshot(desk), ref, now)
+        looking = controller.reconcile(await snapshot(desk), ref, now)
         moment, outcome = until, None
         while (wanted := _next(looking, outcome)) is not None:
             outcome = None
-            if isinstance(wanted, At):
-                moment = min(moment, wanted.moment)
+            if isinstance(wanted, RequeueAt):
+                moment = min(moment, wanted.time)
             elif isinstance(wanted, Write):
                 (outcome,) = await desk.ask(wanted)
-                assert isinstance(outcome, Done | Exists), outcome
+                assert isinstance(outcome, Success | AlreadyExists), outcome
         if moment >= until:
             return
         now = moment
     raise AssertionError("it does not come to rest")
 
 
-def _next(looking: Looking, outcome: Outcome | None) -> Write | At | Print | None:
+def _next(looking: Reconciliation, outcome: Outcome | None) -> Write | RequeueAt | AppendLog | None:
     try:
         return looking.send(outcome)
     except StopIteration:
@@ -97,29 +97,30 @@ def _next(looking: Looking, outcome: Outcome | None) -> Write | At | Print | Non
 async def desk(plane: ControlPlane) -> AsyncIterator[Desk]:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
         name = f"kubelet-{next(_numbers)}"
-        desk = Desk(Exchange(Line(world)), namespace=name)
+        desk = Desk(Dispatcher(ResilientWorld(world)), namespace=name)
         live_of(await desk.create(a_namespace(name)))
         account = Ref(ACCOUNT, name, "default")
-        await desk.settled(account, lambda live: isinstance(live, Live))
+        await desk.settled(account, lambda live: isinstance(live, LiveObject))
         yield desk
         await desk.delete(Ref(Kind("", "v1", "Namespace"), "", name))
 
 
 async def states(desk: Desk, ref: Ref) -> dict[str, str]:
-    status = mapping(body_of(await desk.get(ref)), "status")
+    status = get_mapping(body_of(await desk.get(ref)), "status")
     keys = ("initContainerStatuses", "containerStatuses")
     return {
-        text(one, "name"): next(iter(mapping(one, "state")))
+        get_text(one, "name"): next(iter(get_mapping(one, "state")))
         for key in keys
-        for one in mappings(status, key)
+        for one in get_mappings(status, key)
     }
 
 
 async def test_a_real_server_takes_every_state_of_a_pods_life(desk: Desk) -> None:
-    crash = CourseRule(
-        Fit(container="flaky"), {"failure": ContainerFailure(after=Ms(2 * SECOND), times=2)}
+    crash = ContainerRule(
+        ContainerSelector(container="flaky"),
+        {"failure": ContainerFailure(after=Ms(2 * SECOND), times=2)},
     )
-    controller = kubelet(SIMPLE.with_rules([crash]))
+    controller = kubelet_controller(SIMPLE.with_rules([crash]))
     url: Json = {"name": "URL", "valueFrom": {"secretKeyRef": {"name": "db", "key": "url"}}}
     inits: list[Json] = [a_container("init"), a_container("proxy", restartPolicy="Always")]
     containers = (
@@ -137,10 +138,10 @@ async def test_a_real_server_takes_every_state_of_a_pods_life(desk: Desk) -> Non
     await let_pass(desk, controller, ref, (Ms(start + 40 * SECOND), Ms(start + 200 * SECOND)))
     alive = await states(desk, ref)
     ready = {
-        text(one, "type"): text(one, "status")
-        for one in mappings(body_of(await desk.get(ref)), "status", "conditions")
+        get_text(one, "type"): get_text(one, "status")
+        for one in get_mappings(body_of(await desk.get(ref)), "status", "conditions")
     }
-    marks = text(body_of(await desk.get(ref)), "metadata", "annotations", MARK)
+    marks = get_text(body_of(await desk.get(ref)), "metadata", "annotations", ASSUMED_ANNOTATION)
     await desk.delete(ref)
     ended = Ms(desk.world.now() + 5 * SECOND)
     await let_pass(desk, controller, ref, (ended, Ms(ended + SECOND)))
@@ -154,20 +155,20 @@ async def test_a_real_server_takes_every_state_of_a_pods_life(desk: Desk) -> Non
     }
     assert ready["Ready"] == "True"
     assert marks == "durations,probes-follow-ready"
-    assert isinstance(await desk.get(ref), Missing)
+    assert isinstance(await desk.get(ref), NotFound)
 
 
 async def test_a_real_server_takes_another_image_in_place(desk: Desk) -> None:
-    controller = kubelet(SIMPLE)
+    controller = kubelet_controller(SIMPLE)
     ref = live_of(await desk.create(a_pod("api", schedulerName="nobody"))).ref
     start = desk.world.now()
     await let_pass(desk, controller, ref, (start, Ms(start + SECOND)))
     await let_pass(desk, controller, ref, (start, Ms(start + 30 * SECOND)))
     image: Json = {"op": "replace", "path": "/spec/containers/0/image", "value": "app:2"}
 
-    await desk.patch(ref, [image], form=PatchForm.JSON)
+    await desk.patch(ref, [image], patch_type=PatchType.JSON)
     await let_pass(desk, controller, ref, (Ms(start + 40 * SECOND), Ms(start + 60 * SECOND)))
 
-    (container,) = mappings(body_of(await desk.get(ref)), "status", "containerStatuses")
-    assert (text(container, "image"), container["restartCount"]) == ("app:2", 1)
-    assert "running" in mapping(container, "state")
+    (container,) = get_mappings(body_of(await desk.get(ref)), "status", "containerStatuses")
+    assert (get_text(container, "image"), container["restartCount"]) == ("app:2", 1)
+    assert "running" in get_mapping(container, "state")

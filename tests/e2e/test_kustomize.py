@@ -93,4 +93,4 @@ async def test_what_kustomize_refuses_is_refused(name: str, tmp_path: Path) -> N
     with pytest.raises(RenderError) as caught:
         await build(case.overlay(tmp_path))
 
-    assert caught.value.where is not None
+    assert caught.value.location is not None

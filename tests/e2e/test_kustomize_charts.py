@@ -13,18 +13,18 @@ import pytest_asyncio
 from tests.e2e.helm_oracle import find_helm
 from tests.unit.render.inflated import INFLATED, REFUSED, InflatedCase
 from tests.unit.render.overlays import texts
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers
 from tidegate.model.objects import Json
-from tidegate.model.rendering import Helm, Overlay
+from tidegate.model.rendering import HelmOptions, Overlay
 from tidegate.render.helm import helm_workers
 from tidegate.render.kustomize import build, find_tool
 
 pytestmark = [pytest.mark.kube, pytest.mark.asyncio(loop_scope="module")]
 
 OPTIONS = ("--helm-kube-version", "1.35.0", "--helm-api-versions", "example.dev/v1")
-HELM = Helm(kube_version="1.35.0", api_versions=("example.dev/v1",))
+HELM = HelmOptions(kube_version="1.35.0", api_versions=("example.dev/v1",))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -37,7 +37,7 @@ def real_output(case: InflatedCase, root: Path) -> list[Json]:
     case.write(root)
     argv = [*find_tool().argv, "app", "--enable-helm", "--helm-command", str(find_helm())]
     ran = subprocess.run([*argv, *OPTIONS], cwd=root, capture_output=True, check=True)
-    return [document.body for document in read(ran.stdout, "oracle")]
+    return [document.body for document in read_documents(ran.stdout, "oracle")]
 
 
 async def our_output(case: InflatedCase, root: Path, workers: Workers) -> list[Json]:

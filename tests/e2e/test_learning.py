@@ -11,14 +11,14 @@ import pytest
 from plane import ControlPlane
 from tests.e2e.conftest import a_site
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.documents import read
-from tidegate.flows.wiring import Simulation
+from tidegate.documents import read_documents
+from tidegate.flows.wiring import SimulationConfig
 from tidegate.knowledge.reader import builtin
-from tidegate.model.expectation import Expectation
+from tidegate.model.expectation import DurationEstimate
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Kind, Live, Ref
-from tidegate.sandbox.physics.profile import Named, Profile, Subject
-from tidegate.sandbox.physics.profile_file import read_profile, typical
+from tidegate.model.objects import Kind, LiveObject, Ref
+from tidegate.sandbox.physics.profile import ContainerIdentity, OwnerName, Profile
+from tidegate.sandbox.physics.profile_file import default_profile, read_profile
 from tidegate.testing import live_of, real_world
 from tidegate.testing.worlds import give, live_in
 
@@ -83,7 +83,7 @@ def bare_plane() -> Iterator[ControlPlane]:
         yield running
 
 
-def says(mark: bytes) -> Callable[[Live | None], bool]:
+def says(mark: bytes) -> Callable[[LiveObject | None], bool]:
     return lambda live: live is not None and mark in live.body
 
 
@@ -92,10 +92,10 @@ def is_close(learned: Ms, seconds: int) -> bool:
     return abs(learned - seconds * SECOND) <= max(SECOND, seconds * SECOND // 10)
 
 
-def learned_profile(text: str, expecting: Expectation) -> Profile:
+def learned_profile(text: str, expecting: DurationEstimate) -> Profile:
     rows = builtin().rows
-    onto = typical(expecting)
-    return read_profile(text.encode(), "learned", onto=onto, operators=rows, expecting=expecting)
+    onto = default_profile(expecting)
+    return read_profile(text.encode(), "learned", base=onto, operators=rows, estimate=expecting)
 
 
 async def test_what_a_cluster_was_told_to_take_is_what_is_learned_from_it(
@@ -103,7 +103,9 @@ async def test_what_a_cluster_was_told_to_take_is_what_is_learned_from_it(
 ) -> None:
     (tmp_path / "profile.yaml").write_text(PROFILE)
     (tmp_path / "scenario.yaml").write_text("given: {operators: [cert-manager]}\n")
-    simulation = Simulation(scenario=tmp_path / "scenario.yaml", profile=tmp_path / "profile.yaml")
+    simulation = SimulationConfig(
+        scenario=tmp_path / "scenario.yaml", profile=tmp_path / "profile.yaml"
+    )
     async with (
         a_site(bare_plane, tmp_path) as site,
         real_world(kubeconfig=site.kubeconfig()) as world,
@@ -113,7 +115,7 @@ async def test_what_a_cluster_was_told_to_take_is_what_is_learned_from_it(
         await give(world, simulation)
         until = Ms(world.now() + 3 * MINUTE)
         living = group.create_task(live_in(world, simulation, until=until))
-        for document in read(TEXT, "all.yaml"):
+        for document in read_documents(TEXT, "all.yaml"):
             live_of(await desk.apply(document.body))
         for kind, name, mark in AWAITED:
             await desk.settled(Ref(kind, desk.namespace, name), says(mark), within=LONG)
@@ -122,15 +124,15 @@ async def test_what_a_cluster_was_told_to_take_is_what_is_learned_from_it(
         ran = await asyncio.to_thread(tidegate, *words)
 
     assert ran.returncode == 0, ran.stderr
-    low, likely, high = (learned_profile(ran.stdout, one) for one in Expectation)
+    low, likely, high = (learned_profile(ran.stdout, one) for one in DurationEstimate)
     learned = {part: getattr(likely.durations, part) for part in SET}
     wrong = {part: span for part, span in learned.items() if not is_close(span, SET[part])}
     assert not wrong, ran.stdout
     assert is_close(low.durations.run, RUNS[0]), ran.stdout
     assert is_close(high.durations.run, RUNS[-1]), ran.stdout
     for run in RUNS:
-        subject = Subject((Named("Job", f"task-{run}"),), "", "run", "task:1")
-        assert is_close(likely.course_of(subject).run, run), ran.stdout
+        subject = ContainerIdentity((OwnerName("Job", f"task-{run}"),), "", "run", "task:1")
+        assert is_close(likely.container_profile(subject).run, run), ran.stdout
     after = [one.after for one in likely.stages if one.when.kind == "Issuer"]
     assert len(after) == 1
     assert is_close(after[0], ISSUED), ran.stdout

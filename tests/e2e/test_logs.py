@@ -17,8 +17,8 @@ from tests.fakes.tidegate_runs import write_unit
 from tests.promises.printing import NODE
 from tidegate.testing import Body, Desk, items_of, live_of, real_world
 from tidegate.world.calls import Selection
-from tidegate.world.exchange import Exchange
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.line import ResilientWorld
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 PRINTED = ["applying 001", "user hunter2-hunter2 is there", "\x1b[2Jdone"]
@@ -40,7 +40,7 @@ async def endpoint(bare_plane: ControlPlane) -> AsyncIterator[LogEndpoint]:
         LogEndpoint(certificate, key, usual=PRINTED).running() as running,
         real_world(kubeconfig=bare_plane.kubeconfig("admin")) as world,
     ):
-        desk = Desk(Exchange(Line(world)))
+        desk = Desk(Dispatcher(ResilientWorld(world)))
         status: Body = {
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": running.port}},

@@ -18,7 +18,7 @@ from tidegate.model.objects import Json, Kind
 from tidegate.testing import Body, Desk, items_of, real_world
 from tidegate.testing.builders import a_config_map, an_object
 from tidegate.world.calls import List, Selection
-from tidegate.world.exchange import Exchange
+from tidegate.world.exchange import Dispatcher
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
@@ -64,12 +64,12 @@ class Home:
 
     async def _make(self, body: Body) -> None:
         async with real_world(kubeconfig=self._config) as world:
-            await Desk(Exchange(world)).create(body)
+            await Desk(Dispatcher(world)).create(body)
 
     async def _written(self) -> list[str]:
         async with real_world(kubeconfig=self._config) as world:
             selection = Selection(CONFIG_MAP, self.namespace)
-            (page,) = await Desk(Exchange(world)).ask(List(selection))
+            (page,) = await Desk(Dispatcher(world)).ask(List(selection))
         return [live.ref.name for live in items_of(page) if live.ref.name != "kube-root-ca.crt"]
 
 

@@ -20,7 +20,7 @@ from tidegate.schema.openness import open_word
 from tidegate.testing import Body
 from tidegate.testing.builders import an_object
 from tidegate.world.calls import Verb
-from tidegate.world.facts import Failed, Invalid
+from tidegate.world.facts import Invalid, ServerError
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
@@ -182,7 +182,7 @@ def test_what_is_not_open_is_as_good_as_what_the_server_took(plane: ControlPlane
 
     assert len(silent) > TRIED // 5
     for body, outcome in zip(silent, outcomes, strict=True):
-        assert not isinstance(outcome, Invalid | Failed), (body, outcome)
+        assert not isinstance(outcome, Invalid | ServerError), (body, outcome)
 
 
 def _is_silent(body: Body) -> bool:
@@ -198,4 +198,4 @@ def test_the_objects_that_are_changed_are_good(plane: ControlPlane) -> None:
 
     outcomes = answers(plane, Verb.CREATE, *bodies)
 
-    assert [one for one in outcomes if isinstance(one, Invalid | Failed)] == []
+    assert [one for one in outcomes if isinstance(one, Invalid | ServerError)] == []

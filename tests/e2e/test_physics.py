@@ -11,10 +11,10 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.conftest import Site, a_site
-from tidegate.documents import read
-from tidegate.flows.wiring import Simulation
+from tidegate.documents import read_documents
+from tidegate.flows.wiring import SimulationConfig
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Kind, Live, Ref
+from tidegate.model.objects import Kind, LiveObject, Ref
 from tidegate.testing import Desk, live_of, real_world
 from tidegate.testing.worlds import live_in
 
@@ -48,7 +48,7 @@ async def a_kubelet(site: Site, scenario: str, folder: Path) -> AsyncIterator[No
         asyncio.TaskGroup() as group,
     ):
         until = Ms(world.now() + 3 * MINUTE)
-        task = group.create_task(live_in(world, Simulation(scenario=path), until=until))
+        task = group.create_task(live_in(world, SimulationConfig(scenario=path), until=until))
         try:
             yield
         finally:
@@ -58,12 +58,12 @@ async def a_kubelet(site: Site, scenario: str, folder: Path) -> AsyncIterator[No
 async def apply_shop(desk: Desk, failures: int) -> Ref:
     """The shop whose migration may fail so often; its Job."""
     text = SHOP.read_text().replace("backoffLimit: 1", f"backoffLimit: {failures}")
-    for document in read(text, "shop.yaml"):
+    for document in read_documents(text, "shop.yaml"):
         live_of(await desk.apply(document.body))
     return Ref(JOB, desk.namespace, "migrate")
 
 
-def ended(live: Live | None) -> bool:
+def ended(live: LiveObject | None) -> bool:
     return live is not None and (
         b'"type":"Complete"' in live.body or b'"type":"Failed"' in live.body
     )

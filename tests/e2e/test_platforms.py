@@ -11,8 +11,8 @@ import pytest
 from examples.seal import seal_example
 from plane import ControlPlane
 from tests.e2e.platform_story import EXAMPLES, Platform, come, copy_of, go, inhabited, lose, rest
-from tidegate.documents import read
-from tidegate.model.reading import text
+from tidegate.documents import read_documents
+from tidegate.model.reading import get_text
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(900)]
 
@@ -40,16 +40,16 @@ def rungs(root: Path) -> list[list[str]]:
     """The workloads of the ladder by the phase of their component, as its files have them."""
     found: dict[str, list[str]] = {}
     for file in sorted((root / "environments/dev/components").rglob("component.yaml")):
-        component = read(file.read_bytes(), file.name)[0].body
+        component = read_documents(file.read_bytes(), file.name)[0].body
         domain, name = file.parts[-3:-1]
         for source in (root / "sources" / domain / name).rglob("*.yaml"):
-            for one in read(source.read_bytes(), source.name):
-                resource = RESOURCES.get(text(one.body, "kind"))
+            for one in read_documents(source.read_bytes(), source.name):
+                resource = RESOURCES.get(get_text(one.body, "kind"))
                 if resource:
-                    named = text(one.body, "metadata", "namespace")
-                    where = named or text(component, "namespace")
-                    said = f"{where}/{resource}/{text(one.body, 'metadata', 'name')}"
-                    found.setdefault(text(component, "rolloutPhase"), []).append(said)
+                    named = get_text(one.body, "metadata", "namespace")
+                    where = named or get_text(component, "namespace")
+                    said = f"{where}/{resource}/{get_text(one.body, 'metadata', 'name')}"
+                    found.setdefault(get_text(component, "rolloutPhase"), []).append(said)
     return [found[phase] for phase in sorted(found)]
 
 

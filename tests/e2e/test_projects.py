@@ -19,9 +19,9 @@ from tests.e2e.test_families import Fleet, _numbers
 from tests.fakes.projects import project, two_units
 from tests.fakes.repositories import Body, Repository, namespace, setting
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 from tidegate.testing import Desk, live_of, real_world
-from tidegate.world.exchange import Exchange
+from tidegate.world.exchange import Dispatcher
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 SECRET: Body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}}
@@ -39,7 +39,7 @@ def cluster() -> Iterator[ControlPlane]:
 async def brought(plane: ControlPlane, *bodies: Body) -> None:
     async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
         for body in bodies:
-            live_of(await Desk(Exchange(world)).create(body))
+            live_of(await Desk(Dispatcher(world)).create(body))
 
 
 async def a_fleet(plane: ControlPlane, root: Path, place: str, **spec: Json) -> Fleet:
@@ -51,7 +51,7 @@ async def a_fleet(plane: ControlPlane, root: Path, place: str, **spec: Json) -> 
     if place == "cluster":
         fleet.repository.drop("projects/team.yaml")
         alive = project("team", **spec)
-        mapping(alive, "metadata")["namespace"] = f"argocd{suffix}"
+        get_mapping(alive, "metadata")["namespace"] = f"argocd{suffix}"
         await brought(plane, alive)
     return fleet
 
@@ -90,7 +90,7 @@ async def test_what_a_project_in_the_cluster_forbids_is_not_pruned(
     fleet.repository.put("web/all.yaml", setting("web"))
     strict = project("team", namespaceResourceBlacklist=NO_SECRETS)
     fleet.repository.drop("projects/team.yaml")
-    mapping(strict, "metadata")["namespace"] = f"argocd{fleet.repository.suffix}"
+    get_mapping(strict, "metadata")["namespace"] = f"argocd{fleet.repository.suffix}"
     await brought(cluster, strict)
 
     ran = await fleet.run("sync", "--yes")

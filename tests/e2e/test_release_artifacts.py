@@ -21,7 +21,7 @@ from tests.fakes.release_artifacts import (
     release_of_registry,
 )
 from tests.fakes.web_server import listening
-from tidegate.model.reading import mappings, text
+from tidegate.model.reading import get_mappings, get_text
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
@@ -61,11 +61,11 @@ async def test_a_tag_that_moves_is_an_upgrade_whose_digest_helm_and_the_release_
     assert charts(harbour) == [f"shop-{one}" for one in versions]
     assert harbour.setting() == {"version": versions[1], "to": "two"}
     own = harbour.own()
-    assert text(own, "status", "lastAttemptedRevision") == versions[1]
-    assert text(own, "status", "lastAttemptedRevisionDigest") == second
-    history = mappings(own, "status", "history")
-    assert [text(one, "ociDigest") for one in history] == [second, first]
-    assert [text(one, "chartVersion") for one in history] == [*reversed(versions)]
+    assert get_text(own, "status", "lastAttemptedRevision") == versions[1]
+    assert get_text(own, "status", "lastAttemptedRevisionDigest") == second
+    history = get_mappings(own, "status", "history")
+    assert [get_text(one, "ociDigest") for one in history] == [second, first]
+    assert [get_text(one, "chartVersion") for one in history] == [*reversed(versions)]
     said = f"Helm upgrade succeeded for release {harbour.home}/web.v2 with chart shop@{versions[1]}"
     assert condition(own, "Ready") == ("True", "UpgradeSucceeded", said)
 
@@ -84,6 +84,6 @@ async def test_a_chart_of_a_registry_is_upgraded_with_its_version_and_tells_no_d
     assert harbour.stands() == [(1, "superseded"), (2, "deployed")]
     assert charts(harbour) == ["shop-1.0.0", "shop-1.1.0"]
     assert harbour.setting() == {"version": "1.1.0", "to": "two"}
-    history = mappings(harbour.own(), "status", "history")
-    assert [text(one, "chartVersion") for one in history] == ["1.1.0", "1.0.0"]
-    assert [text(one, "ociDigest") for one in history] == ["", ""]
+    history = get_mappings(harbour.own(), "status", "history")
+    assert [get_text(one, "chartVersion") for one in history] == ["1.1.0", "1.0.0"]
+    assert [get_text(one, "ociDigest") for one in history] == ["", ""]

@@ -13,7 +13,7 @@ from tests.fakes.releases import ONLY_WHERE_ABSENT, ChartRepository, config_map
 from tests.fakes.repositories import Body, Repository, git_repository, kustomization
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, part
+from tidegate.model.reading import get_mapping, get_value
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(200)]
 
@@ -46,7 +46,7 @@ async def test_a_chart_sees_the_cluster_and_its_release_stays_as_it_is(
         return ran
 
     first = await sync()
-    data = part(living("configmap", "seen"), "data")
+    data = get_value(living("configmap", "seen"), "data")
     assert data == {"word": "hunter2-hunter2", "secrets": "1", "role": "ClusterRole"}
     before = living("secret", "once")
 
@@ -68,7 +68,7 @@ async def test_a_chart_sees_what_came_before_it_in_the_same_rollout(
     kubectl(config, "create", "namespace", home)
     shop = ChartRepository(tmp_path / "repository", home, file="apps/release.yaml")
     base, apps = kustomization("base", "./base", into=""), kustomization("apps", "./apps", into="")
-    apps["spec"] = {**mapping(apps, "spec"), "dependsOn": [{"name": "base"}]}
+    apps["spec"] = {**get_mapping(apps, "spec"), "dependsOn": [{"name": "base"}]}
     made = Repository(shop.root)
     made.put("clusters/main/all.yaml", git_repository(), base, apps)
     metadata: Json = {"name": "token", "namespace": home}
@@ -84,7 +84,7 @@ async def test_a_chart_sees_what_came_before_it_in_the_same_rollout(
         assert ran.code == 0, ran.stdout + ran.stderr
         assert "seen in time" not in ran.stdout + ran.stderr
         told = kubectl(config, "get", "configmap", "seen", "-n", home, "-o", "json")
-        return part(json.loads(told), "data")
+        return get_value(json.loads(told), "data")
 
     first = await sync()
     shop.chart = "till"

@@ -17,7 +17,7 @@ from tests.fakes.tidegate_command import Ran
 from tidegate.documents.dump import to_yaml
 from tidegate.model.moment import SECOND
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
@@ -39,13 +39,15 @@ def harbour(served_plane: ControlPlane, tmp_path: Path) -> ReleaseHarbour:
 
 def reasons(harbour: ReleaseHarbour) -> dict[str, tuple[str, str]]:
     """By condition, its status and its reason."""
-    found = mappings(harbour.own(), "status", "conditions")
-    return {text(one, "type"): (text(one, "status"), text(one, "reason")) for one in found}
+    found = get_mappings(harbour.own(), "status", "conditions")
+    return {
+        get_text(one, "type"): (get_text(one, "status"), get_text(one, "reason")) for one in found
+    }
 
 
 def snapshots(harbour: ReleaseHarbour) -> list[tuple[Json, str]]:
-    history = mappings(harbour.own(), "status", "history")
-    return [(one["version"], text(one, "status")) for one in history]
+    history = get_mappings(harbour.own(), "status", "history")
+    return [(one["version"], get_text(one, "status")) for one in history]
 
 
 def phases(harbour: ReleaseHarbour) -> dict[str, str]:
@@ -70,8 +72,8 @@ async def test_a_release_is_tested_when_it_is_deployed_and_helm_may_test_it_agai
     own, job = harbour.own(), harbour.body("job", "probe")
     assert condition(own, "TestSuccess") == condition(own, "Ready") == tested
     assert reasons(harbour)["Released"] == ("True", "InstallSucceeded")
-    (snapshot,) = mappings(own, "status", "history")
-    assert text(snapshot, "testHooks", "probe", "phase") == "Succeeded"
+    (snapshot,) = get_mappings(own, "status", "history")
+    assert get_text(snapshot, "testHooks", "probe", "phase") == "Succeeded"
 
     again = await harbour.tidegate()
     assert "nothing changed" in again.stdout
@@ -195,12 +197,14 @@ async def test_an_upgrade_that_fails_can_be_uninstalled_and_what_is_tried_then_i
 
 def is_observed(own: Body) -> bool:
     """Whether the status speaks of what is asked for now."""
-    return part(own, "status", "observedGeneration") == part(own, "metadata", "generation")
+    return get_value(own, "status", "observedGeneration") == get_value(
+        own, "metadata", "generation"
+    )
 
 
 def put_deployment(harbour: ReleaseHarbour, outcome: str = "") -> None:
     body = deployment("slow", outcome=outcome)
-    spec: Json = {**mapping(body, "spec"), "progressDeadlineSeconds": ENDLESS}
+    spec: Json = {**get_mapping(body, "spec"), "progressDeadlineSeconds": ENDLESS}
     harbour.shop.put("templates/slow.yaml", to_yaml({**body, "spec": spec}))
 
 
@@ -235,7 +239,7 @@ async def test_what_is_never_ready_fails_in_the_time_of_its_action_and_is_taken_
     assert condition(own, "Ready") == released
     tried = "Failed to install after 2 attempt(s)"
     assert condition(own, "Stalled") == ("True", "RetriesExceeded", tried)
-    assert part(own, "status", "installFailures") == 2
+    assert get_value(own, "status", "installFailures") == 2
     assert is_observed(own)
 
     put_deployment(harbour)
@@ -248,7 +252,7 @@ async def test_what_is_never_ready_fails_in_the_time_of_its_action_and_is_taken_
     assert harbour.stands() == [(1, "failed"), (2, "superseded"), (3, "failed"), (4, "deployed")]
     assert reasons(harbour)["Ready"] == ("False", "RollbackSucceeded")
     assert reasons(harbour)["Released"] == ("False", "UpgradeFailed")
-    assert part(harbour.body("deployment", "slow"), "status", "readyReplicas") == 1
+    assert get_value(harbour.body("deployment", "slow"), "status", "readyReplicas") == 1
 
 
 async def test_tests_and_ends_have_times_of_their_own_and_an_end_is_gone_on_with(

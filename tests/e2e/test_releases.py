@@ -21,7 +21,7 @@ from tests.fakes.repositories import (
     setting,
 )
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
@@ -48,8 +48,8 @@ def read_by_helm(harbour: ReleaseHarbour, home: str = "") -> list[Json]:
 
 def without_origin(body: bytes) -> Json:
     found: Body = msgspec.json.decode(body)
-    metadata = mapping(found, "metadata")
-    labels = mapping(metadata, "labels").items()
+    metadata = get_mapping(found, "metadata")
+    labels = get_mapping(metadata, "labels").items()
     others: Body = {key: one for key, one in labels if not key.startswith("helm.toolkit.")}
     rest: Body = {key: one for key, one in metadata.items() if key != "labels"}
     return {**found, "metadata": {**rest, "labels": others}}
@@ -78,7 +78,7 @@ async def test_helm_reads_what_we_installed_and_upgraded(harbour: ReleaseHarbour
         (2, "deployed", "Upgrade complete"),
     ]
     assert harbour.listed() == [("web", "2", "deployed", "shop-1.0.0")]
-    assert text(harbour.told("status", "web"), "info", "status") == "deployed"
+    assert get_text(harbour.told("status", "web"), "info", "status") == "deployed"
     assert harbour.phases() == {"migrate": "Succeeded", "probe": "Succeeded"}
     assert harbour.told("get", "values", "web") == {"to": "three"}
     assert read_by_helm(harbour) == released_by_helm(harbour, "three")

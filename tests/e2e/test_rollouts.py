@@ -19,13 +19,13 @@ from tests.e2e.conftest import Site
 from tests.e2e.rollout_audit import Story, a_wave, is_own_write, read_story
 from tests.fakes.rollout_program import KEY
 from tidegate.engine.drive import drive
-from tidegate.engine.stored import NAMESPACE as OWN_NAMESPACE
+from tidegate.engine.stored import TIDEGATE_NAMESPACE as OWN_NAMESPACE
 from tidegate.engine.stored import resource_name
 from tidegate.flows.jq import Jq
-from tidegate.model.change import Fate
-from tidegate.model.event import Event, Told
-from tidegate.model.objects import Live
-from tidegate.model.plan import Item, Plan
+from tidegate.model.change import DiffAction
+from tidegate.model.event import Event, EventType
+from tidegate.model.objects import LiveObject
+from tidegate.model.plan import Plan, PlanItem
 from tidegate.plan.diff.compare import compare
 from tidegate.plan.wire import to_json
 from tidegate.testing import Desk, live_of
@@ -46,7 +46,7 @@ def a_chain(namespace: str, *, waves: int = WAVES, image: str = "app:1", **notes
     return a_plan(a_unit(*bodies, name=namespace))
 
 
-def items_of(plan: Plan) -> list[Item]:
+def items_of(plan: Plan) -> list[PlanItem]:
     return [item for step in plan.steps for batch in step.batches for item in batch]
 
 
@@ -79,7 +79,7 @@ class Program:
     async def wrote(self, count: int) -> None:
         """Hear that so many objects were written."""
         while count and (event := await self.event()):
-            count -= event.told is Told.OBJECT_WRITTEN
+            count -= event.type is EventType.OBJECT_WRITTEN
         assert not count, "it ended before"
 
     async def end(self) -> str:
@@ -104,21 +104,23 @@ def assert_in_order(story: Story, *, waves: int = WAVES) -> None:
         assert story.ready[wave - 1, 1].received < story.first_write(wave).at, wave
 
 
-async def living(desk: Desk, plan: Plan) -> dict[str, Live]:
+async def living(desk: Desk, plan: Plan) -> dict[str, LiveObject]:
     """The planned objects by name, all of them as planned."""
     items = items_of(plan)
     outcomes = await desk.ask(*(Get(item.ref) for item in items))
     lives = {item.ref.name: live_of(found) for item, found in zip(items, outcomes, strict=True)}
     for item in items:
         wanted, found = (msgspec.json.decode(one) for one in (item.body, lives[item.ref.name].body))
-        assert compare(wanted, found, manager="tidegate").deed is Fate.KEEP, item.ref
+        assert compare(wanted, found, manager="tidegate").action is DiffAction.KEEP, item.ref
     return lives
 
 
-def assert_versions_in_order(story: Story, lives: dict[str, Live], *, waves: int = WAVES) -> None:
+def assert_versions_in_order(
+    story: Story, lives: dict[str, LiveObject], *, waves: int = WAVES
+) -> None:
     """The same by the server's count of changes: nobody but us ever writes these ConfigMaps."""
     for wave in range(1, waves):
-        first = min(int(lives[f"w{wave:02}-{letter}"].version) for letter in "ab")
+        first = min(int(lives[f"w{wave:02}-{letter}"].resource_version) for letter in "ab")
         assert story.ready[wave - 1, 1].version < first, wave
 
 

@@ -34,9 +34,9 @@ from tidegate.schema.shape import Shape
 from tidegate.schema.structural import shapes_of
 from tidegate.schema.validation.requirements import find_unmet
 from tidegate.testing import Desk, body_of, real_world
-from tidegate.world.calls import Kinds, Verb, Write
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Catalogue, Cause, Done, Failed, Invalid, Outcome
+from tidegate.world.calls import Discover, Verb, Write
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import ApiResources, Cause, Invalid, Outcome, ServerError, Success
 
 pytestmark = pytest.mark.kube
 
@@ -61,7 +61,7 @@ def answers(plane: ControlPlane, verb: Verb, *asked: Body) -> tuple[Outcome, ...
 
     async def ask() -> tuple[Outcome, ...]:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            return await Desk(Exchange(world)).ask(*(write_of(body, verb) for body in asked))
+            return await Desk(Dispatcher(world)).ask(*(write_of(body, verb) for body in asked))
 
     return asyncio.run(ask())
 
@@ -87,7 +87,7 @@ def shape_for(body: Body) -> Shape:
     return shape
 
 
-def warned_fields(outcome: Done) -> list[str]:
+def warned_fields(outcome: Success) -> list[str]:
     return [found[1] for text in outcome.warnings if (found := re.search('field "(.*)"', text))]
 
 
@@ -101,16 +101,16 @@ def everything(plane: ControlPlane) -> Iterator[Shape]:
 
     async def serve() -> None:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            desk = Desk(Exchange(world))
+            desk = Desk(Dispatcher(world))
             await desk.create(bodies.DEFINITION)
             await desk.eventually(
                 lambda: desk.create(bodies.EVERYTHING_BODY, dry_run=True),
-                lambda outcome: isinstance(outcome, Done),
+                lambda outcome: isinstance(outcome, Success),
             )
 
     async def withdraw() -> None:
         async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-            desk = Desk(Exchange(world))
+            desk = Desk(Dispatcher(world))
             await desk.delete(await desk.ref(bodies.DEFINITION))
 
     asyncio.run(serve())
@@ -126,9 +126,9 @@ async def test_the_file_says_what_the_server_says(plane: ControlPlane) -> None:
 
 async def test_the_kinds_are_those_of_the_server_in_its_order(plane: ControlPlane) -> None:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-        (catalogue,) = await Desk(Exchange(world)).ask(Kinds())
+        (catalogue,) = await Desk(Dispatcher(world)).ask(Discover())
 
-    assert isinstance(catalogue, Catalogue)
+    assert isinstance(catalogue, ApiResources)
     ours = {served.kind.group for served in served_kinds()}
     assert served_kinds() == tuple(each for each in catalogue.kinds if each.kind.group in ours)
 
@@ -142,9 +142,9 @@ def test_a_creation_of_a_custom_object_is_judged_alike(
 
     for body, outcome in zip(asked, answers(plane, Verb.CREATE, *asked), strict=True):
         kept = fill_defaults(drop_nulls(prune(body, everything), everything), everything)
-        assert isinstance(outcome, Done | Invalid), (body, outcome)
+        assert isinstance(outcome, Success | Invalid), (body, outcome)
         assert causes_of(outcome) == find_problems(kept, everything), body
-        if isinstance(outcome, Done):
+        if isinstance(outcome, Success):
             assert warned_fields(outcome) == sorted(unknown_fields(body, everything))
             assert body_of(outcome).get("spec") == dict_of(kept).get("spec")
 
@@ -162,7 +162,7 @@ def test_an_apply_of_a_custom_object_is_judged_alike(
             assert is_told(causes_of(outcome), typed), (body, outcome)
         else:
             kept = fill_defaults(prune(body, everything), everything)
-            assert isinstance(outcome, Done | Invalid), (body, outcome)
+            assert isinstance(outcome, Success | Invalid), (body, outcome)
             assert without_either(causes_of(outcome)) == find_problems(kept, everything), body
 
 
@@ -197,7 +197,7 @@ def test_a_creation_of_a_built_in_object_is_judged_alike(
         else:
             assert problem == "", (body, outcome)
             assert set(find_unmet(kind_of(body), body)) <= set(causes_of(outcome)), (body, outcome)
-        if isinstance(outcome, Done):
+        if isinstance(outcome, Success):
             assert warned_fields(outcome) == [*unknown_fields(body, shape_for(body))], body
 
 
@@ -212,7 +212,7 @@ def test_an_apply_of_a_built_in_object_is_judged_alike(
         typed = find_typed_problems(body, shape_for(body))
         if typed:
             assert is_told(causes_of(outcome), typed), (body, outcome)
-        elif isinstance(outcome, Failed):
+        elif isinstance(outcome, ServerError):
             assert UNCONVERTED in outcome.message, (body, outcome)
             assert find_decode_problem(body, shape_for(body)), body
         else:

@@ -10,7 +10,7 @@ import pytest
 from plane import ControlPlane
 from tests.e2e.test_control_plane import kubectl
 from tests.fakes.tidegate_command import Tidegate
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 
 pytestmark = pytest.mark.kube
 SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
@@ -55,5 +55,5 @@ async def test_a_cluster_wide_kind_of_the_plan_gets_no_namespace(
     assert "create    ClusterIssuer scopes-issuer" in planned.stdout
     assert "create    ConfigMap default/scopes-setting" in planned.stdout
     assert "waits for ClusterIssuer scopes-issuer" in synced.stdout, "nobody sets it up"
-    assert "namespace" not in mapping(json.loads(found), "metadata")
+    assert "namespace" not in get_mapping(json.loads(found), "metadata")
     assert ended.code == 0, ended.stdout + ended.stderr

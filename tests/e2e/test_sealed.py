@@ -9,8 +9,8 @@ import pytest
 
 from examples.seal import KEY, SEALED, TEMPLATES, own_key, seal_example
 from tests.oracles.sealing import OpenedValue, SealedValue, open_sealed
-from tidegate.documents import read
-from tidegate.model.reading import mapping, text
+from tidegate.documents import read_documents
+from tidegate.model.reading import get_mapping, get_text
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(900)]  # the program is built once
 
@@ -21,9 +21,9 @@ def sealed_in(root: Path, key: str) -> dict[tuple[str, str], SealedValue]:
     """By Secret and entry, each value that is sealed there."""
     found = {}
     for file in sorted(root.rglob(SEALED)):
-        for one in read(file.read_bytes(), file.name):
-            name = "/".join(text(one.body, "metadata", part) for part in ("namespace", "name"))
-            for entry, value in mapping(one.body, "spec", "encryptedData").items():
+        for one in read_documents(file.read_bytes(), file.name):
+            name = "/".join(get_text(one.body, "metadata", part) for part in ("namespace", "name"))
+            for entry, value in get_mapping(one.body, "spec", "encryptedData").items():
                 found[name, entry] = SealedValue(key, name, str(value))
     return found
 

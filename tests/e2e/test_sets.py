@@ -28,10 +28,10 @@ from tests.fakes.repositories import Repository, deployment, namespace
 from tests.fakes.set_fleets import LIMITS, NAMES, STEPS, SetRepository
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mappings, part, text
+from tidegate.model.reading import get_mappings, get_text, get_value
 from tidegate.testing import Body, Desk, live_of, real_world
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Done, Missing
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import NotFound, Success
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
 
@@ -118,8 +118,8 @@ class Fleet:
     async def application(self, name: str, kind: Kind = APPLICATION) -> Body | None:
         async with real_world(kubeconfig=self.plane.kubeconfig("admin")) as world:
             ref = Ref(kind, f"argocd{self.suffix}", name)
-            found = await Desk(Exchange(world)).get(ref)
-        if not isinstance(found, Done):
+            found = await Desk(Dispatcher(world)).get(ref)
+        if not isinstance(found, Success):
             return None
         body: Body = msgspec.json.decode(live_of(found).body)
         return body
@@ -127,12 +127,12 @@ class Fleet:
     async def patch(self, name: str, body: dict[str, Json]) -> None:
         async with real_world(kubeconfig=self.plane.kubeconfig("admin")) as world:
             ref = Ref(APPLICATION, f"argocd{self.suffix}", name)
-            live_of(await Desk(Exchange(world)).patch(ref, body, manager="somebody"))
+            live_of(await Desk(Dispatcher(world)).patch(ref, body, manager="somebody"))
 
     async def is_there(self, name: str) -> bool:
         async with real_world(kubeconfig=self.plane.kubeconfig("admin")) as world:
             ref = Ref(Kind("apps", "v1", "Deployment"), self.shop, name)
-            return not isinstance(await Desk(Exchange(world)).get(ref), Missing)
+            return not isinstance(await Desk(Dispatcher(world)).get(ref), NotFound)
 
 
 @pytest.fixture(scope="module", params=["unserved", "served"])
@@ -150,7 +150,7 @@ async def fleet(cluster: tuple[ControlPlane, bool], tmp_path: Path) -> Fleet:
     made = Fleet(plane, tmp_path, served=served)
     async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
         body: dict[str, Json] = namespace(f"argocd{made.suffix}")
-        live_of(await Desk(Exchange(world)).create(body))
+        live_of(await Desk(Dispatcher(world)).create(body))
     return made
 
 
@@ -310,20 +310,22 @@ async def test_the_set_says_where_each_of_its_applications_stands(fleet: Fleet) 
     assert held is not None
     assert done is not None
     states = {
-        text(one, "application"): (text(one, "step"), text(one, "status"))
-        for one in mappings(held, "status", "applicationStatus")
+        get_text(one, "application"): (get_text(one, "step"), get_text(one, "status"))
+        for one in get_mappings(held, "status", "applicationStatus")
     }
     assert {states[name] for name in STEPS["1"]} == {("1", "Healthy")}
     assert states["b2"] == ("2", "Progressing")
     assert {states[name] for name in STEPS["3"]} == {("3", "Waiting")}
-    assert text(held, "status", "health", "status") == "Progressing"
-    entries = mappings(done, "status", "applicationStatus")
-    assert [text(one, "application") for one in entries] == sorted(NAMES)
-    assert {text(one, "status") for one in entries} == {"Healthy"}
-    assert text(done, "status", "health", "status") == "Healthy"
-    told = {text(one, "type"): one["status"] for one in mappings(done, "status", "conditions")}
+    assert get_text(held, "status", "health", "status") == "Progressing"
+    entries = get_mappings(done, "status", "applicationStatus")
+    assert [get_text(one, "application") for one in entries] == sorted(NAMES)
+    assert {get_text(one, "status") for one in entries} == {"Healthy"}
+    assert get_text(done, "status", "health", "status") == "Healthy"
+    told = {
+        get_text(one, "type"): one["status"] for one in get_mappings(done, "status", "conditions")
+    }
     assert (told["RolloutProgressing"], told["ResourcesUpToDate"]) == ("False", "True")
-    assert part(done, "status", "resourcesCount") == len(NAMES)
+    assert get_value(done, "status", "resourcesCount") == len(NAMES)
 
 
 async def test_what_is_there_is_not_updated_where_the_policy_says_so(fleet: Fleet) -> None:

@@ -14,7 +14,7 @@ from tests.e2e.test_sets import SET, Fleet, until
 from tests.fakes.repositories import Repository, application, deployment, namespace
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.testing import Body, Desk, live_of, real_world
-from tidegate.world.exchange import Exchange
+from tidegate.world.exchange import Dispatcher
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
 
@@ -32,12 +32,12 @@ class Registry(Fleet):
             "stringData": {"name": name, "server": f"https://{name}.example", "config": "{}"},
         }
         async with real_world(kubeconfig=self.plane.kubeconfig("admin")) as world:
-            live_of(await Desk(Exchange(world)).create(body))
+            live_of(await Desk(Dispatcher(world)).create(body))
 
     async def forget(self, name: str) -> None:
         async with real_world(kubeconfig=self.plane.kubeconfig("admin")) as world:
             ref = Ref(Kind("", "v1", "Secret"), f"argocd{self.suffix}", name)
-            await Desk(Exchange(world)).delete(ref)
+            await Desk(Dispatcher(world)).delete(ref)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ async def fleet(cluster: ControlPlane, tmp_path: Path) -> Registry:
     made = Registry(cluster, tmp_path, served=True)
     async with real_world(kubeconfig=cluster.kubeconfig("admin")) as world:
         body: dict[str, Json] = namespace(f"argocd{made.suffix}")
-        live_of(await Desk(Exchange(world)).create(body))
+        live_of(await Desk(Dispatcher(world)).create(body))
     return made
 
 

@@ -36,9 +36,9 @@ from tests.fakes.repositories import (
     setting,
 )
 from tidegate.model.objects import Json
-from tidegate.model.reading import mappings, part, text
+from tidegate.model.reading import get_mappings, get_text, get_value
 from tidegate.testing import Desk, live_of, real_world
-from tidegate.world.exchange import Exchange
+from tidegate.world.exchange import Dispatcher
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 
@@ -62,7 +62,7 @@ async def fleet(served_plane: ControlPlane, tmp_path: Path) -> Fleet:
     suffix = f"-{next(_numbers)}"
     async with real_world(kubeconfig=served_plane.kubeconfig("admin")) as world:
         for name in HOMES:
-            live_of(await Desk(Exchange(world)).create(namespace(f"{name}{suffix}")))
+            live_of(await Desk(Dispatcher(world)).create(namespace(f"{name}{suffix}")))
     return Fleet(served_plane, Repository(tmp_path / "platform", suffix), served=True)
 
 
@@ -117,20 +117,22 @@ def bodies(fleet: Fleet, kinds: str, home: str) -> list[Body]:
     found = json.loads(
         shown(fleet, "get", kinds, "-n", f"{home}{fleet.repository.suffix}", "-o", "json")
     )
-    return mappings(found, "items")
+    return get_mappings(found, "items")
 
 
 def phases(fleet: Fleet) -> dict[str, str]:
     """By Application, where its last operation is."""
     return {
-        text(one, "metadata", "name"): text(one, "status", "operationState", "phase")
+        get_text(one, "metadata", "name"): get_text(one, "status", "operationState", "phase")
         for one in bodies(fleet, "applications", "argocd")
     }
 
 
 def message_of(fleet: Fleet, name: str) -> str:
-    found = {text(one, "metadata", "name"): one for one in bodies(fleet, "applications", "argocd")}
-    return text(found.get(name), "status", "operationState", "message")
+    found = {
+        get_text(one, "metadata", "name"): one for one in bodies(fleet, "applications", "argocd")
+    }
+    return get_text(found.get(name), "status", "operationState", "message")
 
 
 def status_writes(fleet: Fleet) -> list[str]:
@@ -242,7 +244,7 @@ async def test_whoever_is_killed_leaves_a_unit_under_way_and_the_next_run_says_t
     assert ran.code == 0, ran.stdout + ran.stderr
     assert set(phases(fleet).values()) == {"Succeeded"}
     found = bodies(fleet, "applications", "argocd")
-    assert {text(one, "status", "health", "status") for one in found} == {"Healthy"}
+    assert {get_text(one, "status", "health", "status") for one in found} == {"Healthy"}
 
 
 @contextmanager
@@ -313,6 +315,6 @@ async def test_what_a_live_controller_would_bring_back_is_deleted_only_when_that
 
 
 def is_held(own: Body) -> bool:
-    skips = text(own, "metadata", "annotations", "argocd.argoproj.io/skip-reconcile")
-    note = text(own, "metadata", "annotations", "tidegate.dev/held")
-    return bool(note) and (skips == "true" or part(own, "spec", "suspend") is True)
+    skips = get_text(own, "metadata", "annotations", "argocd.argoproj.io/skip-reconcile")
+    note = get_text(own, "metadata", "annotations", "tidegate.dev/held")
+    return bool(note) and (skips == "true" or get_value(own, "spec", "suspend") is True)

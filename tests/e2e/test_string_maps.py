@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from plane import ControlPlane
 from tests.e2e.schema_bodies import CONFIG_MAP, DEPLOYMENT, SECRET, SERVICE, Body, an_object
 from tests.e2e.test_schemas import BATCH, UNCONVERTED, UNTYPED, answers, kind_of, tries
-from tidegate.model.change import Fate
+from tidegate.model.change import DiffAction
 from tidegate.model.objects import Json
-from tidegate.model.plan import items_of
+from tidegate.model.plan import step_items
 from tidegate.plan.diff.compare import compare
 from tidegate.schema.fit import find_misfit
 from tidegate.testing import body_of
 from tidegate.testing.builders import a_plan
 from tidegate.world.calls import Verb
-from tidegate.world.facts import Done, Outcome, is_refusal
+from tidegate.world.facts import Outcome, Success, is_error
 
 pytestmark = pytest.mark.kube
 
@@ -73,18 +73,18 @@ BODIES = st.builds(lambda make, found: make(found), st.sampled_from([*PLACES.val
 def applied(body: Body) -> Body:
     """What a plan applies of an object."""
     (step,) = a_plan(body).steps
-    (item,) = items_of(step)
+    (item,) = step_items(step)
     found: Body = msgspec.json.decode(item.body)
     return found
 
 
 def is_unread(outcome: Outcome) -> bool:
     """Whether the server could not make an object of its kind of it."""
-    told = outcome.message if is_refusal(outcome) else ""
+    told = outcome.message if is_error(outcome) else ""
     return UNTYPED in told or UNCONVERTED in told
 
 
-def stored(outcome: Done) -> Body:
+def stored(outcome: Success) -> Body:
     """What the server would keep, but for what is new each time."""
     body = body_of(outcome)
     metadata = body["metadata"]
@@ -104,9 +104,9 @@ def test_what_is_applied_is_what_is_written(plane: ControlPlane, batch: list[Bod
         misfit = find_misfit(kind_of(body), mine)
         assert misfit is not None
         assert bool(misfit.unreadable) == is_unread(theirs), (body, misfit, theirs)
-        assert not (misfit.invalid and isinstance(theirs, Done)), (body, misfit)
-        assert isinstance(theirs, Done) == isinstance(its, Done), (body, theirs, its)
-        if isinstance(theirs, Done) and isinstance(its, Done):
+        assert not (misfit.invalid and isinstance(theirs, Success)), (body, misfit)
+        assert isinstance(theirs, Success) == isinstance(its, Success), (body, theirs, its)
+        if isinstance(theirs, Success) and isinstance(its, Success):
             assert stored(theirs) == stored(its), body
             live = body_of(its)
-            assert compare(mine, live, manager="tester").deed is Fate.KEEP, (body, live)
+            assert compare(mine, live, manager="tester").action is DiffAction.KEEP, (body, live)

@@ -12,19 +12,19 @@ import pytest
 from plane import ControlPlane
 from tests.fakes.printed_rows import PrintedRow, record
 from tests.promises.objects import ACCOUNT, a_namespace
-from tidegate.apiserver.catalogue import Serving, aggregated
-from tidegate.apiserver.printing.tables import printers_of
-from tidegate.documents import read
-from tidegate.kube.replies import ACCEPT
+from tidegate.apiserver.catalogue import ServedKinds, build_aggregated_discovery
+from tidegate.apiserver.printing.tables import columns_for_kind
+from tidegate.documents import read_documents
+from tidegate.kube.replies import DISCOVERY_ACCEPT
 from tidegate.kube.requests import object_path
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Live, Ref, Served
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.model.objects import Json, Kind, LiveObject, Ref, ServedKind
+from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.testing import Body, Desk, live_of, real_world
-from tidegate.world.calls import Http, Kinds
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Catalogue, Done, Said
-from tidegate.world.line import Line
+from tidegate.world.calls import Discover, RawGet
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import ApiResources, RawResponse, Success
+from tidegate.world.line import ResilientWorld
 
 pytestmark = pytest.mark.kube
 
@@ -56,17 +56,21 @@ _numbers = itertools.count(1)
 @pytest.fixture
 async def desk(plane: ControlPlane) -> AsyncIterator[Desk]:
     async with real_world(kubeconfig=plane.kubeconfig("tidegate")) as world:
-        exchange, name = Exchange(Line(world)), f"tables-{next(_numbers)}"
+        exchange, name = Dispatcher(ResilientWorld(world)), f"tables-{next(_numbers)}"
         live_of(await Desk(exchange).create(a_namespace(name)))
         found = Desk(exchange, namespace=name)
-        await found.settled(Ref(ACCOUNT, name, "default"), lambda live: isinstance(live, Live))
+        await found.settled(
+            Ref(ACCOUNT, name, "default"), lambda live: isinstance(live, LiveObject)
+        )
         yield found
 
 
-async def served(desk: Desk) -> Serving:
-    (found,) = await desk.ask(Kinds())
-    assert isinstance(found, Catalogue)
-    return Serving(tuple(one for one in found.kinds if "list" in one.verbs and is_own(one.kind)))
+async def served(desk: Desk) -> ServedKinds:
+    (found,) = await desk.ask(Discover())
+    assert isinstance(found, ApiResources)
+    return ServedKinds(
+        tuple(one for one in found.kinds if "list" in one.verbs and is_own(one.kind))
+    )
 
 
 def is_own(kind: Kind) -> bool:
@@ -74,10 +78,10 @@ def is_own(kind: Kind) -> bool:
     return "." not in kind.group or kind.group.endswith(".k8s.io")
 
 
-async def table_of(desk: Desk, one: Served) -> Body:
+async def table_of(desk: Desk, one: ServedKind) -> Body:
     path = object_path(one, desk.namespace if one.namespaced else "", "")
-    (said,) = await desk.ask(Http(f"{path}?includeObject=Object", TABLE))
-    assert isinstance(said, Said), said
+    (said,) = await desk.ask(RawGet(f"{path}?includeObject=Object", TABLE))
+    assert isinstance(said, RawResponse), said
     table: Body = msgspec.json.decode(said.body)
     return table
 
@@ -91,12 +95,17 @@ async def test_every_kind_has_the_columns_of_a_real_server(desk: Desk) -> None:
         table = await table_of(desk, one)
 
         shown = [
-            (text(column, "name"), text(column, "type"), text(column, "format"), column["priority"])
-            for column in mappings(table, "columnDefinitions")
+            (
+                get_text(column, "name"),
+                get_text(column, "type"),
+                get_text(column, "format"),
+                column["priority"],
+            )
+            for column in get_mappings(table, "columnDefinitions")
         ]
         ours = [
-            (column.title, column.type, column.format, int(column.wide))
-            for column in printers_of(one.kind, serving)
+            (column.title, column.type, column.format, int(column.is_wide))
+            for column in columns_for_kind(one.kind, serving)
         ]
         assert (str(one.kind), ours) == (str(one.kind), shown)
 
@@ -104,19 +113,19 @@ async def test_every_kind_has_the_columns_of_a_real_server(desk: Desk) -> None:
 async def test_every_cell_is_what_a_real_server_writes_into_it(
     desk: Desk, pytestconfig: pytest.Config
 ) -> None:
-    for document in read(OBJECTS.read_bytes(), OBJECTS.name):
+    for document in read_documents(OBJECTS.read_bytes(), OBJECTS.name):
         await bring(desk, document.body)
     serving, seen = await served(desk), list[PrintedRow]()
 
     for one in serving.kinds:
         table = await table_of(desk, one) if one.kind.name not in UNPRINTED else {}
-        for row in mappings(table, "rows"):
-            body, cells = mapping(row, "object"), row["cells"]
+        for row in get_mappings(table, "rows"):
+            body, cells = get_mapping(row, "object"), row["cells"]
             now = desk.world.now()
             printed = [
                 [
                     column.cell(body, Ms(now - late * SECOND))
-                    for column in printers_of(one.kind, serving)
+                    for column in columns_for_kind(one.kind, serving)
                 ]
                 for late in range(LATE)
             ]
@@ -124,10 +133,12 @@ async def test_every_cell_is_what_a_real_server_writes_into_it(
             moment = Ms(now - printed.index(cells) * SECOND)
             seen.append(PrintedRow(one.kind, body, cells, moment))
 
-    wanted = {text(one.body, "kind") for one in read(OBJECTS.read_bytes(), OBJECTS.name)}
+    wanted = {
+        get_text(one.body, "kind") for one in read_documents(OBJECTS.read_bytes(), OBJECTS.name)
+    }
     assert wanted <= {one.kind.name for one in seen}
     if pytestconfig.getoption("--golden"):
-        places = [text(one.body, "metadata", "namespace") for one in seen]
+        places = [get_text(one.body, "metadata", "namespace") for one in seen]
         own = [one for one, place in zip(seen, places, strict=True) if place == desk.namespace]
         record([*own, *(one for one in seen if one.kind.name == "Node")])
 
@@ -137,36 +148,36 @@ async def bring(desk: Desk, body: Body) -> None:
     status = body.get("status")
     created = await desk.eventually(
         lambda: desk.create({key: part for key, part in body.items() if key != "status"}),
-        lambda outcome: isinstance(outcome, Done),
+        lambda outcome: isinstance(outcome, Success),
     )
     ref = live_of(created).ref
     if status is not None:
         live_of(await desk.patch(ref, {"status": status}, subresource="status"))
-    if mapping(body, "metadata").get("finalizers"):
+    if get_mapping(body, "metadata").get("finalizers"):
         await desk.delete(ref)
 
 
 async def test_kinds_go_by_the_names_that_a_real_server_has_for_them(desk: Desk) -> None:
-    (found,) = await desk.ask(Kinds())
-    assert isinstance(found, Catalogue)
-    serving = Serving(tuple(one for one in found.kinds if is_own(one.kind)))
+    (found,) = await desk.ask(Discover())
+    assert isinstance(found, ApiResources)
+    serving = ServedKinds(tuple(one for one in found.kinds if is_own(one.kind)))
 
     for path in ("/api", "/apis"):
-        (said,) = await desk.ask(Http(path, ACCEPT))
-        assert isinstance(said, Said)
-        ours = aggregated(serving, "v2", core=path == "/api")
+        (said,) = await desk.ask(RawGet(path, DISCOVERY_ACCEPT))
+        assert isinstance(said, RawResponse)
+        ours = build_aggregated_discovery(serving, "v2", core=path == "/api")
         assert _names(ours) == _names(msgspec.json.decode(said.body))
 
 
 def _names(discovered: Json) -> dict[str, list[Json]]:
     """By resource, what it is called, and what can be done with it."""
     return {
-        f"{text(resource, 'resource')}.{text(group, 'metadata', 'name')}": [
+        f"{get_text(resource, 'resource')}.{get_text(group, 'metadata', 'name')}": [
             resource.get(key)
             for key in ("singularResource", "shortNames", "categories", "scope", "verbs")
         ]
-        for group in mappings(discovered, "items")
-        if is_own(Kind(text(group, "metadata", "name"), "", ""))
-        for version in mappings(group, "versions")
-        for resource in mappings(version, "resources")
+        for group in get_mappings(discovered, "items")
+        if is_own(Kind(get_text(group, "metadata", "name"), "", ""))
+        for version in get_mappings(group, "versions")
+        for resource in get_mappings(version, "resources")
     }

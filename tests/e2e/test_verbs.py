@@ -13,7 +13,7 @@ from tests.e2e.test_families import Fleet
 from tests.e2e.test_statuses import bodies, commit, fleet, layers, shown
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, part, text
+from tidegate.model.reading import get_mapping, get_text, get_value
 
 __all__ = ["fleet"]
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
@@ -46,8 +46,8 @@ async def answer(fleet: Fleet, name: str, home: str) -> None:
     asked, own = "", dict[str, Json]()
     while not asked:
         found = await asyncio.to_thread(bodies, fleet, "kustomizations", "flux-system")
-        own = next(one for one in found if text(one, "metadata", "name") == name)
-        asked = text(own, "metadata", "annotations", REQUESTED)
+        own = next(one for one in found if get_text(one, "metadata", "name") == name)
+        asked = get_text(own, "metadata", "annotations", REQUESTED)
     ready = {
         "type": "Ready",
         "status": "True",
@@ -56,11 +56,11 @@ async def answer(fleet: Fleet, name: str, home: str) -> None:
         "lastTransitionTime": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
     }
     status = {
-        **mapping(own, "status"),
+        **get_mapping(own, "status"),
         "conditions": [ready],
         "lastHandledReconcileAt": asked,
         "lastAppliedRevision": "main@sha1:abc",
-        "observedGeneration": part(own, "metadata", "generation"),
+        "observedGeneration": get_value(own, "metadata", "generation"),
     }
     patch = ("patch", "kustomization", name, "-n", home, "--subresource=status", "--type=merge")
     await asyncio.to_thread(shown, fleet, *patch, "-p", json.dumps({"status": status}))

@@ -16,7 +16,7 @@ from tests.e2e.test_control_plane import kubectl
 from tests.fakes.repositories import deployment, job, setting
 from tests.fakes.typed import Typed, type_in
 from tidegate.documents.dump import to_yaml
-from tidegate.model.moment import SECOND, parse_moment
+from tidegate.model.moment import SECOND, parse_timestamp
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 _numbers = itertools.count(1)
@@ -56,7 +56,7 @@ def bay(plane: ControlPlane, tmp_path: Path) -> Bay:
 
 
 def second(moment: str) -> int:
-    return parse_moment(moment) // SECOND
+    return parse_timestamp(moment) // SECOND
 
 
 def test_a_good_rollout_is_proven_by_its_record_and_by_the_cluster(bay: Bay) -> None:

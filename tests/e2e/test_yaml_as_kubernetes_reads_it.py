@@ -21,7 +21,7 @@ from tests.unit.documents.recorded import (
     our_answer,
 )
 from tidegate.model.objects import Json
-from tidegate.model.secret import Secret
+from tidegate.model.secret import SecretValue
 
 pytestmark = pytest.mark.kube
 
@@ -86,7 +86,7 @@ class Oracle:
 
 @pytest.fixture(scope="module")
 def oracle(plane: ControlPlane) -> Iterator[Oracle]:
-    client = Client(plane.server, ca=plane.ca, token=Secret(plane.token("admin")))
+    client = Client(plane.server, ca=plane.ca, token=SecretValue(plane.token("admin")))
     client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION)
     assert wait_until(lambda: client.answers(PROBES), seconds=30)
     oracle = Oracle(plane)

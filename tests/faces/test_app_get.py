@@ -18,7 +18,7 @@ from tests.fakes.repositories import (
     three_levels,
 )
 from tests.fakes.tidegate_command import Ran
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 
 POLICY = "argocd.argoproj.io/hook-delete-policy"
 GOES: Body = {POLICY: "HookSucceeded"}
@@ -55,8 +55,8 @@ def hooked(root: Path, *hooks: Body, project: Body | None = None) -> Repository:
 def going(name: str, *, hook: str = "PreSync", generated: bool = False) -> Body:
     """A hook that is deleted as soon as it has done its work."""
     made = job(name, hook=hook)
-    metadata = mapping(made, "metadata")
-    mapping(metadata, "annotations").update(GOES)
+    metadata = get_mapping(made, "metadata")
+    get_mapping(metadata, "annotations").update(GOES)
     if generated:
         metadata["generateName"] = f"{metadata.pop('name')}-"
     return made
@@ -136,8 +136,8 @@ def test_a_hook_that_failed_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     row, other = resources(cluster.reach("app", "get", "red", "-o", "json", "-C", made.root))
 
-    assert (row["hookPhase"], mapping(row, "health")["status"]) == ("Failed", "Degraded")
-    assert "backoff limit" in str(mapping(row, "health")["message"])
+    assert (row["hookPhase"], get_mapping(row, "health")["status"]) == ("Failed", "Degraded")
+    assert "backoff limit" in str(get_mapping(row, "health")["message"])
     assert other["status"] == "OutOfSync"
 
 

@@ -22,7 +22,7 @@ from tests.fakes.repositories import (
 )
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 
 OF_SETTINGS = """
 hs = {status = "Healthy"}
@@ -225,17 +225,17 @@ def test_whose_an_object_is_says_the_mark_that_argo_cd_goes_by(
     data = {"application.resourceTrackingMethod": method}
     repository = one_unit(tmp_path / "platform", setting("web"), setting("old"), data=data)
     theirs = setting("web", "shop")
-    mapping(theirs, "metadata")["labels"] = {INSTANCE: "other"}
+    get_mapping(theirs, "metadata")["labels"] = {INSTANCE: "other"}
     cluster = KeptSandbox.make(tmp_path, monkeypatch, namespace("shop"), theirs)
 
     first = cluster.sync(repository.root)
 
     told_of = "takes over ConfigMap shop/web" in first.stdout
-    web = mapping(cluster.all(CONFIG_MAP, "shop")["web"], "metadata")
+    web = get_mapping(cluster.all(CONFIG_MAP, "shop")["web"], "metadata")
     assert first.code == 0, first.stderr
     assert told_of == (method == "label"), first.stdout
-    assert mapping(web, "annotations") == ({} if method == "label" else TRACKED)
-    assert mapping(web, "labels") == {INSTANCE: "other" if method == "annotation" else "web"}
+    assert get_mapping(web, "annotations") == ({} if method == "label" else TRACKED)
+    assert get_mapping(web, "labels") == {INSTANCE: "other" if method == "annotation" else "web"}
     again = cluster.sync(repository.root)
     assert "takes over" not in again.stdout, "it is the unit's own by now"
 

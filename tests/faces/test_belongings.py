@@ -13,11 +13,11 @@ import pytest
 from tests.fakes.kept_clusters import scenario_of
 from tests.fakes.tidegate_runs import tidegate
 from tests.unit.flows.deletions import a_setting, bring
-from tidegate.flows.pointing import point_at
-from tidegate.flows.wiring import Simulation, make_living
+from tidegate.flows.pointing import unit_for_path
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.testing import Body, Desk, live_of
 from tidegate.testing.builders import an_object
-from tidegate.world.exchange import Exchange
+from tidegate.world.exchange import Dispatcher
 
 Ran = subprocess.CompletedProcess[str]
 PLACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: place}\n"
@@ -53,11 +53,11 @@ class Desert:
         """Have units in the cluster, by their default names, and what strangers have put there."""
 
         async def make() -> Body:
-            world = make_living(Simulation())
+            world = build_sandbox(SimulationConfig())
             for folder in folders:
-                await bring(world, point_at(str(folder), namespace="default"))
+                await bring(world, unit_for_path(str(folder), namespace="default"))
             for body in strangers:
-                live_of(await Desk(Exchange(world)).apply(body, manager="somebody"))
+                live_of(await Desk(Dispatcher(world)).apply(body, manager="somebody"))
             return await scenario_of(world)
 
         (self._folder / "scenario.yaml").write_text(json.dumps(asyncio.run(make())))

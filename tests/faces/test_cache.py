@@ -10,7 +10,7 @@ import pytest
 
 from tests.fakes.tidegate_command import Tidegate
 from tests.unit.render.helm_charts import write_chart
-from tidegate.cli.commands.cache import KINDS
+from tidegate.cli.commands.cache import CACHE_KINDS
 from tidegate.source import Cache, Kept
 
 DAY = 86_400
@@ -65,7 +65,7 @@ async def test_programs_can_read_it(tidegate: Tidegate) -> None:
 
     found = json.loads(ran.stdout)
     assert found["root"] == str(tidegate.cache)
-    assert [shelf["kind"] for shelf in found["shelves"]] == list(KINDS)
+    assert [shelf["kind"] for shelf in found["shelves"]] == list(CACHE_KINDS)
     assert [shelf["bytes"] for shelf in found["shelves"]][:3] == [2048, 1024, 512]
     assert all(shelf["newest"] <= shelf["oldest"] < DAY for shelf in found["shelves"])
 
@@ -118,4 +118,4 @@ async def test_a_kind_that_does_not_exist_is_told(tidegate: Tidegate) -> None:
 
     assert ran.code == 2
     assert "cookies" in ran.stderr
-    assert set(KINDS) == {kind.value for kind in Kept}
+    assert set(CACHE_KINDS) == {kind.value for kind in Kept}

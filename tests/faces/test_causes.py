@@ -15,12 +15,12 @@ import pytest
 from tests.faces.test_screen_story import check, text_of
 from tests.fakes.tidegate_runs import write_unit
 from tests.hostile.inside import Said, typed
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, EventType
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.unit import UnitId
-from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.documents import EventOut, event_in
-from tidegate.report.rollout.live import LiveView, frame
+from tidegate.report.rollout.course import RolloutProgress
+from tidegate.report.rollout.documents import EventDocument, event_from_document
+from tidegate.report.rollout.live import ViewOptions, view_rows
 
 WEB = """\
 apiVersion: apps/v1
@@ -118,7 +118,9 @@ def synced(case: Case, folder: Path, *words: str) -> Said:
 def events_of(said: Said) -> list[Event]:
     lines = [line for line in said.stdout.splitlines() if "rollout.explained" not in line]
     units = {"default/shop": UnitId.plain("default", "shop")}
-    return [event_in(msgspec.json.decode(line, type=EventOut), units) for line in lines]
+    return [
+        event_from_document(msgspec.json.decode(line, type=EventDocument), units) for line in lines
+    ]
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -136,13 +138,13 @@ def test_the_picture_shows_the_cause_within_seconds(
     name: str, columns: int, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     events = events_of(synced(CASES[name], tmp_path, "-o", "json"))
-    course = Course(events[0].at)
+    course = RolloutProgress(events[0].at)
     now = Ms(events[0].at + SOON)
     for event in events:
         if event.at <= now:
-            course.take(event)
+            course.add_event(event)
 
-    rows = frame(course, LiveView(width=columns - 1, height=12, title="default/shop"), now)
+    rows = view_rows(course, ViewOptions(width=columns - 1, height=12, title="default/shop"), now)
 
     assert SEEN[name] in text_of(rows)
     check(f"cause-{name}-{columns}.txt", text_of(rows), pytestconfig)
@@ -153,7 +155,7 @@ def test_a_cause_that_is_gone_is_not_shown_any_longer(tmp_path: Path) -> None:
 
     events = events_of(synced(case, tmp_path, "-o", "json"))
 
-    told = [event.sentence for event in events if event.told is Told.GATE_EXPLAINED]
+    told = [event.message for event in events if event.type is EventType.GATE_EXPLAINED]
     assert "ErrImagePull" in told[0]
     assert events[-1].reason == "passed"
 

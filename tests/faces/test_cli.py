@@ -15,9 +15,9 @@ import pytest
 
 from tests.fakes.tidegate_runs import FIRST, ROOT, kubeconfig
 from tidegate.cli.completing import complete_context, complete_engine
-from tidegate.cli.exit_codes import MEANINGS
-from tidegate.cli.exits import CHANGES, CODES
-from tidegate.cli.main import VERBS, cli
+from tidegate.cli.exit_codes import EXIT_CODE_MEANINGS
+from tidegate.cli.exits import HAS_CHANGES, OUTCOME_CODES
+from tidegate.cli.main import COMMANDS, cli
 from tidegate.errors import TidegateError
 
 HEAVY = ("aiohttp", "yaml", "msgspec", "asyncio", "tidegate.flows", "tidegate.engine")
@@ -56,7 +56,7 @@ def test_help_names_every_verb() -> None:
     shown = run("--help")
 
     assert shown.returncode == 0
-    for verb, help_line in VERBS.items():
+    for verb, help_line in COMMANDS.items():
         assert f"  {verb} " in shown.stdout
         assert help_line.split()[0] in shown.stdout
 
@@ -69,7 +69,7 @@ def test_help_imports_nothing_heavy_and_no_verb() -> None:
     assert [name for name in loaded if name.startswith("tidegate.cli.commands.")] == []
 
 
-@pytest.mark.parametrize("verb", sorted(VERBS))
+@pytest.mark.parametrize("verb", sorted(COMMANDS))
 def test_the_help_of_a_verb_has_examples_and_imports_nothing_heavy(verb: str) -> None:
     shown, loaded = imported(verb, "--help")
 
@@ -119,9 +119,9 @@ def test_exit_codes_are_one_table() -> None:
     for one in classes:
         classes += one.__subclasses__()
 
-    used = {*CODES.values(), CHANGES, *(one.exit_code for one in classes), 2}
-    assert told == MEANINGS
-    assert used == {*MEANINGS}
+    used = {*OUTCOME_CODES.values(), HAS_CHANGES, *(one.exit_code for one in classes), 2}
+    assert told == EXIT_CODE_MEANINGS
+    assert used == {*EXIT_CODE_MEANINGS}
 
 
 def test_contexts_and_engines_are_completed(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.tidegate_command import Ran, Tidegate
-from tidegate.documents import read
+from tidegate.documents import read_documents
 
 WHOLE = """\
 clusters:
@@ -61,7 +61,7 @@ async def test_without_a_file_all_is_as_by_default(tidegate: Tidegate, repo: Pat
     assert (ran.code, ran.stderr) == (0, "")
     assert ran.lines[0] == "# there is no tidegate.yaml"
     assert ran.lines[1:3] == ["clusters: {}      # default", "repositories: {}  # default"]
-    (document,) = read(ran.stdout, "")
+    (document,) = read_documents(ran.stdout, "")
     mappings = ("clusters", "repositories", "settings", "lint")
     lists = ("charts", "entries", "ignore", "health")
     assert document.body == {key: {} for key in mappings} | {key: [] for key in lists}
@@ -272,7 +272,9 @@ def test_the_page_of_the_file_shows_what_the_example_says() -> None:
     page = (root / "docs" / "reference" / "tidegate-yaml.md").read_text()
     shown = page.partition("```yaml\n")[2].partition("```")[0]
 
-    (told,) = read(shown, "")
-    (example,) = read((root / "examples" / "configured" / "tidegate.yaml").read_bytes(), "")
+    (told,) = read_documents(shown, "")
+    (example,) = read_documents(
+        (root / "examples" / "configured" / "tidegate.yaml").read_bytes(), ""
+    )
 
     assert told.body == example.body

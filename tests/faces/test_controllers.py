@@ -21,7 +21,7 @@ from tests.fakes.repositories import (
 )
 from tests.fakes.served_cluster import flux_answer, served_cluster
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import listed, mapping, part, text
+from tidegate.model.reading import get_list, get_mapping, get_text, get_value
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 GIT = Kind("source.toolkit.fluxcd.io", "v1", "GitRepository")
@@ -31,7 +31,7 @@ REQUESTED = "reconcile.fluxcd.io/requestedAt"
 
 def source_controller() -> Body:
     pod = a_controller({"app": "source-controller"})
-    return {**pod, "metadata": {**mapping(pod, "metadata"), "name": "source-controller-0"}}
+    return {**pod, "metadata": {**get_mapping(pod, "metadata"), "name": "source-controller-0"}}
 
 
 async def test_a_live_flux_is_asked_and_waited_for_with_its_own_sentences(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ async def test_a_live_flux_is_asked_and_waited_for_with_its_own_sentences(tmp_pa
             "✔ applied revision main@sha1:abc",
         ]
         web = await cluster.body(KUSTOMIZATION, "flux-system", "web")
-        assert text(web, "metadata", "annotations", REQUESTED)
+        assert get_text(web, "metadata", "annotations", REQUESTED)
         assert await cluster.names(CONFIG_MAP, "default") == {"kube-root-ca.crt"}, "nothing else"
 
 
@@ -92,14 +92,14 @@ async def test_a_live_argo_cd_is_asked_to_sync_as_its_own_command_asks_it(tmp_pa
     }
 
     def answer(own: Body) -> Body | None:
-        if text(own, "metadata", "annotations", REFRESH):
+        if get_text(own, "metadata", "annotations", REFRESH):
             return {"metadata": {"annotations": {REFRESH: None}}}
-        if part(own, "operation") is None:
+        if get_value(own, "operation") is None:
             return None
         state: Json = {
             "phase": "Succeeded",
             "message": "successfully synced (all tasks run)",
-            "startedAt": text(own, "metadata", "resourceVersion"),
+            "startedAt": get_text(own, "metadata", "resourceVersion"),
             "operation": own["operation"],
             "syncResult": {"revision": "abc"},
         }
@@ -119,17 +119,17 @@ async def test_a_live_argo_cd_is_asked_to_sync_as_its_own_command_asks_it(tmp_pa
     assert ran.code == 0, ran.stdout + ran.stderr
     assert ran.stderr.splitlines()[0] == "► asking Argo CD to sync argocd/red"
     assert ran.stderr.splitlines()[-1] == "✔ successfully synced (all tasks run) (abc)"
-    assert mapping(whole, "status", "operationState", "operation", "sync") == {
+    assert get_mapping(whole, "status", "operationState", "operation", "sync") == {
         "revision": "v2",
         "prune": True,
         "syncStrategy": {"hook": {"force": True}},
     }
     assert few.code == 0, few.stdout + few.stderr
-    assert listed(last, "status", "operationState", "operation", "sync", "resources") == [
+    assert get_list(last, "status", "operationState", "operation", "sync", "resources") == [
         {"group": "apps", "kind": "Deployment", "name": "red-web"}
     ]
     assert got.code == 0, got.stdout + got.stderr
-    assert REFRESH not in mapping(last, "metadata", "annotations")
+    assert REFRESH not in get_mapping(last, "metadata", "annotations")
 
 
 def test_what_cannot_be_changed_is_made_again_where_somebody_forces_it(
@@ -138,8 +138,8 @@ def test_what_cannot_be_changed_is_made_again_where_somebody_forces_it(
     cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
     cluster.sync(made.root)
     other = deployment("red-web")
-    mapping(other, "spec", "selector", "matchLabels")["tier"] = "front"
-    mapping(other, "spec", "template", "metadata", "labels")["tier"] = "front"
+    get_mapping(other, "spec", "selector", "matchLabels")["tier"] = "front"
+    get_mapping(other, "spec", "template", "metadata", "labels")["tier"] = "front"
     made.put("red/all.yaml", other, setting("red-late", wave=1))
     words = ("app", "sync", "red", "-C", made.root, "--sandbox")
 
@@ -150,6 +150,6 @@ def test_what_cannot_be_changed_is_made_again_where_somebody_forces_it(
     assert refused.code == 3, refused.stdout + refused.stderr
     assert forced.code == 0, forced.stdout + forced.stderr
     live = cluster.all(Kind("apps", "v1", "Deployment"), "shop")["red-web"]
-    assert text(live, "spec", "selector", "matchLabels", "tier") == "front"
+    assert get_text(live, "spec", "selector", "matchLabels", "tier") == "front"
     assert unmastered.code == 2
     assert "`git worktree add ../at v1`, and `-C ../at`, rolls out that one" in unmastered.stderr

@@ -11,7 +11,7 @@ import pytest
 from tests.fakes.on_terminal import on_terminal
 from tests.fakes.tidegate_runs import FIRST, kubeconfig, tidegate
 from tests.fakes.vt import Vt
-from tidegate.cli.doing import Doing
+from tidegate.cli.doing import ProgressLine
 
 VERBS = [
     ("sync", "--sandbox", "--pace", "0"),
@@ -143,8 +143,8 @@ def shown(stream: Tty) -> str:
 def test_what_is_too_long_for_the_terminal_is_cut() -> None:
     stream = Tty()
 
-    doing = Doing.on(stream, {"TERM": "xterm"})
-    doing.say("reading " + "x" * 200)
+    doing = ProgressLine.for_stream(stream, {"TERM": "xterm"})
+    doing.update("reading " + "x" * 200)
     said = shown(stream)
     doing.clear()
 
@@ -156,7 +156,7 @@ def test_what_is_too_long_for_the_terminal_is_cut() -> None:
 def test_what_a_name_hides_is_not_sent_to_the_terminal() -> None:
     stream = Tty()
 
-    Doing.on(stream, {"TERM": "xterm"}).say("reading \x1b[2Jshop\n")
+    ProgressLine.for_stream(stream, {"TERM": "xterm"}).update("reading \x1b[2Jshop\n")
 
     assert "\x1b[2J" not in stream.getvalue()
     assert "\n" not in stream.getvalue()

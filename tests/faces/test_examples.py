@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.warm_start import WarmRun
-from tidegate.cli.main import VERBS
+from tidegate.cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -46,7 +46,7 @@ def test_a_command_says_what_its_document_says(
     assert shown == expected
 
 
-@pytest.mark.parametrize("verb", sorted(VERBS))
+@pytest.mark.parametrize("verb", sorted(COMMANDS))
 def test_every_verb_has_a_page_with_an_example_and_its_exit_codes(verb: str) -> None:
     page = ROOT / "docs" / "commands" / f"{verb}.md"
 

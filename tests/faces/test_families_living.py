@@ -26,7 +26,7 @@ from tests.fakes.repositories import (
     three_levels,
 )
 from tidegate.model.objects import Kind
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 
 SERVED = pytest.mark.parametrize("served", [False, True])
 PREFLIGHT = 3
@@ -217,7 +217,7 @@ def test_what_an_application_has_brought_goes_as_its_finalizer_says(
     made = repository(tmp_path / "platform")
     base = application("base", "base")
     other = "" if way == "/background" else "/background"  # the first one counts
-    mapping(base, "metadata")["finalizers"] = [f"{FINALIZER}{way}", f"{FINALIZER}{other}"]
+    get_mapping(base, "metadata")["finalizers"] = [f"{FINALIZER}{way}", f"{FINALIZER}{other}"]
     made.put("clusters/main/base.yaml", base)
     first = cluster.sync(made.root)
     before = len(cluster.deeds())
@@ -239,7 +239,7 @@ def test_a_child_that_leaves_git_goes_by_its_finalizer(
     cluster = KeptSandbox.make(tmp_path, monkeypatch, served=served)
     made = repository(tmp_path / "platform", finalizer=True)
     red = application("red", "red", finalizer=True)
-    red["metadata"] = {**mapping(red, "metadata"), "finalizers": [f"{FINALIZER}{way}"]}
+    red["metadata"] = {**get_mapping(red, "metadata"), "finalizers": [f"{FINALIZER}{way}"]}
     made.put("teams/red.yaml", red)
     cluster.sync(made.root)
     before = len(cluster.deeds())

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from examples.seal import KEY, NONCE, own_key, seal_example
 from tests.fakes.tidegate_runs import ROOT, tidegate
-from tidegate.documents import read
-from tidegate.model.reading import mapping, text
+from tidegate.documents import read_documents
+from tidegate.model.reading import get_mapping, get_text
 
 ORDER = [
     ["sealed-secrets"],
@@ -67,7 +67,7 @@ def _applying(events: list[dict[str, object]], name: str) -> list[int]:
 def test_a_sealed_value_opens_with_the_key_for_its_own_secret_alone(platform: Path) -> None:
     key = own_key(platform / KEY)
     file = platform / "apps" / "keycloak" / "base" / "sealed.yaml"
-    admin, database = read(file.read_bytes(), file.name)
+    admin, database = read_documents(file.read_bytes(), file.name)
 
     def opened(label: str, value: str) -> bytes:
         raw = base64.b64decode(value)
@@ -75,11 +75,11 @@ def test_a_sealed_value_opens_with_the_key_for_its_own_secret_alone(platform: Pa
         oaep = padding.OAEP(padding.MGF1(hashes.SHA256()), hashes.SHA256(), label.encode())
         return AESGCM(key.decrypt(raw[2 : 2 + size], oaep)).decrypt(NONCE, raw[2 + size :], None)
 
-    name = text(admin.body, "metadata", "name")
-    values = mapping(admin.body, "spec", "encryptedData")
+    name = get_text(admin.body, "metadata", "name")
+    values = get_mapping(admin.body, "spec", "encryptedData")
     user = str(values["KC_BOOTSTRAP_ADMIN_USERNAME"])
     password = str(values["KC_BOOTSTRAP_ADMIN_PASSWORD"])
     assert opened(f"fineract-dev/{name}", user) == b"admin"
     assert len(opened(f"fineract-dev/{name}", password)) >= 24
     with pytest.raises(ValueError, match=r"(?i)decryption"):
-        opened(f"fineract-dev/{text(database.body, 'metadata', 'name')}", user)
+        opened(f"fineract-dev/{get_text(database.body, 'metadata', 'name')}", user)

@@ -54,8 +54,8 @@ async def test_a_path_that_is_not_there_is_an_error(shop: Repository) -> None:
     told = (await found_in(shop))["source.path"]
 
     assert told.severity is Severity.ERROR
-    assert told.where is not None
-    assert told.where.field == "spec.path"
+    assert told.location is not None
+    assert told.location.field == "spec.path"
 
 
 async def test_so_it_is_where_the_source_is_made_by_fluxs_operator(shop: Repository) -> None:
@@ -67,7 +67,7 @@ async def test_so_it_is_where_the_source_is_made_by_fluxs_operator(shop: Reposit
 
     told = (await found_in(shop))["source.path"]
 
-    assert told.sentence.endswith("there is no `wed` here")
+    assert told.message.endswith("there is no `wed` here")
 
 
 async def test_a_source_that_is_nearly_called_so_is_meant(shop: Repository) -> None:
@@ -77,8 +77,8 @@ async def test_a_source_that_is_nearly_called_so_is_meant(shop: Repository) -> N
 
     assert told.severity is Severity.ERROR
     assert told.fix == "did you mean `platform`?"
-    assert told.where is not None
-    assert told.where.field == "spec.sourceRef"
+    assert told.location is not None
+    assert told.location.field == "spec.sourceRef"
 
 
 async def test_a_source_that_nobody_declares_is_a_warning(shop: Repository) -> None:
@@ -87,7 +87,7 @@ async def test_a_source_that_nobody_declares_is_a_warning(shop: Repository) -> N
     told = (await found_in(shop))["source.object"]
 
     assert told.severity is Severity.WARNING
-    assert told.why == "it may be in the cluster already; else Flux waits for it in vain"
+    assert told.reason == "it may be in the cluster already; else Flux waits for it in vain"
 
 
 @pytest.mark.parametrize("place", ["dbs", "db"])
@@ -129,7 +129,7 @@ async def test_a_kind_that_no_server_has_is_refused(shop: Repository) -> None:
     told = (await found_in(shop))["preflight.not-served"]
 
     assert told.severity is Severity.ERROR
-    assert told.sentence.endswith("it serves `apps/v1 Deployment`")
+    assert told.message.endswith("it serves `apps/v1 Deployment`")
 
 
 async def test_text_that_is_no_yaml_is_shown_at_its_line(shop: Repository) -> None:
@@ -137,9 +137,9 @@ async def test_text_that_is_no_yaml_is_shown_at_its_line(shop: Repository) -> No
 
     told = (await found_in(shop))["render.kustomize.resource"]
 
-    assert told.where is not None
-    assert (told.where.name, told.where.line) == ("web/all.yaml", 5)
-    assert "line" not in told.sentence
+    assert told.location is not None
+    assert (told.location.name, told.location.line) == ("web/all.yaml", 5)
+    assert "line" not in told.message
 
 
 async def test_a_timeout_below_the_first_probe_is_too_short(shop: Repository) -> None:
@@ -151,7 +151,7 @@ async def test_a_timeout_below_the_first_probe_is_too_short(shop: Repository) ->
 
     told = (await found_in(shop))["ORD018"]
 
-    assert told.sentence == (
+    assert told.message == (
         "`Kustomization/flux-system/web` waits 30s, and a container of Deployment `shop/web` may"
         " take 1m30s to get ready"
     )
@@ -235,7 +235,7 @@ async def test_what_leans_on_a_chart_that_cannot_be_had_must_wait_for_it(
 
     report = await lint_at(shop.root)
 
-    found = [one.sentence for one in report.findings if one.code == "ORD008"]
+    found = [one.message for one in report.findings if one.code == "ORD008"]
     assert found == told * [
         (
             "the definition of ClusterIssuer `own` comes with `HelmRelease/shop/certs`, by its"
@@ -269,7 +269,7 @@ async def test_what_is_brought_by_a_unit_that_never_begins_is_not_told(shop: Rep
 
     report = await lint_at(shop.root)
 
-    told = [one.sentence for one in report.findings if one.code == "units.held"]
+    told = [one.message for one in report.findings if one.code == "units.held"]
     assert told == [
         "`Kustomization/flux-system/web` never begins: it waits for `Kustomization/flux-system/db`"
     ]
@@ -286,7 +286,7 @@ async def test_outside_of_git_a_cluster_reaches_as_far_as_the_paths_of_its_units
 
     report = await lint_at(shop.root / "clusters" / "one")
 
-    assert report.objects == 5
+    assert report.object_count == 5
     assert {one.code for one in report.findings} == {"units.checkout"}
 
 
@@ -309,9 +309,9 @@ async def test_variables_that_come_behind_who_is_built_with_them_are_a_deadlock(
     comes = "brings itself" if place == "db" else "comes with `Kustomization/flux-system/web`"
     told = [one for one in report.findings if one.code in {"ORD003", "ORD006"}]
     assert [one.severity for one in told] == [Severity.ERROR]
-    assert comes in told[0].sentence
-    assert told[0].where is not None
-    assert told[0].where.field == "spec.postBuild.substituteFrom[0]"
+    assert comes in told[0].message
+    assert told[0].location is not None
+    assert told[0].location.field == "spec.postBuild.substituteFrom[0]"
 
 
 async def test_variables_that_come_first_are_no_matter(shop: Repository) -> None:
@@ -332,8 +332,8 @@ async def test_a_circle_through_who_brings_a_unit_has_a_place(shop: Repository) 
 
     told = (await found_in(shop))["ORD002"]
 
-    assert told.where is not None
-    assert told.where.name == "clusters/one/units.yaml"
+    assert told.location is not None
+    assert told.location.name == "clusters/one/units.yaml"
 
 
 async def test_whoever_scales_what_nobody_brings_can_be_simulated(shop: Repository) -> None:

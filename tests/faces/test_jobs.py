@@ -20,7 +20,7 @@ from tests.fakes.tidegate_runs import FIRST, kubeconfig, tidegate, write_unit
 from tests.fakes.typed import type_in
 from tidegate.documents.dump import to_yaml
 from tidegate.model.objects import Kind
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 
 
 @pytest.mark.parametrize(
@@ -87,13 +87,13 @@ def test_what_waits_for_it_in_other_units_is_run_again_in_order(
         made.put(f"clusters/main/{name}.yaml", layer)
         made.put(f"{name}/all.yaml", job(f"{name}-job"), setting(f"{name}-setting"))
     assert cluster.sync(made.root).code == 0
-    before = {name: text(one, "metadata", "uid") for name, one in runs(cluster).items()}
+    before = {name: get_text(one, "metadata", "uid") for name, one in runs(cluster).items()}
     words = ("jobs", "rerun", "data-job", "-C", made.root, "--sandbox")
 
     ran = cluster.run(*words)
-    after = {name: text(one, "metadata", "uid") for name, one in runs(cluster).items()}
+    after = {name: get_text(one, "metadata", "uid") for name, one in runs(cluster).items()}
     alone = cluster.run(*words, "--unit", "Kustomization/flux-system/data")
-    last = {name: text(one, "metadata", "uid") for name, one in runs(cluster).items()}
+    last = {name: get_text(one, "metadata", "uid") for name, one in runs(cluster).items()}
     again = cluster.sync(made.root)
 
     assert ran.code == 0, ran.stdout + ran.stderr
@@ -117,7 +117,7 @@ def test_later_waves_of_a_parent_follow_a_hook_of_what_it_brings(
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert {*before} == {*after} == {"base-prepare", "base-after"}
-    renewed = [text(after[one], "metadata", "uid") not in str(before[one]) for one in before]
+    renewed = [get_text(after[one], "metadata", "uid") not in str(before[one]) for one in before]
     assert all(renewed)
     passed = [line[11:26].strip() for line in ran.stdout.splitlines() if " passed in " in line]
     assert passed[3:] == [

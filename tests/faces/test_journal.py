@@ -13,19 +13,19 @@ from tests.fakes.secret_server import SecretServer, secret_server
 from tests.fakes.sessions import a_session
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.engine.drive import drive
-from tidegate.engine.stored import NAMESPACE
+from tidegate.engine.stored import TIDEGATE_NAMESPACE
 from tidegate.flows.journal import read_journal
-from tidegate.flows.looking import look_at
+from tidegate.flows.looking import get_objects
 from tidegate.flows.planning import make_plan
-from tidegate.flows.pointing import point_at
-from tidegate.flows.rollout import Rolling, make_driver
-from tidegate.flows.wiring import Simulation, make_living
+from tidegate.flows.pointing import unit_for_path
+from tidegate.flows.rollout import RolloutOptions, build_driver
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.moment import SECOND, Ms
 from tidegate.plan.build import plan_unit
 from tidegate.testing.families import a_family
 
 FIRST = Path(__file__).parents[2] / "examples" / "first"
-CHOSEN = point_at(str(FIRST), namespace="default")
+CHOSEN = unit_for_path(str(FIRST), namespace="default")
 
 
 def run(server: SecretServer, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
@@ -36,13 +36,13 @@ def run(server: SecretServer, folder: Path, *more: str) -> subprocess.CompletedP
 
 async def remembered_after(within: Ms | None = None) -> dict[str, bytes]:
     """The Secrets of a rollout that had so long; by name."""
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     session = a_session(world)
     plan = (await make_plan([await a_family(CHOSEN, session)], session)).plan
-    driver = make_driver(plan, session, Rolling(holder="me"), lambda _: None)
+    driver = build_driver(plan, session, RolloutOptions(holder="me"), lambda _: None)
     await drive(driver, until=None if within is None else Ms(world.now() + within))
     secrets = (await read_journal(plan_unit(CHOSEN), session.world)).secrets
-    return {live.ref.name: live.body for live in await look_at(session.world, secrets)}
+    return {live.ref.name: live.body for live in await get_objects(session.world, secrets)}
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def stopped() -> dict[str, bytes]:
 def test_a_finished_unit_is_shown_with_all_its_gates(
     finished: dict[str, bytes], tmp_path: Path
 ) -> None:
-    with secret_server(NAMESPACE, finished) as server:
+    with secret_server(TIDEGATE_NAMESPACE, finished) as server:
         ran = run(server, tmp_path)
 
     head, _, objects = ran.stdout.partition("\n\n")
@@ -73,7 +73,7 @@ def test_a_finished_unit_is_shown_with_all_its_gates(
 def test_a_stopped_unit_is_shown_with_the_gates_that_opened(
     stopped: dict[str, bytes], tmp_path: Path
 ) -> None:
-    with secret_server(NAMESPACE, stopped) as server:
+    with secret_server(TIDEGATE_NAMESPACE, stopped) as server:
         ran = run(server, tmp_path, "-o", "json")
 
     document = json.loads(ran.stdout)
@@ -85,16 +85,18 @@ def test_a_stopped_unit_is_shown_with_the_gates_that_opened(
 
 
 def test_only_secrets_are_read(finished: dict[str, bytes], tmp_path: Path) -> None:
-    with secret_server(NAMESPACE, finished) as server:
+    with secret_server(TIDEGATE_NAMESPACE, finished) as server:
         run(server, tmp_path)
 
     objects = [path for path in server.asked if path not in {"/version", "/api", "/apis"}]
     assert {path.rpartition("/")[2] for path in objects} == set(finished)
-    assert all(path.startswith(f"/api/v1/namespaces/{NAMESPACE}/secrets/") for path in objects)
+    assert all(
+        path.startswith(f"/api/v1/namespaces/{TIDEGATE_NAMESPACE}/secrets/") for path in objects
+    )
 
 
 def test_where_nothing_is_remembered_it_says_so(tmp_path: Path) -> None:
-    with secret_server(NAMESPACE, {}) as server:
+    with secret_server(TIDEGATE_NAMESPACE, {}) as server:
         ran = run(server, tmp_path)
         document = json.loads(run(server, tmp_path, "-o", "json").stdout)
 
@@ -105,7 +107,7 @@ def test_where_nothing_is_remembered_it_says_so(tmp_path: Path) -> None:
 def test_a_unit_is_found_by_its_name_and_namespace(
     finished: dict[str, bytes], tmp_path: Path
 ) -> None:
-    with secret_server(NAMESPACE, finished) as server:
+    with secret_server(TIDEGATE_NAMESPACE, finished) as server:
         ran = run(server, tmp_path, "--name", "second", "--namespace", "web")
 
     assert ran.stdout == "nothing is remembered of web/second\n"

@@ -12,7 +12,7 @@ import pytest
 
 from tests.fakes.served_cluster import served_cluster
 from tests.hostile.inside import typed
-from tidegate.documents import read
+from tidegate.documents import read_documents
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/reference/json.md").read_text()
@@ -85,7 +85,7 @@ def test_a_learned_profile_is_the_same_in_both_forms(tmp_path: Path) -> None:
     ran = typed(ROOT, dict(os.environ), (*words, "-o", "json"))
     written = typed(ROOT, dict(os.environ), words)
 
-    assert json.loads(ran.stdout) == read(written.stdout.encode(), "")[0].body
+    assert json.loads(ran.stdout) == read_documents(written.stdout.encode(), "")[0].body
     assert {json.loads(line)["severity"] for line in ran.stderr.splitlines()} == {"note"}
     (tmp_path / "ours.json").write_text(ran.stdout)
     again = ("simulate", "examples/first", "--profile", str(tmp_path / "ours.json"))

@@ -21,10 +21,10 @@ from tests.fakes.repositories import (
 from tests.fakes.served_cluster import ServedCluster, served_cluster
 from tests.fakes.tidegate_command import Ran
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.dialect.helm.record import ReleaseRecord, secret_of
+from tidegate.dialect.helm.record import ReleaseRecord, record_secret
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 
 POD = Kind("", "v1", "Pod")
 
@@ -135,7 +135,7 @@ def test_a_tree_of_a_cluster_goes_down_into_units_that_only_it_has(
     cluster.put(a_release())
     history: Json = [{"name": "redis", "namespace": "flux-system", "version": 3}]
     cluster.patch(helm, "flux-system", "cache", {"status": {"history": history}}, status=True)
-    cluster.put(secret_of(ReleaseRecord(RELEASED), "flux-system", now=Ms(0)))
+    cluster.put(record_secret(ReleaseRecord(RELEASED), "flux-system", now=Ms(0)))
     elsewhere = kustomization("far", "./far", into="", kubeConfig={"secretRef": {"name": "far"}})
     cluster.put(elsewhere)
     entries: Json = [
@@ -275,10 +275,10 @@ def test_who_follows_is_told_what_all_pods_print_until_they_have_ended(
     cluster = KeptSandbox.make(tmp_path, monkeypatch, failing=["broken"], behaviours=[prints])
     made = a_chain(tmp_path / "platform")
     generated = job("made", hook="")
-    mapping(generated, "metadata")["generateName"] = (
-        f"{mapping(generated, 'metadata').pop('name')}-"
+    get_mapping(generated, "metadata")["generateName"] = (
+        f"{get_mapping(generated, 'metadata').pop('name')}-"
     )
-    mapping(generated, "metadata")["annotations"] = {"argocd.argoproj.io/hook": "PreSync"}
+    get_mapping(generated, "metadata")["annotations"] = {"argocd.argoproj.io/hook": "PreSync"}
     made.put("apps/red.yaml", application("red", "red"))
     made.put("red/all.yaml", generated, LOGIN)
     assert cluster.sync(made.root).code == 0

@@ -10,12 +10,12 @@ import pytest
 
 from tests.fakes.linting import lint_at
 from tests.fakes.tidegate_runs import ROOT
-from tidegate.flows.pointing import Pointed
-from tidegate.flows.render import own_setting
-from tidegate.flows.session import Target
-from tidegate.flows.simulate import Playing, simulate
-from tidegate.flows.wiring import Simulation
-from tidegate.model.event import Result
+from tidegate.flows.pointing import LoadRequest
+from tidegate.flows.render import user_render_settings
+from tidegate.flows.session import ClusterTargets
+from tidegate.flows.simulate import SimulationOptions, simulate
+from tidegate.flows.wiring import SimulationConfig
+from tidegate.model.event import RolloutOutcome
 from tidegate.model.finding import Severity
 from tidegate.model.moment import HOUR, Ms
 
@@ -71,14 +71,14 @@ async def test_lint_names_the_mistake_and_one_edit_mends_it(page: Path, tmp_path
 async def test_what_is_mended_comes_to_its_end(page: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(BROKEN / page.stem, tmp_path / page.stem))
     mend(page, folder)
-    target = Target(simulation=Simulation(scenario=given_in(folder)))
+    target = ClusterTargets(simulation=SimulationConfig(scenario=given_in(folder)))
 
     (run,) = await simulate(
-        Pointed(what=str(folder)),
+        LoadRequest(path_or_url=str(folder)),
         [None],
         target,
-        own_setting(offline=True, maps=()),
-        Playing(until=Ms(2 * HOUR), greenfield=True),
+        user_render_settings(offline=True, maps=()),
+        SimulationOptions(until=Ms(2 * HOUR), greenfield=True),
     )
 
-    assert run.result is Result.PASSED
+    assert run.result is RolloutOutcome.PASSED

@@ -18,7 +18,7 @@ from tests.fakes.repositories import (
     setting,
 )
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 
 WORD = "hunter2-hunter2"
 
@@ -54,7 +54,7 @@ def test_values_of_a_release_are_read_where_flux_reads_them(
     ran = cluster.sync(shop.root, "-o", "json")
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    assert text(cluster.all(CONFIG_MAP, "shop")["web"], "data", "to") == WORD
+    assert get_text(cluster.all(CONFIG_MAP, "shop")["web"], "data", "to") == WORD
     assert WORD not in ran.stdout + ran.stderr
 
 

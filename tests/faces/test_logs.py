@@ -13,12 +13,12 @@ from tests.fakes.tidegate_command import Tidegate
 from tests.fakes.tidegate_runs import config_map, write_unit
 from tests.hostile.inside import Said, typed
 from tidegate.flows.sandbox_home import KUBECONFIG
-from tidegate.flows.serving import serving
-from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.event import Told
+from tidegate.flows.serving import serve_world
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.model.event import EventType
 from tidegate.model.moment import SECOND, Ms
-from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.live import LiveView, frame
+from tidegate.report.rollout.course import RolloutProgress
+from tidegate.report.rollout.live import ViewOptions, view_rows
 
 HOOK = MIGRATION.replace(
     "metadata: {name: migrate}",
@@ -69,11 +69,11 @@ def test_without_being_asked_nothing_is_read(tmp_path: Path) -> None:
 def test_programs_read_each_line_once_with_its_pod(tmp_path: Path) -> None:
     events = events_of(synced(tmp_path, MIGRATION, "--logs", "-o", "json"))
 
-    printed = [event for event in events if event.told is Told.LOG_PRINTED]
-    assert [event.sentence for event in printed][:1] == ["applying 001"]
+    printed = [event for event in events if event.type is EventType.LOG_LINE]
+    assert [event.message for event in printed][:1] == ["applying 001"]
     assert len(printed) == 3
     assert all(event.reason.endswith("/migrate") for event in printed)
-    assert events[-1].told is Told.ROLLOUT_ENDED
+    assert events[-1].type is EventType.ROLLOUT_FINISHED
 
 
 def test_each_attempt_of_a_job_is_read_to_its_end(tmp_path: Path) -> None:
@@ -89,12 +89,12 @@ behaviours:
 
 def test_the_picture_has_the_last_lines_below_the_job(tmp_path: Path) -> None:
     events = events_of(synced(tmp_path, MIGRATION, "--logs", "-o", "json"))
-    course, waits = Course(events[0].at), Ms(events[0].at + 15 * SECOND)
+    course, waits = RolloutProgress(events[0].at), Ms(events[0].at + 15 * SECOND)
     for event in events:
         if event.at <= waits:
-            course.take(event)
+            course.add_event(event)
 
-    rows = text_of(frame(course, LiveView(width=79, height=12), waits)).splitlines()
+    rows = text_of(view_rows(course, ViewOptions(width=79, height=12), waits)).splitlines()
 
     at = next(place for place, row in enumerate(rows) if "Job default/migrate" in row)
     assert [row.strip() for row in rows[at + 1 : at + 4]] == [
@@ -122,7 +122,7 @@ async def test_a_server_is_asked_for_them_as_well(job: str, tmp_path: Path) -> N
     unit = write_unit(tmp_path / "shop", job=job, login=LOGIN)
     played = tmp_path / "scenario.yaml"
     played.write_text(PRINTS)
-    async with serving(make_living(Simulation(scenario=played)), tmp_path, pace=5):
+    async with serve_world(build_sandbox(SimulationConfig(scenario=played)), tmp_path, pace=5):
         ran = await Tidegate(tmp_path).run(
             *("sync", unit, "--logs", "--yes", "--kubeconfig", tmp_path / KUBECONFIG)
         )

@@ -11,7 +11,7 @@ from tests.fakes.kept_sandbox import APPLICATION, KUSTOMIZATION, KeptSandbox
 from tests.fakes.repositories import Body, setting, three_levels
 from tidegate.flows import masters
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping, part, text
+from tidegate.model.reading import get_mapping, get_text, get_value
 
 SKIPS, HELD = "argocd.argoproj.io/skip-reconcile", "tidegate.dev/held"
 CONFIG_MAP, POD = Kind("", "v1", "ConfigMap"), Kind("", "v1", "Pod")
@@ -29,14 +29,15 @@ def a_controller(labels: dict[str, str]) -> Body:
 
 
 def notes(body: Body) -> dict[str, Json]:
-    return mapping(body, "metadata", "annotations")
+    return get_mapping(body, "metadata", "annotations")
 
 
 def held(cluster: KeptSandbox, kind: Kind) -> dict[str, bool]:
     """By unit, whether its controller is held, and that is known to be ours."""
     found = cluster.all(kind, "argocd" if kind is APPLICATION else "flux-system")
     return {
-        name: HELD in notes(one) and (SKIPS in notes(one) or part(one, "spec", "suspend") is True)
+        name: HELD in notes(one)
+        and (SKIPS in notes(one) or get_value(one, "spec", "suspend") is True)
         for name, one in found.items()
     }
 
@@ -173,7 +174,7 @@ def test_whoever_is_taken_over_is_held_from_the_beginning_until_it_is_handed_bac
     assert "handed back to" in back.stderr
     found = cluster.all(kind, "argocd" if kind is APPLICATION else "flux-system").values()
     assert all(HELD not in notes(one) and SKIPS not in notes(one) for one in found)
-    assert all(part(one, "spec", "suspend") is None for one in found)
+    assert all(get_value(one, "spec", "suspend") is None for one in found)
     assert cluster.sync(made.root).code == 5, "it is alive, and nobody holds it"
 
 
@@ -190,7 +191,7 @@ def test_units_that_live_are_held_before_anything_else_is_written(
     assert ran.code == 0, ran.stdout + ran.stderr
     assert "4 units are held: Flux's kustomize-controller leaves them alone" in ran.stderr
     assert "4 units are handed back to Flux's kustomize-controller" in ran.stderr
-    assert text(cluster.all(CONFIG_MAP, "shop")["web"], "data", "to") == "2"
+    assert get_text(cluster.all(CONFIG_MAP, "shop")["web"], "data", "to") == "2"
     assert not any(held(cluster, KUSTOMIZATION).values())
 
 
@@ -212,7 +213,7 @@ def test_whoever_dies_while_handing_back_goes_on_with_it(
     cluster = KeptSandbox.make(tmp_path, monkeypatch, a_controller(FLUX))
     made = a_chain(tmp_path / "platform")
     cluster.sync(made.root, "--take-over")
-    change, count = masters._change, 0
+    change, count = masters._set_paused, 0
 
     async def dying(*words: object, **more: object) -> None:
         nonlocal count
@@ -244,7 +245,7 @@ def test_what_somebody_else_has_suspended_is_not_resumed(
 
     assert ran.code == 0, ran.stdout + ran.stderr
     assert "none of these units is held" in ran.stderr
-    assert part(cluster.all(KUSTOMIZATION, "flux-system")["web"], "spec", "suspend") is True
+    assert get_value(cluster.all(KUSTOMIZATION, "flux-system")["web"], "spec", "suspend") is True
 
 
 def test_a_controller_in_the_middle_of_something_is_not_held(

@@ -20,7 +20,7 @@ from tests.fakes.repositories import (
 )
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 
 WEB: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "shop", "name": "web"}
 LATE: Json = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "shop", "name": "late"}
@@ -40,7 +40,7 @@ def shop(root: Path, sync: Json, *more: Body) -> Repository:
     made.put("apps/web.yaml", namespace("shop"), application("web", "web", sync=sync))
     hook = job("prepare", hook="PreSync")
     web = deployment("web")
-    web["spec"] = {**mapping(web, "spec"), "replicas": 1}
+    web["spec"] = {**get_mapping(web, "spec"), "replicas": 1}
     made.put("web/all.yaml", hook, web, setting("late", wave=1), *more)
     return made
 

@@ -22,7 +22,7 @@ from tests.fakes.repositories import (
 )
 from tests.fakes.tidegate_runs import write_unit
 from tests.hostile.inside import Said, typed
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 
 OFFLINE = [("render",), ("plan",), ("simulate",), ("sync", "--sandbox"), ("lint",), ("units",)]
 NO_MANIFESTS = {
@@ -176,7 +176,7 @@ def test_a_misspelt_hook_is_said_by_verbs_that_only_look(
 ) -> None:
     cluster, made = KeptSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "shop")
     lost: Body = setting("lost")
-    mapping(lost, "metadata")["annotations"] = {"argocd.argoproj.io/hook": "Presync"}
+    get_mapping(lost, "metadata")["annotations"] = {"argocd.argoproj.io/hook": "Presync"}
     made.put("apps/red.yaml", application("red", "red", into="default"))
     made.put("red/all.yaml", lost)
 
@@ -224,7 +224,7 @@ def test_a_source_that_nobody_applies_is_a_source(
     made.put("clusters/source.yaml", git_repository())
     made.put("clusters/self.yaml", kustomization("flux-system", "./clusters", into=""))
     spare = git_repository()
-    mapping(spare, "metadata")["name"] = "spare"
+    get_mapping(spare, "metadata")["name"] = "spare"
     made.put("spare/source.yaml", spare)
     place = ("-C", str(made.root), "--repo-map", f"{URL}={made.root}")
 

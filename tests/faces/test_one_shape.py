@@ -9,7 +9,7 @@ from tests.fakes.served_cluster import served_cluster
 from tests.fakes.tidegate_runs import FIRST, write_unit
 from tests.fakes.typed import type_in
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mappings
+from tidegate.model.reading import get_list, get_mappings
 
 NAMES = ("unit", "step", "apiVersion", "kind", "namespace", "name", "operation")
 SETTINGS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {colour: %s}\n"
@@ -43,7 +43,7 @@ def test_an_object_goes_by_the_same_keys_in_every_verb(tmp_path: Path) -> None:
     synced = type_in("sync", FIRST, "--sandbox", "-o", "json", "--record", record)
     simulated = type_in("simulate", FIRST, "-o", "json")
 
-    wanted = sorted(tuple(one.get(name) for name in NAMES) for one in mappings(plan, "objects"))
+    wanted = sorted(tuple(one.get(name) for name in NAMES) for one in get_mappings(plan, "objects"))
     assert len(wanted) == 10
     assert done(documents(synced.stdout)) == wanted
     assert done(documents(simulated.stdout)) == wanted
@@ -51,8 +51,8 @@ def test_an_object_goes_by_the_same_keys_in_every_verb(tmp_path: Path) -> None:
     assert done(events) == wanted
     named = [
         (step["unit"], step["id"], *(one.get(name) for name in NAMES[2:6]))
-        for step in mappings(head, "steps")
-        for one in mappings(step, "objects")
+        for step in get_mappings(head, "steps")
+        for one in get_mappings(step, "objects")
     ]
     assert sorted(named) == [one[:6] for one in wanted]
 
@@ -76,7 +76,9 @@ async def test_fields_that_a_rollout_changes_are_those_of_its_plan(tmp_path: Pat
         again = await cluster.roll_out("sync", unit, "--yes", "-o", "json")
 
     (plan,) = documents(planned.stdout)
-    wanted = {one["name"]: (one["operation"], one["fields"]) for one in mappings(plan, "objects")}
+    wanted = {
+        one["name"]: (one["operation"], one["fields"]) for one in get_mappings(plan, "objects")
+    }
     events = documents(synced.stdout)
     written = [one for one in events if one["event"] == "object.written"]
     assert {one["name"]: (one["operation"], one["fields"]) for one in written} == wanted
@@ -101,11 +103,11 @@ def test_a_rollout_whose_time_is_over_ends_with_why_its_log_and_its_events(tmp_p
     last = documents(told.stdout)[-1]
     assert (told.code, shown.code) == (8, 8), told.stderr
     assert (last["event"], last["outcome"]) == ("rollout.explained", "late")
-    (failure,) = mappings(last, "failures")
+    (failure,) = get_mappings(last, "failures")
     assert (failure["kind"], failure["name"]) == ("Job", "migrate")
-    assert listed(failure, "why")[0] == "0 of 1 pods have succeeded, 1 is active"
+    assert get_list(failure, "why")[0] == "0 of 1 pods have succeeded, 1 is active"
     assert failure["log"] == ["still at it"]
-    assert str(listed(failure, "events")[0]).startswith("SuccessfulCreate: ")
+    assert str(get_list(failure, "events")[0]).startswith("SuccessfulCreate: ")
     assert documents((tmp_path / "run.jsonl").read_text())[-1] == last
     about = [one for one in documents(told.stdout) if "name" in one]
     assert {(one["unit"], one["step"]) for one in about} == {("default/unit", STEP)}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.faces.test_examples import ALONE, EXAMPLE, ROOT, name_of
-from tidegate.cli.main import run_words
+from tidegate.cli.main import run_argv
 
 FIRST = {ROOT / "README.md", ROOT / "docs/getting-started.md"}
 IN_A_REPOSITORY = ("monitoring-appset.yaml", "waves examples/chart ")
@@ -51,7 +51,7 @@ def test_a_transcript_holds_outside_of_git(
     shown = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
 
     with redirect_stdout(shown), redirect_stderr(shown):
-        run_words(words)
+        run_argv(words)
 
     buffer = shown.buffer
     assert isinstance(buffer, io.BytesIO)

@@ -12,8 +12,8 @@ import pytest
 
 from tests.fakes.platforms import PLATFORMS, lay_out, type_among
 from tests.fakes.tidegate_runs import ROOT
-from tidegate.documents import read
-from tidegate.model.reading import mappings, text
+from tidegate.documents import read_documents
+from tidegate.model.reading import get_mappings, get_text
 
 PAGE = (ROOT / "docs" / "five-platforms.md").read_text()
 KEPT = ROOT / "tests" / "data" / "platforms"
@@ -71,14 +71,14 @@ def test_what_lint_ignores_is_what_it_would_find_is_listed_and_has_a_reason(
 ) -> None:
     file = platforms / name / "tidegate.yaml"
     settings = file.read_text()
-    entries = mappings(read(file.read_bytes(), file.name)[0].body, "lint", "ignore")
+    entries = get_mappings(read_documents(file.read_bytes(), file.name)[0].body, "lint", "ignore")
     file.write_text(settings.replace("  ignore:\n", "  ignore: []\n").partition("  - rule:")[0])
 
     found = json.loads(type_among(platforms, "lint", name, "-o", "json").stdout)["findings"]
 
     file.write_text(settings)
-    ignored = {text(one, "rule") for one in entries}
-    assert all(text(one, "reason") for one in entries)
+    ignored = {get_text(one, "rule") for one in entries}
+    assert all(get_text(one, "reason") for one in entries)
     assert {one["code"] for one in found if one["severity"] != "note"} <= ignored
     assert ignored - UNMADE <= {one["code"] for one in found}, "nothing is ignored in vain"
     (listed,) = IGNORED.findall(part_of(name))

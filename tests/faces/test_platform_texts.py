@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.platforms import PLATFORMS, lay_out, type_among
 from tests.fakes.repositories import Body
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping, mappings, part, text
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 
 HOOK, WAVE = "argocd.argoproj.io/hook", "argocd.argoproj.io/sync-wave"
 POD = ("spec", "template", "spec")
@@ -88,21 +88,23 @@ def objects_of(platforms: Path, name: str) -> dict[str, Body]:
     ran = type_among(platforms, "render", name, "-o", "json")
     assert ran.code == 0, ran.stderr
     bodies: list[Body] = [json.loads(line) for line in ran.lines]
-    return {f"{text(one, 'kind')} {text(one, 'metadata', 'name')}": one for one in bodies}
+    return {f"{get_text(one, 'kind')} {get_text(one, 'metadata', 'name')}": one for one in bodies}
 
 
 def notes_of(body: Body) -> Body:
-    return mapping(body, "metadata", "annotations")
+    return get_mapping(body, "metadata", "annotations")
 
 
 def test_nine_applications_stand_in_their_waves_and_sync_by_themselves(platforms: Path) -> None:
     found = objects_of(platforms, "fineract")
 
-    applications = {key: one for key, one in found.items() if text(one, "kind") == "Application"}
+    applications = {
+        key: one for key, one in found.items() if get_text(one, "kind") == "Application"
+    }
     assert {
-        text(one, "metadata", "name"): notes_of(one)[WAVE] for one in applications.values()
+        get_text(one, "metadata", "name"): notes_of(one)[WAVE] for one in applications.values()
     } == (WAVES)
-    policies = [part(one, "spec", "syncPolicy", "automated") for one in applications.values()]
+    policies = [get_value(one, "spec", "syncPolicy", "automated") for one in applications.values()]
     assert policies == [{"prune": True, "selfHeal": True}] * len(WAVES)
 
 
@@ -110,9 +112,9 @@ def test_databases_and_schema_come_as_hooks_and_the_realm_behind_keycloak(platfo
     found = objects_of(platforms, "fineract")
 
     hooks = {
-        text(one, "metadata", "name"): (notes[HOOK], notes[WAVE])
+        get_text(one, "metadata", "name"): (notes[HOOK], notes[WAVE])
         for one in found.values()
-        if HOOK in (notes := notes_of(one)) and text(one, "kind") == "Job"
+        if HOOK in (notes := notes_of(one)) and get_text(one, "kind") == "Job"
     }
     assert hooks == {
         "create-databases": ("PreSync", "5"),
@@ -120,18 +122,19 @@ def test_databases_and_schema_come_as_hooks_and_the_realm_behind_keycloak(platfo
         "apply-keycloak-config": ("PostSync", "1"),
     }
     migration = found["Job fineract-schema-migration"]
-    assert part(migration, "spec", "backoffLimit") == 4
-    (clears,) = mappings(migration, *POD, "initContainers")
-    assert "UPDATE DATABASECHANGELOGLOCK" in str(listed(clears, "args"))
+    assert get_value(migration, "spec", "backoffLimit") == 4
+    (clears,) = get_mappings(migration, *POD, "initContainers")
+    assert "UPDATE DATABASECHANGELOGLOCK" in str(get_list(clears, "args"))
 
 
 def test_pods_wait_for_what_they_need_and_have_forty_minutes_to_start(platforms: Path) -> None:
     found = objects_of(platforms, "fineract")
 
     waits = {
-        text(one, "metadata", "name"): [text(wait, "name") for wait in waiting]
+        get_text(one, "metadata", "name"): [get_text(wait, "name") for wait in waiting]
         for one in found.values()
-        if text(one, "kind") == "Deployment" and (waiting := mappings(one, *POD, "initContainers"))
+        if get_text(one, "kind") == "Deployment"
+        and (waiting := get_mappings(one, *POD, "initContainers"))
     }
     modes = ("fineract-write", "fineract-read", "fineract-batch")
     assert waits == {
@@ -140,8 +143,8 @@ def test_pods_wait_for_what_they_need_and_have_forty_minutes_to_start(platforms:
         **{mode: ["wait-for-schema-migration"] for mode in modes},
     }
     for mode in modes:
-        (program,) = mappings(found[f"Deployment {mode}"], *POD, "containers")
-        probe = mapping(program, "startupProbe")
+        (program,) = get_mappings(found[f"Deployment {mode}"], *POD, "containers")
+        probe = get_mapping(program, "startupProbe")
         times = ("initialDelaySeconds", "periodSeconds", "failureThreshold")
         assert [probe[key] for key in times] == [60, 30, 80]
 
@@ -149,12 +152,15 @@ def test_pods_wait_for_what_they_need_and_have_forty_minutes_to_start(platforms:
 def test_the_realm_has_its_clients_and_fineract_knows_who_signs(platforms: Path) -> None:
     found = objects_of(platforms, "fineract")
 
-    realm: Json = json.loads(text(found["ConfigMap fineract-realm"], "data", "fineract.json"))
-    clients = mappings(realm, "clients")
-    assert [text(one, "clientId") for one in clients] == ["fineract-oauth2-proxy", "community-app"]
-    assert all(mappings(one, "protocolMappers") for one in clients)
-    assert mapping(realm, "roles", "client", "community-app") is not None
-    settings = mapping(found["ConfigMap fineract-write"], "data")
+    realm: Json = json.loads(get_text(found["ConfigMap fineract-realm"], "data", "fineract.json"))
+    clients = get_mappings(realm, "clients")
+    assert [get_text(one, "clientId") for one in clients] == [
+        "fineract-oauth2-proxy",
+        "community-app",
+    ]
+    assert all(get_mappings(one, "protocolMappers") for one in clients)
+    assert get_mapping(realm, "roles", "client", "community-app") is not None
+    settings = get_mapping(found["ConfigMap fineract-write"], "data")
     signs = "SPRING_SECURITY_OAUTH2_RESOURCESERVER_JWT"
     assert str(settings[f"{signs}_ISSUER_URI"]).endswith("/realms/fineract")
     assert str(settings[f"{signs}_JWK_SET_URI"]).endswith("/protocol/openid-connect/certs")
@@ -163,7 +169,7 @@ def test_the_realm_has_its_clients_and_fineract_knows_who_signs(platforms: Path)
 def test_the_rule_for_applications_is_in_the_values_of_argo_cd(platforms: Path) -> None:
     found = objects_of(platforms, "homelab")
 
-    rules = mapping(found["ConfigMap argocd-cm"], "data")
+    rules = get_mapping(found["ConfigMap argocd-cm"], "data")
     rule = str(rules["resource.customizations.health.argoproj.io_Application"])
     assert "hs.status = obj.status.health.status" in rule
 
@@ -172,9 +178,11 @@ def test_sets_take_listed_paths_or_whatever_is_in_a_directory(platforms: Path) -
     found = objects_of(platforms, "homelab")
 
     def paths_of(name: str) -> list[str]:
-        (generator,) = mappings(found[f"ApplicationSet {name}"], "spec", "generators")
-        taken = [one for one in mappings(generator, "git", "directories") if "exclude" not in one]
-        return [text(one, "path") for one in taken]
+        (generator,) = get_mappings(found[f"ApplicationSet {name}"], "spec", "generators")
+        taken = [
+            one for one in get_mappings(generator, "git", "directories") if "exclude" not in one
+        ]
+        return [get_text(one, "path") for one in taken]
 
     assert "infrastructure/controllers/cert-manager" in paths_of("infrastructure")
     assert (paths_of("monitoring"), paths_of("my-apps")) == (["monitoring/*"], ["my-apps/*/*"])
@@ -183,8 +191,8 @@ def test_sets_take_listed_paths_or_whatever_is_in_a_directory(platforms: Path) -
 def test_one_set_has_a_step_for_each_phase_and_few_at_a_time_below_others(platforms: Path) -> None:
     found = objects_of(platforms, "ladder")
 
-    steps = mappings(found["ApplicationSet ameide"], "spec", "strategy", "rollingSync", "steps")
-    taken = [listed(mappings(one, "matchExpressions")[0], "values") for one in steps]
+    steps = get_mappings(found["ApplicationSet ameide"], "spec", "strategy", "rollingSync", "steps")
+    taken = [get_list(get_mappings(one, "matchExpressions")[0], "values") for one in steps]
     assert taken == [[phase] for phase in PHASES]
     most = {phase: one.get("maxUpdate") for phase, one in zip(PHASES, steps, strict=True)}
     assert {most[phase] for phase in PHASES if phase.endswith(("10", "20"))} == {1}
@@ -196,9 +204,11 @@ def test_layers_wait_for_each_other_decrypt_and_look_every_ten_minutes(platforms
 
     before = ""
     for name, releases in CHECKED.items():
-        spec = mapping(found[f"Kustomization {name}"], "spec")
+        spec = get_mapping(found[f"Kustomization {name}"], "spec")
         assert spec["interval"] == "10m0s"
         assert spec["decryption"] == {"provider": "sops", "secretRef": {"name": "sops-age"}}
-        assert [text(one, "name") for one in mappings(spec, "healthChecks")] == releases
-        assert [text(one, "name") for one in mappings(spec, "dependsOn")] == [before] * bool(before)
+        assert [get_text(one, "name") for one in get_mappings(spec, "healthChecks")] == releases
+        assert [get_text(one, "name") for one in get_mappings(spec, "dependsOn")] == [
+            before
+        ] * bool(before)
         before = name

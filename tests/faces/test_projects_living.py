@@ -10,7 +10,7 @@ from tests.fakes.kept_sandbox import KeptSandbox, definition
 from tests.fakes.projects import NIGHT, of_project, project, two_units
 from tests.fakes.repositories import namespace
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 PROJECTS = definition(Kind("argoproj.io", "v1alpha1", "AppProject"), "appprojects", status=False)
@@ -25,10 +25,10 @@ def test_a_project_that_only_lives_in_the_cluster_refuses_and_is_named(
     repository.drop("projects/team.yaml")
     denied: Json = [{"group": "", "kind": "ConfigMap"}]
     alive = project("team", namespaceResourceBlacklist=denied)
-    mapping(alive, "metadata")["namespace"] = where
+    get_mapping(alive, "metadata")["namespace"] = where
     if where == "shop":
         web = of_project("web", "web")
-        mapping(web, "metadata")["namespace"] = "shop"
+        get_mapping(web, "metadata")["namespace"] = "shop"
         repository.put("apps/web.yaml", web)
     cluster = KeptSandbox.make(tmp_path, monkeypatch, namespace("shop"), PROJECTS, alive)
 

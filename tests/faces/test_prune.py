@@ -12,7 +12,7 @@ import pytest
 from tests.fakes.kept_clusters import scenario_of
 from tests.fakes.tidegate_runs import tidegate
 from tests.unit.flows.deletions import a_directory, a_setting, bring
-from tidegate.flows.wiring import Simulation, make_living
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.testing import Body
 
 LEFT = "note: ConfigMap default/precious asks for confirmation; `--confirm` prunes it\n"
@@ -31,7 +31,7 @@ def shop(tmp_path: Path) -> Path:
     leaving = a_setting("precious", sync_options="Prune=confirm"), a_setting("old")
 
     async def make() -> Body:
-        world = make_living(Simulation())
+        world = build_sandbox(SimulationConfig())
         await bring(world, a_directory(folder, a_setting("one"), *leaving))
         return await scenario_of(world)
 

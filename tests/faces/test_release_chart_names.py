@@ -9,10 +9,10 @@ import pytest
 from tests.fakes.kept_sandbox import KeptSandbox
 from tests.fakes.releases import CONFIG_MAP, SECRET, ChartRepository, config_map, records, stands
 from tests.fakes.repositories import namespace
-from tidegate.dialect.helm.record import ReleaseRecord, secret_of
+from tidegate.dialect.helm.record import ReleaseRecord, record_secret
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 
 TOLD = "'{{ .Release.Revision }} {{ .Release.IsInstall }}'"
 IN_PLACE = "InPlaceUpdate"
@@ -38,7 +38,7 @@ def rename(shop: ChartRepository, **spec: Json) -> None:
 
 
 def seen(sandbox: KeptSandbox) -> str:
-    return text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "it")
+    return get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "it")
 
 
 def charts(sandbox: KeptSandbox) -> list[tuple[int, str]]:
@@ -53,7 +53,7 @@ def become_strange(sandbox: KeptSandbox, *, by_flux: bool) -> None:
             lines = one.manifest.splitlines(keepends=True)
             content["manifest"] = "".join(line for line in lines if "toolkit.fluxcd.io" not in line)
         sandbox.delete(SECRET, "shop", f"sh.helm.release.v1.{one.name}.v{one.number}")
-        sandbox.put(secret_of(ReleaseRecord(content), "shop", now=Ms(0)))
+        sandbox.put(record_secret(ReleaseRecord(content), "shop", now=Ms(0)))
 
 
 def test_a_chart_of_another_name_is_another_release(

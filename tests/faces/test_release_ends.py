@@ -16,13 +16,13 @@ from tests.fakes.releases import (
     stands,
 )
 from tests.fakes.repositories import Repository, git_repository, kustomization, namespace
-from tidegate.engine.suspensions import suspension
+from tidegate.engine.suspensions import build_suspension
 from tidegate.flows import former_releases
 from tidegate.model.objects import Ref
-from tidegate.model.reading import text
-from tidegate.world.ask import ask
+from tidegate.model.reading import get_text
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import List, Request, Verb, Write
-from tidegate.world.exchange import Exchange
+from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import Forbidden, Outcome
 
 APPS = "apps/release.yaml"
@@ -132,7 +132,7 @@ def test_a_release_that_becomes_another_is_uninstalled_first(
     assert done.index("create jobs/behind") < done.index(f"create {web}")
     assert done.count(f"create {web}") == 1
     settings = sandbox.all(CONFIG_MAP, into)
-    assert text(settings["told"], "data", "it") == f"1 true {into}"
+    assert get_text(settings["told"], "data", "it") == f"1 true {into}"
     assert "web" in settings
     assert into == "shop" or "web" not in sandbox.all(CONFIG_MAP, "shop")
     before = len(sandbox.deeds())
@@ -219,7 +219,7 @@ def test_of_a_release_whose_objects_are_gone_the_records_go(
 
 def test_what_is_suspended_is_not_uninstalled(sandbox: KeptSandbox, shop: ChartRepository) -> None:
     sandbox.sync(shop.root)
-    sandbox.ask(suspension("HelmRelease/shop/web", "somebody"))
+    sandbox.ask(build_suspension("HelmRelease/shop/web", "somebody"))
     leave(shop)
 
     ended = sandbox.sync(shop.root)
@@ -234,11 +234,11 @@ def test_who_may_not_list_all_secrets_is_told_where_former_releases_are_sought(
     sandbox: KeptSandbox, shop: ChartRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def ask_with_few_rights(
-        world: Exchange, request: Request, cluster: str
+        world: Dispatcher, request: Request, cluster: str
     ) -> tuple[Outcome, ...]:
         if isinstance(request, List) and not request.selection.namespace:
             return (Forbidden("secrets is forbidden"),)
-        return await ask(world, request, cluster=cluster)
+        return await send_requests(world, request, cluster=cluster)
 
     assert "flux.release-unseen" not in sandbox.sync(shop.root).stderr
     monkeypatch.setattr(former_releases, "ask", ask_with_few_rights)

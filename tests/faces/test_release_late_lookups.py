@@ -19,7 +19,7 @@ from tests.fakes.releases import (
 from tests.fakes.repositories import Body, Repository, git_repository, kustomization, namespace
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 
 FOUND = """'{{ with lookup "v1" "ConfigMap" "sea" "base" }}{{ .data.to }}{{ else }}none{{ end }}'"""
 NEEDED = """'{{ (lookup "v1" "ConfigMap" "sea" "base").data.to }}'"""
@@ -53,7 +53,7 @@ def shop(tmp_path: Path) -> ChartRepository:
     """A release that one Kustomization applies, behind another that brings what it looks up."""
     made = ChartRepository(tmp_path / "repository", file="apps/release.yaml")
     first, then = kustomization("base", "./base", into=""), kustomization("apps", "./apps", into="")
-    then["spec"] = {**mapping(then, "spec"), "dependsOn": [{"name": "base"}]}
+    then["spec"] = {**get_mapping(then, "spec"), "dependsOn": [{"name": "base"}]}
     Repository(made.root).put("clusters/main/all.yaml", git_repository(), first, then)
     Repository(made.root).put("base/all.yaml", namespace("sea"), base())
     made.put("templates/seen.yaml", config_map("seen", to=FOUND))
@@ -61,7 +61,7 @@ def shop(tmp_path: Path) -> ChartRepository:
 
 
 def seen(sandbox: KeptSandbox) -> dict[str, Json]:
-    return mapping(sandbox.all(CONFIG_MAP, "shop")["seen"], "data")
+    return get_mapping(sandbox.all(CONFIG_MAP, "shop")["seen"], "data")
 
 
 @pytest.mark.parametrize("template", [FOUND, NEEDED])
@@ -89,14 +89,14 @@ def test_releases_that_look_at_each_other_come_one_after_another(
     first = helm_release("shop", values={"from": "sea", "what": "base", "into": "seen"})
     then = helm_release("shop", values={"from": "shop", "what": "seen", "into": "again"})
     then["metadata"] = {"name": "then", "namespace": "shop"}
-    then["spec"] = {**mapping(then, "spec"), "dependsOn": [{"name": "web"}]}
+    then["spec"] = {**get_mapping(then, "spec"), "dependsOn": [{"name": "web"}]}
     Repository(shop.root).put("apps/release.yaml", namespace("shop"), first, then)
 
     ran = sandbox.sync(shop.root)
 
     assert ran.code == 0, ran.stdout + ran.stderr
     settings = sandbox.all(CONFIG_MAP, "shop")
-    assert [text(settings[one], "data", "to") for one in ("seen", "again")] == ["the truth"] * 2
+    assert [get_text(settings[one], "data", "to") for one in ("seen", "again")] == ["the truth"] * 2
     assert stands(sandbox) == [(1, "deployed"), (1, "deployed")]
 
 
@@ -228,5 +228,5 @@ def test_a_simulation_sees_it_as_well(shop: ChartRepository, engine: str) -> Non
 
     assert ran.returncode == 0, ran.stdout + ran.stderr
     told = [json.loads(line) for line in ran.stdout.splitlines()]
-    written = [text(one, "name") for one in told if one["event"] == "object.written"]
+    written = [get_text(one, "name") for one in told if one["event"] == "object.written"]
     assert {"base", "seen", "more"} <= {*written}

@@ -18,7 +18,7 @@ from tests.fakes.releases import (
     stands,
 )
 from tests.fakes.repositories import Body, namespace
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 
 PASSWORD = """\
 {{- $old := lookup "v1" "Secret" .Release.Namespace "password" }}
@@ -60,7 +60,7 @@ def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
 
 
 def word(sandbox: KeptSandbox, name: str) -> str:
-    return text(sandbox.all(SECRET, "shop")[name], "data", "word")
+    return get_text(sandbox.all(SECRET, "shop")[name], "data", "word")
 
 
 def test_a_template_sees_what_lives(sandbox: KeptSandbox, shop: ChartRepository) -> None:
@@ -69,7 +69,7 @@ def test_a_template_sees_what_lives(sandbox: KeptSandbox, shop: ChartRepository)
     ran = sandbox.sync(shop.root)
 
     assert ran.code == 0, ran.stderr
-    assert mapping(sandbox.all(CONFIG_MAP, "shop")["seen"], "data") == {"to": "the truth"}
+    assert get_mapping(sandbox.all(CONFIG_MAP, "shop")["seen"], "data") == {"to": "the truth"}
 
 
 @pytest.mark.parametrize("template", [PASSWORD, ONLY_WHERE_ABSENT])
@@ -149,7 +149,7 @@ def test_a_list_is_found_and_numbers_stay_whole(
     ran = sandbox.sync(shop.root)
 
     assert ran.code == 0, ran.stderr
-    seen = mapping(sandbox.all(CONFIG_MAP, "shop")["seen"], "data")
+    seen = get_mapping(sandbox.all(CONFIG_MAP, "shop")["seen"], "data")
     assert seen["count"] != "0"
     assert (seen["missing"], seen["made"]) == ("0", "string")
 
@@ -167,7 +167,7 @@ def test_what_is_found_in_a_secret_is_shown_nowhere(
         ran.append(sandbox.reach("diff", "helmrelease", "web", "-C", shop.root))
         ran.append(sandbox.sync(shop.root, "-o", "json"))
 
-    assert mapping(sandbox.all(CONFIG_MAP, "shop")["seen"], "data") == {"to": "hunter2-hunter2"}
+    assert get_mapping(sandbox.all(CONFIG_MAP, "shop")["seen"], "data") == {"to": "hunter2-hunter2"}
     assert [one.code for one in ran] == [0] * 6
     said = "".join(one.stdout + one.stderr for one in ran)
     assert "seen" in said

@@ -22,7 +22,7 @@ from tests.fakes.tidegate_command import Ran
 from tidegate.documents.dump import to_yaml
 from tidegate.model.moment import MINUTE
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 
 JOB = Kind("batch", "v1", "Job")
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
@@ -57,7 +57,7 @@ def test_what_a_failed_upgrade_has_made_goes_where_the_release_says_so(
     assert failed.code != 0
     assert stands(sandbox) == [(1, "deployed"), (2, "failed")]
     settings = sandbox.all(CONFIG_MAP, "shop")
-    assert text(settings["web"], "data", "to") == "two"
+    assert get_text(settings["web"], "data", "to") == "two"
     assert ("more" in settings) is not cleans
 
 
@@ -90,7 +90,7 @@ def test_what_a_refused_rollback_has_made_goes_where_the_release_says_so(
     assert "flux.unplayed" not in failed.stderr
     assert stands(cluster)[-1] == (3, "failed")
     settings = cluster.all(CONFIG_MAP, "shop")
-    assert text(settings["web"], "data", "to") == "one"
+    assert get_text(settings["web"], "data", "to") == "one"
     assert ("old" in settings) is not cleans
 
 

@@ -18,7 +18,7 @@ from tests.fakes.releases import (
     release_sandbox,
 )
 from tests.fakes.repositories import Body
-from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 
 
 @pytest.fixture
@@ -39,8 +39,8 @@ def own(sandbox: KeptSandbox) -> Body:
 
 
 def versions(body: Body) -> list[tuple[object, str]]:
-    history = mappings(body, "status", "history")
-    return [(one["version"], text(one, "status")) for one in history]
+    history = get_mappings(body, "status", "history")
+    return [(one["version"], get_text(one, "status")) for one in history]
 
 
 def test_a_release_says_what_was_installed_and_upgraded(
@@ -53,8 +53,8 @@ def test_a_release_says_what_was_installed_and_upgraded(
     assert condition(own(sandbox), "Released") == ("True", "InstallSucceeded", said)
     assert condition(own(sandbox), "Ready") == ("True", "InstallSucceeded", said)
     assert condition(own(sandbox), "Reconciling") is None
-    entries = mappings(own(sandbox), "status", "inventory", "entries")
-    assert [text(one, "id") for one in entries] == ["shop_web__ConfigMap"]
+    entries = get_mappings(own(sandbox), "status", "inventory", "entries")
+    assert [get_text(one, "id") for one in entries] == ["shop_web__ConfigMap"]
 
     shop.release(values={"to": "two"})
     sandbox.sync(shop.root)
@@ -96,7 +96,7 @@ def test_an_upgrade_that_is_rolled_back_says_so_and_that_it_has_no_tries_left(
     tried = "Failed to upgrade after 3 attempt(s)"
     assert condition(found, "Stalled") == ("True", "RetriesExceeded", tried)
     assert versions(found) == [(7, "deployed"), (6, "failed"), (5, "superseded")]
-    assert part(found, "status", "upgradeFailures") == 3
+    assert get_value(found, "status", "upgradeFailures") == 3
 
     shop.drop("templates/hook.yaml")
     sandbox.sync(shop.root)
@@ -106,7 +106,7 @@ def test_an_upgrade_that_is_rolled_back_says_so_and_that_it_has_no_tries_left(
     ready = condition(own(sandbox), "Ready")
     assert ready is not None
     assert ready[:2] == ("True", "UpgradeSucceeded")
-    assert "upgradeFailures" not in mapping(own(sandbox), "status")
+    assert "upgradeFailures" not in get_mapping(own(sandbox), "status")
 
 
 def test_an_install_that_is_uninstalled_says_so(
@@ -140,7 +140,9 @@ def test_a_failure_that_nothing_is_done_about_is_stalled_at_once(
     assert ready[:2] == ("False", "InstallFailed")
     assert condition(found, "Remediated") is None
     assert condition(found, "Stalled") is not None
-    assert part(found, "status", "observedGeneration") == part(found, "metadata", "generation")
+    assert get_value(found, "status", "observedGeneration") == get_value(
+        found, "metadata", "generation"
+    )
     assert versions(found) == [(1, "failed")]
 
 
@@ -193,4 +195,4 @@ def test_an_upgrade_that_has_nothing_to_go_back_to_says_so(
     ready = condition(own(sandbox), "Ready")
     assert ready is not None
     assert ready[:2] == ("False", "UpgradeFailed")
-    assert mapping(own(sandbox), "status")["upgradeFailures"] == 1
+    assert get_mapping(own(sandbox), "status")["upgradeFailures"] == 1

@@ -23,7 +23,7 @@ from tests.fakes.repositories import Body
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.model.moment import MINUTE
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text
 
 ON: Body = {"enable": True}
 
@@ -44,8 +44,8 @@ def shop(tmp_path: Path) -> ChartRepository:
 
 def phases(sandbox: KeptSandbox) -> dict[str, str]:
     """What the last record says of its hooks."""
-    hooks = mappings(records(sandbox)[-1].content, "hooks")
-    return {text(one, "name"): text(one, "last_run", "phase") for one in hooks}
+    hooks = get_mappings(records(sandbox)[-1].content, "hooks")
+    return {get_text(one, "name"): get_text(one, "last_run", "phase") for one in hooks}
 
 
 def test_a_release_is_deployed_before_it_is_tested_and_keeps_how_that_went(
@@ -74,8 +74,8 @@ def test_a_release_is_deployed_before_it_is_tested_and_keeps_how_that_went(
     released = condition(own(sandbox), "Released")
     assert released is not None
     assert released[:2] == ("True", "InstallSucceeded")
-    (snapshot,) = mappings(own(sandbox), "status", "history")
-    assert text(snapshot, "testHooks", "probe", "phase") == "Succeeded"
+    (snapshot,) = get_mappings(own(sandbox), "status", "history")
+    assert get_text(snapshot, "testHooks", "probe", "phase") == "Succeeded"
     before = own(sandbox)
 
     again = sandbox.sync(shop.root)
@@ -135,7 +135,7 @@ def test_an_upgrade_that_fails_its_tests_is_rolled_back_to_what_passed_its_own(
 
     assert failed.code != 0
     assert stands(sandbox) == [*((one, "superseded") for one in range(1, 5)), (5, "deployed")]
-    described = [text(one.content, "info", "description") for one in records(sandbox)]
+    described = [get_text(one.content, "info", "description") for one in records(sandbox)]
     assert described == [
         "Install complete",
         "Upgrade complete",
@@ -143,7 +143,7 @@ def test_an_upgrade_that_fails_its_tests_is_rolled_back_to_what_passed_its_own(
         "Upgrade complete",
         "Rollback to 3",
     ]
-    assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
+    assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
     ready, tested = condition(own(sandbox), "Ready"), condition(own(sandbox), "TestSuccess")
     assert ready is not None
     assert ready[:2] == ("False", "RollbackSucceeded")
@@ -190,7 +190,7 @@ def test_tests_whose_failures_are_ignored_are_told_and_fail_nothing(
     tested, ready = condition(own(sandbox), "TestSuccess"), condition(own(sandbox), "Ready")
     assert tested is not None
     assert tested[:2] == ("False", "TestFailed")
-    is_ignored = "ignoreFailures" in mapping(spec, "test")
+    is_ignored = "ignoreFailures" in get_mapping(spec, "test")
     assert ready is not None
     assert ready[0] == ("True" if is_ignored else "False")
     assert ("web", "TestFailed") in told(sandbox, "shop")

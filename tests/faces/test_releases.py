@@ -21,7 +21,7 @@ from tests.fakes.releases import (
 from tests.fakes.tidegate_command import Ran
 from tidegate.documents.dump import to_yaml
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text
 
 DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 IN_PLACE: Json = {"name": "web", "namespace": "shop"}
@@ -56,8 +56,8 @@ def test_an_install_and_an_upgrade_leave_a_record_each(
     assert last.config == {"to": "two"}
     assert last.chart == ("shop", "1.0.0")
     assert "to: two" in last.manifest
-    assert text(last.content, "info", "notes") == "thanks for web"
-    assert text(last.content, "info", "description") == "Upgrade complete"
+    assert get_text(last.content, "info", "notes") == "thanks for web"
+    assert get_text(last.content, "info", "description") == "Upgrade complete"
 
 
 def test_nothing_is_entered_where_nothing_has_changed(
@@ -153,8 +153,8 @@ def test_installs_and_upgrades_run_their_own_hooks_one_after_another(
     assert ran(again) == ["objects"]
     assert ran(upgraded) == ["pre-upgrade", "objects", "post-upgrade"]
     phases = {
-        text(one, "name"): text(one, "last_run", "phase")
-        for one in mappings(records(sandbox)[-1].content, "hooks")
+        get_text(one, "name"): get_text(one, "last_run", "phase")
+        for one in get_mappings(records(sandbox)[-1].content, "hooks")
     }
     assert phases == {"late": "Succeeded", "early": "", "after": "Succeeded"}
 
@@ -179,7 +179,7 @@ def test_templates_see_the_revision_that_they_make(
 
     def seen() -> str:
         assert sandbox.sync(shop.root).code == 0
-        return text(sandbox.all(CONFIG_MAP, "shop")["told"], "data", "it")
+        return get_text(sandbox.all(CONFIG_MAP, "shop")["told"], "data", "it")
 
     assert seen() == "1 true false"
     assert seen() == "1 true false"
@@ -194,11 +194,11 @@ def test_definitions_of_a_chart_are_made_once_unless_they_are_to_be_replaced(
 ) -> None:
     def define(note: str) -> None:
         body = definition(Kind("sea.example", "v1", "Buoy"), "buoys", status=False)
-        metadata: Json = {**mapping(body, "metadata"), "annotations": {"note": note}}
+        metadata: Json = {**get_mapping(body, "metadata"), "annotations": {"note": note}}
         shop.put("crds/buoy.yaml", to_yaml({**body, "metadata": metadata}))
 
     def noted() -> str:
-        return text(
+        return get_text(
             sandbox.all(DEFINITION, "")["buoys.sea.example"], "metadata", "annotations", "note"
         )
 
@@ -229,16 +229,18 @@ def test_objects_say_which_release_they_are_of_and_hooks_do_not(
 
     settings = sandbox.all(CONFIG_MAP, "shop")
 
-    assert mapping(settings["web"], "metadata", "labels") == {
+    assert get_mapping(settings["web"], "metadata", "labels") == {
         "app.kubernetes.io/managed-by": "Helm",
         "helm.toolkit.fluxcd.io/name": "web",
         "helm.toolkit.fluxcd.io/namespace": "shop",
     }
-    assert mapping(settings["web"], "metadata", "annotations") == {
+    assert get_mapping(settings["web"], "metadata", "annotations") == {
         "meta.helm.sh/release-name": "web",
         "meta.helm.sh/release-namespace": "shop",
     }
-    assert "meta.helm.sh/release-name" not in mapping(settings["note"], "metadata", "annotations")
+    assert "meta.helm.sh/release-name" not in get_mapping(
+        settings["note"], "metadata", "annotations"
+    )
 
 
 def test_what_is_said_of_upgrades_counts_for_upgrades_alone(
@@ -296,7 +298,7 @@ def test_what_others_change_is_put_back_without_hooks_and_without_a_revision(
     done = sandbox.sync(shop.root, "-o", "json")
 
     assert ran(done) == ["objects"]
-    assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
+    assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
     assert stands(sandbox) == [(1, "deployed")]
 
 
@@ -312,7 +314,7 @@ def test_what_others_may_change_stays_until_the_next_revision(
     sandbox.patch(CONFIG_MAP, "shop", "web", {"data": {"to": "other", "kept": "theirs"}})
 
     sandbox.sync(shop.root)
-    assert mapping(sandbox.all(CONFIG_MAP, "shop")["web"], "data") == {
+    assert get_mapping(sandbox.all(CONFIG_MAP, "shop")["web"], "data") == {
         "to": "other",
         "kept": "mine",
     }
@@ -320,4 +322,4 @@ def test_what_others_may_change_stays_until_the_next_revision(
     shop.release(values={"to": "two"})
     sandbox.sync(shop.root)
 
-    assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "two"
+    assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "two"

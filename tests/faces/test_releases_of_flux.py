@@ -17,10 +17,10 @@ from tests.fakes.releases import (
     stands,
 )
 from tests.fakes.repositories import Repository, git_repository, kustomization, namespace
-from tidegate.dialect.helm.record import ReleaseRecord, secret_of
+from tidegate.dialect.helm.record import ReleaseRecord, record_secret
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text
 
 APPS = "apps/release.yaml"
 OWN = "tidegate-system"
@@ -60,16 +60,18 @@ def fill(sandbox: KeptSandbox, shop: ChartRepository) -> None:
         sandbox.delete(SECRET, OWN, name)
     for one in records(sandbox):
         sandbox.delete(SECRET, "shop", f"sh.helm.release.v1.{one.name}.v{one.number}")
-        sandbox.put(secret_of(ReleaseRecord(one.content), "shop", now=Ms(0)))
+        sandbox.put(record_secret(ReleaseRecord(one.content), "shop", now=Ms(0)))
     chart: Json = {"name": "shop-web", "namespace": "flux-system"}
     sandbox.put({"apiVersion": HELM_CHART.api_version, "kind": "HelmChart", "metadata": chart})
     sandbox.patch(HELM_RELEASE, "shop", "web", {"metadata": {"finalizers": FINALIZER}})
     told: Json = {"helmChart": "flux-system/shop-web"}
     sandbox.patch(HELM_RELEASE, "shop", "web", {"status": told}, status=True)
     own = sandbox.all(HELM_RELEASE, "shop")["web"]
-    assert text(own, "status", "storageNamespace") == "shop"
+    assert get_text(own, "status", "storageNamespace") == "shop"
     parent = sandbox.all(KUSTOMIZATION, "flux-system")["apps"]
-    entries = [text(one, "id") for one in mappings(parent, "status", "inventory", "entries")]
+    entries = [
+        get_text(one, "id") for one in get_mappings(parent, "status", "inventory", "entries")
+    ]
     assert "shop_web_helm.toolkit.fluxcd.io_HelmRelease" in entries
 
 
@@ -206,5 +208,7 @@ def test_what_flux_released_under_another_name_or_place_is_uninstalled_first(
     again = sandbox.sync(shop.root)
     assert (again.code, "flux.release-moved" in again.stderr) == (0, False)
     own = sandbox.all(HELM_RELEASE, "shop")["web"]
-    assert text(mappings(own, "status", "history")[0], "name") == name
-    assert mapping(own, "status")["storageNamespace"] == MOVES[move].get("storageNamespace", "shop")
+    assert get_text(get_mappings(own, "status", "history")[0], "name") == name
+    assert get_mapping(own, "status")["storageNamespace"] == MOVES[move].get(
+        "storageNamespace", "shop"
+    )

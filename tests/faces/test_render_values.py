@@ -11,7 +11,7 @@ from tests.fakes.tidegate_command import Tidegate
 from tests.fakes.web_files import Files
 from tests.fakes.web_server import listening
 from tests.unit.render.helm_charts import write_chart
-from tidegate.flows.rendering import Setting, Workshop
+from tidegate.flows.rendering import RenderContext, RenderSettings
 from tidegate.flows.rendering.values import find_values
 from tidegate.model.release import ValuesFile, ValuesText
 from tidegate.render.helm import ValueFiles
@@ -115,9 +115,9 @@ async def test_value_files_of_an_application_are_fetched_where_they_are_addresse
     tmp_path: Path,
 ) -> None:
     chart = await asyncio.to_thread(a_chart, tmp_path)
-    setting = Setting(cache=Cache(tmp_path / "cache"))
+    setting = RenderSettings(cache=Cache(tmp_path / "cache"))
     files = Files({"/prod.yaml": b"motto: far\n"})
-    async with listening(files.app()) as url, Workshop(setting) as workshop:
+    async with listening(files.app()) as url, RenderContext(setting) as workshop:
         among = ValueFiles(root=chart)
         found = await find_values(["values.yaml", f"{url}/prod.yaml"], among, workshop)
 

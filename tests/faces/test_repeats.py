@@ -7,13 +7,13 @@ from pathlib import Path
 from tests.fakes.repositories import Repository, application, deployment, namespace
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.model.objects import Json
-from tidegate.model.reading import mappings
+from tidegate.model.reading import get_mappings
 
 
 def repeating() -> dict[str, Json]:
     """A Deployment with two variables of one name, and two names for one port."""
     made = deployment("web")
-    (container,) = mappings(made, "spec", "template", "spec", "containers")
+    (container,) = get_mappings(made, "spec", "template", "spec", "containers")
     container["env"] = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
     container["ports"] = [
         {"containerPort": 8080, "name": "http"},

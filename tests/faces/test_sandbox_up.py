@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.flows.sandbox_home import KUBECONFIG, home_of
-from tidegate.flows.serving import serving
-from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.moment import Ms, parse_moment
+from tidegate.flows.sandbox_home import KUBECONFIG, sandbox_directory
+from tidegate.flows.serving import serve_world
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.model.moment import Ms, parse_timestamp
 
 KUBECTL = Path(sys.executable).with_name("kubectl")
-START = Ms(parse_moment("2026-11-17T12:00:00Z"))
+START = Ms(parse_timestamp("2026-11-17T12:00:00Z"))
 GATE = """apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: gates.example.org}
@@ -82,8 +82,8 @@ class Console:
 
 @pytest.fixture
 async def console(tmp_path: Path) -> AsyncIterator[Console]:
-    world = make_living(Simulation(start=START))
-    async with serving(world, tmp_path, pace=20):
+    world = build_sandbox(SimulationConfig(start=START))
+    async with serve_world(world, tmp_path, pace=20):
         yield Console(tmp_path)
 
 
@@ -248,7 +248,7 @@ class Shell:
 
     @property
     def home(self) -> Path:
-        return home_of(self.environ)
+        return sandbox_directory(self.environ)
 
     @property
     def process(self) -> int:

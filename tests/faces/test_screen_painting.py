@@ -8,9 +8,15 @@ import os
 import pytest
 
 from tests.fakes.vt import Vt
-from tidegate.cli.terminal import Ability, Outlet, Terminal, ability_of, paint
-from tidegate.cli.window import size_of
-from tidegate.report.rollout.rows import ASCII, UNICODE, Row, Span, Style
+from tidegate.cli.terminal import (
+    SafeStream,
+    Terminal,
+    TerminalCapabilities,
+    detect_capabilities,
+    format_row,
+)
+from tidegate.cli.window import terminal_size
+from tidegate.report.rollout.rows import ASCII_SYMBOLS, UNICODE_SYMBOLS, Row, Span, Style
 
 GREEN: Row = (Span("ok", Style.GOOD), Span(" done"))
 
@@ -40,54 +46,58 @@ def rows(*texts: str) -> list[Row]:
 
 
 def test_a_terminal_gets_pictures_and_colours() -> None:
-    assert ability_of(Tty(), {"TERM": "xterm", "LANG": "en_US.UTF-8"}) == Ability(
-        live=True, colours=True, marks=UNICODE
-    )
+    assert detect_capabilities(
+        Tty(), {"TERM": "xterm", "LANG": "en_US.UTF-8"}
+    ) == TerminalCapabilities(is_interactive=True, has_colors=True, symbols=UNICODE_SYMBOLS)
 
 
 def test_a_pipe_gets_neither() -> None:
-    ability = ability_of(io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), {"TERM": "xterm"})
+    ability = detect_capabilities(
+        io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), {"TERM": "xterm"}
+    )
 
-    assert (ability.live, ability.colours) == (False, False)
+    assert (ability.is_interactive, ability.has_colors) == (False, False)
 
 
 def test_no_color_is_honoured_and_keeps_the_picture() -> None:
-    ability = ability_of(Tty(), {"TERM": "xterm", "NO_COLOR": "1"})
+    ability = detect_capabilities(Tty(), {"TERM": "xterm", "NO_COLOR": "1"})
 
-    assert (ability.live, ability.colours) == (True, False)
+    assert (ability.is_interactive, ability.has_colors) == (True, False)
 
 
 @pytest.mark.parametrize(
     ("environ", "marks"),
     [
-        ({}, UNICODE),
-        ({"LANG": "de_DE.utf8"}, UNICODE),
-        ({"LANG": "C"}, ASCII),
-        ({"LANG": "C", "LC_CTYPE": "C.UTF-8"}, ASCII),
-        ({"LANG": "C", "LC_CTYPE": "en_US.UTF-8"}, UNICODE),
-        ({"LANG": "en_US.UTF-8", "LC_ALL": "POSIX"}, ASCII),
+        ({}, UNICODE_SYMBOLS),
+        ({"LANG": "de_DE.utf8"}, UNICODE_SYMBOLS),
+        ({"LANG": "C"}, ASCII_SYMBOLS),
+        ({"LANG": "C", "LC_CTYPE": "C.UTF-8"}, ASCII_SYMBOLS),
+        ({"LANG": "C", "LC_CTYPE": "en_US.UTF-8"}, UNICODE_SYMBOLS),
+        ({"LANG": "en_US.UTF-8", "LC_ALL": "POSIX"}, ASCII_SYMBOLS),
     ],
 )
 def test_the_locale_decides_on_the_marks(environ: dict[str, str], marks: object) -> None:
-    assert ability_of(Tty(), {"TERM": "xterm", **environ}).marks is marks
+    assert detect_capabilities(Tty(), {"TERM": "xterm", **environ}).symbols is marks
 
 
 def test_a_stream_that_cannot_write_unicode_gets_plain_marks() -> None:
-    assert ability_of(Tty("latin-1"), {"LANG": "en_US.UTF-8"}).marks is ASCII
+    assert detect_capabilities(Tty("latin-1"), {"LANG": "en_US.UTF-8"}).symbols is ASCII_SYMBOLS
 
 
 def test_colours_are_left_out_where_they_are_not_wanted() -> None:
-    assert paint(GREEN, colours=True) == "\x1b[32mok\x1b[0m done"
-    assert paint(GREEN, colours=False) == "ok done"
+    assert format_row(GREEN, with_colors=True) == "\x1b[32mok\x1b[0m done"
+    assert format_row(GREEN, with_colors=False) == "ok done"
 
 
 def test_a_stream_without_a_size_has_a_usual_one() -> None:
-    assert size_of(io.StringIO()) == (80, 24)
+    assert terminal_size(io.StringIO()) == (80, 24)
 
 
 def test_only_rows_that_changed_are_written() -> None:
     sheet = Sheet()
-    terminal = Terminal(Outlet(sheet), Ability(live=True), lambda: (80, 24))
+    terminal = Terminal(
+        SafeStream(sheet), TerminalCapabilities(is_interactive=True), lambda: (80, 24)
+    )
     terminal.draw(rows("one", "two", "three"))
     sheet.taken()
 
@@ -101,7 +111,9 @@ def test_only_rows_that_changed_are_written() -> None:
 
 def test_a_picture_that_is_the_same_is_not_written() -> None:
     sheet = Sheet()
-    terminal = Terminal(Outlet(sheet), Ability(live=True), lambda: (80, 24))
+    terminal = Terminal(
+        SafeStream(sheet), TerminalCapabilities(is_interactive=True), lambda: (80, 24)
+    )
     terminal.draw(rows("one"))
     sheet.taken()
 
@@ -123,7 +135,9 @@ def test_a_picture_that_is_the_same_is_not_written() -> None:
 def test_a_picture_takes_the_place_of_another(before: list[str], after: list[str]) -> None:
     sheet, vt = Sheet(), Vt()
     vt.feed("$ tidegate\r\n")
-    terminal = Terminal(Outlet(sheet), Ability(live=True), lambda: (80, 24))
+    terminal = Terminal(
+        SafeStream(sheet), TerminalCapabilities(is_interactive=True), lambda: (80, 24)
+    )
 
     terminal.draw(rows(*before))
     vt.feed(sheet.taken())
@@ -136,7 +150,9 @@ def test_a_picture_takes_the_place_of_another(before: list[str], after: list[str
 def test_a_picture_at_the_bottom_of_a_full_screen_scrolls_once() -> None:
     sheet, vt = Sheet(), Vt(lines=5)
     vt.feed("".join(f"line {number}\r\n" for number in range(5)))
-    terminal = Terminal(Outlet(sheet), Ability(live=True), lambda: (80, 5))
+    terminal = Terminal(
+        SafeStream(sheet), TerminalCapabilities(is_interactive=True), lambda: (80, 5)
+    )
 
     for beat in range(4):
         terminal.draw(rows("top", f"beat {beat}", "bottom"))
@@ -150,18 +166,18 @@ def test_a_rollout_goes_on_though_nobody_reads_of_it_any_more() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as stream:
-        outlet = Outlet(stream)
+        outlet = SafeStream(stream)
 
         outlet.write("told\n")
         outlet.write("told to nobody\n")
 
-        assert outlet.closed
+        assert outlet.is_closed
 
 
 def test_what_a_stream_cannot_write_is_replaced() -> None:
     stream = Tty("ascii")
 
-    Outlet(stream).write("✓ wave 0\n")
+    SafeStream(stream).write("✓ wave 0\n")
 
     stream.seek(0)
     assert stream.read() == "? wave 0\n"

@@ -10,7 +10,7 @@ from tests.fakes.kept_sandbox import KeptSandbox, definition
 from tests.fakes.repositories import Repository
 from tests.fakes.set_fleets import NAMES, STEPS, SetRepository
 from tidegate.model.objects import Kind
-from tidegate.model.reading import listed, mapping, mappings, part, text
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 
 SET = Kind("argoproj.io", "v1alpha1", "ApplicationSet")
 SETS = definition(SET, "applicationsets", status=True)
@@ -35,20 +35,25 @@ class Told:
 
     @property
     def status(self) -> dict[str, object]:
-        return {**mapping(self.cluster.all(SET, "argocd")["apps"], "status")}
+        return {**get_mapping(self.cluster.all(SET, "argocd")["apps"], "status")}
 
     @property
     def conditions(self) -> dict[str, tuple[str, str]]:
-        told = mappings(mapping(self.cluster.all(SET, "argocd")["apps"], "status"), "conditions")
-        return {text(one, "type"): (text(one, "status"), text(one, "reason")) for one in told}
+        told = get_mappings(
+            get_mapping(self.cluster.all(SET, "argocd")["apps"], "status"), "conditions"
+        )
+        return {
+            get_text(one, "type"): (get_text(one, "status"), get_text(one, "reason"))
+            for one in told
+        }
 
     @property
     def steps(self) -> dict[str, tuple[str, str]]:
         """By Application, its step and its state."""
-        status = mapping(self.cluster.all(SET, "argocd")["apps"], "status")
+        status = get_mapping(self.cluster.all(SET, "argocd")["apps"], "status")
         return {
-            text(one, "application"): (text(one, "step"), text(one, "status"))
-            for one in mappings(status, "applicationStatus")
+            get_text(one, "application"): (get_text(one, "step"), get_text(one, "status"))
+            for one in get_mappings(status, "applicationStatus")
         }
 
 
@@ -72,16 +77,18 @@ def test_a_set_whose_applications_are_well_says_so_of_each(
         "InvalidRolloutConfig": ("False", "ApplicationSetValidRolloutConfig"),
     }
     assert told.conditions == {**UP_TO_DATE, **(steps if rolls else {})}
-    status = mapping(told.cluster.all(SET, "argocd")["apps"], "status")
-    assert text(status, "health", "status") == "Healthy"
-    assert part(status, "resourcesCount") == len(NAMES)
-    resources = mappings(status, "resources")
-    assert [text(one, "name") for one in resources] == sorted(NAMES)
-    assert {text(one, "status") for one in resources} == {"Synced"}
-    assert {text(one, "health", "status") for one in resources} == {"Healthy"}
+    status = get_mapping(told.cluster.all(SET, "argocd")["apps"], "status")
+    assert get_text(status, "health", "status") == "Healthy"
+    assert get_value(status, "resourcesCount") == len(NAMES)
+    resources = get_mappings(status, "resources")
+    assert [get_text(one, "name") for one in resources] == sorted(NAMES)
+    assert {get_text(one, "status") for one in resources} == {"Synced"}
+    assert {get_text(one, "health", "status") for one in resources} == {"Healthy"}
     members = {name: (number, "Healthy") for number, names in STEPS.items() for name in names}
     assert told.steps == (members if rolls else {})
-    revisions = [listed(one, "targetRevisions") for one in mappings(status, "applicationStatus")]
+    revisions = [
+        get_list(one, "targetRevisions") for one in get_mappings(status, "applicationStatus")
+    ]
     assert all(len(one) == 1 for one in revisions)
 
 
@@ -106,8 +113,8 @@ def test_a_step_that_fails_is_told_with_all_that_wait_for_it(
     states = {name: state for name, (_, state) in told.steps.items()}
     assert failed == 4
     assert told.conditions["RolloutProgressing"] == ("True", "ApplicationSetModified")
-    status = mapping(told.cluster.all(SET, "argocd")["apps"], "status")
-    assert (text(status, "health", "status"), text(status, "health", "message")) == (
+    status = get_mapping(told.cluster.all(SET, "argocd")["apps"], "status")
+    assert (get_text(status, "health", "status"), get_text(status, "health", "message")) == (
         "Progressing",
         "ApplicationSet is performing rollout of step 2",
     )

@@ -20,7 +20,7 @@ from tests.fakes.repositories import (
     three_levels,
 )
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import listed, mapping, mappings, part, text
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 REVISION = re.compile(r"working-tree@sha256:[0-9a-f]{64}")
@@ -42,15 +42,21 @@ def a_chain(root: Path) -> Repository:
 
 def condition(body: Body, name: str) -> tuple[str, str, str] | None:
     """Status, reason and message of a condition."""
-    found = (one for one in mappings(body, "status", "conditions") if text(one, "type") == name)
+    found = (
+        one for one in get_mappings(body, "status", "conditions") if get_text(one, "type") == name
+    )
     one = next(found, None)
-    return None if one is None else (text(one, "status"), text(one, "reason"), text(one, "message"))
+    return (
+        None
+        if one is None
+        else (get_text(one, "status"), get_text(one, "reason"), get_text(one, "message"))
+    )
 
 
 def told(cluster: KeptSandbox, home: str) -> set[tuple[str, str]]:
     """About whom which Events were sent."""
     events = cluster.all(EVENT, home).values()
-    return {(text(one, "involvedObject", "name"), text(one, "reason")) for one in events}
+    return {(get_text(one, "involvedObject", "name"), get_text(one, "reason")) for one in events}
 
 
 def test_applications_say_that_they_are_synced_and_healthy_and_what_was_done(
@@ -63,37 +69,45 @@ def test_applications_say_that_they_are_synced_and_healthy_and_what_was_done(
     assert ran.code == 0, ran.stdout + ran.stderr
     assert "is not written" not in ran.stderr
     apps = cluster.all(APPLICATION, "argocd")
-    assert {name: text(app, "status", "sync", "status") for name, app in apps.items()} == (
+    assert {name: get_text(app, "status", "sync", "status") for name, app in apps.items()} == (
         dict.fromkeys(("base", "blue", "red", "teams"), "Synced")
     )
-    assert {text(app, "status", "health", "status") for app in apps.values()} == {"Healthy"}
-    base = mapping(apps["base"], "status")
-    state = mapping(base, "operationState")
-    assert (text(state, "phase"), text(state, "message")) == (
+    assert {get_text(app, "status", "health", "status") for app in apps.values()} == {"Healthy"}
+    base = get_mapping(apps["base"], "status")
+    state = get_mapping(base, "operationState")
+    assert (get_text(state, "phase"), get_text(state, "message")) == (
         "Succeeded",
         "successfully synced (all tasks run)",
     )
-    assert text(state, "startedAt") < text(state, "finishedAt")
+    assert get_text(state, "startedAt") < get_text(state, "finishedAt")
     assert [
-        (text(one, "name"), text(one, "syncPhase"), text(one, "hookType"), text(one, "hookPhase"))
-        for one in mappings(state, "syncResult", "resources")
+        (
+            get_text(one, "name"),
+            get_text(one, "syncPhase"),
+            get_text(one, "hookType"),
+            get_text(one, "hookPhase"),
+        )
+        for one in get_mappings(state, "syncResult", "resources")
     ] == [
         ("base-prepare", "PreSync", "PreSync", "Succeeded"),
         ("base-web", "Sync", "", "Succeeded"),
         ("base-late", "Sync", "", "Succeeded"),
         ("base-after", "PostSync", "PostSync", "Succeeded"),
     ]
-    assert [(text(one, "name"), part(one, "syncWave")) for one in mappings(base, "resources")] == [
+    assert [
+        (get_text(one, "name"), get_value(one, "syncWave"))
+        for one in get_mappings(base, "resources")
+    ] == [
         ("base-late", 1),
         ("base-web", None),
         ("base-after", None),
         ("base-prepare", None),
     ]
-    assert [part(one, "id") for one in mappings(base, "history")] == [0]
-    assert REVISION.fullmatch(text(base, "sync", "revision"))
-    assert text(base, "sync", "comparedTo", "source", "path") == "base"
-    assert listed(base, "summary", "images") == ["main:1"]
-    assert part(apps["teams"], "status", "summary", "isAppOfApps") is True
+    assert [get_value(one, "id") for one in get_mappings(base, "history")] == [0]
+    assert REVISION.fullmatch(get_text(base, "sync", "revision"))
+    assert get_text(base, "sync", "comparedTo", "source", "path") == "base"
+    assert get_list(base, "summary", "images") == ["main:1"]
+    assert get_value(apps["teams"], "status", "summary", "isAppOfApps") is True
     assert {("base", "OperationStarted"), ("base", "OperationCompleted")} <= told(cluster, "argocd")
 
 
@@ -105,10 +119,12 @@ def test_what_git_says_of_an_application_is_left_as_it_is(
 
     app = cluster.all(APPLICATION, "argocd")["red"]
 
-    owners = {text(one, "manager"): one for one in mappings(app, "metadata", "managedFields")}
-    assert set(mapping(owners["argocd-application-controller"], "fieldsV1")) == {"f:status"}
-    assert "f:status" not in mapping(owners["argocd-controller"], "fieldsV1")
-    assert text(app, "spec", "source", "path") == "red"
+    owners = {
+        get_text(one, "manager"): one for one in get_mappings(app, "metadata", "managedFields")
+    }
+    assert set(get_mapping(owners["argocd-application-controller"], "fieldsV1")) == {"f:status"}
+    assert "f:status" not in get_mapping(owners["argocd-controller"], "fieldsV1")
+    assert get_text(app, "spec", "source", "path") == "red"
 
 
 @pytest.mark.parametrize("kind", [APPLICATION, KUSTOMIZATION])
@@ -141,14 +157,19 @@ def test_a_new_revision_is_told_everywhere_and_is_history_where_something_was_do
 
     assert ran.code == 0, ran.stdout + ran.stderr
     second = cluster.all(APPLICATION, "argocd")
-    revisions = {text(app, "status", "sync", "revision") for app in second.values()}
+    revisions = {get_text(app, "status", "sync", "revision") for app in second.values()}
     assert len(revisions) == 1
-    assert revisions.isdisjoint(text(app, "status", "sync", "revision") for app in first.values())
-    counts = {name: len(mappings(app, "status", "history")) for name, app in second.items()}
+    assert revisions.isdisjoint(
+        get_text(app, "status", "sync", "revision") for app in first.values()
+    )
+    counts = {name: len(get_mappings(app, "status", "history")) for name, app in second.items()}
     assert counts == {"base": 1, "blue": 1, "red": 2, "teams": 1}
-    assert [part(one, "id") for one in mappings(second["red"], "status", "history")] == [0, 1]
+    assert [get_value(one, "id") for one in get_mappings(second["red"], "status", "history")] == [
+        0,
+        1,
+    ]
     for name in ("base", "blue", "teams"):
-        done = [part(apps[name], "status", "operationState") for apps in (first, second)]
+        done = [get_value(apps[name], "status", "operationState") for apps in (first, second)]
         assert done[0] == done[1], name
 
 
@@ -163,21 +184,23 @@ def test_a_child_that_fails_says_why_and_its_parent_is_not_synced(
 
     assert ran.code == 4, ran.stdout + ran.stderr
     apps = cluster.all(APPLICATION, "argocd")
-    red = mapping(apps["red"], "status")
-    assert text(red, "operationState", "phase") == "Failed"
-    assert "one or more synchronization tasks completed unsuccessfully, reason: " in text(
+    red = get_mapping(apps["red"], "status")
+    assert get_text(red, "operationState", "phase") == "Failed"
+    assert "one or more synchronization tasks completed unsuccessfully, reason: " in get_text(
         red, "operationState", "message"
     )
-    assert (text(red, "health", "status"), text(red, "health", "message")) == (
+    assert (get_text(red, "health", "status"), get_text(red, "health", "message")) == (
         "Degraded",
         "Caused by batch/Job:shop/broken",
     )
-    assert text(red, "sync", "status") == "OutOfSync"
-    (error,) = mappings(red, "conditions")
-    assert text(error, "type") == "SyncError"
-    assert text(error, "message").startswith("Failed last sync attempt to [working-tree@sha256:")
-    assert mappings(red, "history") == []
-    assert text(apps["teams"], "status", "sync", "status") == "OutOfSync"
+    assert get_text(red, "sync", "status") == "OutOfSync"
+    (error,) = get_mappings(red, "conditions")
+    assert get_text(error, "type") == "SyncError"
+    assert get_text(error, "message").startswith(
+        "Failed last sync attempt to [working-tree@sha256:"
+    )
+    assert get_mappings(red, "history") == []
+    assert get_text(apps["teams"], "status", "sync", "status") == "OutOfSync"
     assert ("red", "OperationCompleted") in told(cluster, "argocd")
 
 
@@ -193,7 +216,7 @@ def test_kustomizations_say_which_revision_is_applied_and_what_is_theirs(
     units = cluster.all(KUSTOMIZATION, "flux-system")
     assert set(units) == {"data", "flux-system", "ground", "web"}
     for name, unit in units.items():
-        revision = text(unit, "status", "lastAppliedRevision")
+        revision = get_text(unit, "status", "lastAppliedRevision")
         assert REVISION.fullmatch(revision), name
         assert condition(unit, "Ready") == (
             "True",
@@ -201,23 +224,23 @@ def test_kustomizations_say_which_revision_is_applied_and_what_is_theirs(
             f"Applied revision: {revision}",
         )
         assert condition(unit, "Reconciling") is None
-        assert text(unit, "status", "lastAttemptedRevision") == revision
-        observed = part(unit, "status", "observedGeneration")
-        assert observed == part(unit, "metadata", "generation")
+        assert get_text(unit, "status", "lastAttemptedRevision") == revision
+        observed = get_value(unit, "status", "observedGeneration")
+        assert observed == get_value(unit, "metadata", "generation")
     healthy = condition(units["data"], "Healthy")
     assert healthy is not None
     assert healthy[:2] == ("True", "Succeeded")
     assert re.fullmatch(r"Health check passed in [0-9.]+s", healthy[2])
-    assert part(units["data"], "status", "inventory", "entries") == [
+    assert get_value(units["data"], "status", "inventory", "entries") == [
         {"id": "shop_data_apps_Deployment", "v": "v1"},
         {"id": "shop_prepare_batch_Job", "v": "v1"},
     ]
-    assert part(units["ground"], "status", "inventory", "entries") == [
+    assert get_value(units["ground"], "status", "inventory", "entries") == [
         {"id": "_shop__Namespace", "v": "v1"}
     ]
-    own = mappings(units["flux-system"], "status", "inventory", "entries")
+    own = get_mappings(units["flux-system"], "status", "inventory", "entries")
     assert "flux-system_flux-system_kustomize.toolkit.fluxcd.io_Kustomization" in [
-        text(one, "id") for one in own
+        get_text(one, "id") for one in own
     ]
 
 
@@ -247,7 +270,7 @@ def test_who_depends_on_a_unit_that_fails_says_for_whom_it_waits(
     reconciling = condition(units["data"], "Reconciling")
     assert reconciling is not None
     assert reconciling[:2] == ("True", "ProgressingWithRetry")
-    assert part(units["data"], "status", "lastAppliedRevision") is None
+    assert get_value(units["data"], "status", "lastAppliedRevision") is None
     assert condition(units["web"], "Ready") == (
         "False",
         "DependencyNotReady",
@@ -318,4 +341,4 @@ def test_a_status_that_somebody_spoils_is_mended_by_the_next_run(
     assert "nothing changed" in again.stdout
     unit = cluster.all(KUSTOMIZATION, "flux-system")["web"]
     assert (condition(unit, "Ready") or ("",))[0] == "True"
-    assert REVISION.fullmatch(text(unit, "status", "lastAppliedRevision"))
+    assert REVISION.fullmatch(get_text(unit, "status", "lastAppliedRevision"))

@@ -18,7 +18,7 @@ from tests.fakes.repositories import (
     three_levels,
 )
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 
 
 def test_a_unit_that_cannot_be_rendered_says_so_where_the_others_go_on(
@@ -47,9 +47,14 @@ def test_an_application_that_cannot_be_rendered_is_unknown(
 
     cluster.sync(made.root, "--keep-going")
 
-    lost = mapping(cluster.all(APPLICATION, "argocd")["lost"], "status")
-    assert (text(lost, "sync", "status"), text(lost, "health", "status")) == ("Unknown", "Unknown")
-    assert [text(one, "type") for one in mappings(lost, "conditions")] == ["ComparisonError"]
+    lost = get_mapping(cluster.all(APPLICATION, "argocd")["lost"], "status")
+    assert (get_text(lost, "sync", "status"), get_text(lost, "health", "status")) == (
+        "Unknown",
+        "Unknown",
+    )
+    assert [get_text(one, "type") for one in get_mappings(lost, "conditions")] == [
+        "ComparisonError"
+    ]
 
 
 def test_what_nobody_prunes_keeps_an_application_out_of_sync(
@@ -63,11 +68,11 @@ def test_what_nobody_prunes_keeps_an_application_out_of_sync(
     ran = cluster.sync(made.root)
 
     assert ran.code == 0, ran.stdout + ran.stderr
-    red = mapping(cluster.all(APPLICATION, "argocd")["red"], "status")
-    assert text(red, "sync", "status") == "OutOfSync"
-    (left,) = (one for one in mappings(red, "resources") if text(one, "name") == "red-late")
-    assert (text(left, "status"), part(left, "requiresPruning")) == ("OutOfSync", True)
-    assert text(red, "health", "status") == "Healthy"
+    red = get_mapping(cluster.all(APPLICATION, "argocd")["red"], "status")
+    assert get_text(red, "sync", "status") == "OutOfSync"
+    (left,) = (one for one in get_mappings(red, "resources") if get_text(one, "name") == "red-late")
+    assert (get_text(left, "status"), get_value(left, "requiresPruning")) == ("OutOfSync", True)
+    assert get_text(red, "health", "status") == "Healthy"
 
 
 def test_with_a_rule_for_applications_a_parent_is_as_well_as_its_children(
@@ -90,11 +95,11 @@ def test_with_a_rule_for_applications_a_parent_is_as_well_as_its_children(
 
     assert ran.code == 0, ran.stdout + ran.stderr
     apps = cluster.all(APPLICATION, "argocd")
-    assert {text(app, "status", "health", "status") for app in apps.values()} == {"Healthy"}
+    assert {get_text(app, "status", "health", "status") for app in apps.values()} == {"Healthy"}
     made.put("red/all.yaml", job("broken"))
     cluster.sync(made.root, "--health-rules", str(rules))
-    teams = mapping(cluster.all(APPLICATION, "argocd")["teams"], "status", "health")
-    assert (text(teams, "status"), text(teams, "message")) == (
+    teams = get_mapping(cluster.all(APPLICATION, "argocd")["teams"], "status", "health")
+    assert (get_text(teams, "status"), get_text(teams, "message")) == (
         "Degraded",
         "Caused by argoproj.io/Application:argocd/red",
     )
@@ -116,11 +121,11 @@ def test_what_is_as_wanted_and_left_out_is_still_told(
     assert ran.code == 0, ran.stdout + ran.stderr
     second = cluster.all(APPLICATION, "argocd")["red"]
     names = [
-        [text(one, "name") for one in mappings(app, "status", "resources")]
+        [get_text(one, "name") for one in get_mappings(app, "status", "resources")]
         for app in (first, second)
     ]
     assert names == [["red-late", "red-web"]] * 2
-    assert text(second, "status", "sync", "status") == "Synced"
+    assert get_text(second, "status", "sync", "status") == "Synced"
     before = cluster.versions(APPLICATION, "argocd")
     cluster.sync(made.root)
     assert cluster.versions(APPLICATION, "argocd") == before

@@ -20,7 +20,7 @@ from tests.fakes.repositories import (
 )
 from tests.fakes.served_cluster import served_cluster
 from tidegate.model.objects import Kind
-from tidegate.model.reading import mapping, part, text
+from tidegate.model.reading import get_mapping, get_text, get_value
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 GIT = Kind("source.toolkit.fluxcd.io", "v1", "GitRepository")
@@ -83,11 +83,11 @@ async def test_sources_and_applications_are_suspended_in_the_words_of_their_dial
         red = await cluster.body(APPLICATION, "argocd", "red")
 
     assert source.code == 0, source.stderr
-    assert part(suspended, "spec", "suspend") is True
-    assert text(skipped, "metadata", "annotations", SKIPS) == "true"
+    assert get_value(suspended, "spec", "suspend") is True
+    assert get_text(skipped, "metadata", "annotations", SKIPS) == "true"
     assert json.loads(app.stdout)["suspended"] is True
-    assert part(platform, "spec", "suspend") is False
-    assert not text(red, "metadata", "annotations", SKIPS)
+    assert get_value(platform, "spec", "suspend") is False
+    assert not get_text(red, "metadata", "annotations", SKIPS)
 
 
 async def test_a_live_controller_is_not_asked_for_what_is_suspended(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ async def test_a_live_controller_is_not_asked_for_what_is_suspended(tmp_path: Pa
 
     assert ran.code == 5, ran.stdout + ran.stderr
     assert "`tidegate resume kustomization web` has it taken up again" in ran.stderr
-    assert part(live, "metadata", "annotations") is None
+    assert get_value(live, "metadata", "annotations") is None
 
 
 async def test_who_resumes_what_git_suspends_is_told_where_that_stands(tmp_path: Path) -> None:
@@ -116,9 +116,9 @@ async def test_who_resumes_what_git_suspends_is_told_where_that_stands(tmp_path:
 
 def resumed_flux(own: Body) -> Body | None:
     """A controller of Flux's that takes up what is no longer suspended."""
-    generation = part(own, "metadata", "generation")
-    is_known = part(own, "status", "observedGeneration") == generation
-    if part(own, "spec", "suspend") is True or is_known:
+    generation = get_value(own, "metadata", "generation")
+    is_known = get_value(own, "status", "observedGeneration") == generation
+    if get_value(own, "spec", "suspend") is True or is_known:
         return None
     condition: Body = {"type": "Ready", "status": "True", "message": "Applied revision: main@1"}
     status: Body = {
@@ -168,12 +168,12 @@ async def test_an_application_that_is_resumed_is_waited_for_until_argo_cd_is_con
     made = two_layers(tmp_path / "platform")
     made.put("apps/red.yaml", application("red", "web"))
     before: Body = {**application("red", "web"), "status": {"reconciledAt": "earlier"}}
-    mapping(before, "metadata")["annotations"] = {SKIPS: "true"}
+    get_mapping(before, "metadata")["annotations"] = {SKIPS: "true"}
 
     def answer(own: Body) -> Body | None:
-        if text(own, "metadata", "annotations", SKIPS):
+        if get_text(own, "metadata", "annotations", SKIPS):
             return None
-        at = text(own, "status", "reconciledAt")
+        at = get_text(own, "status", "reconciledAt")
         if at == "now":
             return None
         health = "Healthy" if at == "soon" else "Progressing"

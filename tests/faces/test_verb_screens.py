@@ -24,7 +24,7 @@ from tests.fakes.repositories import (
     setting,
 )
 from tidegate.model.objects import Json
-from tidegate.report.rollout.rows import cells
+from tidegate.report.rollout.rows import text_width
 
 SCREENS = Path(__file__).parents[1] / "data" / "screens" / "verbs"
 CHART = {
@@ -136,4 +136,4 @@ def test_a_screen_is_as_recorded(
 
     assert screens[verb] == golden.read_text()
     if verb in LOOKS:
-        assert max(map(cells, screens[verb].splitlines())) <= room
+        assert max(map(text_width, screens[verb].splitlines())) <= room

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.engine.stored import NAMESPACE
+from tidegate.engine.stored import TIDEGATE_NAMESPACE
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 from tidegate.render.scratch import MEMORY, PREFIX
 from tidegate.testing import Desk, items_of
 from tidegate.world.calls import List, Selection
@@ -72,7 +72,7 @@ def _is_somebodys(folder: Path) -> bool:
 async def left_in(desk: Desk) -> list[bytes]:
     """All that rollouts leave in a cluster: journals, also decoded, leases and events."""
     pages = await desk.ask(
-        List(Selection(SECRET, NAMESPACE)), List(Selection(LEASE)), List(Selection(EVENT))
+        List(Selection(SECRET, TIDEGATE_NAMESPACE)), List(Selection(LEASE)), List(Selection(EVENT))
     )
     bodies = [item.body for page in pages for item in items_of(page)]
     return [*bodies, *(text for body in bodies for text in _decoded(body))]
@@ -80,4 +80,4 @@ async def left_in(desk: Desk) -> list[bytes]:
 
 def _decoded(body: bytes) -> list[bytes]:
     held: Json = msgspec.json.decode(body)
-    return [base64.b64decode(str(text)) for text in mapping(held, "data").values()]
+    return [base64.b64decode(str(text)) for text in get_mapping(held, "data").values()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.testing import Body
 
 TEXT = """
@@ -250,4 +250,4 @@ metadata: {name: shop}
 spec: {interval: 1m, url: "https://example.org/shop", gitImplementation: go-git}
 """
 
-BODIES: tuple[Body, ...] = tuple(document.body for document in read(TEXT, "bodies.yaml"))
+BODIES: tuple[Body, ...] = tuple(document.body for document in read_documents(TEXT, "bodies.yaml"))

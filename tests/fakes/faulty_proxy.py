@@ -18,7 +18,7 @@ import aiohttp
 from aiohttp import web
 
 from tests.fakes.serving import served
-from tidegate.kube.transport import AbruptConnector
+from tidegate.kube.transport import AbortingConnector
 
 HOP_BY_HOP = {"transfer-encoding", "connection", "content-length", "content-encoding", "host"}
 
@@ -52,7 +52,7 @@ class FaultyProxy:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[FaultyProxy]:
         context = ssl.create_default_context(cafile=str(self.ca))
-        connector = AbruptConnector(ssl=context, limit=0)
+        connector = AbortingConnector(ssl=context, limit=0)
         async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as session:
             self._session = session
             app = web.Application(client_max_size=16 * 1024**2)

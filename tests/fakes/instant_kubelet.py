@@ -13,15 +13,20 @@ import msgspec
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mapping, mappings, text
-from tidegate.sandbox.controllers.conditions import moment_of
+from tidegate.model.reading import get_mapping, get_mappings, get_text
+from tidegate.sandbox.controllers.conditions import read_timestamp
 from tidegate.sandbox.controllers.pods import phase_of
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
-from tidegate.sandbox.controllers.workloads.placement import node_of
-from tidegate.sandbox.controllers.writes import controller_of, set_status
+from tidegate.sandbox.controllers.reaction import (
+    Controller,
+    ObjectReader,
+    Reconciliation,
+    RequeueAt,
+)
+from tidegate.sandbox.controllers.workloads.placement import target_node
+from tidegate.sandbox.controllers.writes import controller_of_kind, set_status
 from tidegate.sandbox.kinds import POD
-from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Body, Stored, Transition
+from tidegate.sandbox.server.lifecycle import format_rfc3339
+from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent
 from tidegate.world.calls import Verb, Write
 
 PREFIX = "test.tidegate.dev/"
@@ -32,48 +37,48 @@ SPAN = re.compile(r"(?P<count>\d+)(?P<unit>ms|s|m|h)")
 UNITS = {"ms": 1, "s": SECOND, "m": MINUTE, "h": 60 * MINUTE}
 
 
-def play_kubelet(view: Visible, ref: Ref, now: Ms) -> Looking:
+def play_kubelet(view: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
     """Place a pod, start it, end it when its time has come, and let it go when it must."""
     pod = view.get(ref)
     if pod is None:
         return
     if pod.is_deleting:
         if pod.metadata.get("deletionGracePeriodSeconds"):
-            yield Write(verb=Verb.DELETE, ref=pod.ref, uid=pod.uid, grace=0)
+            yield Write(verb=Verb.DELETE, ref=pod.ref, uid=pod.uid, grace_period_seconds=0)
         return
-    if not text(pod.body, "spec", "nodeName"):
+    if not get_text(pod.body, "spec", "nodeName"):
         yield _place(view, pod)
         return
     deed, moment = _next_deed(pod)
     if deed is None:
         return
     if moment > now:
-        yield At(moment)
+        yield RequeueAt(moment)
     else:
-        yield set_status(pod, {**mapping(pod.body, "status"), **_status(pod, deed, now)})
+        yield set_status(pod, {**get_mapping(pod.body, "status"), **_status(pod, deed, now)})
 
 
-def _next_deed(pod: Stored) -> tuple[str | None, Ms]:
+def _next_deed(pod: StoredObject) -> tuple[str | None, Ms]:
     """What happens to a pod next, and when."""
     outcome, phase = _note(pod, "outcome"), phase_of(pod)
-    made = moment_of(pod.metadata.get("creationTimestamp")) or Ms(0)
+    made = read_timestamp(pod.metadata.get("creationTimestamp")) or Ms(0)
     if phase == "Pending":
         deed = {"never": None, "crash": "crash"}.get(outcome, "ready")
         return deed, Ms(made + _span(pod, "ready-after"))
     if phase != "Running" or outcome in ("crash", "hang"):
         return None, made
-    started = moment_of(mapping(pod.body, "status").get("startTime")) or made
+    started = read_timestamp(get_mapping(pod.body, "status").get("startTime")) or made
     ends = Ms(started + _span(pod, "run-for"))
     if outcome == "fail":
         return "fail", ends
-    return ("succeed" if controller_of(pod, JOB) else None), ends
+    return ("succeed" if controller_of_kind(pod, JOB) else None), ends
 
 
-def _status(pod: Stored, deed: str, now: Ms) -> Body:
+def _status(pod: StoredObject, deed: str, now: Ms) -> Body:
     match deed:
         case "ready":
             return _running(
-                pod, is_ready=True, state={"running": {"startedAt": timestamp(now)}}, now=now
+                pod, is_ready=True, state={"running": {"startedAt": format_rfc3339(now)}}, now=now
             )
         case "crash":
             waiting: Body = {"reason": "CrashLoopBackOff"}
@@ -84,20 +89,20 @@ def _status(pod: Stored, deed: str, now: Ms) -> Body:
             return _ended(pod, "Failed", code=int(_note(pod, "exit-code") or 1), now=now)
 
 
-def _running(pod: Stored, *, is_ready: bool, state: Body, now: Ms) -> Body:
+def _running(pod: StoredObject, *, is_ready: bool, state: Body, now: Ms) -> Body:
     return {
         "phase": "Running",
-        "startTime": timestamp(now),
+        "startTime": format_rfc3339(now),
         "conditions": _conditions("True" if is_ready else "False", now),
         "containerStatuses": _containers(pod, state, is_ready=is_ready),
     }
 
 
-def _ended(pod: Stored, phase: str, *, code: int, now: Ms) -> Body:
+def _ended(pod: StoredObject, phase: str, *, code: int, now: Ms) -> Body:
     ended: Body = {
         "exitCode": code,
         "reason": "Completed" if phase == "Succeeded" else "Error",
-        "finishedAt": timestamp(now),
+        "finishedAt": format_rfc3339(now),
     }
     return {
         "phase": phase,
@@ -109,12 +114,12 @@ def _ended(pod: Stored, phase: str, *, code: int, now: Ms) -> Body:
 def _conditions(ready: str, now: Ms) -> list[Json]:
     wanted = {"Initialized": "True", "Ready": ready, "ContainersReady": ready}
     return [
-        {"type": name, "status": status, "lastTransitionTime": timestamp(now)}
+        {"type": name, "status": status, "lastTransitionTime": format_rfc3339(now)}
         for name, status in wanted.items()
     ]
 
 
-def _containers(pod: Stored, state: Body, *, is_ready: bool) -> list[Json]:
+def _containers(pod: StoredObject, state: Body, *, is_ready: bool) -> list[Json]:
     return [
         {
             "name": container.get("name"),
@@ -125,28 +130,28 @@ def _containers(pod: Stored, state: Body, *, is_ready: bool) -> list[Json]:
             "restartCount": 0,
             "state": state,
         }
-        for container in mappings(pod.body, "spec", "containers")
+        for container in get_mappings(pod.body, "spec", "containers")
     ]
 
 
-def _place(view: Visible, pod: Stored) -> Write:
+def _place(view: ObjectReader, pod: StoredObject) -> Write:
     """On the node that its affinity names, or on the first."""
-    nodes = view.all_of(NODE)
-    name = node_of(pod) or (nodes[0].ref.name if nodes else ANY_NODE)
+    nodes = view.list_objects(NODE)
+    name = target_node(pod) or (nodes[0].ref.name if nodes else ANY_NODE)
     body = msgspec.json.encode({"spec": {"nodeName": name}})
     return Write(verb=Verb.PATCH, ref=pod.ref, body=body, uid=pod.uid, manager="kube-scheduler")
 
 
-def _note(pod: Stored, name: str) -> str:
-    return text(pod.metadata, "annotations", f"{PREFIX}{name}")
+def _note(pod: StoredObject, name: str) -> str:
+    return get_text(pod.metadata, "annotations", f"{PREFIX}{name}")
 
 
-def _span(pod: Stored, name: str) -> Ms:
+def _span(pod: StoredObject, name: str) -> Ms:
     parts = SPAN.finditer(_note(pod, name))
     return Ms(sum(int(part["count"]) * UNITS[part["unit"]] for part in parts))
 
 
-def _concerns(_view: Visible, event: Transition) -> Iterator[Ref]:
+def _concerns(_view: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
     if event.stored.ref.kind == POD:
         yield event.stored.ref
 

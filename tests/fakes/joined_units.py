@@ -6,7 +6,7 @@ from msgspec import structs
 
 from tests.fakes.rollout_cases import no_budget
 from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.plan import Deed, Plan, Step, items_of
+from tidegate.model.plan import ItemAction, Plan, Step, step_items
 from tidegate.model.policy import Policy
 from tidegate.model.unit import Dependency, Unit
 from tidegate.plan.build import build_plan
@@ -16,9 +16,9 @@ from tidegate.testing.builders import USUAL, a_config_map, a_manifest, a_name, a
 def bring(name: str, wave: int = 0, phase: Phase = Phase.SYNC, *, served: bool = False) -> Manifest:
     """The own object of a unit; where nobody serves its kind, it is passed over."""
     body = an_object("argoproj.io/v1alpha1 Application", name, namespace="argocd")
-    deed = Deed.APPLY if served else Deed.SKIP
+    deed = ItemAction.APPLY if served else ItemAction.SKIP
     made = a_manifest(body, wave=wave, phase=phase)
-    return structs.replace(made, brings=(a_name(name),), deed=deed)
+    return structs.replace(made, child_units=(a_name(name),), action=deed)
 
 
 def setting(name: str, wave: int = 0, phase: Phase = Phase.SYNC) -> Manifest:
@@ -43,7 +43,7 @@ def joined(
 
 
 def plan_of(*units: Manifests) -> Plan:
-    return build_plan(units, budget=no_budget)
+    return build_plan(units, readiness_timeout=no_budget)
 
 
 def before(plan: Plan, name: str) -> set[str]:
@@ -62,4 +62,4 @@ def before(plan: Plan, name: str) -> set[str]:
 
 
 def _names(step: Step) -> list[str]:
-    return [item.ref.name for item in items_of(step)]
+    return [item.ref.name for item in step_items(step)]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.engine.stored import NAMESPACE
+from tidegate.engine.stored import TIDEGATE_NAMESPACE
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 from tidegate.testing import Body, items_of
-from tidegate.world.ask import ask
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import List, Selection
-from tidegate.world.exchange import Exchange
+from tidegate.world.exchange import Dispatcher
 from tidegate.world.protocol import World
 
 KEPT = frozenset({"name", "namespace", "annotations", "labels"})
@@ -22,11 +22,13 @@ KINDS = ("Namespace", "ConfigMap")
 async def scenario_of(world: World) -> Body:
     """A scenario that begins with what lives in a cluster, and with what it remembers."""
     found: list[Json] = []
-    for place, kind in (*(("", kind) for kind in KINDS), (NAMESPACE, "Secret")):
-        (page,) = await ask(Exchange(world), List(Selection(Kind("", "v1", kind), place)))
+    for place, kind in (*(("", kind) for kind in KINDS), (TIDEGATE_NAMESPACE, "Secret")):
+        (page,) = await send_requests(
+            Dispatcher(world), List(Selection(Kind("", "v1", kind), place))
+        )
         for live in items_of(page):
             body: Body = msgspec.json.decode(live.body)
-            metadata = mapping(body, "metadata")
+            metadata = get_mapping(body, "metadata")
             own: Body = {key: part for key, part in metadata.items() if key in KEPT}
             if live.ref.name not in GIVEN:
                 text = {key: part for key, part in body.items() if key not in {"spec", "status"}}

@@ -20,19 +20,19 @@ from tests.fakes.repositories import Body, namespace
 from tests.fakes.tidegate_command import Ran
 from tests.fakes.tidegate_runs import kubeconfig
 from tests.rollouts.records import StoreRecord
-from tidegate.cli.main import run_words
+from tidegate.cli.main import run_argv
 from tidegate.engine.drive import Driver
 from tidegate.flows import refreshing, rollout, session
-from tidegate.flows.wiring import Simulation, Worker, make_living
+from tidegate.flows.wiring import SimulationConfig, Worker, build_sandbox
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 from tidegate.sandbox.world import Sandbox
-from tidegate.world.ask import ask
-from tidegate.world.calls import List, Request, Selection, Ticket, Verb, Write
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Done, Listed, Outcome
-from tidegate.world.line import Line
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import List, Request, RequestId, Selection, Verb, Write
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import ListPage, Outcome, Success
+from tidegate.world.line import ResilientWorld
 from tidegate.world.protocol import World
 
 APPLICATION = Kind("argoproj.io", "v1alpha1", "Application")
@@ -133,16 +133,16 @@ class KeptSandbox:
         story: Json = {"given": {"objects": given}, "faults": [*faults], "behaviours": behaves}
         scenario.write_bytes(msgspec.json.encode(story))
         workers: dict[str, Worker] = {"none": bytes}  # an empty one would not be kept
-        world = make_living(Simulation(scenario=scenario), workers)
+        world = build_sandbox(SimulationConfig(scenario=scenario), workers)
 
-        def make_again(_: Simulation, given: dict[str, Worker], **_words: object) -> World:
+        def make_again(_: SimulationConfig, given: dict[str, Worker], **_words: object) -> World:
             workers.clear()
             workers.update(given)
             return world
 
         @asynccontextmanager
         async def open_again(*_: object, workers: dict[str, Worker], **_words: object) -> Opened:
-            yield make_again(Simulation(), workers)
+            yield make_again(SimulationConfig(), workers)
 
         patch.setattr(session, "make_living", make_again)
         patch.setattr(session, "open_world", open_again)
@@ -153,7 +153,7 @@ class KeptSandbox:
         """In a terminal of so many columns; without columns nobody looks at what it writes."""
         out, err = io.StringIO() if room is None else Screen(room), io.StringIO()
         with redirect_stdout(out), redirect_stderr(err):
-            code = run_words([*map(str, words)])
+            code = run_argv([*map(str, words)])
         return Ran(code, out.getvalue(), err.getvalue(), 0)
 
     def reach(self, *words: str | Path, room: int | None = None) -> Ran:
@@ -172,7 +172,7 @@ class KeptSandbox:
         async def drive_a_while(driver: Driver, *, until: Ms | None = None) -> str:
             driver.open()
             for _ in range(turns):
-                await driver.turn(until)
+                await driver.run_once(until)
             raise Killed
 
         with pytest.MonkeyPatch.context() as patch:
@@ -181,7 +181,7 @@ class KeptSandbox:
             with pytest.raises((Killed, BaseExceptionGroup)):
                 self.sync(root)
         for ticket in range(1, LAST_TICKET):
-            self.world.cancel(Ticket(ticket))
+            self.world.cancel(RequestId(ticket))
 
     def deeds(self) -> list[str]:
         """What was done to objects from the beginning on, by the cluster's own record."""
@@ -190,35 +190,35 @@ class KeptSandbox:
 
     def ask(self, *requests: Request) -> tuple[Outcome, ...]:
         async def asked() -> tuple[Outcome, ...]:
-            return await ask(Exchange(Line(self.world)), *requests)
+            return await send_requests(Dispatcher(ResilientWorld(self.world)), *requests)
 
         return asyncio.run(asked())
 
     def all(self, kind: Kind, home: str) -> dict[str, Body]:
         """The objects of a kind in a namespace, by their names."""
         (page,) = self.ask(List(Selection(kind, home)))
-        assert isinstance(page, Listed), page
+        assert isinstance(page, ListPage), page
         return {one.ref.name: msgspec.json.decode(one.body) for one in page.items}
 
     def versions(self, kind: Kind, home: str) -> dict[str, str]:
         """Changes with every write."""
         return {
-            name: text(body, "metadata", "resourceVersion")
+            name: get_text(body, "metadata", "resourceVersion")
             for name, body in self.all(kind, home).items()
         }
 
     def put(self, body: Body) -> None:
         """Somebody brings an object."""
-        metadata = mapping(body, "metadata")
-        kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
-        ref = Ref(kind, text(metadata, "namespace"), text(metadata, "name"))
+        metadata = get_mapping(body, "metadata")
+        kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+        ref = Ref(kind, get_text(metadata, "namespace"), get_text(metadata, "name"))
         (outcome,) = self.ask(Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body)))
-        assert isinstance(outcome, Done), outcome
+        assert isinstance(outcome, Success), outcome
 
     def delete(self, kind: Kind, home: str, name: str) -> None:
         """Somebody takes an object away."""
         (outcome,) = self.ask(Write(verb=Verb.DELETE, ref=Ref(kind, home, name)))
-        assert isinstance(outcome, Done), outcome
+        assert isinstance(outcome, Success), outcome
 
     def patch(
         self, kind: Kind, home: str, name: str, change: Body, *, status: bool = False
@@ -232,4 +232,4 @@ class KeptSandbox:
             manager="somebody",
         )
         (outcome,) = self.ask(write)
-        assert isinstance(outcome, Done), outcome
+        assert isinstance(outcome, Success), outcome

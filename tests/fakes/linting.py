@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tidegate.flows.lint import Asking, lint
-from tidegate.flows.pointing import Pointed
-from tidegate.flows.render import own_setting
-from tidegate.flows.session import Target
-from tidegate.flows.wiring import Simulation
+from tidegate.flows.lint import LintOptions, lint
+from tidegate.flows.pointing import LoadRequest
+from tidegate.flows.render import user_render_settings
+from tidegate.flows.session import ClusterTargets
+from tidegate.flows.wiring import SimulationConfig
 from tidegate.report.lint.report import LintReport
 
 
-async def lint_at(path: Path, asking: Asking | None = None) -> LintReport:
+async def lint_at(path: Path, asking: LintOptions | None = None) -> LintReport:
     """What `tidegate lint PATH --offline` finds."""
-    target = Target(simulation=Simulation())
-    setting = own_setting(offline=True, maps=())
-    return await lint(Pointed(what=str(path)), target, setting, asking or Asking())
+    target = ClusterTargets(simulation=SimulationConfig())
+    setting = user_render_settings(offline=True, maps=())
+    return await lint(LoadRequest(path_or_url=str(path)), target, setting, asking or LintOptions())

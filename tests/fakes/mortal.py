@@ -18,8 +18,17 @@ from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.sandbox.controllers.reaction import Controller
 from tidegate.sandbox.faults import DISCONNECTED, UNREACHABLE, Fault
 from tidegate.sandbox.world import START, Sandbox, Worker
-from tidegate.world.calls import Call, Local, Ticket, Watch, Write
-from tidegate.world.facts import Answer, Due, Ended, Fact, Failed, Lost, Outcome, Said
+from tidegate.world.calls import Call, RequestId, RunWorker, Watch, Write
+from tidegate.world.facts import (
+    Message,
+    NoResponse,
+    Outcome,
+    RawResponse,
+    Response,
+    ServerError,
+    TimerFired,
+    WatchEnded,
+)
 
 LONGEST = Ms(60 * MINUTE)
 Came = TypeVar("Came")
@@ -54,33 +63,33 @@ class Realm(Sandbox):
             clusters, seed=seed, faults=faults, workers=workers, controllers=controllers
         )
         self.landed: list[Landed] = []
-        self._senders: dict[Ticket, tuple[Mortal, Ticket]] = {}
+        self._senders: dict[RequestId, tuple[Mortal, RequestId]] = {}
 
-    def send(self, sender: Mortal, call: Call) -> Ticket:
-        ticket = Ticket(len(self._senders) + 1)
-        self._senders[ticket] = (sender, call.ticket)
-        self.submit(structs.replace(call, ticket=ticket))
+    def send(self, sender: Mortal, call: Call) -> RequestId:
+        ticket = RequestId(len(self._senders) + 1)
+        self._senders[ticket] = (sender, call.request_id)
+        self.submit(structs.replace(call, request_id=ticket))
         return ticket
 
-    def hand_out(self, facts: Iterable[Fact]) -> None:
+    def hand_out(self, facts: Iterable[Message]) -> None:
         for fact in facts:
-            if not isinstance(fact, Due):
-                sender, known_as = self._senders[fact.ticket]
+            if not isinstance(fact, TimerFired):
+                sender, known_as = self._senders[fact.request_id]
                 sender.hear(fact, known_as)
 
-    def _work(self, ticket: Ticket, local: Local) -> None:
+    def _start_local_work(self, request_id: RequestId, local: RunWorker) -> None:
         """Local work is done at once, so that no event loop is needed."""
         try:
-            outcome: Outcome = Said(self._workers[local.name](local.argument))
+            outcome: Outcome = RawResponse(self._workers[local.name](local.argument))
         except LookupError as error:
-            outcome = Failed(0, type(error).__name__, str(error))
-        self._tell(Answer(ticket, outcome))
+            outcome = ServerError(0, type(error).__name__, str(error))
+        self._emit(Response(request_id, outcome))
 
     def _perform(self, call: Call) -> Outcome:
         outcome = super()._perform(call)
         request = call.request
         if isinstance(request, Write) and not request.dry_run:
-            sender = self._senders[call.ticket][0].name
+            sender = self._senders[call.request_id][0].name
             self.landed.append(Landed(sender, self.now(), request, outcome))
         return outcome
 
@@ -101,30 +110,30 @@ class Mortal:
         """What the process waits for, beside facts, by the realm's clock."""
         self._fast = fast
         self._realm = realm
-        self._sent: dict[Ticket, tuple[Ticket, Call]] = {}
-        self._facts: list[Fact] = []
+        self._sent: dict[RequestId, tuple[RequestId, Call]] = {}
+        self._facts: list[Message] = []
         self._is_cut = False
 
     def now(self) -> Ms:
         return Ms(self._realm.now() + self._fast)
 
     def submit(self, call: Call) -> None:
-        if self._is_cut and not isinstance(call.request, Local):
+        if self._is_cut and not isinstance(call.request, RunWorker):
             self._facts.append(_loss(call, UNREACHABLE))
         else:
-            self._sent[call.ticket] = (self._realm.send(self, call), call)
+            self._sent[call.request_id] = (self._realm.send(self, call), call)
 
-    def cancel(self, ticket: Ticket) -> bool:
-        self._facts = [fact for fact in self._facts if getattr(fact, "ticket", None) != ticket]
-        sent = self._sent.pop(ticket, None)
+    def cancel(self, request_id: RequestId) -> bool:
+        self._facts = [fact for fact in self._facts if getattr(fact, "ticket", None) != request_id]
+        sent = self._sent.pop(request_id, None)
         return sent is not None and self._realm.cancel(sent[0])
 
-    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+    async def wait(self, until: Ms | None) -> tuple[Message, ...]:
         self.until = None if until is None else Ms(until - self._fast)
         while not self.is_ready:
             await _Rest()
         facts, self._facts = tuple(self._facts), []
-        return facts or (Due(),)
+        return facts or (TimerFired(),)
 
     def wake(self) -> None:
         self.until = self.now()
@@ -133,13 +142,13 @@ class Mortal:
     def is_ready(self) -> bool:
         return bool(self._facts) or (self.until is not None and self.until <= self._realm.now())
 
-    def hear(self, fact: Fact, known_as: Ticket) -> None:
+    def hear(self, fact: Message, known_as: RequestId) -> None:
         """Take a fact of the realm, unless nobody here waits for it any more."""
-        if isinstance(fact, Due) or self._sent.get(known_as, (None,))[0] != fact.ticket:
+        if isinstance(fact, TimerFired) or self._sent.get(known_as, (None,))[0] != fact.request_id:
             return
-        if isinstance(fact, Answer | Ended):
+        if isinstance(fact, Response | WatchEnded):
             del self._sent[known_as]
-        self._facts.append(structs.replace(fact, ticket=known_as))
+        self._facts.append(structs.replace(fact, request_id=known_as))
 
     def cut(self) -> None:
         """Break every connection; what was sent may still be done, and nothing more can be."""
@@ -147,7 +156,7 @@ class Mortal:
         for known_as, (ticket, call) in self._sent.items():
             if isinstance(call.request, Watch):
                 self._realm.cancel(ticket)
-            self._facts.append(_loss(structs.replace(call, ticket=known_as), DISCONNECTED))
+            self._facts.append(_loss(structs.replace(call, request_id=known_as), DISCONNECTED))
         self._sent.clear()
 
     def mend(self) -> None:
@@ -163,10 +172,10 @@ class Mortal:
         self._facts.clear()
 
 
-def _loss(call: Call, lost: Lost) -> Fact:
+def _loss(call: Call, lost: NoResponse) -> Message:
     if isinstance(call.request, Watch):
-        return Ended(call.ticket, lost)
-    return Answer(call.ticket, lost)
+        return WatchEnded(call.request_id, lost)
+    return Response(call.request_id, lost)
 
 
 @dataclass

@@ -11,17 +11,17 @@ from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.operators import Operator, Row, Stage, Workload
-from tidegate.model.reading import mapping, mappings
+from tidegate.model.operators import KindRow, Operator, Stage, Workload
+from tidegate.model.reading import get_mapping, get_mappings
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.operators import presence
-from tidegate.sandbox.operators.given import definitions_of, workload_of
-from tidegate.sandbox.operators.interpreter import operators
+from tidegate.sandbox.operators.given import crds_for_row, workload_body
+from tidegate.sandbox.operators.interpreter import operator_controller
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, body_of, live_of
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Done
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import Success
+from tidegate.world.line import ResilientWorld
 
 AVAILABLE: Body = {
     "replicas": 1,
@@ -43,27 +43,27 @@ def a_crd(kind: Kind) -> Body:
     """The CRD of a kind as a cluster with its operator has it; also of a kind without a row."""
     for row in builtin().rows:
         if row.group == kind.group and kind.name in row.kinds:
-            (own,) = definitions_of(msgspec.structs.replace(row, kinds=(kind.name,)))
+            (own,) = crds_for_row(msgspec.structs.replace(row, kinds=(kind.name,)))
             return own
     stage = Stage(name="known")
-    unknown = Row(
+    unknown = KindRow(
         group=kind.group,
         kinds=(kind.name,),
         versions=(kind.version,),
         source="the test",
         stages=(stage,),
     )
-    (made,) = definitions_of(unknown)
+    (made,) = crds_for_row(unknown)
     return made
 
 
 def an_operator(name: str, image: str = "registry.example/any:1", **labels: str) -> Body:
-    return workload_of(Workload(name=name, image=image, labels={"app": name, **labels}), "shop")
+    return workload_body(Workload(name=name, image=image, labels={"app": name, **labels}), "shop")
 
 
 def operators_of(operator: Operator) -> list[Body]:
     """The workloads of an operator, in the namespace of the test."""
-    return [workload_of(workload, "shop") for workload in operator.workloads]
+    return [workload_body(workload, "shop") for workload in operator.workloads]
 
 
 class OperatorStage:
@@ -71,14 +71,14 @@ class OperatorStage:
 
     def __init__(
         self,
-        rows: tuple[Row, ...] | None = None,
+        rows: tuple[KindRow, ...] | None = None,
         *,
         seed: int = 0,
     ) -> None:
         self.rows = builtin().rows if rows is None else rows
-        controllers = (*API_CONTROLLERS, operators(self.rows))
+        controllers = (*API_CONTROLLERS, operator_controller(self.rows))
         self.sandbox = Sandbox(controllers=controllers, seed=seed)
-        self.desk = Desk(Exchange(Line(self.sandbox)), namespace="shop")
+        self.desk = Desk(Dispatcher(ResilientWorld(self.sandbox)), namespace="shop")
 
     async def begin(self, *kinds: Kind) -> OperatorStage:
         """Make the namespace, and serve these kinds."""
@@ -114,27 +114,27 @@ class OperatorStage:
         return body_of(await self.desk.get(ref))
 
     async def status(self, ref: Ref) -> Body:
-        return mapping(await self.body(ref), "status")
+        return get_mapping(await self.body(ref), "status")
 
     async def condition(self, ref: Ref, name: str) -> Body:
-        conditions = mappings(await self.status(ref), "conditions")
+        conditions = get_mappings(await self.status(ref), "conditions")
         return next((one for one in conditions if one.get("type") == name), {})
 
     async def exists(self, kind: Kind, name: str, namespace: str = "shop") -> bool:
-        return isinstance(await self.desk.get(Ref(kind, namespace, name)), Done)
+        return isinstance(await self.desk.get(Ref(kind, namespace, name)), Success)
 
     async def secret(self, name: str) -> dict[str, str]:
         """The keys of a Secret and their texts."""
         ref = Ref(Kind("", "v1", "Secret"), "shop", name)
-        data = mapping(await self.body(ref), "data")
+        data = get_mapping(await self.body(ref), "data")
         return {key: base64.b64decode(str(value)).decode() for key, value in data.items()}
 
     def unserved(self) -> list[tuple[str, str]]:
         """The custom resources that nobody serves, and why that is so."""
-        view, known = self.sandbox.clusters[""].view, KnownRows.of(self.rows)
+        view, known = self.sandbox.clusters[""].reader, KnownRows.of(self.rows)
         return sorted(
-            (str(stored.ref), presence.why_unserved(known, view, kind))
+            (str(stored.ref), presence.unserved_reason(known, view, kind))
             for kind in presence.custom_kinds(view)
-            for stored in view.all_of(kind)
+            for stored in view.list_objects(kind)
             if not presence.is_served(known, view, kind)
         )

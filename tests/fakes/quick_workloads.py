@@ -11,12 +11,17 @@ from collections.abc import Iterable
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mapping, number, text
+from tidegate.model.reading import get_int, get_mapping, get_text
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
+from tidegate.sandbox.controllers.reaction import (
+    Controller,
+    ObjectReader,
+    Reconciliation,
+    RequeueAt,
+)
 from tidegate.sandbox.controllers.writes import set_status
 from tidegate.sandbox.faults import Fault
-from tidegate.sandbox.server.store import Body, Stored, Transition
+from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent
 from tidegate.sandbox.world import Sandbox
 from tidegate.world.calls import Verb, Write
 
@@ -27,8 +32,10 @@ KINDS = (DEPLOYMENT, JOB, INGRESS)
 PREFIX = "test.tidegate.dev/"
 
 
-def note(stored: Stored, name: str, default: int = 0) -> int:
-    return int(text(stored.body, "metadata", "annotations", PREFIX + name, default=str(default)))
+def note(stored: StoredObject, name: str, default: int = 0) -> int:
+    return int(
+        get_text(stored.body, "metadata", "annotations", PREFIX + name, default=str(default))
+    )
 
 
 class Nurse:
@@ -37,7 +44,7 @@ class Nurse:
     def __init__(self) -> None:
         self._since: dict[tuple[str, int], Ms] = {}
 
-    def look(self, view: Visible, ref: Ref, now: Ms) -> Looking:
+    def look(self, view: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
         stored = view.get(ref)
         if stored is None or stored.is_deleting or note(stored, "never"):
             return
@@ -45,34 +52,34 @@ class Nurse:
         sick, ready = Ms(since + note(stored, "sick")), Ms(since + note(stored, "after", 20))
         if now < sick:
             yield from _say(stored, "sick")
-            yield At(sick)
+            yield RequeueAt(sick)
         elif note(stored, "dies"):
             yield from _say(stored, "dead")
         elif now < ready:
             yield from _say(stored, "busy")
-            yield At(ready)
+            yield RequeueAt(ready)
         else:
             yield from _say(stored, "well")
             yield from _expire(stored, ready, now)
 
 
-def _expire(stored: Stored, ready: Ms, now: Ms) -> Looking:
-    lives = number(stored.body, "spec", "ttlSecondsAfterFinished", default=-1)
+def _expire(stored: StoredObject, ready: Ms, now: Ms) -> Reconciliation:
+    lives = get_int(stored.body, "spec", "ttlSecondsAfterFinished", default=-1)
     ends = Ms(ready + lives * SECOND)
     if lives >= 0 and now < ends:
-        yield At(ends)
+        yield RequeueAt(ends)
     elif lives >= 0:
         yield Write(verb=Verb.DELETE, ref=stored.ref, uid=stored.uid)
 
 
-def _say(stored: Stored, state: str) -> Looking:
+def _say(stored: StoredObject, state: str) -> Reconciliation:
     status = STATUSES[stored.ref.kind](stored, state)
-    if status != mapping(stored.body, "status"):
+    if status != get_mapping(stored.body, "status"):
         yield set_status(stored, status)
 
 
-def _deployment(stored: Stored, state: str) -> Body:
-    wanted = number(stored.body, "spec", "replicas", default=1)
+def _deployment(stored: StoredObject, state: str) -> Body:
+    wanted = get_int(stored.body, "spec", "replicas", default=1)
     ready = wanted if state == "well" else 0
     status: Body = {
         "observedGeneration": stored.generation,
@@ -89,7 +96,7 @@ def _deployment(stored: Stored, state: str) -> Body:
     return status
 
 
-def _job(_: Stored, state: str) -> Body:
+def _job(_: StoredObject, state: str) -> Body:
     if state == "well":
         return {"succeeded": 1, "conditions": [_condition("Complete", "True", "Done")]}
     if state == "dead":
@@ -97,7 +104,7 @@ def _job(_: Stored, state: str) -> Body:
     return {"active": 1}
 
 
-def _ingress(_: Stored, state: str) -> Body:
+def _ingress(_: StoredObject, state: str) -> Body:
     return {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]} if state == "well" else {}}
 
 
@@ -108,7 +115,7 @@ def _condition(kind: str, status: str, reason: str) -> Json:
 STATUSES = {DEPLOYMENT: _deployment, JOB: _job, INGRESS: _ingress}
 
 
-def _concerns(_: Visible, event: Transition) -> Iterable[Ref]:
+def _concerns(_: ObjectReader, event: StoreEvent) -> Iterable[Ref]:
     ref = event.stored.ref
     return (ref,) if ref.kind in KINDS else ()
 

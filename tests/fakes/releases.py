@@ -20,7 +20,7 @@ from tests.fakes.repositories import Body, Repository, git_repository, namespace
 from tidegate.dialect.helm.record import ReleaseRecord, read_record
 from tidegate.documents.dump import to_yaml
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 
 RELEASE = Kind("helm.toolkit.fluxcd.io", "v2", "HelmRelease")
 SECRET = Kind("", "v1", "Secret")
@@ -142,7 +142,7 @@ def release_sandbox(
 def records(sandbox: KeptSandbox, home: str = "shop") -> list[ReleaseRecord]:
     """The revisions of all releases of a namespace, the first one first."""
     secrets = sandbox.all(SECRET, home).values()
-    found = [read_record(one) for one in secrets if text(one, "type") == OWNER]
+    found = [read_record(one) for one in secrets if get_text(one, "type") == OWNER]
     return sorted(found, key=lambda one: (one.name, one.number))
 
 

@@ -59,7 +59,7 @@ spec: {{selector: {{app: {name}}}, ports: [{{port: 80}}]}}
 """
 
 
-def pods(  # noqa: PLR0913 - all that a pod is made of
+def pods(
     kind: str,
     name: str,
     note: str = "",

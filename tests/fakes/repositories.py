@@ -82,7 +82,7 @@ def deployment(name: str, *, wave: int = 0, outcome: str = "", to: str = "1") ->
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 
-def application(  # noqa: PLR0913 - what people write
+def application(
     name: str,
     path: str,
     *,

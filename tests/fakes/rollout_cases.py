@@ -20,18 +20,18 @@ from tidegate.sandbox.faults import (
     ERROR,
     CallEffect,
     CallFault,
-    Compact,
-    Down,
-    Drop,
+    Compaction,
+    Delay,
     Fault,
-    Lose,
-    Match,
-    Often,
-    Refuse,
-    Silence,
-    Slow,
+    FaultSelector,
+    Frequency,
+    Outage,
+    Rejection,
+    ResponseLoss,
+    StreamDrop,
+    StreamSilence,
     TimedFault,
-    throttled,
+    too_many_requests,
 )
 from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_deployment, a_job, a_unit, noted
@@ -91,7 +91,7 @@ class Case:
 
     def plan(self, *, image: str = "app:1", since: int = 0) -> Plan:
         """Units from number `since` on have this image, those before the first one."""
-        return build_plan(self.wanted(image=image, since=since), budget=no_budget)
+        return build_plan(self.wanted(image=image, since=since), readiness_timeout=no_budget)
 
     def wanted(self, *, image: str = "app:1", since: int = 0) -> tuple[Manifests, ...]:
         return tuple(
@@ -158,28 +158,32 @@ def _units(
 
 def _fault() -> st.SearchStrategy[Fault]:
     effects: st.SearchStrategy[CallEffect] = st.one_of(
-        st.just(Refuse(ERROR)),
-        st.just(Refuse(throttled())),
-        st.builds(Lose, performed=st.booleans()),
-        st.builds(Slow, by=st.integers(0, 3_000).map(Ms)),
-        st.builds(Drop, after=st.integers(0, 2_000).map(Ms)),
-        st.builds(Silence, span=st.integers(0, 9_000).map(Ms), after=st.integers(0, 2_000).map(Ms)),
+        st.just(Rejection(ERROR)),
+        st.just(Rejection(too_many_requests())),
+        st.builds(ResponseLoss, performed=st.booleans()),
+        st.builds(Delay, by=st.integers(0, 3_000).map(Ms)),
+        st.builds(StreamDrop, after=st.integers(0, 2_000).map(Ms)),
+        st.builds(
+            StreamSilence, span=st.integers(0, 9_000).map(Ms), after=st.integers(0, 2_000).map(Ms)
+        ),
     )
-    often = st.builds(Often, probability=st.sampled_from([0.1, 0.3]), until=st.just(FAULTS_END))
+    often = st.builds(Frequency, probability=st.sampled_from([0.1, 0.3]), until=st.just(FAULTS_END))
     conflicts = CallFault(
-        Refuse(CONFLICT), Match(verbs=("replace", "patch")), Often(every=3, until=FAULTS_END)
+        Rejection(CONFLICT),
+        FaultSelector(verbs=("replace", "patch")),
+        Frequency(every=3, until=FAULTS_END),
     )
     moments = st.integers(0, FAULTS_END).map(Ms)
     return st.one_of(
-        st.builds(CallFault, effects, st.just(Match()), often),
+        st.builds(CallFault, effects, st.just(FaultSelector()), often),
         st.just(conflicts),
-        st.builds(TimedFault, moments, st.just(Compact())),
+        st.builds(TimedFault, moments, st.just(Compaction())),
         st.builds(down, moments, st.integers(1, 14)),
     )
 
 
 def down(at: Ms, seconds: int) -> TimedFault:
-    return TimedFault(at, Down(until=Ms(at + seconds * SECOND)))
+    return TimedFault(at, Outage(until=Ms(at + seconds * SECOND)))
 
 
 # Made once: hypothesis looks at a new strategy for longer than at what it draws from it.

@@ -28,13 +28,13 @@ from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.plan import (
-    Because,
+    ConcurrencyLimit,
     Edge,
-    Fragment,
+    EdgeReason,
     HookPolicy,
     Plan,
+    PlanFragment,
     PlannedUnit,
-    Slots,
     Step,
     digest_step,
 )
@@ -42,8 +42,8 @@ from tidegate.model.unit import Dependency, Destination
 from tidegate.plan.build import build_fragment, build_plan
 from tidegate.sandbox.world import START
 from tidegate.testing.builders import a_config_map, a_manifest, a_name, an_object
-from tidegate.world.calls import PatchForm, Verb, Write
-from tidegate.world.facts import Change
+from tidegate.world.calls import PatchType, Verb, Write
+from tidegate.world.facts import WatchEventType
 
 GROUP = "canary"
 YIELDS = "yields"
@@ -103,15 +103,15 @@ class Fleet:
             known = wanted[bad]
             wanted[bad] = structs.replace(known, manifests=(*known.manifests, odd))
         if not self._grows:
-            return build_plan(wanted, slots=self._slots, budget=no_budget)
+            return build_plan(wanted, concurrency_limits=self._slots, readiness_timeout=no_budget)
         last, wanted = wanted[-1], wanted[:-1]
-        made = build_fragment(wanted, slots=self._slots, budget=no_budget)
+        made = build_fragment(wanted, concurrency_limits=self._slots, readiness_timeout=no_budget)
         parent = PlannedUnit(id=a_name(GROWS), policy=IN_A_HURRY)
         yields = Step(id=GROWS, unit=parent.id, digest=digest_step((), YIELDS), expands=YIELDS)
         after = {one.unit for one in last.unit.dependencies if one.unit is not None}
-        edges = (Edge(one.id, GROWS, Because.PARENT) for one in made.steps if one.unit in after)
-        return Plan.of(
-            Fragment(
+        edges = (Edge(one.id, GROWS, EdgeReason.PARENT) for one in made.steps if one.unit in after)
+        return Plan.from_fragment(
+            PlanFragment(
                 units=(*made.units, parent),
                 steps=(*made.steps, yields),
                 edges=(*made.edges, *edges),
@@ -130,7 +130,7 @@ class Fleet:
         wanted = [
             new if n in units else old for n, (old, new) in enumerate(zip(olds, news, strict=True))
         ]
-        return build_plan(wanted, slots=self._slots, budget=no_budget)
+        return build_plan(wanted, concurrency_limits=self._slots, readiness_timeout=no_budget)
 
     def part(self, units: frozenset[int]) -> Plan:
         """Another text for some units alone, which wait for nobody but strangers and each other."""
@@ -143,21 +143,21 @@ class Fleet:
                 if known.unit in names or (known.ref and known.ref.name.startswith(NOBODYS))
             )
             wanted.append(structs.replace(one, unit=structs.replace(one.unit, dependencies=kept)))
-        return build_plan(wanted, slots=self._slots, budget=no_budget)
+        return build_plan(wanted, concurrency_limits=self._slots, readiness_timeout=no_budget)
 
     @property
     def _grows(self) -> bool:
         return self.late and len(self.traits) > 1
 
     @property
-    def _slots(self) -> tuple[Slots, ...]:
-        return (Slots(GROUP, self.limit),)
+    def _slots(self) -> tuple[ConcurrencyLimit, ...]:
+        return (ConcurrencyLimit(GROUP, self.limit),)
 
-    def _fruit(self) -> Fragment:
+    def _fruit(self) -> PlanFragment:
         last = list(self._wanted("app:1"))[-1]
         foreign = tuple(one for one in last.unit.dependencies if one.ref is not None)
         alone = structs.replace(last, unit=structs.replace(last.unit, dependencies=foreign))
-        return build_fragment([alone], slots=self._slots, budget=no_budget)
+        return build_fragment([alone], concurrency_limits=self._slots, readiness_timeout=no_budget)
 
     def _wanted(self, image: str) -> Iterable[Manifests]:
         for number, wanted in enumerate(self.case.wanted(image=image)):
@@ -165,7 +165,7 @@ class Fleet:
             unit = structs.replace(
                 unit,
                 destination=Destination(one.place),
-                group=GROUP if one.grouped else "",
+                concurrency_group=GROUP if one.grouped else "",
                 dependencies=(*unit.dependencies, *self._awaited(number)),
             )
             hooks = (hook_of(number),) if one.hooked else ()
@@ -187,7 +187,7 @@ class Fleet:
 def hook_of(number: int) -> Manifest:
     body = body_of(Shape("Job", 20, 0, "well"), f"u{number}-hook", "app:1")
     made = a_manifest(body, phase=Phase.PRE_SYNC)
-    return structs.replace(made, hook=(HookPolicy.BEFORE_CREATION,))
+    return structs.replace(made, hook_policies=(HookPolicy.BEFORE_CREATION,))
 
 
 def hook_runs(record: Record) -> dict[str, int]:
@@ -195,7 +195,7 @@ def hook_runs(record: Record) -> dict[str, int]:
     made: dict[str, int] = {}
     for event in record.changes:
         name = event.stored.ref.name
-        if name.endswith("-hook") and event.change is Change.ADDED:
+        if name.endswith("-hook") and event.change is WatchEventType.ADDED:
             made[name] = made.get(name, 0) + 1
     return made
 
@@ -231,7 +231,7 @@ def _patch(ref: Ref, spec: Json, data: Json) -> Write:
         verb=Verb.PATCH,
         ref=ref,
         body=msgspec.json.encode(body),
-        form=PatchForm.MERGE,
+        patch_type=PatchType.MERGE,
         manager="kubectl",
     )
 

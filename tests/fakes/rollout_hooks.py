@@ -14,15 +14,15 @@ from tests.fakes.rollout_record import Record, is_planned, is_ready
 from tidegate.dialect.tracking import UNIT
 from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.objects import Json
-from tidegate.model.plan import FINALIZER, HookPolicy, Plan
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.model.plan import HOOK_FINALIZER, HookPolicy, Plan
+from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.model.unit import Unit
 from tidegate.plan.build import build_plan
 from tidegate.sandbox.faults import Fault
-from tidegate.sandbox.server.store import Stored, Transition
+from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.testing import Body
 from tidegate.testing.builders import a_manifest, a_name
-from tidegate.world.facts import Change
+from tidegate.world.facts import WatchEventType
 
 ORDER = tuple(one for one in Phase if one is not Phase.TEST)  # tests are releases' own
 BEFORE = ORDER[:2]
@@ -58,7 +58,7 @@ class HookCase:
 
     def plan(self, *, image: str = "app:1", waves: int = 9) -> Plan:
         """The hooks say the same with every image; so many waves are still in Git."""
-        return build_plan((self.wanted(image=image, waves=waves),), budget=no_budget)
+        return build_plan((self.wanted(image=image, waves=waves),), readiness_timeout=no_budget)
 
     def wanted(self, *, image: str = "app:1", waves: int = 9) -> Manifests:
         kept = (
@@ -77,8 +77,8 @@ class HookCase:
     def ending(self) -> Manifests:
         """The same unit at its end: hooks of the first two phases run before it, others after."""
         wanted = self.wanted()
-        kept = tuple(one for one in wanted.manifests if one.hook is None)
-        hooks = [one for one in wanted.manifests if one.hook is not None]
+        kept = tuple(one for one in wanted.manifests if one.hook_policies is None)
+        hooks = [one for one in wanted.manifests if one.hook_policies is not None]
         before = tuple(one for one in hooks if one.phase in BEFORE)
         after = tuple(one for one in hooks if one.phase not in BEFORE)
         return msgspec.structs.replace(
@@ -111,18 +111,18 @@ def name_of(hook: int) -> str:
 
 
 def _owned(body: Body, wave: int) -> Body:
-    metadata = mapping(body, "metadata")
-    notes = mapping(metadata, "annotations")
+    metadata = get_mapping(body, "metadata")
+    notes = get_mapping(metadata, "annotations")
     added: dict[str, Json] = {UNIT: NAME, "argocd.argoproj.io/sync-wave": str(wave)}
     return {**body, "metadata": {**metadata, "annotations": {**notes, **added}}}
 
 
 def _hook(hook: HookShape, name: str) -> Manifest:
     body = _owned(body_of(hook.shape, name, "app:1"), 0)
-    made = msgspec.structs.replace(a_manifest(body, phase=hook.phase), hook=hook.policies)
+    made = msgspec.structs.replace(a_manifest(body, phase=hook.phase), hook_policies=hook.policies)
     if not hook.generates:
         return made
-    metadata = {key: one for key, one in mapping(body, "metadata").items() if key != "name"}
+    metadata = {key: one for key, one in get_mapping(body, "metadata").items() if key != "name"}
     nameless: Body = {**body, "metadata": {**metadata, "generateName": f"{name}-"}}
     ref = msgspec.structs.replace(made.ref, name=f"{name}-")
     return msgspec.structs.replace(made, ref=ref, body=msgspec.json.encode(nameless))
@@ -171,19 +171,19 @@ ill_hooked = st.builds(HookCase, _WAVES, _ILL)
 faulty_hooked = st.builds(HookCase, _WAVES, _WELL, FAULTS)
 
 
-def runs_of(case: HookCase, changes: Iterable[Transition]) -> dict[int, int]:
+def runs_of(case: HookCase, changes: Iterable[StoreEvent]) -> dict[int, int]:
     """How often each hook was made, of those that were."""
     found: dict[int, int] = {}
     for event in changes:
         number = case.number_of(event.stored.ref.name)
-        if number is not None and event.change is Change.ADDED and is_planned(event.stored):
+        if number is not None and event.change is WatchEventType.ADDED and is_planned(event.stored):
             found[number] = found.get(number, 0) + 1
     return found
 
 
-def is_dead(stored: Stored) -> bool:
-    conditions = mappings(stored.body, "status", "conditions")
-    return any(text(one, "type") == "Failed" for one in conditions)
+def is_dead(stored: StoredObject) -> bool:
+    conditions = get_mappings(stored.body, "status", "conditions")
+    return any(get_text(one, "type") == "Failed" for one in conditions)
 
 
 def died(case: HookCase, record: Record) -> set[int]:
@@ -199,11 +199,11 @@ def assert_hooks_in_order(
 
     `kept`: the hooks of which an earlier run counts.
     """
-    objects: dict[str, Stored] = {}
-    ran: dict[int, Stored] = {}
+    objects: dict[str, StoredObject] = {}
+    ran: dict[int, StoredObject] = {}
     for place, event in enumerate(record.changes):
         stored = event.stored
-        if not is_planned(stored) or event.change is Change.DELETED or stored.is_deleting:
+        if not is_planned(stored) or event.change is WatchEventType.DELETED or stored.is_deleting:
             continue
         number = case.number_of(stored.ref.name)
         if number is None:
@@ -211,13 +211,13 @@ def assert_hooks_in_order(
             continue
         if place < since and number not in kept:
             continue
-        if event.change is Change.ADDED and place >= since:
+        if event.change is WatchEventType.ADDED and place >= since:
             _assert_turn(case, number, objects, ran)
         ran[number] = stored
 
 
 def _assert_turn(
-    case: HookCase, number: int, objects: dict[str, Stored], ran: dict[int, Stored]
+    case: HookCase, number: int, objects: dict[str, StoredObject], ran: dict[int, StoredObject]
 ) -> None:
     phase = case.hooks[number].phase
     if phase is Phase.SYNC_FAIL:
@@ -235,26 +235,28 @@ def _assert_turn(
         )
 
 
-def assert_let_go(stored: Iterable[Stored]) -> None:
+def assert_let_go(stored: Iterable[StoredObject]) -> None:
     """Nothing is held any more by what holds hooks."""
-    assert [one.ref.name for one in stored if FINALIZER in one.finalizers] == []
+    assert [one.ref.name for one in stored if HOOK_FINALIZER in one.finalizers] == []
 
 
-def left(case: HookCase, stored: Iterable[Stored]) -> set[int]:
+def left(case: HookCase, stored: Iterable[StoredObject]) -> set[int]:
     """The hooks of which something is there, and is not on its way out."""
     numbers = (case.number_of(one.ref.name) for one in stored if not one.is_deleting)
     return {number for number in numbers if number is not None}
 
 
-def assert_gone_in_reverse(waves: dict[str, int], changes: Iterable[Transition]) -> None:
+def assert_gone_in_reverse(waves: dict[str, int], changes: Iterable[StoreEvent]) -> None:
     """Nothing of these begins to go before all of the higher waves is gone."""
     there = dict(waves)
     for event in changes:
         name = event.stored.ref.name
-        if name not in there or not (event.change is Change.DELETED or event.stored.is_deleting):
+        if name not in there or not (
+            event.change is WatchEventType.DELETED or event.stored.is_deleting
+        ):
             continue
         later = [one for one, wave in there.items() if wave > waves[name]]
         assert later == [], f"{name} went before {later}"
-        if event.change is Change.DELETED:
+        if event.change is WatchEventType.DELETED:
             del there[name]
     assert there == {}

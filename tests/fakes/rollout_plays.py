@@ -13,28 +13,28 @@ from tests.fakes.rollout_hooks import HookCase
 from tests.fakes.rollout_record import Record, is_planned, is_ready, said
 from tidegate.engine.decide import decide
 from tidegate.engine.drive import Driver
-from tidegate.engine.means import Bookkeeper
-from tidegate.engine.site import Settings
+from tidegate.engine.means import HistoryBackend
+from tidegate.engine.site import RolloutSettings
 from tidegate.engine.turns.rollout import Rollout
 from tidegate.engine.vocabulary import Command, Decision, Input
-from tidegate.flows.means import Craft
+from tidegate.flows.means import DefaultEvaluator
 from tidegate.health.judge import Judge
-from tidegate.model.event import Told
+from tidegate.model.event import EventType
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.model.plan import Plan
-from tidegate.model.reading import part as part_of
+from tidegate.model.reading import get_value as part_of
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
-from tidegate.sandbox.server.store import Stored
+from tidegate.sandbox.server.store import StoredObject
 from tidegate.sandbox.world import START, Worker
 from tidegate.testing.builders import an_object
 from tidegate.testing.rollouts import PolicyChanges, Run, governed
 from tidegate.world.calls import Verb, Write
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import is_refusal
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import is_error
+from tidegate.world.line import ResilientWorld
 
-CRAFT = Craft(Judge.of(()))
+CRAFT = DefaultEvaluator(Judge.of(()))
 PLANNED = (Kind("", "v1", "ConfigMap"), *KINDS)
 Deed = Callable[[Driver], object]
 PATIENCE = 1_800
@@ -95,10 +95,10 @@ class Part:
     dies_at: int = 0
     lands: int = 0
     deeds: Mapping[int, Deed] = field(default_factory=dict)
-    answers: Mapping[Told, Deed] = field(default_factory=dict)
+    answers: Mapping[EventType, Deed] = field(default_factory=dict)
     changes: PolicyChanges = field(default_factory=PolicyChanges)
     keeps_going: bool = False
-    keeper: Bookkeeper | None = None
+    keeper: HistoryBackend | None = None
 
 
 PLAIN = Part()
@@ -122,7 +122,7 @@ class Stage:
         self.realm = Realm(
             controllers, seed=seed, faults=case.faults, workers=workers, clusters=clusters
         )
-        self.realm.give([an_object("v1 Namespace", "default", namespace="")])
+        self.realm.preload([an_object("v1 Namespace", "default", namespace="")])
         self._actors = 0
 
     def actor(self, plan: Plan, part: Part = PLAIN) -> Actor:
@@ -132,8 +132,10 @@ class Stage:
         run, script = Run(), Script()
         plan = governed(plan, **part.changes)
         going = part.keeps_going
-        settings = Settings(holder=part.holder, keeps_going=going, keeper=part.keeper)
-        exchange = Exchange(Line(world))
+        settings = RolloutSettings(
+            holder=part.holder, skip_faulty_units=going, history_backend=part.keeper
+        )
+        exchange = Dispatcher(ResilientWorld(world))
         driver = Driver(exchange, plan, CRAFT, settings, run.events.append, script.decide)
         begins = Ms(START + part.begins)
         story = _play(driver, part, run)
@@ -161,7 +163,7 @@ class Stage:
     def delete_jobs(self) -> None:
         """Somebody takes all Jobs away."""
         cluster = self.realm.clusters[""]
-        for job in cluster.view.all_of(JOB, "default"):
+        for job in cluster.reader.list_objects(JOB, "default"):
             cluster.server.perform(Write(verb=Verb.DELETE, ref=job.ref))
 
     def objects(self) -> dict[str, Json]:
@@ -173,9 +175,11 @@ class Stage:
         stay = (one for one in self.planned() if part_of(one.body, "spec", LIFE) is None)
         return {str(one.ref): said(one) for one in stay}
 
-    def planned(self) -> list[Stored]:
-        views = [cluster.view for cluster in self.realm.clusters.values()]
-        there = (one for view in views for kind in PLANNED for one in view.all_of(kind, "default"))
+    def planned(self) -> list[StoredObject]:
+        views = [cluster.reader for cluster in self.realm.clusters.values()]
+        there = (
+            one for view in views for kind in PLANNED for one in view.list_objects(kind, "default")
+        )
         return [one for one in there if is_planned(one)]
 
     def _finish(self, actors: Iterable[Actor]) -> None:
@@ -193,7 +197,7 @@ def finished(plan: Plan) -> Mapping[str, Json]:
         cluster.server.perform(
             Write(verb=Verb.APPLY, ref=item.ref, body=item.body, manager="tidegate")
         )
-        stored = cluster.view.get(item.ref)
+        stored = cluster.reader.get(item.ref)
         if stored is not None and not item.expires and item.hook is None:
             there[str(item.ref)] = [said(stored), True]
     return there
@@ -209,7 +213,7 @@ def blocks(stage: Stage) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for landed in stage.realm.landed:
         ref = landed.write.ref
-        if ref.namespace == "default" and not is_refusal(landed.outcome):
+        if ref.namespace == "default" and not is_error(landed.outcome):
             senders = found.setdefault(ref.name.partition("-")[0], [])
             if senders[-1:] != [landed.sender]:
                 senders.append(landed.sender)
@@ -226,5 +230,5 @@ async def _play(driver: Driver, part: Part, run: Run) -> str:
         for told in [one for one in answers if run.told(one)]:
             answers.pop(told)(driver)
         if not driver.closed:
-            await driver.turn()
+            await driver.run_once()
     return driver.result

@@ -14,15 +14,15 @@ from pathlib import Path
 import msgspec
 
 from tidegate.engine.drive import Driver, drive
-from tidegate.engine.site import Settings
-from tidegate.flows.means import Craft
+from tidegate.engine.site import RolloutSettings
+from tidegate.flows.means import DefaultEvaluator
 from tidegate.flows.wiring import open_world
 from tidegate.health.judge import Judge
 from tidegate.model.event import Event
 from tidegate.model.plan import Plan
 from tidegate.plan.wire import from_json
-from tidegate.world.exchange import Exchange
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.line import ResilientWorld
 
 KEY = b"of the tests"
 
@@ -34,8 +34,16 @@ def tell(event: Event) -> None:
 
 async def main(plan: Plan, kubeconfig: str, holder: str) -> str:
     async with open_world({"": None}, kubeconfig=kubeconfig) as world:
-        settings = Settings(holder=holder)
-        return await drive(Driver(Exchange(Line(world)), plan, Craft(Judge.of(())), settings, tell))
+        settings = RolloutSettings(holder=holder)
+        return await drive(
+            Driver(
+                Dispatcher(ResilientWorld(world)),
+                plan,
+                DefaultEvaluator(Judge.of(())),
+                settings,
+                tell,
+            )
+        )
 
 
 if __name__ == "__main__":

@@ -11,10 +11,10 @@ import msgspec
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.plan import Plan
-from tidegate.model.reading import mapping, mappings, number, text
-from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
-from tidegate.sandbox.server.store import Stored, Transition
-from tidegate.world.facts import Change
+from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
+from tidegate.sandbox.controllers.reaction import Controller, ObjectReader, Reconciliation
+from tidegate.sandbox.server.store import StoredObject, StoreEvent
+from tidegate.world.facts import WatchEventType
 
 NOBODYS = "u-nobody"
 """How objects are called that no unit brings."""
@@ -24,46 +24,46 @@ NOBODYS = "u-nobody"
 class Record:
     """Every change of a cluster, in the server's own order."""
 
-    changes: list[Transition] = field(default_factory=list)
+    changes: list[StoreEvent] = field(default_factory=list)
 
-    def concerns(self, _: Visible, event: Transition) -> Iterable[Ref]:
+    def concerns(self, _: ObjectReader, event: StoreEvent) -> Iterable[Ref]:
         self.changes.append(event)
         return ()
 
-    def look(self, _view: Visible, _ref: Ref, _now: Ms) -> Looking:
+    def look(self, _view: ObjectReader, _ref: Ref, _now: Ms) -> Reconciliation:
         yield from ()
 
     def controller(self) -> Controller:
         return Controller("recorder", self.look, self.concerns)
 
 
-def is_planned(stored: Stored) -> bool:
+def is_planned(stored: StoredObject) -> bool:
     """Whether it is of a case; what a namespace brings with it is not."""
     return stored.ref.namespace == "default" and stored.ref.name.startswith("u")
 
 
-def text_of(stored: Stored) -> object:
+def text_of(stored: StoredObject) -> object:
     """What changes when somebody writes another text, and with another object."""
     return stored.uid, stored.generation, stored.body.get("data")
 
 
-def image_of(stored: Stored) -> str:
+def image_of(stored: StoredObject) -> str:
     """Which version of a plan an object is of."""
     if stored.ref.kind.name == "ConfigMap":
-        return text(stored.body, "data", "image")
-    containers = mappings(stored.body, "spec", "template", "spec", "containers")
-    return text(containers[0], "image") if containers else ""
+        return get_text(stored.body, "data", "image")
+    containers = get_mappings(stored.body, "spec", "template", "spec", "containers")
+    return get_text(containers[0], "image") if containers else ""
 
 
-def is_ready(stored: Stored) -> bool:
+def is_ready(stored: StoredObject) -> bool:
     """The test's own idea of ready, for the objects of its own."""
     match stored.ref.kind.name:
         case "Deployment":
-            seen = number(stored.body, "status", "observedGeneration") == stored.generation
-            return seen and number(stored.body, "status", "availableReplicas") > 0
+            seen = get_int(stored.body, "status", "observedGeneration") == stored.generation
+            return seen and get_int(stored.body, "status", "availableReplicas") > 0
         case "Job":
-            conditions = mappings(stored.body, "status", "conditions")
-            return any(text(one, "type") == "Complete" for one in conditions)
+            conditions = get_mappings(stored.body, "status", "conditions")
+            return any(get_text(one, "type") == "Complete" for one in conditions)
         case _:
             return True
 
@@ -78,10 +78,10 @@ def assert_record_in_order(plan: Plan, record: Record, *, image: str = "app:1") 
     for edge in plan.edges:
         for ref in refs[edge.after]:
             before.setdefault(ref, []).extend(refs[edge.before])
-    latest: dict[Ref, Stored] = {}
+    latest: dict[Ref, StoredObject] = {}
     for event in record.changes:
         stored, ref = event.stored, event.stored.ref
-        if not is_planned(stored) or event.change is Change.DELETED or stored.is_deleting:
+        if not is_planned(stored) or event.change is WatchEventType.DELETED or stored.is_deleting:
             continue
         known, latest[ref] = latest.get(ref), stored
         if ref.name.startswith(NOBODYS):
@@ -100,35 +100,37 @@ def assert_counted(record: Record) -> None:
     counted: dict[str, set[str]] = {}
     for event in record.changes:
         stored = event.stored
-        if text(stored.body, "type") == "tidegate.dev/journal":
+        if get_text(stored.body, "type") == "tidegate.dev/journal":
             counted[stored.ref.name] = _names(stored)
         elif stored.ref.name.startswith(NOBODYS):
             continue
-        elif is_planned(stored) and event.change is Change.ADDED:
+        elif is_planned(stored) and event.change is WatchEventType.ADDED:
             assert any(stored.ref.name in names for names in counted.values()), stored.ref.name
 
 
-def _names(journal: Stored) -> set[str]:
+def _names(journal: StoredObject) -> set[str]:
     """The objects of which a Secret of a journal speaks."""
-    told: Json = msgspec.json.decode(base64.b64decode(text(journal.body, "data", "journal.json")))
+    told: Json = msgspec.json.decode(
+        base64.b64decode(get_text(journal.body, "data", "journal.json"))
+    )
     assert isinstance(told, dict)
-    return {text(line, "ref", "name") for line in mappings(told, "entries")}
+    return {get_text(line, "ref", "name") for line in get_mappings(told, "entries")}
 
 
 def remembered(record: Record) -> set[str]:
     """The names in all journals, as they are now."""
     journals: dict[str, set[str]] = {}
     for event in record.changes:
-        if text(event.stored.body, "type") == "tidegate.dev/journal":
-            gone = event.change is Change.DELETED
+        if get_text(event.stored.body, "type") == "tidegate.dev/journal":
+            gone = event.change is WatchEventType.DELETED
             journals[event.stored.ref.name] = set() if gone else _names(event.stored)
     return set[str]().union(*journals.values())
 
 
-def said(stored: Stored) -> Json:
+def said(stored: StoredObject) -> Json:
     """What an object says, without what differs from one life to the next."""
-    spec = mapping(stored.body, "spec")
+    spec = get_mapping(stored.body, "spec")
     if stored.ref.kind.name == "Job":
         # The server labels a Job's pods with its uid.
-        spec = {**spec, "selector": None, "template": mapping(spec, "template").get("spec")}
+        spec = {**spec, "selector": None, "template": get_mapping(spec, "template").get("spec")}
     return [{**spec}, stored.body.get("data")]

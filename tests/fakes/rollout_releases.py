@@ -12,26 +12,32 @@ from tests.fakes.mortal import Realm
 from tests.fakes.rollout_cases import IN_A_HURRY, no_budget
 from tests.fakes.rollout_plays import NOTHING, Actor, Part, Stage
 from tidegate.dialect.helm import belonging, book
-from tidegate.dialect.helm.acting import act
+from tidegate.dialect.helm.acting import with_action
 from tidegate.dialect.helm.record import ReleaseRecord, read_record
-from tidegate.dialect.manifests import read_manifests
-from tidegate.documents import read
+from tidegate.dialect.manifests import parse_all_manifests
+from tidegate.documents import read_documents
 from tidegate.engine.stored import SECRET
-from tidegate.flows.releases import ReleaseBooks
-from tidegate.model.ledger import Action, ReleaseSheet, ReleaseTerms, SheetHook, TrialTerms
+from tidegate.flows.releases import HelmHistory
+from tidegate.model.ledger import (
+    ReleaseAction,
+    ReleaseContents,
+    ReleaseHook,
+    ReleaseSpec,
+    ReleaseTestSpec,
+)
 from tidegate.model.objects import Json
 from tidegate.model.plan import Plan
 from tidegate.model.policy import Order
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 from tidegate.model.unit import Destination, Unit, UnitId
 from tidegate.plan.build import build_plan
 from tidegate.testing.builders import an_object
-from tidegate.world.facts import Change
+from tidegate.world.facts import WatchEventType
 
 EVENTS = ("pre-install", "post-install", "pre-upgrade", "post-upgrade")
 POLICIES = ("", "before-hook-creation", "hook-succeeded", "before-hook-creation,hook-succeeded")
 NAME = UnitId("HelmRelease", "", "default", "web")
-TERMS = ReleaseTerms("web", "default", "default", most=0, test=TrialTerms(runs=True))
+TERMS = ReleaseSpec("web", "default", "default", most=0, test=ReleaseTestSpec(runs=True))
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class ReleaseCase:
         )
         return [*settings, *(_hook(number, one) for number, one in enumerate(self.hooks))]
 
-    def expected(self, actions: list[Action]) -> Counter[str]:
+    def expected(self, actions: list[ReleaseAction]) -> Counter[str]:
         """How often each hook is made by releases of these kinds."""
         return Counter(
             f"u-hook-{number}"
@@ -99,30 +105,36 @@ class Harbourmaster:
             return actor
         return self.stage.roll_out(plan, part)
 
-    def _planned(self, to: str) -> tuple[Plan, ReleaseBooks]:
+    def _planned(self, to: str) -> tuple[Plan, HelmHistory]:
         """What an upgrade is made of is known by the revision that it is."""
         records = self.records
-        entering = book.intend(to, records, TERMS, NAME.mark)
+        entering = book.plan_revision(to, records, TERMS, NAME.tracking_id)
         action, drift = entering.action, None
-        if action in {Action.KEEP, Action.TEST}:
-            last, drift = belonging.newest(records), TERMS.drift
-            action = Action(last.notes[belonging.ACTION]) if last is not None else Action.INSTALL
+        if action in {ReleaseAction.UNCHANGED, ReleaseAction.TEST}:
+            last, drift = belonging.newest_record(records), TERMS.drift
+            action = (
+                ReleaseAction(last.annotations[belonging.ACTION])
+                if last is not None
+                else ReleaseAction.INSTALL
+            )
         terms = msgspec.structs.replace(TERMS, action=action)
         policy = msgspec.structs.replace(IN_A_HURRY, order=Order.HELM, prunes=True, drift=drift)
-        unit = Unit(id=NAME, destination=Destination("", "default"), policy=act(policy, terms))
-        documents = read("---\n".join(map(_yaml, self.case.texts(to))), "chart")
-        wanted = read_manifests(unit, documents, lambda _: True)
-        sheet = ReleaseSheet(
+        unit = Unit(
+            id=NAME, destination=Destination("", "default"), policy=with_action(policy, terms)
+        )
+        documents = read_documents("---\n".join(map(_yaml, self.case.texts(to))), "chart")
+        wanted = parse_all_manifests(unit, documents, lambda _: True)
+        sheet = ReleaseContents(
             key=to,
             chart={"metadata": {"name": "shop", "version": "1.0.0"}},
             config={"to": to},
             hooks=tuple(
-                SheetHook(f"u-hook-{number}", "Job", "", "", tuple(one.events))
+                ReleaseHook(f"u-hook-{number}", "Job", "", "", tuple(one.events))
                 for number, one in enumerate(self.case.hooks)
             ),
         )
-        books = ReleaseBooks({NAME: terms}, {NAME: to}, {NAME: sheet})
-        return build_plan((wanted,), budget=no_budget), books
+        books = HelmHistory({NAME: terms}, {NAME: to}, {NAME: sheet})
+        return build_plan((wanted,), readiness_timeout=no_budget), books
 
     @property
     def realm(self) -> Realm:
@@ -130,9 +142,11 @@ class Harbourmaster:
 
     @property
     def records(self) -> list[ReleaseRecord]:
-        view = self.realm.clusters[""].view
-        bodies = (one.body for one in view.all_of(SECRET, "default"))
-        found = [read_record(one) for one in bodies if text(one, "type") == "helm.sh/release.v1"]
+        view = self.realm.clusters[""].reader
+        bodies = (one.body for one in view.list_objects(SECRET, "default"))
+        found = [
+            read_record(one) for one in bodies if get_text(one, "type") == "helm.sh/release.v1"
+        ]
         return sorted(found, key=lambda one: one.number)
 
     @property
@@ -140,8 +154,8 @@ class Harbourmaster:
         return [(one.number, one.status.value) for one in self.records]
 
     @property
-    def actions(self) -> list[Action]:
-        return [Action(one.notes[belonging.ACTION]) for one in self.records]
+    def actions(self) -> list[ReleaseAction]:
+        return [ReleaseAction(one.annotations[belonging.ACTION]) for one in self.records]
 
     @property
     def made(self) -> Counter[str]:
@@ -150,7 +164,7 @@ class Harbourmaster:
         return Counter(
             one.stored.ref.name
             for one in changes
-            if one.change is Change.ADDED and "-hook-" in one.stored.ref.name
+            if one.change is WatchEventType.ADDED and "-hook-" in one.stored.ref.name
         )
 
 

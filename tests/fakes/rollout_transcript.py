@@ -9,10 +9,12 @@ import msgspec
 
 from tests.fakes.rollout_cases import FAULTS_END, Case, Shape
 from tests.fakes.rollout_plays import Stage
-from tidegate.sandbox.faults import CallFault, Lose, Match, Often
+from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, ResponseLoss
 
 KINDS = ("ConfigMap", "Deployment", "Job")
-LOSSES = CallFault(Lose(performed=True), Match(), Often(probability=0.1, until=FAULTS_END))
+LOSSES = CallFault(
+    ResponseLoss(is_performed=True), FaultSelector(), Frequency(probability=0.1, until=FAULTS_END)
+)
 
 
 def a_case(seed: int) -> Case:

@@ -10,9 +10,9 @@ import os
 import sys
 
 from tidegate.cli.screen import Screen
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, EventType
 from tidegate.model.moment import Ms
-from tidegate.report.rollout.summary import Commands
+from tidegate.report.rollout.summary import NextCommands
 from tidegate.testing.builders import a_config_map, a_deployment, a_plan
 
 PLAN = a_plan(a_config_map(), a_deployment("web"), a_deployment("late"))
@@ -22,18 +22,18 @@ SETTINGS, WEB = (step.batches[0][0].ref for step in (FIRST, SECOND))
 
 def events() -> list[Event]:
     return [
-        Event(Ms(0), Told.ROLLOUT_BEGUN),
-        Event(Ms(0), Told.STEP_CHECKING, FIRST.id),
-        Event(Ms(0), Told.STEP_APPLYING, FIRST.id),
-        Event(Ms(40), Told.OBJECT_WRITTEN, FIRST.id, SETTINGS),
-        Event(Ms(40), Told.STEP_GATING, FIRST.id),
-        Event(Ms(50), Told.GATE_OPENED, FIRST.id),
-        Event(Ms(50), Told.STEP_PASSED, FIRST.id),
-        Event(Ms(50), Told.STEP_CHECKING, SECOND.id),
-        Event(Ms(50), Told.STEP_APPLYING, SECOND.id),
-        Event(Ms(60), Told.OBJECT_WRITTEN, SECOND.id, WEB),
-        Event(Ms(60), Told.STEP_GATING, SECOND.id),
-        Event(Ms(60), Told.GATE_WAITING, SECOND.id, WEB, "Unready", "0 of 1 pods are ready"),
+        Event(Ms(0), EventType.ROLLOUT_STARTED),
+        Event(Ms(0), EventType.STEP_CHECKING, FIRST.id),
+        Event(Ms(0), EventType.STEP_APPLYING, FIRST.id),
+        Event(Ms(40), EventType.OBJECT_WRITTEN, FIRST.id, SETTINGS),
+        Event(Ms(40), EventType.STEP_GATING, FIRST.id),
+        Event(Ms(50), EventType.GATE_OPENED, FIRST.id),
+        Event(Ms(50), EventType.STEP_PASSED, FIRST.id),
+        Event(Ms(50), EventType.STEP_CHECKING, SECOND.id),
+        Event(Ms(50), EventType.STEP_APPLYING, SECOND.id),
+        Event(Ms(60), EventType.OBJECT_WRITTEN, SECOND.id, WEB),
+        Event(Ms(60), EventType.STEP_GATING, SECOND.id),
+        Event(Ms(60), EventType.GATE_WAITING, SECOND.id, WEB, "Unready", "0 of 1 pods are ready"),
     ]
 
 
@@ -43,16 +43,18 @@ async def main(manner: str) -> None:
 
     def stop(reason: str) -> None:
         if manner == "stops":
-            screen.emit(Event(Ms(2_000), Told.ROLLOUT_ENDED, reason="stopped", sentence=reason))
+            screen.emit(
+                Event(Ms(2_000), EventType.ROLLOUT_FINISHED, reason="stopped", message=reason)
+            )
             stopped.set()
 
-    async with Screen.on(sys.stdout, os.environ) as screen:
-        screen.introduce("shop")
-        screen.begin(PLAN, clock=lambda: Ms(next(moments)), stop=stop)
+    async with Screen.for_stream(sys.stdout, os.environ) as screen:
+        screen.set_title("shop")
+        screen.start(PLAN, clock=lambda: Ms(next(moments)), stop=stop)
         for event in events():
             screen.emit(event)
         await stopped.wait()
-        screen.end(commands=Commands(again="tidegate sync shop"))
+        screen.finish(commands=NextCommands(repeat="tidegate sync shop"))
 
 
 if __name__ == "__main__":

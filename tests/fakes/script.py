@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Live, Ref
-from tidegate.world.calls import Call, Get, Ticket, Verb, Write
-from tidegate.world.facts import Answer, Due, Fact, Outcome
+from tidegate.model.objects import Kind, LiveObject, Ref
+from tidegate.world.calls import Call, Get, RequestId, Verb, Write
+from tidegate.world.facts import Message, Outcome, Response, TimerFired
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 
@@ -14,16 +14,16 @@ def a_ref(name: str = "web", *, namespace: str = "shop", kind: Kind = CONFIG_MAP
     return Ref(kind, namespace, name)
 
 
-def a_live(name: str = "web", *, version: int = 1, uid: str = "u1") -> Live:
-    return Live(a_ref(name), uid, 0, str(version), b"{}")
+def a_live(name: str = "web", *, version: int = 1, uid: str = "u1") -> LiveObject:
+    return LiveObject(a_ref(name), uid, 0, str(version), b"{}")
 
 
 def a_get(ticket: int = 1, *, urgent: bool = False, cluster: str = "") -> Call:
-    return Call(ticket=Ticket(ticket), request=Get(a_ref()), urgent=urgent, cluster=cluster)
+    return Call(request_id=RequestId(ticket), request=Get(a_ref()), urgent=urgent, cluster=cluster)
 
 
 def a_write(ticket: int = 1, *, verb: Verb = Verb.APPLY, uid: str = "") -> Call:
-    return Call(ticket=Ticket(ticket), request=Write(verb=verb, ref=a_ref(), uid=uid))
+    return Call(request_id=RequestId(ticket), request=Write(verb=verb, ref=a_ref(), uid=uid))
 
 
 class ScriptedWorld:
@@ -31,9 +31,9 @@ class ScriptedWorld:
 
     def __init__(self) -> None:
         self.sent: list[Call] = []
-        self.cancelled: list[Ticket] = []
+        self.cancelled: list[RequestId] = []
         self.time = Ms(1_000_000)
-        self._facts: list[Fact] = []
+        self._facts: list[Message] = []
 
     def now(self) -> Ms:
         return self.time
@@ -41,25 +41,25 @@ class ScriptedWorld:
     def submit(self, call: Call) -> None:
         self.sent.append(call)
 
-    def cancel(self, ticket: Ticket) -> bool:
-        self.cancelled.append(ticket)
+    def cancel(self, request_id: RequestId) -> bool:
+        self.cancelled.append(request_id)
         return False
 
-    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+    async def wait(self, until: Ms | None) -> tuple[Message, ...]:
         if self._facts:
             facts, self._facts = tuple(self._facts), []
             return facts
         if until is None:
             raise AssertionError("waits for ever: nothing was told and nothing is due")
         self.time = max(self.time, until)
-        return (Due(),)
+        return (TimerFired(),)
 
     def wake(self) -> None:
         """Nobody is kept waiting here."""
 
-    def tell(self, *facts: Fact) -> None:
+    def tell(self, *facts: Message) -> None:
         self._facts.extend(facts)
 
     def answer(self, outcome: Outcome) -> None:
         """The outcome of the call that was sent last."""
-        self.tell(Answer(self.sent[-1].ticket, outcome))
+        self.tell(Response(self.sent[-1].request_id, outcome))

@@ -9,17 +9,17 @@ import msgspec
 from tests.fakes.write_sequences import GATE, Answer, Body, Owner, Sequence, Step
 from tests.promises.objects import DEPLOYMENT, a_definition
 from tidegate.model.objects import Json, Kind
-from tidegate.sandbox.ownership.compare import is_one_piece, whole
+from tidegate.sandbox.ownership.compare import collect_all_fields, is_atomic_value
 from tidegate.sandbox.ownership.fields import (
-    FIELD,
-    NOTHING,
-    Fields,
-    fields_from,
-    item_element,
-    read_fields,
-    write_fields,
+    EMPTY,
+    FIELD_PREFIX,
+    FieldSet,
+    element_for_item,
+    field_set_from_paths,
+    parse_fields_v1,
+    to_fields_v1,
 )
-from tidegate.sandbox.ownership.layout import Layout, layout_of
+from tidegate.sandbox.ownership.layout import Layout, get_layout
 from tidegate.schema.builtin import shape_of
 from tidegate.schema.shape import Shape
 from tidegate.schema.structural import shapes_of
@@ -51,14 +51,16 @@ def owners_of(written: Json) -> list[Owner]:
     ]
 
 
-def spoken_of(sequence: Sequence) -> Fields:
+def spoken_of(sequence: Sequence) -> FieldSet:
     """Every place that some step of a sequence names."""
-    layout = layout_of(shape_for(sequence.kind))
-    found = NOTHING
+    layout = get_layout(shape_for(sequence.kind))
+    found = EMPTY
     for step in sequence.steps:
         for body in _said(step):
-            found |= whole(body, layout)
-    return Fields(False, found.below).outside(fields_from([["f:metadata", "f:managedFields"]]))
+            found |= collect_all_fields(body, layout)
+    return FieldSet(False, found.children).recursive_difference(
+        field_set_from_paths([["f:metadata", "f:managedFields"]])
+    )
 
 
 def _said(step: Step) -> list[Json]:
@@ -74,17 +76,17 @@ def _said(step: Step) -> list[Json]:
     return bodies
 
 
-def narrowed(answer: Answer, spoken: Fields, shape: Shape) -> Answer:
+def narrowed(answer: Answer, spoken: FieldSet, shape: Shape) -> Answer:
     """The answer as far as somebody spoke of it: not the defaults of a server."""
     owners = [
-        msgspec.structs.replace(owner, fields=write_fields(read_fields(owner.fields) & spoken))
+        msgspec.structs.replace(owner, fields=to_fields_v1(parse_fields_v1(owner.fields) & spoken))
         for owner in answer.owners
     ]
     return msgspec.structs.replace(
         answer,
         # Controllers write the status of a Deployment at any time.
         is_new_version=answer.is_new_version or shape is shape_of(DEPLOYMENT),
-        body=only(answer.body, spoken, layout_of(shape)),
+        body=only(answer.body, spoken, get_layout(shape)),
         owners=sorted((owner for owner in owners if owner.fields), key=_by_name),
     )
 
@@ -93,18 +95,20 @@ def _by_name(owner: Owner) -> tuple[str, str, str]:
     return owner.manager, owner.operation, owner.subresource
 
 
-def only(value: Json, fields: Fields, layout: Layout) -> Json:
+def only(value: Json, fields: FieldSet, layout: Layout) -> Json:
     """A value with nothing but these places in it."""
-    if is_one_piece(value, layout):
+    if is_atomic_value(value, layout):
         return value
     if isinstance(value, dict):
         return {
-            name: only(value[name], fields.below[FIELD + name], layout.children[name])
+            name: only(value[name], fields.children[FIELD_PREFIX + name], layout.children[name])
             for name in sorted(value)
-            if FIELD + name in fields.below
+            if FIELD_PREFIX + name in fields.children
         }
     if isinstance(value, list):
-        found = ((item, fields.below.get(item_element(item, layout) or "")) for item in value)
+        found = (
+            (item, fields.children.get(element_for_item(item, layout) or "")) for item in value
+        )
         return [only(item, known, layout.items) for item, known in found if known is not None]
     return value
 

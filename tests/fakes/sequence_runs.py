@@ -7,13 +7,13 @@ import msgspec
 from tests.fakes.sequence_answers import narrowed, owners_of, shape_for, spoken_of
 from tests.fakes.write_sequences import GATE, Answer, Body, Deed, Ended, Sequence, Step
 from tests.promises.objects import a_definition, a_namespace
-from tidegate.model.objects import Kind, Live, Ref
-from tidegate.sandbox.server.patches import merge_patch
+from tidegate.model.objects import Kind, LiveObject, Ref
+from tidegate.sandbox.server.patches import apply_merge_patch
 from tidegate.testing import Desk, body_of, live_of
-from tidegate.world.calls import PatchForm, Verb, Write
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Conflict, Done, Exists, Invalid, Missing, Outcome
-from tidegate.world.line import Line
+from tidegate.world.calls import PatchType, Verb, Write
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import AlreadyExists, Conflict, Invalid, NotFound, Outcome, Success
+from tidegate.world.line import ResilientWorld
 from tidegate.world.protocol import World
 
 NAMESPACE = "ownership"
@@ -21,13 +21,13 @@ NAMESPACE = "ownership"
 
 async def answers_of(world: World, sequences: list[Sequence]) -> list[list[Answer]]:
     """What a world answers to each step; the first steps of all go first, then the second ones."""
-    await prepare(Desk(Exchange(Line(world))))
-    desk = Desk(Exchange(world))
+    await prepare(Desk(Dispatcher(ResilientWorld(world))))
+    desk = Desk(Dispatcher(world))
     runs = [Run(sequence, f"run-{number}") for number, sequence in enumerate(sequences)]
     await desk.ask(*(Write(verb=Verb.DELETE, ref=run.ref) for run in runs))
     while waiting := [run for run in runs if run.step is not None]:
         for run in [run for run in waiting if run.is_pointless]:
-            run.hear(Missing(""))
+            run.hear(NotFound(""))
         sent = [run for run in waiting if run.step is not None and not run.is_pointless]
         outcomes = await desk.ask(*(run.request() for run in sent))
         for run, outcome in zip(sent, outcomes, strict=True):
@@ -40,7 +40,7 @@ async def prepare(desk: Desk) -> None:
     live_of(await desk.apply(a_namespace(NAMESPACE)))
     live_of(await desk.apply(a_definition(GATE.group)))
     await desk.eventually(
-        lambda: desk.get(Ref(GATE, NAMESPACE, "nobody")), lambda told: isinstance(told, Missing)
+        lambda: desk.get(Ref(GATE, NAMESPACE, "nobody")), lambda told: isinstance(told, NotFound)
     )
 
 
@@ -77,14 +77,14 @@ class Run:
                 verb = Verb.APPLY if step.deed is Deed.APPLY else Verb.CREATE
                 body = named(kind, step, name=ref.name, namespace=NAMESPACE)
             case Deed.REPLACE:
-                verb, body = Verb.REPLACE, merge_patch(self._read(), step.body)
+                verb, body = Verb.REPLACE, apply_merge_patch(self._read(), step.body)
             case Deed.MERGE | Deed.JSON:
                 pass
         return Write(
             verb=verb,
             ref=ref,
             body=msgspec.json.encode(body),
-            form=PatchForm.JSON if step.deed is Deed.JSON else PatchForm.MERGE,
+            patch_type=PatchType.JSON if step.deed is Deed.JSON else PatchType.MERGE,
             subresource=step.subresource,
             manager=step.by,
             force=step.force,
@@ -107,22 +107,22 @@ class Run:
         self.answers.append(narrowed(self._answer(outcome), self._spoken, self._shape))
         if step.deed is Deed.DELETE:
             self._live = None
-        elif isinstance(outcome, Done):
+        elif isinstance(outcome, Success):
             self._live = body_of(outcome)
 
     def _answer(self, outcome: Outcome) -> Answer:
         match outcome:
-            case Done(live=Live()) if self.step and self.step.deed is not Deed.DELETE:
+            case Success(live=LiveObject()) if self.step and self.step.deed is not Deed.DELETE:
                 return self._done(body_of(outcome))
-            case Done():
+            case Success():
                 return Answer(Ended.DONE)
-            case Conflict(managers=managers) if managers:
+            case Conflict(owners=managers) if managers:
                 return Answer(Ended.CONFLICT, [f"{by.manager} {by.field}" for by in managers])
             case Invalid():
                 return Answer(Ended.INVALID, sorted({cause.field for cause in outcome.causes}))
-            case Missing():
+            case NotFound():
                 return Answer(Ended.MISSING)
-            case Exists():
+            case AlreadyExists():
                 return Answer(Ended.EXISTS)
             case _:
                 raise AssertionError(outcome)

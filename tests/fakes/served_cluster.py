@@ -15,18 +15,18 @@ import msgspec
 from tests.fakes.kept_sandbox import ACCOUNT, SERVED
 from tests.fakes.repositories import Body, namespace
 from tests.fakes.tidegate_command import Ran, Tidegate
-from tidegate.cli.main import run_words
+from tidegate.cli.main import run_argv
 from tidegate.flows.sandbox_home import KUBECONFIG
-from tidegate.flows.serving import serving
-from tidegate.flows.wiring import Simulation, make_living
+from tidegate.flows.serving import serve_world
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 from tidegate.testing import Desk, items_of, live_of, real_world
 from tidegate.world.calls import Selection
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Changed, Fact
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import Message, WatchEvent
+from tidegate.world.line import ResilientWorld
 from tidegate.world.protocol import World
 
 LOOKS_AGAIN = Ms(50)
@@ -61,7 +61,7 @@ class ServedCluster:
         out, err = io.StringIO(), io.StringIO()
 
         async def ran() -> Ran:
-            code = await asyncio.to_thread(run_words, said)
+            code = await asyncio.to_thread(run_argv, said)
             return Ran(code, out.getvalue(), err.getvalue(), 0)
 
         with redirect_stdout(out), redirect_stderr(err):
@@ -98,15 +98,15 @@ class ServedCluster:
 
     async def _answer(self, kind: Kind, answer: Answering, *, status: bool) -> None:
         async with real_world(kubeconfig=self.home / KUBECONFIG) as world:
-            desk = Desk(Exchange(Line(world)))
+            desk = Desk(Dispatcher(ResilientWorld(world)))
             desk.watch(Selection(kind))
 
-            def heard(fact: Fact) -> bool:
-                return isinstance(fact, Changed)
+            def heard(fact: Message) -> bool:
+                return isinstance(fact, WatchEvent)
 
             while True:
                 fact = (await desk.until(heard))[-1]
-                assert isinstance(fact, Changed)
+                assert isinstance(fact, WatchEvent)
                 change = answer(msgspec.json.decode(fact.live.body))
                 if change is not None:
                     part = {"subresource": "status"} if status else {}
@@ -136,16 +136,16 @@ async def served_cluster(
         msgspec.json.encode({"given": {"objects": objects}, "behaviours": behaviours})
     )
     async with (
-        serving(make_living(Simulation(scenario=scenario)), home, pace=20),
+        serve_world(build_sandbox(SimulationConfig(scenario=scenario)), home, pace=20),
         real_world(kubeconfig=home / KUBECONFIG) as world,
     ):
-        yield ServedCluster(home, world, Desk(Exchange(Line(world))))
+        yield ServedCluster(home, world, Desk(Dispatcher(ResilientWorld(world))))
 
 
 def flux_answer(own: Body, *, revision: str = "main@sha1:abc", ready: bool = True) -> Body | None:
     """What a controller of Flux's says to a request that it has not answered yet."""
-    asked = text(own, "metadata", "annotations", "reconcile.fluxcd.io/requestedAt")
-    if not asked or asked == text(own, "status", "lastHandledReconcileAt"):
+    asked = get_text(own, "metadata", "annotations", "reconcile.fluxcd.io/requestedAt")
+    if not asked or asked == get_text(own, "status", "lastHandledReconcileAt"):
         return None
     message = (
         f"Applied revision: {revision}" if ready else "dependency 'flux-system/data' is not ready"

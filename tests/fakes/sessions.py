@@ -6,16 +6,21 @@ from typing import Unpack
 
 import msgspec
 
-from tidegate.flows.render import own_setting
-from tidegate.flows.session import Session, Target, make_craft
-from tidegate.flows.wiring import Simulation
+from tidegate.flows.render import user_render_settings
+from tidegate.flows.session import ClusterTargets, Session, build_evaluator
+from tidegate.flows.wiring import SimulationConfig
 from tidegate.model.unit import Unit
 from tidegate.testing.rollouts import PolicyChanges
 from tidegate.world.protocol import World
 
 
 def a_session(world: World) -> Session:
-    return Session.over(world, make_craft(), own_setting(), Target(simulation=Simulation()))
+    return Session.from_world(
+        world,
+        build_evaluator(),
+        user_render_settings(),
+        ClusterTargets(simulation=SimulationConfig()),
+    )
 
 
 def ruled(unit: Unit, **changes: Unpack[PolicyChanges]) -> Unit:

@@ -7,15 +7,15 @@ import msgspec
 from tests.fakes.instant_kubelet import INSTANT_KUBELET
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.controllers.reaction import Controller
 from tidegate.sandbox.controllers.writes import EVENT
 from tidegate.sandbox.world import START, Sandbox
 from tidegate.testing import Body, Desk, items_of, live_of
 from tidegate.world.calls import Selection, Verb, View, Write
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Done
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import Success
 
 SHOP = "shop"
 NOTES = "test.tidegate.dev/"
@@ -26,7 +26,7 @@ class SmallCluster:
 
     def __init__(self, *controllers: Controller) -> None:
         self.world = Sandbox(controllers=(*API_CONTROLLERS, *controllers, INSTANT_KUBELET))
-        self.desk = Desk(Exchange(self.world), namespace=SHOP)
+        self.desk = Desk(Dispatcher(self.world), namespace=SHOP)
 
     async def open(self) -> SmallCluster:
         live_of(await self.desk.create(an_object("v1", "Namespace", SHOP)))
@@ -48,18 +48,18 @@ class SmallCluster:
 
     async def remove(self, ref: Ref) -> None:
         """Delete at once: a pod gets no time to end."""
-        await self.desk.ask(Write(verb=Verb.DELETE, ref=ref, grace=0))
+        await self.desk.ask(Write(verb=Verb.DELETE, ref=ref, grace_period_seconds=0))
 
     async def body(self, kind: Kind, name: str) -> Body | None:
         """An object as it is now; None where there is none."""
         outcome = await self.desk.get(Ref(kind, SHOP if kind.name not in WIDE else "", name))
-        if not isinstance(outcome, Done) or outcome.live is None:
+        if not isinstance(outcome, Success) or outcome.live is None:
             return None
         body: Body = msgspec.json.decode(outcome.live.body)
         return body
 
     async def status(self, kind: Kind, name: str) -> Body:
-        return mapping(await self.body(kind, name), "status")
+        return get_mapping(await self.body(kind, name), "status")
 
     async def all_of(self, kind: Kind) -> list[Body]:
         namespace = SHOP if kind.name not in WIDE else ""
@@ -69,8 +69,8 @@ class SmallCluster:
     async def reasons(self, name: str) -> list[str]:
         """Why there are Events about an object, each reason once, sorted."""
         events = await self.all_of(EVENT)
-        about = (one for one in events if text(one, "involvedObject", "name") == name)
-        return sorted({text(one, "reason") for one in about})
+        about = (one for one in events if get_text(one, "involvedObject", "name") == name)
+        return sorted({get_text(one, "reason") for one in about})
 
 
 WIDE = ("PersistentVolume", "StorageClass", "APIService", "Namespace")

@@ -5,23 +5,27 @@ from __future__ import annotations
 from tests.promises.objects import a_namespace
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.controllers.reaction import Controller
-from tidegate.sandbox.physics.kubelet.pod import kubelet
-from tidegate.sandbox.physics.profile import ContainerCourse, CourseRule, Profile
-from tidegate.sandbox.physics.profile_file import typical
+from tidegate.sandbox.physics.kubelet.pod import kubelet_controller
+from tidegate.sandbox.physics.profile import ContainerProfile, ContainerRule, Profile
+from tidegate.sandbox.physics.profile_file import default_profile
 from tidegate.sandbox.scenario import read_scenario
 from tidegate.sandbox.world import START, Sandbox
 from tidegate.testing import Body, Desk, body_of, items_of, live_of
 from tidegate.world.calls import Logs, Selection
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Done, Said
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import RawResponse, Success
 
 POD = Kind("", "v1", "Pod")
 EVENT = Kind("", "v1", "Event")
 BEGIN = Ms(START + SECOND)
-SIMPLE = Profile(durations=ContainerCourse(), polls=typical().polls, telemetry=typical().telemetry)
+SIMPLE = Profile(
+    durations=ContainerProfile(),
+    polls=default_profile().polls,
+    telemetry=default_profile().telemetry,
+)
 """Two seconds to pull, one to start, one to be ready, five to run; no rules."""
 
 
@@ -29,8 +33,10 @@ class Stage:
     """A namespace `shop`. Moments are seconds since its first second was over."""
 
     def __init__(self, profile: Profile = SIMPLE, controllers: tuple[Controller, ...] = ()) -> None:
-        self.sandbox = Sandbox(controllers=(*API_CONTROLLERS, *controllers, kubelet(profile)))
-        self.desk = Desk(Exchange(self.sandbox), namespace="shop")
+        self.sandbox = Sandbox(
+            controllers=(*API_CONTROLLERS, *controllers, kubelet_controller(profile))
+        )
+        self.desk = Desk(Dispatcher(self.sandbox), namespace="shop")
 
     async def at(self, seconds: float) -> Stage:
         """Let time pass up to shortly behind this moment, so that what is due then is done."""
@@ -47,39 +53,39 @@ class Stage:
         return body_of(await self.desk.get(Ref(POD, "shop", name)))
 
     async def is_there(self, name: str = "web") -> bool:
-        return isinstance(await self.desk.get(Ref(POD, "shop", name)), Done)
+        return isinstance(await self.desk.get(Ref(POD, "shop", name)), Success)
 
     async def phase(self, name: str = "web") -> str:
-        return text(await self.pod(name), "status", "phase")
+        return get_text(await self.pod(name), "status", "phase")
 
     async def container(self, name: str = "web", container: str = "app") -> Body:
-        status = mapping(await self.pod(name), "status")
+        status = get_mapping(await self.pod(name), "status")
         statuses = [
-            *mappings(status, "initContainerStatuses"),
-            *mappings(status, "containerStatuses"),
+            *get_mappings(status, "initContainerStatuses"),
+            *get_mappings(status, "containerStatuses"),
         ]
         return next((one for one in statuses if one.get("name") == container), {})
 
     async def state(self, name: str = "web", container: str = "app") -> str:
         """`running`, or the reason of a container that waits or has ended."""
-        state = mapping(await self.container(name, container), "state")
+        state = get_mapping(await self.container(name, container), "state")
         for word in ("waiting", "terminated"):
             if word in state:
-                return text(state, word, "reason")
+                return get_text(state, word, "reason")
         return next(iter(state), "")
 
     async def condition(self, kind: str, name: str = "web") -> str:
-        conditions = mappings(await self.pod(name), "status", "conditions")
-        return next((text(one, "status") for one in conditions if one.get("type") == kind), "")
+        conditions = get_mappings(await self.pod(name), "status", "conditions")
+        return next((get_text(one, "status") for one in conditions if one.get("type") == kind), "")
 
     async def events(self, reason: str) -> list[str]:
         found = items_of(await self.desk.page(Selection(EVENT, "shop")))
-        bodies = [body_of(Done(one)) for one in found]
-        return [text(one, "message") for one in bodies if one.get("reason") == reason]
+        bodies = [body_of(Success(one)) for one in found]
+        return [get_text(one, "message") for one in bodies if one.get("reason") == reason]
 
     async def printed(self, name: str = "web", container: str = "app") -> str:
         (said,) = await self.desk.ask(Logs(ref=Ref(POD, "shop", name), container=container))
-        assert isinstance(said, Said)
+        assert isinstance(said, RawResponse)
         return said.body.decode()
 
 
@@ -87,7 +93,7 @@ async def a_stage(
     *controllers: Controller, profile: Profile = SIMPLE, behaviours: str = ""
 ) -> Stage:
     """A stage that is set: the namespace is there, and a second has passed."""
-    rules: tuple[CourseRule, ...] = ()
+    rules: tuple[ContainerRule, ...] = ()
     if behaviours:
         text_ = f"behaviours:\n- {{{behaviours}}}\n"
         rules = read_scenario(text_.encode(), "s.yaml").behaviours
@@ -117,4 +123,4 @@ def a_probe(**numbers: int) -> Body:
 
 def at(body: Body, *path: str) -> Json:
     """What stands at a path of a body."""
-    return part(body, *path)
+    return get_value(body, *path)

@@ -8,19 +8,19 @@ from pathlib import Path
 
 from tests.fakes.sessions import a_session
 from tidegate.engine.drive import drive
-from tidegate.flows.evidence import Background, collect_evidence
+from tidegate.flows.evidence import DiagnosisContext, collect_evidence
 from tidegate.flows.planning import make_plan
-from tidegate.flows.pointing import point_at
-from tidegate.flows.rollout import Rolling, make_driver
-from tidegate.flows.wiring import Simulation, make_living
+from tidegate.flows.pointing import unit_for_path
+from tidegate.flows.rollout import RolloutOptions, build_driver
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.event import Event
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
 from tidegate.model.policy import Order, Policy
-from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.discretion import Discretion
+from tidegate.report.rollout.course import RolloutProgress
+from tidegate.report.rollout.discretion import Redactor
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.failure import failing_spots
+from tidegate.report.rollout.failure import failing_objects
 from tidegate.testing.families import a_family
 
 FIRST = Path(__file__).parents[2] / "examples" / "first"
@@ -33,13 +33,13 @@ class Story:
     events: list[Event]
     evidence: tuple[Evidence, ...]
 
-    def course(self, after: float | None = None) -> Course:
+    def course(self, after: float | None = None) -> RolloutProgress:
         """Where it stands so many seconds after its start, or at its end."""
-        course = Course(self.start)
-        course.expect(self.plan)
+        course = RolloutProgress(self.start)
+        course.add_plan(self.plan)
         end = len(self.events) if after is None else self._heard(after)
         for event in self.events[:end]:
-            course.take(event)
+            course.add_event(event)
         return course
 
     def moment(self, after: float) -> Ms:
@@ -50,13 +50,13 @@ class Story:
 
 
 async def tell_first(*, ignores_waves: bool = False) -> Story:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     session = a_session(world)
     policy = Policy(order=Order.NONE if ignores_waves else Order.WAVES)
-    planned = await make_plan([await a_family(point_at(str(FIRST), policy), session)], session)
+    planned = await make_plan([await a_family(unit_for_path(str(FIRST), policy), session)], session)
     plan, start, events = planned.plan, world.now(), list[Event]()
-    await drive(make_driver(plan, session, Rolling(holder="story"), events.append))
+    await drive(build_driver(plan, session, RolloutOptions(holder="story"), events.append))
     course = Story(plan, start, events, ()).course()
-    background = Background(plan=plan, discretion=Discretion.of(plan))
-    evidence = await collect_evidence(session.world, failing_spots(course), background)
+    background = DiagnosisContext(plan=plan, redactor=Redactor.from_plan(plan))
+    evidence = await collect_evidence(session.world, failing_objects(course), background)
     return Story(plan, start, events, evidence)

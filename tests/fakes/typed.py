@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.fakes.tidegate_runs import ROOT
-from tidegate.cli.main import run_words
+from tidegate.cli.main import run_argv
 
 
 class Typed(NamedTuple):
@@ -38,7 +38,7 @@ def type_in(*words: str | Path, folder: Path = ROOT, **environment: str) -> Type
         redirect_stdout(out),
         redirect_stderr(err),
     ):
-        code = run_words([*map(str, words)])
+        code = run_argv([*map(str, words)])
     return Typed(code, out.getvalue(), err.getvalue())
 
 

@@ -8,20 +8,20 @@ from tests.traces.case import Apply, Change, Watched
 from tests.traces.simulate import CONTROLLERS
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
-from tidegate.model.reading import mapping, mappings, number, text
-from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
+from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
+from tidegate.sandbox.controllers.reaction import Controller, ObjectReader, Reconciliation
 from tidegate.sandbox.controllers.writes import EVENT
 from tidegate.sandbox.kinds import POD
-from tidegate.sandbox.server.store import Stored, Transition
+from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, live_of
-from tidegate.world.exchange import Exchange
+from tidegate.world.exchange import Dispatcher
 
 PLACE = "shop"
-Sample = Callable[[Visible], Json]
+Sample = Callable[[ObjectReader], Json]
 
 
-def _idle(_view: Visible, _ref: Ref, _now: Ms) -> Looking:
+def _idle(_view: ObjectReader, _ref: Ref, _now: Ms) -> Reconciliation:
     yield from ()
 
 
@@ -33,8 +33,8 @@ class Stage:
         self._sample = sample
         observer = Controller("observer", _idle, self._observe)
         self._sandbox = Sandbox(controllers=(*CONTROLLERS, observer))
-        self._view = self._sandbox.clusters[""].view
-        self._desk = Desk(Exchange(self._sandbox), namespace=PLACE)
+        self._view = self._sandbox.clusters[""].reader
+        self._desk = Desk(Dispatcher(self._sandbox), namespace=PLACE)
 
     async def open(self, *, nodes: int = 1) -> Stage:
         await self.apply(_named("v1", "Namespace", PLACE))
@@ -73,8 +73,8 @@ class Stage:
         assert found is not None
         return found.body
 
-    def all_of(self, kind: Kind) -> list[Stored]:
-        return self._view.all_of(kind, PLACE)
+    def all_of(self, kind: Kind) -> list[StoredObject]:
+        return self._view.list_objects(kind, PLACE)
 
     def pods(self) -> list[str]:
         return [pod.ref.name for pod in self.all_of(POD)]
@@ -82,36 +82,36 @@ class Stage:
     def images(self) -> list[str]:
         """Which image each pod runs, by the names of the pods."""
         return [
-            text(mappings(pod.body, "spec", "containers")[0], "image").rpartition(":")[2]
+            get_text(get_mappings(pod.body, "spec", "containers")[0], "image").rpartition(":")[2]
             for pod in self.all_of(POD)
         ]
 
     def count(self, watched: Watched, name: str) -> int:
-        return number(self.body(watched), "status", name)
+        return get_int(self.body(watched), "status", name)
 
     def condition(self, watched: Watched, name: str) -> str:
         """Status and reason."""
-        for one in mappings(self.body(watched), "status", "conditions"):
+        for one in get_mappings(self.body(watched), "status", "conditions"):
             if one.get("type") == name:
-                return f"{text(one, 'status')} {text(one, 'reason')}"
+                return f"{get_text(one, 'status')} {get_text(one, 'reason')}"
         return ""
 
     def events(self, reason: str) -> list[str]:
         """The messages of the Events with this reason."""
         return [
-            text(event.body, "message")
+            get_text(event.body, "message")
             for event in self.all_of(EVENT)
-            if text(event.body, "reason") == reason
+            if get_text(event.body, "reason") == reason
         ]
 
-    def _observe(self, view: Visible, _event: Transition) -> Iterator[Ref]:
+    def _observe(self, view: ObjectReader, _event: StoreEvent) -> Iterator[Ref]:
         if self._sample is not None:
             self.samples.append(self._sample(view))
         yield from ()
 
 
-def annotation(stored: Stored, name: str) -> str:
-    return text(mapping(stored.metadata, "annotations"), name)
+def annotation(stored: StoredObject, name: str) -> str:
+    return get_text(get_mapping(stored.metadata, "annotations"), name)
 
 
 def _named(api_version: str, kind: str, name: str) -> Body:

@@ -11,7 +11,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidegate.cli.main import run_words
+from tidegate.cli.main import run_argv
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def typed(root: Path, environment: Mapping[str, str], words: tuple[str, ...]) ->
         os.chdir(root)
         tempfile.tempdir, sys.argv = None, ["tidegate", *words]
         with redirect_stdout(out), redirect_stderr(err):
-            code = run_words([*words])
+            code = run_argv([*words])
         out.flush()
         err.flush()
     finally:

@@ -12,11 +12,11 @@ import pytest
 from tests.fakes.tidegate_runs import config_map, write_unit
 from tests.hostile.api_server import Malice, hostile_server
 from tests.hostile.test_printing import obeyed
-from tidegate.kube.cluster import _events
+from tidegate.kube.cluster import _read_events
 from tidegate.kube.replies import LineSplitter
 from tidegate.model.objects import Kind
-from tidegate.world.calls import Ticket
-from tidegate.world.facts import Ended, Failed
+from tidegate.world.calls import RequestId
+from tidegate.world.facts import ServerError, WatchEnded
 
 MOST_MEMORY = 2_000 * 1024 * 1024
 SECRET = Kind("", "v1", "Secret")
@@ -68,8 +68,8 @@ def test_a_server_that_means_no_good_is_an_error(
     ids=["garbage", "a number", "an unknown type", "nested", "not text", "no end"],
 )
 def test_an_event_that_cannot_be_read_ends_its_stream(line: bytes) -> None:
-    (end,) = _events(LineSplitter(longest=4_096), line, Ticket(1), SECRET)
+    (end,) = _read_events(LineSplitter(limit=4_096), line, RequestId(1), SECRET)
 
-    assert isinstance(end, Ended)
-    assert isinstance(end.outcome, Failed)
+    assert isinstance(end, WatchEnded)
+    assert isinstance(end.outcome, ServerError)
     assert end.outcome.reason == "Unreadable"

@@ -14,26 +14,26 @@ import pytest
 from tests.fakes.secret_server import secret_server
 from tests.fakes.sessions import a_session, ruled
 from tidegate.engine.drive import drive
-from tidegate.engine.reach.errands import Errand, Pause
-from tidegate.engine.record import PER_PART, Record
-from tidegate.engine.stored import NAMESPACE, Head, put, resource_name
+from tidegate.engine.reach.errands import Pause, Procedure
+from tidegate.engine.record import ENTRIES_PER_PART, UnitRecord
+from tidegate.engine.stored import TIDEGATE_NAMESPACE, RecordHead, build_secret_write, resource_name
 from tidegate.errors import ClusterError
 from tidegate.flows.journal import read_journal, rebuild_journal
-from tidegate.flows.looking import look_at
-from tidegate.flows.orphans import with_orphans
+from tidegate.flows.looking import get_objects
+from tidegate.flows.orphans import with_removed_units
 from tidegate.flows.planning import make_plan
-from tidegate.flows.pointing import point_at
-from tidegate.flows.rollout import Rolling, make_driver
+from tidegate.flows.pointing import unit_for_path
+from tidegate.flows.rollout import RolloutOptions, build_driver
 from tidegate.flows.session import Session
-from tidegate.flows.wiring import Simulation, make_living
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Live, Ref
+from tidegate.model.objects import Kind, LiveObject, Ref
 from tidegate.model.unit import Unit
 from tidegate.plan.build import plan_unit
 from tidegate.testing.families import a_family
-from tidegate.world.ask import ask
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import Get, Verb, Write
-from tidegate.world.facts import Done, Missing, Outcome, is_refusal
+from tidegate.world.facts import NotFound, Outcome, Success, is_error
 
 ROOT = Path(__file__).parents[2]
 NAME = resource_name("default/unit")
@@ -54,7 +54,12 @@ def stored(text: bytes) -> bytes:
     body = {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": NAME, "namespace": NAMESPACE, "uid": "u", "resourceVersion": "1"},
+        "metadata": {
+            "name": NAME,
+            "namespace": TIDEGATE_NAMESPACE,
+            "uid": "u",
+            "resourceVersion": "1",
+        },
         "data": {"journal.json": base64.b64encode(text).decode()},
     }
     return json.dumps(body).encode()
@@ -65,7 +70,7 @@ def test_a_damaged_journal_is_noticed_and_says_what_is_forgotten(what: str, tmp_
     unit = tmp_path / "unit"
     unit.mkdir()
     (unit / "web.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n")
-    with secret_server(NAMESPACE, {NAME: stored(WRONG[what])}) as server:
+    with secret_server(TIDEGATE_NAMESPACE, {NAME: stored(WRONG[what])}) as server:
         config = server.write_kubeconfig(tmp_path / "kubeconfig")
         command = ("journal", str(unit), "--kubeconfig", str(config))
         ran = subprocess.run(
@@ -90,33 +95,33 @@ def write_unit(folder: Path, *names: str) -> Unit:
     for name in names:
         text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: b}}\n"
         (folder / f"{name}.yaml").write_text(text)
-    return ruled(point_at(str(folder), namespace="default"), prunes=True)
+    return ruled(unit_for_path(str(folder), namespace="default"), prunes=True)
 
 
 async def roll_out(unit: Unit, session: Session) -> str:
     plan = (await make_plan([await a_family(unit, session)], session)).plan
-    driver = make_driver(plan, session, Rolling(holder="me"), lambda _: None)
+    driver = build_driver(plan, session, RolloutOptions(holder="me"), lambda _: None)
     return str(await drive(driver))
 
 
 async def names_of(session: Session, *names: str) -> list[str]:
     refs = [Ref(CONFIG_MAP, "default", name) for name in names]
-    return [live.ref.name for live in await look_at(session.world, refs)]
+    return [live.ref.name for live in await get_objects(session.world, refs)]
 
 
 async def damage(session: Session, unit: Unit) -> None:
-    ref = Record(unit.id.mark, "").ref
-    (found,) = await ask(session.world, Get(ref))
-    assert isinstance(found, Done)
+    ref = UnitRecord(unit.id.tracking_id, "").ref
+    (found,) = await send_requests(session.world, Get(ref))
+    assert isinstance(found, Success)
     assert found.live is not None
-    write = put(ref, unit.id.mark, Head(), found.live.version)
+    write = build_secret_write(ref, unit.id.tracking_id, RecordHead(), found.live.resource_version)
     broken = write.body.replace(b'"journal.json":"', b'"journal.json":"AAAA')
-    (outcome,) = await ask(session.world, msgspec.structs.replace(write, body=broken))
-    assert not is_refusal(outcome)
+    (outcome,) = await send_requests(session.world, msgspec.structs.replace(write, body=broken))
+    assert not is_error(outcome)
 
 
 async def test_a_journal_is_made_anew_from_marks_and_prunes_again(tmp_path: Path) -> None:
-    session = a_session(make_living(Simulation()))
+    session = a_session(build_sandbox(SimulationConfig()))
     unit = write_unit(tmp_path / "unit", "kept", "left")
     assert await roll_out(unit, session) == "passed"
     await damage(session, unit)
@@ -135,11 +140,11 @@ async def test_a_journal_is_made_anew_from_marks_and_prunes_again(tmp_path: Path
 
 
 async def test_what_is_another_units_or_nobodys_is_not_remembered(tmp_path: Path) -> None:
-    session = a_session(make_living(Simulation()))
+    session = a_session(build_sandbox(SimulationConfig()))
     unit, other = write_unit(tmp_path / "unit", "ours"), write_unit(tmp_path / "other", "theirs")
     for one in (unit, other):
         assert await roll_out(one, session) == "passed"
-    await ask(session.world, _plain("nobodys"))
+    await send_requests(session.world, _plain("nobodys"))
 
     rebuilt = await rebuild_journal(plan_unit(unit), session)
 
@@ -147,18 +152,18 @@ async def test_what_is_another_units_or_nobodys_is_not_remembered(tmp_path: Path
 
 
 async def test_a_journal_that_is_damaged_keeps_no_other_unit_from_going(tmp_path: Path) -> None:
-    session = a_session(make_living(Simulation()))
+    session = a_session(build_sandbox(SimulationConfig()))
     unit, other = write_unit(tmp_path / "unit", "ours"), write_unit(tmp_path / "other", "theirs")
     for one in (unit, other):
         assert await roll_out(one, session) == "passed"
     await damage(session, other)
 
     planned = await make_plan([await a_family(unit, session)], session)
-    found = await with_orphans(planned, session)
+    found = await with_removed_units(planned, session)
 
     (finding,) = [one for one in found.findings if one.code == "units.unread"]
     assert found.plan == planned.plan
-    assert Record(other.id.mark, "").ref.name in str(finding.where)
+    assert UnitRecord(other.id.tracking_id, "").ref.name in str(finding.location)
     assert "journal rebuild" in finding.fix
 
 
@@ -172,15 +177,15 @@ class Secrets:
     """A cluster that has nothing but the Secrets of one record."""
 
     def __init__(self) -> None:
-        self.stored: dict[Ref, Live] = {}
+        self.stored: dict[Ref, LiveObject] = {}
 
-    def answer(self, request: object) -> Done | Missing:
+    def answer(self, request: object) -> Success | NotFound:
         assert isinstance(request, Get | Write)
         if isinstance(request, Write):
             version = str(len(self.stored) + 1)
-            self.stored[request.ref] = Live(request.ref, "uid", 1, version, request.body)
+            self.stored[request.ref] = LiveObject(request.ref, "uid", 1, version, request.body)
         known = self.stored.get(request.ref)
-        return Missing("") if known is None else Done(known)
+        return NotFound("") if known is None else Success(known)
 
 
 def midnight() -> Ms:
@@ -188,21 +193,21 @@ def midnight() -> Ms:
 
 
 def test_a_part_that_is_gone_is_noticed() -> None:
-    cluster, record = Secrets(), Record("default/unit", "")
-    refs = [Ref(CONFIG_MAP, "default", f"m{number}") for number in range(PER_PART + 1)]
-    record.expect("plan", refs, text="text", source="", now=Ms(0))
+    cluster, record = Secrets(), UnitRecord("default/unit", "")
+    refs = [Ref(CONFIG_MAP, "default", f"m{number}") for number in range(ENTRIES_PER_PART + 1)]
+    record.register_objects("plan", refs, digest="text", source="", now=Ms(0))
     _run(record.write(midnight), cluster)
     lost = next(ref for ref in cluster.stored if ref.name.endswith(".1"))
     del cluster.stored[lost]
 
     with pytest.raises(ClusterError) as raised:
-        _run(Record("default/unit", "").read(midnight), cluster)
+        _run(UnitRecord("default/unit", "").read(midnight), cluster)
 
     assert "a part of it is gone" in raised.value.problem
-    assert str(raised.value.where) == f"Secret {NAMESPACE}/{lost.name}"
+    assert str(raised.value.location) == f"Secret {TIDEGATE_NAMESPACE}/{lost.name}"
 
 
-def _run(errand: Errand[Outcome | None], cluster: Secrets) -> None:
+def _run(errand: Procedure[Outcome | None], cluster: Secrets) -> None:
     outcomes: tuple[Outcome, ...] | None = None
     try:
         while True:

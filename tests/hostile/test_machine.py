@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.tidegate_runs import ROOT
-from tidegate.cli.exhaustion import spent_errors
-from tidegate.errors import MachineError, PlanError
+from tidegate.cli.exhaustion import resource_errors
+from tidegate.errors import PlanError, SystemResourceError
 
 SPENT = 7
 LIMITS = {
@@ -60,18 +60,22 @@ def test_among_several_each_is_told_once() -> None:
     ours = PlanError("plan.empty", "it is empty")
     group = ExceptionGroup("work", [files, ExceptionGroup("deeper", [files, ours])])
 
-    assert [type(one) for one in spent_errors(group)] == [MachineError, PlanError]
+    assert [type(one) for one in resource_errors(group)] == [SystemResourceError, PlanError]
 
 
 def test_what_nobody_lets_us_read_is_told_with_its_place() -> None:
     """Whoever runs the tests may be allowed to read everything."""
     denied = PermissionError(errno.EACCES, "Permission denied", "/srv/repo/.git")
 
-    (told,) = spent_errors(ExceptionGroup("work", [denied]))
+    (told,) = resource_errors(ExceptionGroup("work", [denied]))
 
-    assert (told.code, told.exit_code, str(told.where)) == ("file.unreadable", 3, "/srv/repo/.git")
+    assert (told.code, told.exit_code, str(told.location)) == (
+        "file.unreadable",
+        3,
+        "/srv/repo/.git",
+    )
 
 
 @pytest.mark.parametrize("bug", [KeyError("x"), OSError(errno.ENOENT, "no such file"), TypeError()])
 def test_anything_else_among_it_is_a_bug(bug: Exception) -> None:
-    assert spent_errors(ExceptionGroup("work", [MemoryError(), bug])) == []
+    assert resource_errors(ExceptionGroup("work", [MemoryError(), bug])) == []

@@ -10,18 +10,18 @@ import pytest
 from tests.fakes.sessions import a_session
 from tidegate.engine.drive import drive
 from tidegate.flows.journal import read_journal
-from tidegate.flows.looking import look_in
+from tidegate.flows.looking import list_objects
 from tidegate.flows.planning import make_plan
-from tidegate.flows.pointing import point_at
-from tidegate.flows.rollout import Rolling, make_driver
+from tidegate.flows.pointing import unit_for_path
+from tidegate.flows.rollout import RolloutOptions, build_driver
 from tidegate.flows.session import Session
-from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.event import Event, Told
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.model.event import Event, EventType
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.plan.build import plan_unit
 from tidegate.testing.families import a_family
-from tidegate.world.ask import ask
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import Verb, Write
 
 DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
@@ -53,10 +53,10 @@ spec:
 
 
 async def deleted_at(session: Session, moment: Ms, ref: Ref) -> None:
-    party = session.world.party()
+    party = session.world.client()
     while session.world.now() < moment:
         await party.wait(moment)
-    await ask(session.world, Write(verb=Verb.DELETE, ref=ref))
+    await send_requests(session.world, Write(verb=Verb.DELETE, ref=ref))
 
 
 @pytest.mark.parametrize("after", [0, 1, 2, 5, 15], ids=lambda after: f"after {after} s")
@@ -71,11 +71,11 @@ async def test_a_definition_that_is_deleted_fails_what_needs_it(after: int, tmp_
     }
     for name, text in files.items():
         (unit_folder / f"{name}.yaml").write_text(text)
-    session = a_session(make_living(Simulation()))
-    unit = point_at(str(unit_folder), namespace="default")
+    session = a_session(build_sandbox(SimulationConfig()))
+    unit = unit_for_path(str(unit_folder), namespace="default")
     plan = (await make_plan([await a_family(unit, session)], session)).plan
     told: list[Event] = []
-    driver = make_driver(plan, session, Rolling(holder="me"), told.append)
+    driver = build_driver(plan, session, RolloutOptions(holder="me"), told.append)
     moment = Ms(session.world.now() + after * SECOND)
 
     async with asyncio.TaskGroup() as group:
@@ -85,8 +85,8 @@ async def test_a_definition_that_is_deleted_fails_what_needs_it(after: int, tmp_
     remembered = await read_journal(plan_unit(unit), session.world)
     assert ended.result() == ("passed" if after == 0 else "failed")
     assert remembered.holder == ""
-    assert await look_in(session.world, [(LEASE, "tidegate-system")]) == []
+    assert await list_objects(session.world, [(LEASE, "tidegate-system")]) == []
     if after:
-        failed = [event for event in told if event.told is Told.STEP_FAILED]
+        failed = [event for event in told if event.type is EventType.STEP_FAILED]
         assert failed
-        assert all(event.sentence for event in failed)
+        assert all(event.message for event in failed)

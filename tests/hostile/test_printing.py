@@ -11,9 +11,9 @@ from hypothesis import strategies as some
 
 from tests.fakes.tidegate_runs import tidegate
 from tests.hostile.inside import typed
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.documents.dump import to_yaml
-from tidegate.errors import TidegateError, escaped, harmless, without_user
+from tidegate.errors import TidegateError, escape_line, redact_urls, sanitize_document
 
 COMMANDS = ("::", "##[", "##vso[", "##teamcity[")
 EVIL = "web\x1b[2J\x9b31m\r\n::add-mask::\u202eabc\n##vso[task.setvariable]x"
@@ -106,10 +106,10 @@ def test_no_argument_is_obeyed() -> None:
 
 @given(some.text())
 def test_a_line_is_one_line_and_obeyed_by_nobody(text: str) -> None:
-    assert obeyed(escaped(text)) == []
-    assert "\n" not in escaped(text)
+    assert obeyed(escape_line(text)) == []
+    assert "\n" not in escape_line(text)
     if text.isprintable() and not any(command in text for command in ("::", "##")):
-        assert escaped(text) == text
+        assert escape_line(text) == text
 
 
 @given(some.text())
@@ -128,7 +128,7 @@ JSON = some.recursive(
 
 @given(some.dictionaries(some.text() | some.just(EVIL), JSON))
 def test_documents_mean_the_same_and_are_obeyed_by_nobody(body: dict[str, object]) -> None:
-    text = harmless(json.dumps(body, ensure_ascii=False))
+    text = sanitize_document(json.dumps(body, ensure_ascii=False))
 
     assert json.loads(text) == body
     assert [line for line in obeyed(text) if line.isprintable()] == []
@@ -141,9 +141,9 @@ TEXTS = some.text(some.characters(codec="utf-8")) | some.sampled_from(
 
 @given(some.dictionaries(TEXTS, TEXTS, min_size=1))
 def test_yaml_means_the_same_and_is_obeyed_by_nobody(body: dict[str, str]) -> None:
-    text = harmless(to_yaml({"kind": "A", "data": {**body}}))
+    text = sanitize_document(to_yaml({"kind": "A", "data": {**body}}))
 
-    (document,) = read(text, "a.yaml")
+    (document,) = read_documents(text, "a.yaml")
     assert document.body["data"] == body
     assert not any(line.lstrip().startswith("::") for line in text.split("\n"))
     assert not any(command in text for command in COMMANDS[1:])
@@ -164,4 +164,4 @@ def test_yaml_means_the_same_and_is_obeyed_by_nobody(body: dict[str, str]) -> No
     ],
 )
 def test_an_address_shows_neither_user_nor_token(address: str, shown: str) -> None:
-    assert without_user(address) == shown
+    assert redact_urls(address) == shown

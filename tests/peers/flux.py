@@ -31,7 +31,7 @@ from tests.e2e.test_control_plane import kubectl
 from tests.fakes.web_server import listening
 from tests.peers.building import kustomize_controller
 from tidegate.model.objects import Json
-from tidegate.model.reading import mappings
+from tidegate.model.reading import get_mappings
 
 USER = "kustomize-controller"
 HOME = "flux-system"
@@ -145,7 +145,7 @@ async def controller(plane: ControlPlane, folder: Path) -> AsyncIterator[Peer]:
 
 def kustomizations(plane: ControlPlane) -> list[dict[str, Json]]:
     listed = kubectl(plane.kubeconfig("admin"), "get", "kustomizations", "-n", HOME, "-o", "json")
-    return mappings(json.loads(listed), "items")
+    return get_mappings(json.loads(listed), "items")
 
 
 def _pack(root: Path) -> bytes:

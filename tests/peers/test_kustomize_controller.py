@@ -23,7 +23,7 @@ from tests.peers.flux import HOME, artifacts, controller, kustomizations
 from tests.peers.transcript import TRANSCRIPT, said_of
 from tests.unit.render.sops_program import AgeKey
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 
@@ -86,7 +86,7 @@ async def test_flux_and_we_take_turns_without_a_change_but_those_of_git(
 
 
 def by_name(plane: ControlPlane) -> dict[str, dict[str, Json]]:
-    return {text(one, "metadata", "name"): one for one in kustomizations(plane)}
+    return {get_text(one, "metadata", "name"): one for one in kustomizations(plane)}
 
 
 def written(fleet: Fleet) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mappings, text
+from tidegate.model.reading import get_list, get_mappings, get_text
 
 TRANSCRIPT = Path(__file__).parents[1] / "data" / "peers" / "kustomize-controller.json"
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -17,19 +17,19 @@ def said_of(own: dict[str, Json]) -> dict[str, Json]:
     """Its conditions, its inventory in its order, and the revisions."""
     return {
         "conditions": [
-            [text(one, "type"), text(one, "status"), text(one, "reason"), steady(one)]
+            [get_text(one, "type"), get_text(one, "status"), get_text(one, "reason"), steady(one)]
             for one in sorted(
-                mappings(own, "status", "conditions"), key=lambda one: str(one["type"])
+                get_mappings(own, "status", "conditions"), key=lambda one: str(one["type"])
             )
         ],
-        "inventory": listed(own, "status", "inventory", "entries"),
-        "lastAppliedRevision": plain(text(own, "status", "lastAppliedRevision")),
-        "lastAttemptedRevision": plain(text(own, "status", "lastAttemptedRevision")),
+        "inventory": get_list(own, "status", "inventory", "entries"),
+        "lastAppliedRevision": plain(get_text(own, "status", "lastAppliedRevision")),
+        "lastAttemptedRevision": plain(get_text(own, "status", "lastAttemptedRevision")),
     }
 
 
 def steady(condition: dict[str, Json]) -> str:
-    return plain(text(condition, "message"))
+    return plain(get_text(condition, "message"))
 
 
 def plain(said: str) -> str:

@@ -15,8 +15,8 @@ from tests.promises.printing import PrintingPod, in_a_sandbox, on_a_real_server
 from tidegate.model.moment import SECOND, Ms
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Desk, live_of, real_world, sandbox_world, served_world
-from tidegate.world.exchange import Exchange
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.line import ResilientWorld
 from tidegate.world.protocol import World
 
 _numbers = itertools.count(1)
@@ -66,7 +66,7 @@ async def world(
 async def desk(world: World) -> Desk:
     """A desk at a line, in a namespace of the test's own."""
     name = f"promise-{next(_numbers)}"
-    exchange = Exchange(Line(world))
+    exchange = Dispatcher(ResilientWorld(world))
     live_of(await Desk(exchange).create(a_namespace(name)))
     return Desk(exchange, namespace=name)
 
@@ -74,7 +74,7 @@ async def desk(world: World) -> Desk:
 @pytest.fixture
 def bare(world: World, desk: Desk) -> Desk:
     """A desk at the world itself, in the same namespace: sees what a line mends."""
-    return Desk(Exchange(world), namespace=desk.namespace)
+    return Desk(Dispatcher(world), namespace=desk.namespace)
 
 
 @pytest.fixture

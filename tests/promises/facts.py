@@ -23,7 +23,7 @@ from tests.promises.objects import (
     an_object,
 )
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mappings, text
+from tidegate.model.reading import get_mappings, get_text
 from tidegate.testing import Body
 
 DAEMON_SET = Kind("apps", "v1", "DaemonSet")
@@ -168,25 +168,29 @@ FACTS = (
 
 def holds(fact: Fact, body: Body, namespace: str) -> bool:
     """Whether an object's status says what the fact says."""
-    if fact.phase and text(body, "status", "phase") != fact.phase:
+    if fact.phase and get_text(body, "status", "phase") != fact.phase:
         return False
     name, status, reason, message = fact.condition
     if not name:
         return True
     ending = message.format(namespace=namespace)
     return any(
-        (text(one, "type"), text(one, "status"), text(one, "reason")) == (name, status, reason)
-        and text(one, "message").endswith(ending)
-        for one in mappings(body, "status", "conditions")
+        (get_text(one, "type"), get_text(one, "status"), get_text(one, "reason"))
+        == (name, status, reason)
+        and get_text(one, "message").endswith(ending)
+        for one in get_mappings(body, "status", "conditions")
     )
 
 
 def is_about(event: Body, fact: Fact) -> bool:
-    involved = (text(event, "involvedObject", "kind"), text(event, "involvedObject", "name"))
+    involved = (
+        get_text(event, "involvedObject", "kind"),
+        get_text(event, "involvedObject", "name"),
+    )
     return involved == (fact.kind.name, "web")
 
 
 def is_said(said: Said, event: Body, namespace: str) -> bool:
-    words = (text(event, "type"), text(event, "reason"))
+    words = (get_text(event, "type"), get_text(event, "reason"))
     ending = said.message.format(namespace=namespace)
-    return words == (said.type, said.reason) and text(event, "message").endswith(ending)
+    return words == (said.type, said.reason) and get_text(event, "message").endswith(ending)

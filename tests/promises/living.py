@@ -14,13 +14,13 @@ from pathlib import Path
 
 from plane import ControlPlane
 from tests.promises.objects import ACCOUNT, a_namespace
-from tidegate.flows.wiring import Simulation, make_living
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Live, Ref
+from tidegate.model.objects import LiveObject, Ref
 from tidegate.testing import Desk, live_of, real_world, served_world
 from tidegate.testing.worlds import live_in
-from tidegate.world.exchange import Exchange
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.line import ResilientWorld
 from tidegate.world.protocol import World
 
 _numbers = itertools.count(1)
@@ -33,7 +33,7 @@ PACE = 5
 @asynccontextmanager
 async def a_living_sandbox(*, served: bool, home: Path) -> AsyncIterator[Desk]:
     """`served`: as its clients see it over HTTP."""
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     if not served:
         yield await _settle_in(world)
         return
@@ -60,7 +60,7 @@ async def _our_kubelet(plane: ControlPlane) -> AsyncIterator[None]:
         asyncio.TaskGroup() as group,
     ):
         until = Ms(world.now() + 3 * MINUTE)
-        task = group.create_task(live_in(world, Simulation(), until=until), name="kubelet")
+        task = group.create_task(live_in(world, SimulationConfig(), until=until), name="kubelet")
         try:
             yield
         finally:
@@ -70,9 +70,9 @@ async def _our_kubelet(plane: ControlPlane) -> AsyncIterator[None]:
 async def _settle_in(world: World) -> Desk:
     """A desk in a namespace of its own, in which pods can be made."""
     name = f"living-{next(_numbers)}"
-    exchange = Exchange(Line(world))
+    exchange = Dispatcher(ResilientWorld(world))
     live_of(await Desk(exchange).create(a_namespace(name)))
     desk = Desk(exchange, namespace=name)
     account = Ref(ACCOUNT, name, "default")
-    await desk.settled(account, lambda live: isinstance(live, Live))
+    await desk.settled(account, lambda live: isinstance(live, LiveObject))
     return desk

@@ -7,10 +7,10 @@ from typing import Protocol
 
 from tests.fakes.kubelet import LogEndpoint
 from tests.promises.objects import POD, a_container, an_object
-from tidegate.model.objects import Kind, Live, Ref
+from tidegate.model.objects import Kind, LiveObject, Ref
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, live_of
-from tidegate.world.facts import Done
+from tidegate.world.facts import Success
 
 NODE = Kind("", "v1", "Node")
 
@@ -55,7 +55,7 @@ def in_a_sandbox(sandbox: Sandbox) -> PrintingPod:
 
     async def make(desk: Desk, lines: Lines, *, before: Lines = NONE) -> Ref:
         pod = await a_pod(desk, "node", lines, before)
-        known = sandbox.clusters[""].server.printed
+        known = sandbox.clusters[""].server.logs
         for name, printed in before.items():
             known.add(pod.uid, name, 0, tuple(printed))
         for name, printed in lines.items():
@@ -65,12 +65,14 @@ def in_a_sandbox(sandbox: Sandbox) -> PrintingPod:
     return make
 
 
-async def a_pod(desk: Desk, node: str, containers: Iterable[str], restarted: Iterable[str]) -> Live:
+async def a_pod(
+    desk: Desk, node: str, containers: Iterable[str], restarted: Iterable[str]
+) -> LiveObject:
     """Made as soon as its namespace has a service account."""
     wanted = [a_container(name) for name in containers]
     pod = an_object(POD, "web", spec={"nodeName": node, "containers": [*wanted]})
     created = await desk.eventually(
-        lambda: desk.create(pod), lambda outcome: isinstance(outcome, Done)
+        lambda: desk.create(pod), lambda outcome: isinstance(outcome, Success)
     )
     ref = live_of(created).ref
     statuses: Body = {"containerStatuses": [_restarted(name) for name in restarted]}

@@ -16,10 +16,10 @@ from tests.promises.objects import (
     held,
 )
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind, Live, Ref
+from tidegate.model.objects import Kind, LiveObject, Ref
 from tidegate.testing import Body, Desk, body_of, live_of
-from tidegate.world.calls import PatchForm
-from tidegate.world.facts import Done, Failed, Forbidden, Missing
+from tidegate.world.calls import PatchType
+from tidegate.world.facts import Forbidden, NotFound, ServerError, Success
 
 WEBHOOK = Kind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
 LONG = Ms(60 * SECOND)
@@ -71,24 +71,25 @@ async def test_a_namespace_that_is_being_deleted_takes_nothing_new(desk: Desk) -
 async def test_a_namespace_goes_when_all_in_it_is_gone(desk: Desk) -> None:
     inside, holding = await a_dying_namespace(desk)
 
-    def is_gone(live: Live | None) -> bool:
+    def is_gone(live: LiveObject | None) -> bool:
         return live is None
 
     await inside.patch(holding, {"metadata": {"finalizers": None}})
 
     assert await desk.settled(Ref(NAMESPACE, "", inside.namespace), is_gone, within=LONG) is None
-    assert isinstance(await inside.get(holding), Missing)
+    assert isinstance(await inside.get(holding), NotFound)
 
 
 async def test_a_webhook_that_fails_closed_and_is_not_there_refuses_writes(desk: Desk) -> None:
     hook = live_of(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
 
     outcome = await desk.eventually(
-        lambda: desk.create(an_unnamed_config_map()), lambda outcome: isinstance(outcome, Failed)
+        lambda: desk.create(an_unnamed_config_map()),
+        lambda outcome: isinstance(outcome, ServerError),
     )
     await desk.delete(hook)
 
-    assert isinstance(outcome, Failed)
+    assert isinstance(outcome, ServerError)
     assert outcome.status == 500
     assert 'failed calling webhook "gate.example.org"' in outcome.message
 
@@ -98,11 +99,11 @@ async def test_a_webhook_that_fails_closed_refuses_dry_runs_too(desk: Desk) -> N
 
     outcome = await desk.eventually(
         lambda: desk.create(an_unnamed_config_map(), dry_run=True),
-        lambda outcome: isinstance(outcome, Failed),
+        lambda outcome: isinstance(outcome, ServerError),
     )
     await desk.delete(hook)
 
-    assert isinstance(outcome, Failed)
+    assert isinstance(outcome, ServerError)
     assert "failed calling webhook" in outcome.message
 
 
@@ -112,13 +113,13 @@ async def test_a_webhook_is_asked_about_a_change_that_changes_nothing(desk: Desk
 
     outcome = await desk.eventually(
         lambda: desk.apply(a_config_map(), dry_run=True),
-        lambda outcome: isinstance(outcome, Failed),
+        lambda outcome: isinstance(outcome, ServerError),
     )
     await desk.delete(hook)
 
-    assert isinstance(outcome, Failed)
+    assert isinstance(outcome, ServerError)
     assert "failed calling webhook" in outcome.message
-    assert isinstance(await desk.get(ref), Done)
+    assert isinstance(await desk.get(ref), Success)
 
 
 async def test_a_webhook_is_asked_before_a_server_says_that_an_object_exists(desk: Desk) -> None:
@@ -126,11 +127,11 @@ async def test_a_webhook_is_asked_before_a_server_says_that_an_object_exists(des
     hook = live_of(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
 
     outcome = await desk.eventually(
-        lambda: desk.create(a_config_map()), lambda outcome: isinstance(outcome, Failed)
+        lambda: desk.create(a_config_map()), lambda outcome: isinstance(outcome, ServerError)
     )
     await desk.delete(hook)
 
-    assert isinstance(outcome, Failed)
+    assert isinstance(outcome, ServerError)
     assert "failed calling webhook" in outcome.message
 
 
@@ -141,33 +142,34 @@ async def test_a_webhook_for_a_kind_is_not_asked_about_its_status(desk: Desk) ->
     ).ref
     await desk.eventually(
         lambda: desk.patch(ref, {"spec": {"sessionAffinity": "ClientIP"}}),
-        lambda outcome: isinstance(outcome, Failed),
+        lambda outcome: isinstance(outcome, ServerError),
     )
 
     balancer: Body = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
     outcome = await desk.patch(ref, {"status": balancer}, subresource="status")
     await desk.delete(hook)
 
-    assert isinstance(outcome, Done)
+    assert isinstance(outcome, Success)
 
 
 async def test_a_webhook_that_fails_open_and_is_not_there_lets_writes_pass(desk: Desk) -> None:
     closed = live_of(await desk.create(a_webhook(desk, failure_policy="Fail"))).ref
     await desk.eventually(
-        lambda: desk.create(an_unnamed_config_map()), lambda outcome: isinstance(outcome, Failed)
+        lambda: desk.create(an_unnamed_config_map()),
+        lambda outcome: isinstance(outcome, ServerError),
     )
 
     await desk.patch(
         closed,
         [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}],
-        form=PatchForm.JSON,
+        patch_type=PatchType.JSON,
     )
     outcome = await desk.eventually(
-        lambda: desk.create(an_unnamed_config_map()), lambda outcome: isinstance(outcome, Done)
+        lambda: desk.create(an_unnamed_config_map()), lambda outcome: isinstance(outcome, Success)
     )
     await desk.delete(closed)
 
-    assert isinstance(outcome, Done)
+    assert isinstance(outcome, Success)
 
 
 async def test_a_pod_whose_service_account_is_not_there_is_refused(desk: Desk) -> None:
@@ -185,7 +187,7 @@ async def test_a_pod_whose_service_account_is_not_there_is_refused(desk: Desk) -
 async def test_a_name_that_is_no_name_is_refused(desk: Desk, name: str) -> None:
     outcome = await desk.create(a_config_map(name))
 
-    assert not isinstance(outcome, Done)
+    assert not isinstance(outcome, Success)
 
 
 def an_unnamed_config_map() -> Body:

@@ -12,7 +12,7 @@ from tests.promises.objects import (
     labelled,
 )
 from tidegate.testing import Body, Desk, body_of, live_of
-from tidegate.world.facts import Conflict, Done, Owned
+from tidegate.world.facts import Conflict, FieldOwner, Success
 
 
 def containers(outcome_body: Body) -> dict[str, str]:
@@ -34,7 +34,7 @@ async def test_an_apply_changes_what_is_there(desk: Desk) -> None:
 
     assert body_of(second)["data"] == {"color": "red"}
     assert live_of(second).uid == first.uid
-    assert live_of(second).version != first.version
+    assert live_of(second).resource_version != first.resource_version
 
 
 async def test_an_apply_that_changes_nothing_keeps_the_version(desk: Desk) -> None:
@@ -42,7 +42,7 @@ async def test_an_apply_that_changes_nothing_keeps_the_version(desk: Desk) -> No
 
     second = live_of(await desk.apply(a_config_map(color="blue")))
 
-    assert second.version == first.version
+    assert second.resource_version == first.resource_version
 
 
 async def test_what_a_manager_no_longer_names_is_removed(desk: Desk) -> None:
@@ -79,7 +79,7 @@ async def test_a_conflict_names_the_manager_and_the_field(desk: Desk) -> None:
     outcome = await desk.apply(a_config_map(color="red"))
 
     assert isinstance(outcome, Conflict)
-    assert outcome.managers == (Owned("other", "data.color"),)
+    assert outcome.owners == (FieldOwner("other", "data.color"),)
 
 
 async def test_a_conflict_changes_nothing(desk: Desk) -> None:
@@ -87,7 +87,7 @@ async def test_a_conflict_changes_nothing(desk: Desk) -> None:
 
     await desk.apply(a_config_map(color="red"))
 
-    assert live_of(await desk.get(before.ref)).version == before.version
+    assert live_of(await desk.get(before.ref)).resource_version == before.resource_version
 
 
 async def test_force_takes_the_field_over(desk: Desk) -> None:
@@ -98,7 +98,7 @@ async def test_force_takes_the_field_over(desk: Desk) -> None:
 
     assert body_of(forced)["data"] == {"color": "red"}
     assert isinstance(theirs, Conflict)
-    assert theirs.managers == (Owned("tidegate", "data.color"),)
+    assert theirs.owners == (FieldOwner("tidegate", "data.color"),)
 
 
 async def test_the_same_value_from_two_managers_is_no_conflict(desk: Desk) -> None:
@@ -106,7 +106,7 @@ async def test_the_same_value_from_two_managers_is_no_conflict(desk: Desk) -> No
 
     outcome = await desk.apply(a_config_map(color="blue"))
 
-    assert isinstance(outcome, Done)
+    assert isinstance(outcome, Success)
 
 
 async def test_managed_fields_say_who_applied_what(desk: Desk) -> None:
@@ -127,7 +127,7 @@ async def test_an_update_takes_fields_over_without_asking(desk: Desk) -> None:
     outcome = await desk.apply(a_config_map(color="blue"))
 
     assert isinstance(outcome, Conflict)
-    assert outcome.managers == (Owned("editor", "data.color"),)
+    assert outcome.owners == (FieldOwner("editor", "data.color"),)
 
 
 async def test_lists_are_merged_by_their_keys(desk: Desk) -> None:
@@ -209,7 +209,7 @@ async def test_an_apply_with_the_uid_of_another_life_is_a_conflict(desk: Desk) -
     outcome = await desk.apply(a_config_map(color="red"), uid=first.uid)
 
     assert isinstance(outcome, Conflict)
-    assert outcome.managers == ()
+    assert outcome.owners == ()
 
 
 async def test_labels_of_others_survive_an_apply(desk: Desk) -> None:

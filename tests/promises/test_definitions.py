@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from tests.promises.objects import CRD, DEPLOYMENT, NAMESPACE, a_definition, a_gate, at
-from tidegate.model.objects import Kind, Live, Propagation, Ref, Served
+from tidegate.model.objects import Kind, LiveObject, Propagation, Ref, ServedKind
 from tidegate.testing import Body, Desk, body_of, live_of
-from tidegate.world.calls import Kinds, Selection
-from tidegate.world.facts import Catalogue, Changed, Done, Ended, Expired, Invalid, NotServed
+from tidegate.world.calls import Discover, Selection
+from tidegate.world.facts import (
+    ApiResources,
+    Expired,
+    Invalid,
+    NotServed,
+    Success,
+    WatchEnded,
+    WatchEvent,
+)
 
 
 def group_of(desk: Desk) -> str:
@@ -14,13 +22,13 @@ def group_of(desk: Desk) -> str:
     return f"{desk.namespace}.example.org"
 
 
-def is_established(live: Live | None) -> bool:
+def is_established(live: LiveObject | None) -> bool:
     return live is not None and b'"type":"Established"' in live.body
 
 
-async def kinds_of(desk: Desk) -> dict[Kind, Served]:
-    (catalogue,) = await desk.ask(Kinds())
-    assert isinstance(catalogue, Catalogue)
+async def kinds_of(desk: Desk) -> dict[Kind, ServedKind]:
+    (catalogue,) = await desk.ask(Discover())
+    assert isinstance(catalogue, ApiResources)
     return {served.kind: served for served in catalogue.kinds}
 
 
@@ -31,7 +39,7 @@ async def a_served_gate(desk: Desk) -> Kind:
     await desk.settled(definition.ref, is_established)
     await desk.eventually(
         lambda: desk.create(a_gate(group, "probe"), dry_run=True),
-        lambda outcome: isinstance(outcome, Done),
+        lambda outcome: isinstance(outcome, Success),
     )
     return Kind(group, "v1", "Gate")
 
@@ -65,10 +73,10 @@ async def test_a_kind_is_found_by_who_asked_for_it_in_vain_before(desk: Desk) ->
     await desk.create(a_definition(group_of(desk)))
 
     outcome = await desk.eventually(
-        lambda: desk.apply(a_gate(group_of(desk))), lambda outcome: isinstance(outcome, Done)
+        lambda: desk.apply(a_gate(group_of(desk))), lambda outcome: isinstance(outcome, Success)
     )
 
-    assert isinstance(outcome, Done)
+    assert isinstance(outcome, Success)
 
 
 async def test_a_definition_is_held_only_when_it_is_to_go(desk: Desk) -> None:
@@ -153,17 +161,17 @@ async def test_deleting_a_definition_takes_its_instances_along(desk: Desk) -> No
     await desk.eventually(lambda: desk.get(ref), lambda outcome: isinstance(outcome, NotServed))
     await a_served_gate(desk)
 
-    assert not isinstance(await desk.get(ref), Done)
+    assert not isinstance(await desk.get(ref), Success)
 
 
 async def test_a_watch_of_a_kind_that_nobody_serves_says_so(desk: Desk) -> None:
     ticket = desk.watch(Selection(Kind(group_of(desk), "v1", "Gate"), desk.namespace))
 
-    facts = await desk.until(lambda fact: isinstance(fact, Ended))
+    facts = await desk.until(lambda fact: isinstance(fact, WatchEnded))
 
     ended = facts[-1]
-    assert isinstance(ended, Ended)
-    assert ended.ticket == ticket
+    assert isinstance(ended, WatchEnded)
+    assert ended.request_id == ticket
     assert isinstance(ended.outcome, NotServed)
 
 
@@ -171,11 +179,11 @@ async def test_a_version_from_before_a_kind_was_served_is_expired(desk: Desk, ba
     kind = await a_served_gate(desk)
 
     ticket = bare.watch(Selection(kind, desk.namespace), since="1")
-    facts = await bare.until(lambda fact: isinstance(fact, Ended))
+    facts = await bare.until(lambda fact: isinstance(fact, WatchEnded))
 
     ended = facts[-1]
-    assert isinstance(ended, Ended)
-    assert ended.ticket == ticket
+    assert isinstance(ended, WatchEnded)
+    assert ended.request_id == ticket
     assert isinstance(ended.outcome, Expired)
 
 
@@ -184,8 +192,10 @@ async def test_a_line_that_asks_from_an_expired_version_lists_again(desk: Desk) 
     live_of(await desk.apply(a_gate(kind.group)))
 
     desk.watch(Selection(kind, desk.namespace), since="1")
-    facts = await desk.until(lambda fact: isinstance(fact, Changed) and fact.live.ref.kind == kind)
+    facts = await desk.until(
+        lambda fact: isinstance(fact, WatchEvent) and fact.live.ref.kind == kind
+    )
 
     added = facts[-1]
-    assert isinstance(added, Changed)
+    assert isinstance(added, WatchEvent)
     assert added.live.ref.name == "north"

@@ -9,12 +9,12 @@ from tests.promises.objects import (
     held,
     owned_by,
 )
-from tidegate.model.objects import Live, Propagation, Ref
+from tidegate.model.objects import LiveObject, Propagation, Ref
 from tidegate.testing import Body, Desk, body_of, live_of
-from tidegate.world.facts import Conflict, Done, Exists, Missing
+from tidegate.world.facts import AlreadyExists, Conflict, NotFound, Success
 
 
-def is_gone(live: Live | None) -> bool:
+def is_gone(live: LiveObject | None) -> bool:
     return live is None
 
 
@@ -29,15 +29,15 @@ async def test_what_is_deleted_is_gone(desk: Desk) -> None:
 
     outcome = await desk.delete(ref)
 
-    assert isinstance(outcome, Done)
-    assert isinstance(await desk.get(ref), Missing)
+    assert isinstance(outcome, Success)
+    assert isinstance(await desk.get(ref), NotFound)
 
 
 async def test_deleting_what_is_not_there_says_that_it_is_missing(desk: Desk) -> None:
     ref = live_of(await desk.create(a_config_map())).ref
     await desk.delete(ref)
 
-    assert isinstance(await desk.delete(ref), Missing)
+    assert isinstance(await desk.delete(ref), NotFound)
 
 
 async def test_what_is_being_deleted_cannot_be_made_again_yet(desk: Desk) -> None:
@@ -48,7 +48,7 @@ async def test_what_is_being_deleted_cannot_be_made_again_yet(desk: Desk) -> Non
 
     await desk.patch(ref, {"metadata": {"finalizers": None}})
     told = 'object is being deleted: configmaps "web" already exists'
-    assert outcome == Exists(told)
+    assert outcome == AlreadyExists(told)
 
 
 async def test_a_finalizer_holds_the_object_until_it_is_taken_off(desk: Desk) -> None:
@@ -59,7 +59,7 @@ async def test_a_finalizer_holds_the_object_until_it_is_taken_off(desk: Desk) ->
     await desk.patch(ref, {"metadata": {"finalizers": None}})
 
     assert at(body_of(waiting), "metadata", "deletionTimestamp")
-    assert isinstance(await desk.get(ref), Missing)
+    assert isinstance(await desk.get(ref), NotFound)
 
 
 async def test_a_deletion_that_is_held_answers_with_the_object(desk: Desk) -> None:
@@ -79,7 +79,7 @@ async def test_an_object_that_is_being_deleted_takes_no_new_finalizer(desk: Desk
         ref, {"metadata": {"finalizers": ["example.org/hold", "example.org/more"]}}
     )
 
-    assert not isinstance(outcome, Done)
+    assert not isinstance(outcome, Success)
     await desk.patch(ref, {"metadata": {"finalizers": None}})
 
 
@@ -98,7 +98,7 @@ async def test_a_deletion_with_a_past_version_is_a_conflict(desk: Desk) -> None:
     first = live_of(await desk.create(a_config_map()))
     await desk.patch(first.ref, {"data": {"color": "red"}})
 
-    outcome = await desk.delete(first.ref, version=first.version)
+    outcome = await desk.delete(first.ref, resource_version=first.resource_version)
 
     assert isinstance(outcome, Conflict)
 
@@ -117,7 +117,7 @@ async def test_in_the_background_the_owner_goes_first_and_its_own_follow(desk: D
 
     await desk.delete(owner, propagation=Propagation.BACKGROUND)
 
-    assert isinstance(await desk.get(owner), Missing)
+    assert isinstance(await desk.get(owner), NotFound)
     assert await desk.settled(own, is_gone) is None
 
 
@@ -161,6 +161,6 @@ async def test_a_job_that_is_deleted_without_a_word_leaves_its_own_behind(desk: 
     outcome = await desk.delete(live_of(job).ref)
     await desk.settled(live_of(job).ref, is_gone)
 
-    assert isinstance(outcome, Done)
+    assert isinstance(outcome, Success)
     assert "child pods are preserved by default" in outcome.warnings[0]
     assert at(body_of(await desk.get(own)), "metadata", "ownerReferences") is None

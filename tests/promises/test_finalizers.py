@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.promises.objects import a_config_map, a_definition, a_gate, held
 from tests.promises.test_definitions import a_served_gate, group_of
 from tidegate.testing import Desk, live_of
-from tidegate.world.facts import Done, Invalid
+from tidegate.world.facts import Invalid, Success
 
 BARE = "gate.example.org"
 
@@ -24,7 +24,7 @@ async def test_custom_kinds_do_not(desk: Desk) -> None:
     changed = await desk.patch(made.ref, {"spec": {"size": 3}})
 
     await desk.patch(made.ref, {"metadata": {"finalizers": None}})
-    assert isinstance(changed, Done)
+    assert isinstance(changed, Success)
 
 
 async def test_neither_do_definitions(desk: Desk) -> None:
@@ -34,4 +34,4 @@ async def test_neither_do_definitions(desk: Desk) -> None:
     changed = await desk.patch(made.ref, {"metadata": {"labels": {"team": "north"}}})
 
     await desk.patch(made.ref, {"metadata": {"finalizers": None}})
-    assert isinstance(changed, Done)
+    assert isinstance(changed, Success)

@@ -18,7 +18,7 @@ from tests.promises.objects import (
 )
 from tidegate.model.objects import Kind
 from tidegate.testing import Body, Desk, body_of, live_of
-from tidegate.world.facts import Done, Invalid
+from tidegate.world.facts import Invalid, Success
 
 OTHER_LABELS: Body = {"matchLabels": {"app": "other"}}
 OTHER_IMAGE: Body = {
@@ -123,7 +123,7 @@ async def test_what_is_not_immutable_of_the_same_kinds_can_be_changed(desk: Desk
         await desk.apply(a_stateful_set(replicas=0, minReadySeconds=3)),
     ]
 
-    assert all(isinstance(outcome, Done) for outcome in outcomes)
+    assert all(isinstance(outcome, Success) for outcome in outcomes)
 
 
 async def test_a_job_that_has_not_begun_may_run_elsewhere(desk: Desk) -> None:
@@ -131,7 +131,7 @@ async def test_a_job_that_has_not_begun_may_run_elsewhere(desk: Desk) -> None:
 
     outcome = await desk.apply(a_job(suspend=True, template=ELSEWHERE))
 
-    assert isinstance(outcome, Done)
+    assert isinstance(outcome, Success)
 
 
 async def test_an_indexed_job_counts_and_runs_in_step(desk: Desk) -> None:
@@ -139,4 +139,4 @@ async def test_an_indexed_job_counts_and_runs_in_step(desk: Desk) -> None:
 
     outcome = await desk.apply(an_indexed_job(3, parallelism=3))
 
-    assert isinstance(outcome, Done)
+    assert isinstance(outcome, Success)

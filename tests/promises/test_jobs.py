@@ -7,7 +7,7 @@ import pytest
 from tests.promises.objects import a_container, a_job, at, labelled
 from tidegate.model.objects import Json, Ref
 from tidegate.testing import Body, Desk, body_of, live_of
-from tidegate.world.facts import Done, Invalid
+from tidegate.world.facts import Invalid, Success
 
 UID, NAME = "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"
 
@@ -52,12 +52,12 @@ async def test_the_same_job_applied_twice_is_unchanged(desk: Desk) -> None:
     wanted = a_job(template=a_template(app="shop"))
     first = live_of(await desk.apply(wanted))
     # The controller may have written the status already.
-    spec = at(body_of(Done(first)), "spec")
+    spec = at(body_of(Success(first)), "spec")
 
     again = live_of(await desk.apply(wanted))
 
     assert (again.uid, again.generation) == (first.uid, 1)
-    assert at(body_of(Done(again)), "spec") == spec
+    assert at(body_of(Success(again)), "spec") == spec
 
 
 async def test_a_dry_run_of_the_same_job_changes_nothing(desk: Desk) -> None:
@@ -65,7 +65,7 @@ async def test_a_dry_run_of_the_same_job_changes_nothing(desk: Desk) -> None:
 
     dry = body_of(await desk.apply(a_job(suspend=True), dry_run=True))
 
-    assert at(dry, "spec") == at(body_of(Done(live)), "spec")
+    assert at(dry, "spec") == at(body_of(Success(live)), "spec")
     assert at(dry, "metadata", "generation") == 1
 
 
@@ -126,7 +126,7 @@ async def test_a_job_that_was_read_can_be_replaced(desk: Desk) -> None:
 
     outcome = await desk.replace(job)
 
-    assert isinstance(outcome, Done)
+    assert isinstance(outcome, Success)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ async def test_a_default_that_is_said_later_is_no_change(desk: Desk, spec: Body)
 
     outcome = await desk.apply(a_job("migrate", **spec))
 
-    assert isinstance(outcome, Done)
+    assert isinstance(outcome, Success)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ async def test_an_indexed_job_grows_in_both_numbers_at_once(desk: Desk) -> None:
 
     outcome = await desk.apply(a_job(completionMode="Indexed", completions=3, parallelism=3))
 
-    assert isinstance(outcome, Done)
+    assert isinstance(outcome, Success)
     assert await _completions(desk, ref) == 3
 
 
@@ -184,7 +184,7 @@ async def test_labels_of_the_job_itself_can_be_changed(desk: Desk) -> None:
 
     outcome = await desk.apply(labelled(a_job(), app="shop"))
 
-    assert isinstance(outcome, Done)
+    assert isinstance(outcome, Success)
 
 
 async def _completions(desk: Desk, ref: Ref) -> Json:

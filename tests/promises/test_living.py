@@ -25,8 +25,8 @@ from tests.promises.facts import (
 )
 from tests.promises.living import a_living_sandbox, a_real_cluster
 from tests.promises.objects import POD, a_claim, a_container, a_job, at
-from tidegate.model.objects import Json, Kind, Live, Ref
-from tidegate.model.reading import mappings, text
+from tidegate.model.objects import Json, Kind, LiveObject, Ref
+from tidegate.model.reading import get_mappings, get_text
 from tidegate.testing import Body, Desk, body_of, items_of, live_of
 from tidegate.world.calls import Selection
 from tidegate.world.facts import Outcome
@@ -69,7 +69,7 @@ async def inhabited(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIter
         yield desk
 
 
-def read(live: Live | None) -> Body:
+def read(live: LiveObject | None) -> Body:
     body: Body = {} if live is None else msgspec.json.decode(live.body)
     return body
 
@@ -110,7 +110,7 @@ async def test_a_claim_that_waits_for_a_pod_is_bound_when_one_comes(controlled: 
 
     await controlled.settled(claim, is_in("Bound"))
     placed = await controlled.settled(pod, lambda live: bool(at(read(live), "spec", "nodeName")))
-    assert not [one for one in await events(controlled) if text(one, "type") == "Warning"]
+    assert not [one for one in await events(controlled) if get_text(one, "type") == "Warning"]
     assert at(read(placed), "status", "phase") in ("Pending", "Running")
 
 
@@ -129,11 +129,11 @@ async def test_a_missing_secret_spends_the_deadline_of_a_job_and_not_its_failure
     meanwhile = body_of(await inhabited.get(ref))
     ended = await inhabited.settled(ref, has_failed)
 
-    told = mappings(read(items_of(held)[0]), "status", "containerStatuses")
+    told = get_mappings(read(items_of(held)[0]), "status", "containerStatuses")
     assert [at(one, "state", "waiting", "message") for one in told] == ['secret "db" not found']
     assert at(meanwhile, "status", "active") == 1
     assert at(meanwhile, "status", "failed") is None
-    reasons = [text(one, "reason") for one in mappings(read(ended), "status", "conditions")]
+    reasons = [get_text(one, "reason") for one in get_mappings(read(ended), "status", "conditions")]
     assert set(reasons) == {"DeadlineExceeded"}
 
 
@@ -144,15 +144,17 @@ async def test_a_missing_pull_secret_holds_nothing_up(inhabited: Desk) -> None:
 
     # Pods of a new namespace may wait for the ConfigMap that all of them mount.
     told = [
-        text(one, "message") for one in await events(inhabited) if text(one, "type") == "Warning"
+        get_text(one, "message")
+        for one in await events(inhabited)
+        if get_text(one, "type") == "Warning"
     ]
     assert not [one for one in told if "missing" in one]
 
 
-def has_failed(live: Live | None) -> bool:
-    conditions = mappings(read(live), "status", "conditions")
-    return any(text(one, "type") == "Failed" for one in conditions)
+def has_failed(live: LiveObject | None) -> bool:
+    conditions = get_mappings(read(live), "status", "conditions")
+    return any(get_text(one, "type") == "Failed" for one in conditions)
 
 
-def is_in(phase: str) -> Callable[[Live | None], bool]:
+def is_in(phase: str) -> Callable[[LiveObject | None], bool]:
     return lambda live: at(read(live), "status", "phase") == phase

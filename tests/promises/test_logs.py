@@ -7,7 +7,7 @@ from tests.promises.printing import PrintingPod
 from tidegate.model.objects import Ref
 from tidegate.testing import Desk
 from tidegate.world.calls import Logs
-from tidegate.world.facts import Invalid, Missing, Said
+from tidegate.world.facts import Invalid, NotFound, RawResponse
 
 
 async def test_what_a_container_printed_can_be_read(desk: Desk, printing: PrintingPod) -> None:
@@ -15,7 +15,7 @@ async def test_what_a_container_printed_can_be_read(desk: Desk, printing: Printi
 
     (outcome,) = await desk.ask(Logs(ref=pod))
 
-    assert outcome == Said(b"one\ntwo\nthree\n")
+    assert outcome == RawResponse(b"one\ntwo\nthree\n")
 
 
 async def test_only_the_end_is_read_when_that_is_asked_for(
@@ -25,7 +25,7 @@ async def test_only_the_end_is_read_when_that_is_asked_for(
 
     (outcome,) = await desk.ask(Logs(ref=pod, tail=2))
 
-    assert outcome == Said(b"two\nthree\n")
+    assert outcome == RawResponse(b"two\nthree\n")
 
 
 async def test_each_container_prints_for_itself(desk: Desk, printing: PrintingPod) -> None:
@@ -33,7 +33,7 @@ async def test_each_container_prints_for_itself(desk: Desk, printing: PrintingPo
 
     (outcome,) = await desk.ask(Logs(ref=pod, container="proxy"))
 
-    assert outcome == Said(b"ready\n")
+    assert outcome == RawResponse(b"ready\n")
 
 
 async def test_of_several_containers_one_must_be_named(desk: Desk, printing: PrintingPod) -> None:
@@ -48,7 +48,7 @@ async def test_of_several_containers_one_must_be_named(desk: Desk, printing: Pri
 async def test_a_pod_that_is_not_there_printed_nothing(desk: Desk) -> None:
     (outcome,) = await desk.ask(Logs(ref=Ref(POD, desk.namespace, "nobody")))
 
-    assert isinstance(outcome, Missing)
+    assert isinstance(outcome, NotFound)
 
 
 async def test_what_the_run_before_printed_can_be_read(desk: Desk, printing: PrintingPod) -> None:
@@ -58,7 +58,11 @@ async def test_what_the_run_before_printed_can_be_read(desk: Desk, printing: Pri
         Logs(ref=pod), Logs(ref=pod, previous=True), Logs(ref=pod, previous=True, tail=1)
     )
 
-    assert (now, before, end) == (Said(b"again\n"), Said(b"one\ntwo\n"), Said(b"two\n"))
+    assert (now, before, end) == (
+        RawResponse(b"again\n"),
+        RawResponse(b"one\ntwo\n"),
+        RawResponse(b"two\n"),
+    )
 
 
 async def test_a_container_that_is_not_there_is_named(desk: Desk, printing: PrintingPod) -> None:

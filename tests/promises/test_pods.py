@@ -6,15 +6,15 @@ import msgspec
 import pytest
 
 from tests.promises.objects import POD, a_container, an_object, at
-from tidegate.model.objects import Json, Kind, Live, Ref
+from tidegate.model.objects import Json, Kind, LiveObject, Ref
 from tidegate.testing import Body, Desk, body_of, live_of
-from tidegate.world.calls import PatchForm, Verb, Write
-from tidegate.world.facts import Conflict, Done, Invalid, Missing, Outcome
+from tidegate.world.calls import PatchType, Verb, Write
+from tidegate.world.facts import Conflict, Invalid, NotFound, Outcome, Success
 
 ACCOUNT = Kind("", "v1", "ServiceAccount")
 
 
-def is_there(live: Live | None) -> bool:
+def is_there(live: LiveObject | None) -> bool:
     return live is not None
 
 
@@ -41,7 +41,7 @@ async def bind(desk: Desk, ref: Ref, node: str = "nowhere") -> Outcome:
 
 
 async def delete(desk: Desk, ref: Ref, grace: int | None = None) -> None:
-    await desk.ask(Write(verb=Verb.DELETE, ref=ref, grace=grace))
+    await desk.ask(Write(verb=Verb.DELETE, ref=ref, grace_period_seconds=grace))
 
 
 async def grace_of(desk: Desk, ref: Ref) -> object:
@@ -62,7 +62,7 @@ async def test_a_binding_puts_a_pod_on_a_node_and_says_so(desk: Desk) -> None:
     body = body_of(await desk.get(ref))
     conditions = at(body, "status", "conditions")
     assert isinstance(conditions, list)
-    assert isinstance(outcome, Done)
+    assert isinstance(outcome, Success)
     assert at(body, "spec", "nodeName") == "nowhere"
     assert [at(one, "type") for one in conditions if isinstance(one, dict)] == ["PodScheduled"]
     assert at(body, "metadata", "generation") == 1
@@ -84,7 +84,7 @@ async def test_a_pod_without_a_node_is_deleted_at_once(desk: Desk) -> None:
 
     await delete(desk, ref)
 
-    assert isinstance(await desk.get(ref), Missing)
+    assert isinstance(await desk.get(ref), NotFound)
 
 
 async def test_a_pod_on_a_node_has_its_own_time_to_end(desk: Desk) -> None:
@@ -111,7 +111,7 @@ async def test_the_time_to_end_can_be_shortened_and_not_be_prolonged(desk: Desk)
     await delete(desk, ref, grace=0)
 
     assert (prolonged, shortened) == (10, 5)
-    assert isinstance(await desk.get(ref), Missing)
+    assert isinstance(await desk.get(ref), NotFound)
 
 
 async def test_a_pod_that_is_over_is_deleted_at_once(desk: Desk) -> None:
@@ -121,14 +121,14 @@ async def test_a_pod_that_is_over_is_deleted_at_once(desk: Desk) -> None:
 
     await delete(desk, ref)
 
-    assert isinstance(await desk.get(ref), Missing)
+    assert isinstance(await desk.get(ref), NotFound)
 
 
 async def test_the_image_of_a_pod_can_be_changed_and_is_counted(desk: Desk) -> None:
     ref = await a_pod(desk)
     image: Body = {"op": "replace", "path": "/spec/containers/0/image", "value": "app:2"}
 
-    changed = live_of(await desk.patch(ref, [image], form=PatchForm.JSON))
+    changed = live_of(await desk.patch(ref, [image], patch_type=PatchType.JSON))
 
     assert changed.generation == 2
 
@@ -149,7 +149,7 @@ async def test_the_rest_of_a_pod_stays_as_it_was_made(
     ref = await a_pod(desk)
 
     outcome = await desk.patch(
-        ref, [{"op": "add", "path": f"/spec/{path}", "value": value}], form=PatchForm.JSON
+        ref, [{"op": "add", "path": f"/spec/{path}", "value": value}], patch_type=PatchType.JSON
     )
 
     assert isinstance(outcome, Invalid)
@@ -163,4 +163,4 @@ async def test_a_pod_can_be_labelled_and_have_less_time(desk: Desk) -> None:
         ref, {"metadata": {"labels": {"app": "shop"}}, "spec": {"activeDeadlineSeconds": 60}}
     )
 
-    assert isinstance(outcome, Done)
+    assert isinstance(outcome, Success)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.promises.objects import CONFIG_MAP, a_config_map, a_namespace, labelled
 from tidegate.model.objects import Kind, Ref
 from tidegate.testing import Body, Desk, body_of, items_of, live_of
-from tidegate.world.calls import Http, Selection, View
-from tidegate.world.facts import Exists, Listed, Missing, NotServed, Said
+from tidegate.world.calls import RawGet, Selection, View
+from tidegate.world.facts import AlreadyExists, ListPage, NotFound, NotServed, RawResponse
 
 
 async def test_what_is_created_can_be_read(desk: Desk) -> None:
@@ -22,14 +22,14 @@ async def test_a_created_object_has_a_uid_and_a_version(desk: Desk) -> None:
     created = live_of(await desk.create(a_config_map()))
 
     assert created.uid
-    assert created.version
+    assert created.resource_version
     assert created.ref == Ref(CONFIG_MAP, desk.namespace, "web")
 
 
 async def test_what_is_not_there_is_missing(desk: Desk) -> None:
     outcome = await desk.get(Ref(CONFIG_MAP, desk.namespace, "nobody"))
 
-    assert isinstance(outcome, Missing)
+    assert isinstance(outcome, NotFound)
 
 
 async def test_creating_what_is_there_says_that_it_exists(desk: Desk) -> None:
@@ -37,7 +37,7 @@ async def test_creating_what_is_there_says_that_it_exists(desk: Desk) -> None:
 
     outcome = await desk.create(a_config_map())
 
-    assert isinstance(outcome, Exists)
+    assert isinstance(outcome, AlreadyExists)
 
 
 async def test_creating_in_a_namespace_that_is_not_there_says_that_it_is_missing(
@@ -47,7 +47,7 @@ async def test_creating_in_a_namespace_that_is_not_there_says_that_it_is_missing
 
     outcome = await elsewhere.create(a_config_map())
 
-    assert isinstance(outcome, Missing)
+    assert isinstance(outcome, NotFound)
 
 
 async def test_a_generated_name_begins_as_asked_and_differs_each_time(desk: Desk) -> None:
@@ -84,14 +84,14 @@ async def test_a_list_comes_in_pages_that_make_one_whole(desk: Desk) -> None:
     names = {f"m{number}" for number in range(7)}
     for name in names:
         await desk.create(labelled(a_config_map(name), group="pages"))
-    selection = Selection(CONFIG_MAP, desk.namespace, labels="group=pages")
+    selection = Selection(CONFIG_MAP, desk.namespace, label_selector="group=pages")
 
     found, resume, pages = set(), "", 0
     while resume or not pages:
         page = await desk.page(selection, limit=3, resume=resume)
-        assert isinstance(page, Listed)
+        assert isinstance(page, ListPage)
         found |= {item.ref.name for item in page.items}
-        resume, pages = page.resume, pages + 1
+        resume, pages = page.continue_token, pages + 1
 
     assert found == names
     assert pages == 3
@@ -101,7 +101,9 @@ async def test_labels_select(desk: Desk) -> None:
     await desk.create(labelled(a_config_map("a"), tier="front"))
     await desk.create(labelled(a_config_map("b"), tier="back"))
 
-    page = await desk.page(Selection(CONFIG_MAP, desk.namespace, labels="tier in (front, side)"))
+    page = await desk.page(
+        Selection(CONFIG_MAP, desk.namespace, label_selector="tier in (front, side)")
+    )
 
     assert [item.ref.name for item in items_of(page)] == ["a"]
 
@@ -110,7 +112,7 @@ async def test_labels_select_what_lacks_them(desk: Desk) -> None:
     await desk.create(labelled(a_config_map("a"), tier="front", own="yes"))
     await desk.create(labelled(a_config_map("b"), own="yes"))
 
-    page = await desk.page(Selection(CONFIG_MAP, desk.namespace, labels="own=yes,!tier"))
+    page = await desk.page(Selection(CONFIG_MAP, desk.namespace, label_selector="own=yes,!tier"))
 
     assert [item.ref.name for item in items_of(page)] == ["b"]
 
@@ -119,7 +121,7 @@ async def test_fields_select_by_name(desk: Desk) -> None:
     await desk.create(a_config_map("a"))
     await desk.create(a_config_map("b"))
 
-    page = await desk.page(Selection(CONFIG_MAP, desk.namespace, fields="metadata.name=b"))
+    page = await desk.page(Selection(CONFIG_MAP, desk.namespace, field_selector="metadata.name=b"))
 
     assert [item.ref.name for item in items_of(page)] == ["b"]
 
@@ -129,7 +131,9 @@ async def test_a_view_of_metadata_leaves_the_rest_out(desk: Desk) -> None:
 
     read = await desk.get(created.ref, view=View.METADATA)
     page = await desk.page(
-        Selection(CONFIG_MAP, desk.namespace, fields="metadata.name=web", view=View.METADATA)
+        Selection(
+            CONFIG_MAP, desk.namespace, field_selector="metadata.name=web", view=View.METADATA
+        )
     )
 
     assert live_of(read).uid == created.uid
@@ -139,7 +143,7 @@ async def test_a_view_of_metadata_leaves_the_rest_out(desk: Desk) -> None:
 
 
 async def test_paths_that_are_no_objects_can_be_asked_for(desk: Desk) -> None:
-    (outcome,) = await desk.ask(Http("/version"))
+    (outcome,) = await desk.ask(RawGet("/version"))
 
-    assert isinstance(outcome, Said)
+    assert isinstance(outcome, RawResponse)
     assert b'"gitVersion"' in outcome.body

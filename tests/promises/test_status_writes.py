@@ -27,8 +27,8 @@ from tests.promises.test_definitions import a_served_gate, group_of, is_establis
 from tests.promises.test_pods import ACCOUNT, is_there
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.testing import Body, Desk, body_of, live_of
-from tidegate.world.calls import PatchForm
-from tidegate.world.facts import Done, Invalid
+from tidegate.world.calls import PatchType
+from tidegate.world.facts import Invalid, Success
 
 AUTOSCALER = Kind("autoscaling", "v2", "HorizontalPodAutoscaler")
 OLD_AUTOSCALER = Kind("autoscaling", "v1", "HorizontalPodAutoscaler")
@@ -183,7 +183,7 @@ async def test_a_pod_keeps_its_class_when_its_status_is_replaced(desk: Desk) -> 
     ref = live_of(await desk.create(await a_pod(desk))).ref
     whole: list[Json] = [{"op": "add", "path": "/status", "value": {"phase": "Running"}}]
 
-    changed = body_of(await desk.patch(ref, whole, subresource="status", form=PatchForm.JSON))
+    changed = body_of(await desk.patch(ref, whole, subresource="status", patch_type=PatchType.JSON))
 
     assert at(changed, "status") == {"phase": "Running", "qosClass": "BestEffort"}
 
@@ -262,7 +262,7 @@ async def a_gate_with_a_typed_status(desk: Desk) -> str:
     await desk.settled(known.ref, is_established)
     await desk.eventually(
         lambda: desk.create(a_gate(group, "probe"), dry_run=True),
-        lambda outcome: isinstance(outcome, Done),
+        lambda outcome: isinstance(outcome, Success),
     )
     return group
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.world.facts import Due
+from tidegate.world.facts import TimerFired
 from tidegate.world.protocol import World
 
 
@@ -15,7 +15,7 @@ async def test_a_wait_that_is_woken_ends_before_its_moment(world: World) -> None
 
     facts = await world.wait(until)
 
-    assert facts == (Due(),)
+    assert facts == (TimerFired(),)
     assert world.now() < until
 
 

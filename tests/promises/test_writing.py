@@ -16,8 +16,8 @@ from tests.promises.objects import (
 )
 from tidegate.model.objects import Ref
 from tidegate.testing import Body, Desk, body_of, live_of
-from tidegate.world.calls import PatchForm
-from tidegate.world.facts import Cause, Conflict, Done, Invalid, Missing
+from tidegate.world.calls import PatchType
+from tidegate.world.facts import Cause, Conflict, Invalid, NotFound, Success
 
 UNKNOWN_FIELD = Cause("spec.replicsa", "unknown", "unknown field")
 
@@ -29,7 +29,7 @@ async def test_replacing_with_a_version_that_is_past_is_a_conflict(desk: Desk) -
     outcome = await desk.replace({**body_of(created), "data": {"color": "green"}})
 
     assert isinstance(outcome, Conflict)
-    assert outcome.managers == ()
+    assert outcome.owners == ()
 
 
 async def test_replacing_puts_the_whole_object_in_its_place(desk: Desk) -> None:
@@ -45,11 +45,11 @@ async def test_replacing_with_what_is_there_keeps_the_version(desk: Desk) -> Non
 
     outcome = await desk.replace(body_of(created))
 
-    assert live_of(outcome).version == live_of(created).version
+    assert live_of(outcome).resource_version == live_of(created).resource_version
 
 
 async def test_replacing_what_is_not_there_says_that_it_is_missing(desk: Desk) -> None:
-    assert isinstance(await desk.replace(a_config_map()), Missing)
+    assert isinstance(await desk.replace(a_config_map()), NotFound)
 
 
 async def test_a_merge_patch_changes_what_it_names_and_removes_what_it_nulls(desk: Desk) -> None:
@@ -64,7 +64,7 @@ async def test_a_json_patch_does_its_operations(desk: Desk) -> None:
     ref = live_of(await desk.create(a_config_map(color="blue"))).ref
     operations: list[Body] = [{"op": "replace", "path": "/data/color", "value": "red"}]
 
-    outcome = await desk.patch(ref, [*operations], form=PatchForm.JSON)
+    outcome = await desk.patch(ref, [*operations], patch_type=PatchType.JSON)
 
     assert body_of(outcome)["data"] == {"color": "red"}
 
@@ -76,16 +76,16 @@ async def test_a_json_patch_whose_test_fails_changes_nothing(desk: Desk) -> None
         {"op": "remove", "path": "/data/color"},
     ]
 
-    outcome = await desk.patch(created.ref, [*operations], form=PatchForm.JSON)
+    outcome = await desk.patch(created.ref, [*operations], patch_type=PatchType.JSON)
 
     assert isinstance(outcome, Invalid)
-    assert live_of(await desk.get(created.ref)).version == created.version
+    assert live_of(await desk.get(created.ref)).resource_version == created.resource_version
 
 
 async def test_a_patch_of_what_is_not_there_says_that_it_is_missing(desk: Desk) -> None:
     outcome = await desk.patch(Ref(CONFIG_MAP, desk.namespace, "nobody"), {"data": {"a": "b"}})
 
-    assert isinstance(outcome, Missing)
+    assert isinstance(outcome, NotFound)
 
 
 async def test_a_patch_with_the_uid_of_another_life_is_a_conflict(desk: Desk) -> None:
@@ -94,7 +94,7 @@ async def test_a_patch_with_the_uid_of_another_life_is_a_conflict(desk: Desk) ->
     outcome = await desk.patch(created.ref, {"data": {"color": "red"}}, uid="another-life")
 
     assert isinstance(outcome, Conflict)
-    assert live_of(await desk.get(created.ref)).version == created.version
+    assert live_of(await desk.get(created.ref)).resource_version == created.resource_version
 
 
 async def test_generation_begins_at_one_and_rises_with_the_spec(desk: Desk) -> None:
@@ -110,7 +110,7 @@ async def test_generation_does_not_rise_with_labels(desk: Desk) -> None:
 
     second = live_of(await desk.apply(labelled(a_deployment(replicas=0), team="blue")))
 
-    assert second.version != first.version
+    assert second.resource_version != first.resource_version
     assert second.generation == first.generation
 
 
@@ -153,7 +153,7 @@ async def test_a_dry_run_says_what_would_be_and_leaves_no_trace(desk: Desk) -> N
     outcome = await desk.apply(a_config_map(color="blue"), dry_run=True)
 
     assert body_of(outcome)["data"] == {"color": "blue"}
-    assert isinstance(await desk.get(live_of(outcome).ref), Missing)
+    assert isinstance(await desk.get(live_of(outcome).ref), NotFound)
 
 
 async def test_a_dry_run_of_a_change_keeps_what_lives(desk: Desk) -> None:
@@ -162,7 +162,7 @@ async def test_a_dry_run_of_a_change_keeps_what_lives(desk: Desk) -> None:
     outcome = await desk.apply(a_config_map(color="red"), dry_run=True)
 
     assert body_of(outcome)["data"] == {"color": "red"}
-    assert live_of(await desk.get(before.ref)).version == before.version
+    assert live_of(await desk.get(before.ref)).resource_version == before.resource_version
 
 
 async def test_a_dry_run_of_a_deletion_keeps_what_lives(desk: Desk) -> None:
@@ -170,7 +170,7 @@ async def test_a_dry_run_of_a_deletion_keeps_what_lives(desk: Desk) -> None:
 
     outcome = await desk.delete(before.ref, dry_run=True)
 
-    assert isinstance(outcome, Done)
+    assert isinstance(outcome, Success)
     assert live_of(await desk.get(before.ref)).uid == before.uid
 
 
@@ -202,7 +202,7 @@ async def test_without_strict_validation_an_unknown_field_is_dropped_with_a_warn
 ) -> None:
     outcome = await desk.create(a_deployment(replicas=0, replicsa=3))
 
-    assert isinstance(outcome, Done)
+    assert isinstance(outcome, Success)
     assert outcome.warnings == ('unknown field "spec.replicsa"',)
     assert at(body_of(outcome), "spec", "replicsa") is None
 
@@ -230,7 +230,7 @@ async def test_text_in_a_secret_is_kept_encoded(desk: Desk) -> None:
 
     assert at(body_of(outcome), "stringData") is None
     assert at(body_of(outcome), "data") == {"color": "Ymx1ZQ==", "size": "Ymln"}
-    assert live_of(again).version == live_of(outcome).version
+    assert live_of(again).resource_version == live_of(outcome).resource_version
 
 
 async def test_text_that_a_manager_no_longer_names_stays_in_the_secret(desk: Desk) -> None:

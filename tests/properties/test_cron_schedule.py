@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.schedule import Interval, ScheduleError, parse_schedule
+from tidegate.model.schedule import FixedInterval, ScheduleError, parse_schedule
 
 WALK = 3 * 24 * 60
 """So many minutes are walked: three days."""
@@ -91,7 +91,7 @@ def walk(schedule: str, zone: str, moment: Ms) -> Ms | None:
 def test_a_schedule_comes_when_the_walk_says_so(schedule: str, zone: str, moment: Ms) -> None:
     walked = walk(schedule, zone, moment)
 
-    coming = parse_schedule(schedule, zone).next(moment)
+    coming = parse_schedule(schedule, zone).next_time(moment)
 
     if walked is None:
         assert coming is None or coming > (moment // MINUTE + WALK) * MINUTE
@@ -109,22 +109,22 @@ def test_words_stand_for_lines(moment: Ms) -> None:
         "@hourly": "0 * * * *",
     }
 
-    coming = {word: parse_schedule(word).next(moment) for word in lines}
+    coming = {word: parse_schedule(word).next_time(moment) for word in lines}
 
-    assert coming == {word: parse_schedule(line).next(moment) for word, line in lines.items()}
+    assert coming == {word: parse_schedule(line).next_time(moment) for word, line in lines.items()}
 
 
 def test_a_day_that_no_month_has_never_comes() -> None:
     schedule = parse_schedule("0 0 31 2 *")
 
-    assert schedule.next(Ms(1_767_225_600_000)) is None
+    assert schedule.next_time(Ms(1_767_225_600_000)) is None
 
 
 def test_a_zone_can_be_named_in_the_line_itself() -> None:
     midnight = Ms(int(datetime(2026, 1, 1, tzinfo=UTC).timestamp()) * 1_000)
 
-    named = parse_schedule("TZ=Asia/Tokyo 0 12 * * *").next(midnight)
-    given_beside = parse_schedule("0 12 * * *", "Asia/Tokyo").next(midnight)
+    named = parse_schedule("TZ=Asia/Tokyo 0 12 * * *").next_time(midnight)
+    given_beside = parse_schedule("0 12 * * *", "Asia/Tokyo").next_time(midnight)
 
     noon = datetime(2026, 1, 1, 12, tzinfo=ZoneInfo("Asia/Tokyo"))
     assert named == given_beside == int(noon.timestamp()) * 1_000
@@ -133,8 +133,8 @@ def test_a_zone_can_be_named_in_the_line_itself() -> None:
 def test_an_interval_counts_from_the_time_before() -> None:
     schedule = parse_schedule("@every 90s")
 
-    assert isinstance(schedule, Interval)
-    assert schedule.next(Ms(1_000)) == timedelta(seconds=91) // timedelta(milliseconds=1)
+    assert isinstance(schedule, FixedInterval)
+    assert schedule.next_time(Ms(1_000)) == timedelta(seconds=91) // timedelta(milliseconds=1)
 
 
 @pytest.mark.parametrize(

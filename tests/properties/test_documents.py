@@ -26,9 +26,9 @@ from tests.unit.documents.recorded import (
     our_answer,
     record,
 )
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json, to_yaml
-from tidegate.errors import DocumentError, Place
+from tidegate.errors import DocumentError, Location
 from tidegate.model.objects import Json
 
 T = TypeVar("T")
@@ -125,7 +125,7 @@ def json_values(text: str) -> list[str]:
 def test_what_is_written_as_yaml_is_read_back_as_the_same_json(tree: Json) -> None:
     written = to_yaml({"v": tree})
 
-    (document,) = read(written, "written.yaml")
+    (document,) = read_documents(written, "written.yaml")
 
     assert to_json(document.body) == to_json({"v": tree})
 
@@ -151,9 +151,9 @@ def test_the_order_of_keys_does_not_change_what_is_written(body: dict[str, Json]
 @given(st.lists(st.sampled_from(TOKENS)).map("".join))
 def test_any_text_is_read_or_refused_with_a_place(text: str) -> None:
     try:
-        places = [document.place for document in read(text, "some.yaml")]
+        places = [document.location for document in read_documents(text, "some.yaml")]
     except DocumentError as error:
-        places = [error.where or Place("nowhere")]
+        places = [error.location or Location("nowhere")]
 
     assert all(1 <= place.line <= text.count("\n") + 2 for place in places)
 

@@ -15,11 +15,11 @@ from tests.fakes.rollout_fleets import GROUP, Fleet, Meddling, fleets, hook_runs
 from tests.fakes.rollout_gates import assert_gates_open_for_our_text
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage, assert_two_blocks, finished, replayed
 from tests.fakes.rollout_record import Record, assert_counted, assert_record_in_order, is_ready
-from tidegate.model.event import FINAL, Told
-from tidegate.model.plan import Plan, items_of
+from tidegate.model.event import FINAL_STATES, EventType
+from tidegate.model.plan import Plan, step_items
 from tidegate.model.unit import UnitId
 from tidegate.testing.rollouts import Run
-from tidegate.world.facts import Change
+from tidegate.world.facts import WatchEventType
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 calm = fleets()
@@ -38,7 +38,7 @@ def test_every_fleet_comes_to_rest_in_order(fleet: Fleet) -> None:
     actor = stage.roll_out(fleet.plan(), happenings=fleet.strangers(stage))
 
     run = actor.run
-    assert all(state in FINAL for state in run.states.values())
+    assert all(state in FINAL_STATES for state in run.states.values())
     assert run.result in ("passed", "failed")
     assert_record_in_order(fleet.whole(), stage.record)
     assert_counted(stage.record)
@@ -166,8 +166,8 @@ def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_it(
     rest = msgspec.structs.replace(plan, steps=tuple(s for s in plan.steps if s.id not in left))
     assert run.result == "failed"
     assert_finished(stage, rest)
-    names = {item.ref.name for step in plan.steps if step.id in left for item in items_of(step)}
-    names -= {item.ref.name for step in rest.steps for item in items_of(step)}
+    names = {item.ref.name for step in plan.steps if step.id in left for item in step_items(step)}
+    names -= {item.ref.name for step in rest.steps for item in step_items(step)}
     brought = {one.ref.name for one in stage.planned() if one.ref.namespace == "default"}
     awaited = {name for name in names if name.startswith("u-nobody")}
     assert not brought & (names - awaited)
@@ -181,7 +181,7 @@ def test_no_gate_opens_for_a_text_that_is_not_live(fleet: Fleet, meddlers: list[
 
     actor = stage.roll_out(fleet.plan(), happenings=happenings)
 
-    assert all(state in FINAL for state in actor.run.states.values())
+    assert all(state in FINAL_STATES for state in actor.run.states.values())
     assert actor.run.result in ("passed", "failed")
     assert_gates_open_for_our_text(actor.script, stage.record)
     assert replayed(actor.script) == actor.script
@@ -242,7 +242,7 @@ def test_a_newer_plan_of_another_process_takes_its_units_and_leaves_the_rest_run
     assert second.run.result == "passed"
     assert_finished(stage, newer)
     assert_two_blocks(stage)
-    ends = {event.unit: event.reason for event in first.run.told(Told.UNIT_ENDED)}
+    ends = {event.unit: event.reason for event in first.run.told(EventType.UNIT_FINISHED)}
     taken = {unit.id for unit in newer.units}
     left = set[str]().union(*(behind(plan, unit) for unit in taken))
     alone = {step.unit for step in plan.steps} - {s.unit for s in plan.steps if s.id in left}
@@ -260,9 +260,9 @@ def assert_slots_kept(fleet: Fleet, run: Run) -> None:
     under_way: set[UnitId] = set()
     for event in run.events:
         if event.unit in grouped and event.unit is not None:
-            if event.told is Told.STEP_CHECKING:
+            if event.type is EventType.STEP_CHECKING:
                 under_way.add(event.unit)
-            if event.told is Told.UNIT_ENDED:
+            if event.type is EventType.UNIT_FINISHED:
                 under_way.discard(event.unit)
         assert len(under_way) <= fleet.limit
 
@@ -273,7 +273,7 @@ def most_under_way(plan: Plan, record: Record) -> int:
     left: dict[UnitId, set[str]] = {}
     for step in plan.steps:
         if units[step.unit] == GROUP:
-            kept = (item.ref.name for item in items_of(step) if item.body and item.hook is None)
+            kept = (item.ref.name for item in step_items(step) if item.body and item.hook is None)
             left.setdefault(step.unit, set()).update(kept)
     most, begun = 0, set[UnitId]()
     for event in record.changes:
@@ -281,7 +281,7 @@ def most_under_way(plan: Plan, record: Record) -> int:
         for unit, names in left.items():
             if stored.ref.name in names:
                 begun.add(unit)
-                if is_ready(stored) or event.change is Change.DELETED:
+                if is_ready(stored) or event.change is WatchEventType.DELETED:
                     names.discard(stored.ref.name)
         most = max(most, sum(bool(left[unit]) for unit in begun))
     return most

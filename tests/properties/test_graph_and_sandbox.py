@@ -19,23 +19,23 @@ from tests.properties.fleets_to_order import (
     write_fleet,
     write_kustomization,
 )
-from tidegate.flows.entering import open_found
+from tidegate.flows.entering import open_workspace
 from tidegate.flows.graph import make_graph
-from tidegate.flows.pointing import Pointed
-from tidegate.flows.render import own_setting
-from tidegate.flows.session import Target
-from tidegate.flows.simulate import Playing, simulate
-from tidegate.flows.wiring import Simulation
-from tidegate.graph.circles import find_circles
-from tidegate.model.event import Result
+from tidegate.flows.pointing import LoadRequest
+from tidegate.flows.render import user_render_settings
+from tidegate.flows.session import ClusterTargets
+from tidegate.flows.simulate import SimulationOptions, simulate
+from tidegate.flows.wiring import SimulationConfig
+from tidegate.graph.circles import find_cycles
+from tidegate.model.event import RolloutOutcome
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
 
 WAVES = (0, 1, 2, 3)
 HOOKS = ("PreSync", "Sync", "PostSync")
 SEEDS = range(20)
-PLAYING = Playing(until=Ms(30 * MINUTE), greenfield=True)
-TARGET = Target(simulation=Simulation())
+PLAYING = SimulationOptions(until=Ms(30 * MINUTE), greenfield=True)
+TARGET = ClusterTargets(simulation=SimulationConfig())
 
 
 def head(kind: str, name: str, wave: int, hook: str = "") -> str:
@@ -83,12 +83,14 @@ def a_repository(seed: int) -> str:
 
 async def compare(folder: Path, rules: Semantics | None) -> tuple[bool, bool]:
     """Whether the graph has no circle, and whether the sandbox comes to an end."""
-    pointed = Pointed(what=str(folder), words={"namespace": "default", "name": "app"})
-    setting = own_setting(offline=True, maps=(f"{URL}={folder}",))
-    async with open_found(pointed, TARGET, setting) as (session, found):
-        graphed = await make_graph(found.one, session, rules)
+    pointed = LoadRequest(
+        path_or_url=str(folder), render_flags={"namespace": "default", "name": "app"}
+    )
+    setting = user_render_settings(offline=True, maps=(f"{URL}={folder}",))
+    async with open_workspace(pointed, TARGET, setting) as (session, found):
+        graphed = await make_graph(found.deployable_trees, session, rules)
     (run,) = await simulate(pointed, [rules], TARGET, setting, PLAYING)
-    return not find_circles(graphed.graph), run.result is Result.PASSED
+    return not find_cycles(graphed.graph), run.result is RolloutOutcome.PASSED
 
 
 @pytest.mark.parametrize("rules", [TIDEGATE, ARGOCD], ids=lambda one: one.name)

@@ -18,13 +18,13 @@ from tests.fakes.mortal import Happening
 from tests.fakes.rollout_cases import FAULTS, Case, Shape, fast_by, no_budget, shared_by, some_turns
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage
 from tests.fakes.rollout_record import Record, is_ready
-from tidegate.engine.approvals import approval
-from tidegate.model.event import Told
+from tidegate.engine.approvals import build_approval
+from tidegate.model.event import EventType
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
-from tidegate.model.unit import RolloutStep
+from tidegate.model.unit import RollingSyncStep
 from tidegate.plan.build import build_plan
-from tidegate.sandbox.faults import ERROR, CallFault, Match, Often, Refuse
+from tidegate.sandbox.faults import ERROR, CallFault, FaultSelector, Frequency, Rejection
 from tidegate.sandbox.world import START
 from tidegate.testing.builders import a_name, an_object
 
@@ -49,7 +49,7 @@ class Rungs:
 
     def stage(self) -> Stage:
         stage = Stage(self.case)
-        stage.realm.give([an_object("v1 Namespace", "tidegate-system", namespace="")])
+        stage.realm.preload([an_object("v1 Namespace", "tidegate-system", namespace="")])
         return stage
 
     @cache  # noqa: B019 - a value, which lives as long as an example
@@ -59,12 +59,12 @@ class Rungs:
             for one in members:
                 unit = structs.replace(
                     wanted[one].unit,
-                    group=f"{SET} step {number}",
-                    made_by=SET,
-                    rollout=RolloutStep(number=number, limit=limit),
+                    concurrency_group=f"{SET} step {number}",
+                    generated_by=SET,
+                    rolling_sync_step=RollingSyncStep(number=number, limit=limit),
                 )
                 wanted[one] = structs.replace(wanted[one], unit=unit)
-        return build_plan(wanted[first:], budget=no_budget)
+        return build_plan(wanted[first:], readiness_timeout=no_budget)
 
     def approvals(self, stage: Stage) -> list[Happening]:
         digests = {unit.id: unit.digest for unit in self.plan().units}
@@ -73,7 +73,7 @@ class Rungs:
             name = a_name(f"unit-{HELD[number]}")
 
             def approve() -> None:
-                write = approval(name.mark, digests[name], "somebody")
+                write = build_approval(name.tracking_id, digests[name], "somebody")
                 stage.realm.clusters[""].server.perform(write)
 
             return Ms(START + self.approved[number]), approve
@@ -167,7 +167,7 @@ def test_under_faults_limits_are_kept_and_the_hold_holds(ladder: Rungs) -> None:
     assert keeps_all(stage.record)
     for number, moment in zip(HELD, ladder.approved, strict=True):
         events = [one for one in run.events if one.unit == a_name(f"unit-{number}")]
-        begins = [one.at for one in events if one.told is Told.STEP_CHECKING]
+        begins = [one.at for one in events if one.type is EventType.STEP_CHECKING]
         assert min(begins) >= START + moment
 
 
@@ -204,7 +204,7 @@ def test_killed_at_any_turn_it_goes_on_with_limits_and_hold_kept(
 
 def test_who_is_new_waits_for_whom_the_killed_rollout_had_begun() -> None:
     """Also where the first wave is well, and the second is refused for a while."""
-    refused = CallFault(Refuse(ERROR), Match(name="u1-w1-0"), Often(until=Ms(8_000)))
+    refused = CallFault(Rejection(ERROR), FaultSelector(name="u1-w1-0"), Frequency(until=Ms(8_000)))
     shape = Shape("Deployment", 20, 0, "well")
     units = (((shape,), (shape,)),) * 12
     ladder = Rungs(Case(units, ((),) * len(units), (refused,)), (0, 0))

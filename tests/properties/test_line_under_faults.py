@@ -11,63 +11,75 @@ import pytest
 
 from tests.promises.objects import CONFIG_MAP, NAMESPACE, a_namespace
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json, Live, Ref
-from tidegate.sandbox.cluster import Timing
+from tidegate.model.objects import Json, LiveObject, Ref
+from tidegate.sandbox.cluster import ServerTiming
 from tidegate.sandbox.faults import (
     CONFLICT,
     ERROR,
     CallEffect,
     CallFault,
-    Compact,
-    Down,
-    Drop,
+    Compaction,
+    Delay,
     Fault,
-    Lose,
-    Match,
-    Often,
-    Refuse,
-    Silence,
-    Slow,
+    FaultSelector,
+    Frequency,
+    Outage,
+    Rejection,
+    ResponseLoss,
+    StreamDrop,
+    StreamSilence,
     TimedFault,
-    throttled,
+    too_many_requests,
 )
 from tidegate.sandbox.world import START, Sandbox
-from tidegate.world.calls import Call, Selection, Ticket, Verb, Watch, Write
-from tidegate.world.facts import Answer, Change, Changed, Done, Fact, Lost, Outcome, Sent
-from tidegate.world.line import Line
+from tidegate.world.calls import Call, RequestId, Selection, Verb, Watch, Write
+from tidegate.world.facts import (
+    Delivery,
+    Message,
+    NoResponse,
+    Outcome,
+    Response,
+    Success,
+    WatchEvent,
+    WatchEventType,
+)
+from tidegate.world.line import ResilientWorld
 
 SCHEDULES = 2_000
 BATCH = 100
 FAULTS_END = Ms(40 * SECOND)
 WRITES_END = Ms(30 * SECOND)
-WATCHING = Ticket(1)
+WATCHING = RequestId(1)
 SHOP = "shop"
 
 
 def some_faults(chance: Random) -> list[Fault]:
     """A handful, all over when the faults end."""
     effects: list[CallEffect] = [
-        Refuse(ERROR),
-        Refuse(throttled()),
-        Lose(performed=False),
-        Lose(performed=True),
-        Slow(Ms(chance.randrange(3_000))),
-        Drop(after=Ms(chance.randrange(2_000))),
-        Silence(span=Ms(chance.randrange(9_000)), after=Ms(chance.randrange(2_000))),
+        Rejection(ERROR),
+        Rejection(too_many_requests()),
+        ResponseLoss(is_performed=False),
+        ResponseLoss(is_performed=True),
+        Delay(Ms(chance.randrange(3_000))),
+        StreamDrop(after=Ms(chance.randrange(2_000))),
+        StreamSilence(duration=Ms(chance.randrange(9_000)), after=Ms(chance.randrange(2_000))),
     ]
     faults: list[Fault] = [
-        CallFault(effect, often=Often(probability=chance.choice([0.1, 0.3, 0.6]), until=FAULTS_END))
+        CallFault(
+            effect,
+            frequency=Frequency(probability=chance.choice([0.1, 0.3, 0.6]), until=FAULTS_END),
+        )
         for effect in chance.sample(effects, chance.randrange(1, 5))
     ]
     if chance.random() < 0.5:
-        writes = Match(verbs=("replace", "patch"))
-        faults.append(CallFault(Refuse(CONFLICT), writes, Often(every=3, until=FAULTS_END)))
+        writes = FaultSelector(verbs=("replace", "patch"))
+        faults.append(CallFault(Rejection(CONFLICT), writes, Frequency(every=3, until=FAULTS_END)))
     if chance.random() < 0.5:
-        faults.append(TimedFault(Ms(chance.randrange(FAULTS_END)), Compact()))
+        faults.append(TimedFault(Ms(chance.randrange(FAULTS_END)), Compaction()))
     if chance.random() < 0.5:
         start = chance.randrange(WRITES_END)
         length = chance.randrange(1, FAULTS_END - start)
-        faults.append(TimedFault(Ms(start), Down(until=Ms(start + length))))
+        faults.append(TimedFault(Ms(start), Outage(until=Ms(start + length))))
     return faults
 
 
@@ -95,35 +107,35 @@ class Caller:
     """Holds a line, watches, writes, and remembers what it was told."""
 
     def __init__(self, sandbox: Sandbox, seed: int) -> None:
-        self.line = Line(sandbox, seed=seed)
-        self.seen: dict[Ref, Live] = {}
-        self.outcomes: dict[Ticket, Outcome] = {}
-        self.writes: dict[Ticket, Write] = {}
-        self.heard: list[Fact] = []
+        self.line = ResilientWorld(sandbox, seed=seed)
+        self.seen: dict[Ref, LiveObject] = {}
+        self.outcomes: dict[RequestId, Outcome] = {}
+        self.writes: dict[RequestId, Write] = {}
+        self.heard: list[Message] = []
 
     def write(self, number: int, write: Write) -> None:
-        ticket = Ticket(number + 100)
+        ticket = RequestId(number + 100)
         self.writes[ticket] = write
-        self.line.submit(Call(ticket=ticket, request=write))
+        self.line.submit(Call(request_id=ticket, request=write))
 
     async def listen(self, until: Ms) -> None:
         while self.line.now() < until:
             for fact in await self.line.wait(until):
                 self.hear(fact)
 
-    def hear(self, fact: Fact) -> None:
+    def hear(self, fact: Message) -> None:
         self.heard.append(fact)
         match fact:
-            case Answer(ticket=ticket) if ticket != WATCHING:
+            case Response(request_id=ticket) if ticket != WATCHING:
                 assert ticket not in self.outcomes, "answered twice"
                 self.outcomes[ticket] = fact.outcome
-            case Changed(change=Change.DELETED):
+            case WatchEvent(type=WatchEventType.DELETED):
                 assert fact.live.ref in self.seen, "deleted, but never told of"
                 del self.seen[fact.live.ref]
-            case Changed(change=Change.ADDED):
+            case WatchEvent(type=WatchEventType.ADDED):
                 assert fact.live.ref not in self.seen, "added twice"
                 self.seen[fact.live.ref] = fact.live
-            case Changed():
+            case WatchEvent():
                 assert fact.live.ref in self.seen, "changed, but never told of"
                 self.seen[fact.live.ref] = fact.live
             case _:
@@ -133,7 +145,7 @@ class Caller:
 async def run(seed: int) -> tuple[Caller, Sandbox]:
     chance = Random(seed)
     sandbox = Sandbox(
-        seed=seed, faults=some_faults(chance), timing=Timing(watching=Ms(20 * SECOND))
+        seed=seed, faults=some_faults(chance), timing=ServerTiming(watch_timeout=Ms(20 * SECOND))
     )
     namespace = Write(
         verb=Verb.CREATE,
@@ -142,7 +154,7 @@ async def run(seed: int) -> tuple[Caller, Sandbox]:
     )
     sandbox.clusters[""].server.perform(namespace)
     caller = Caller(sandbox, seed)
-    caller.line.submit(Call(ticket=WATCHING, request=Watch(Selection(CONFIG_MAP, SHOP))))
+    caller.line.submit(Call(request_id=WATCHING, request=Watch(Selection(CONFIG_MAP, SHOP))))
     for number in range(25):
         caller.write(number, a_write(number, chance))
         await caller.listen(Ms(caller.line.now() + chance.randrange(WRITES_END // 25)))
@@ -158,12 +170,13 @@ def check_rest(caller: Caller) -> None:
 def check_view(caller: Caller, sandbox: Sandbox) -> None:
     """What the caller was told adds up to what is there."""
     server = sandbox.clusters[""].server
-    entry = server.register.find(CONFIG_MAP)
+    entry = server.registry.find(CONFIG_MAP)
     assert entry is not None
     there = {
-        stored.ref: str(stored.version) for stored in server.store.table(entry.resource).rows(SHOP)
+        stored.ref: str(stored.version)
+        for stored in server.store.get_table(entry.resource).list_objects(SHOP)
     }
-    assert {ref: live.version for ref, live in caller.seen.items()} == there
+    assert {ref: live.resource_version for ref, live in caller.seen.items()} == there
 
 
 def check_writes(caller: Caller) -> None:
@@ -174,14 +187,14 @@ def check_writes(caller: Caller) -> None:
         if write.verb is Verb.CREATE:
             times = made[f"c{ticket - 100}"]
             match outcome:
-                case Done():
+                case Success():
                     assert times == 1
-                case Lost(sent=Sent.MAYBE):
+                case NoResponse(delivery=Delivery.MAYBE_SENT):
                     assert times <= 1
                 case _:
                     assert times == 0
         elif write.verb is Verb.APPLY:
-            assert isinstance(outcome, Done | Lost) or outcome == ERROR
+            assert isinstance(outcome, Success | NoResponse) or outcome == ERROR
 
 
 @pytest.mark.parametrize("first", range(0, SCHEDULES, BATCH))

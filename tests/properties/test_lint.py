@@ -24,13 +24,13 @@ from tests.fakes.repo_texts import (
     service,
 )
 from tests.fakes.rule_pages import write_files
-from tidegate.flows.lint import Asking
-from tidegate.flows.pointing import Pointed
-from tidegate.flows.render import own_setting
-from tidegate.flows.session import Target
-from tidegate.flows.simulate import Playing, simulate
-from tidegate.flows.wiring import Simulation
-from tidegate.model.event import Result
+from tidegate.flows.lint import LintOptions
+from tidegate.flows.pointing import LoadRequest
+from tidegate.flows.render import user_render_settings
+from tidegate.flows.session import ClusterTargets
+from tidegate.flows.simulate import SimulationOptions, simulate
+from tidegate.flows.wiring import SimulationConfig
+from tidegate.model.event import RolloutOutcome
 from tidegate.model.finding import Severity
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.report.lint.report import LintReport
@@ -88,24 +88,24 @@ def some(dice: random.Random, names: list[str], share: float = 0.5) -> tuple[str
 
 async def ends(folder: Path) -> bool:
     """Whether a rollout by the units' own rules comes to its end."""
-    target = Target(simulation=Simulation())
-    setting = own_setting(offline=True, maps=())
+    target = ClusterTargets(simulation=SimulationConfig())
+    setting = user_render_settings(offline=True, maps=())
     try:
         runs = await simulate(
-            Pointed(what=str(folder)),
+            LoadRequest(path_or_url=str(folder)),
             [None],
             target,
             setting,
-            Playing(until=Ms(40 * MINUTE), greenfield=True),
+            SimulationOptions(until=Ms(40 * MINUTE), greenfield=True),
         )
     except Exception:  # noqa: BLE001 - what cannot be put in order does not end either
         return False
-    return all(run.result is Result.PASSED for run in runs)
+    return all(run.result is RolloutOutcome.PASSED for run in runs)
 
 
 def errors_in(report: LintReport) -> list[str]:
     found = [one for one in report.findings if one.severity is Severity.ERROR]
-    return [f"{one.code} {one.sentence}" for one in found]
+    return [f"{one.code} {one.message}" for one in found]
 
 
 @pytest.mark.parametrize("seed", range(EXAMPLES))
@@ -115,10 +115,10 @@ async def test_deadlocks_hang_and_what_is_clean_completes(seed: int, tmp_path: P
     files = (broken_repository if is_broken else sound_repository)(dice).files()
     folder = write_files(tmp_path, files)
 
-    report = await lint_at(folder, Asking(greenfield=True))
+    report = await lint_at(folder, LintOptions(greenfield=True))
 
     assert bool(errors_in(report)) is is_broken, (errors_in(report), files)
-    assert report.greenfield == (), files
+    assert report.assumed == (), files
     assert await ends(folder) is not is_broken, files
 
 
@@ -132,5 +132,5 @@ async def test_so_it_is_wherever_things_fall(seed: int, tmp_path: Path) -> None:
     report = await lint_at(folder)
 
     errors = errors_in(report)
-    is_luck = not errors and any("unless luck" in one.sentence for one in report.findings)
+    is_luck = not errors and any("unless luck" in one.message for one in report.findings)
     assert is_luck or await ends(folder) is not bool(errors), (errors, files)

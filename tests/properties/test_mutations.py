@@ -16,7 +16,7 @@ from tests.fakes.random_repositories import sound_repository
 from tests.fakes.rule_pages import write_files
 from tests.fakes.tidegate_runs import ROOT
 from tests.properties.test_lint import EXAMPLES, ends
-from tidegate.flows.lint import Asking
+from tidegate.flows.lint import LintOptions
 from tidegate.model.finding import Severity
 
 CLEAN = ("first", "migration", "platform")
@@ -35,13 +35,13 @@ def texts_of(folder: Path) -> dict[str, str]:
 
 async def remarks_on(folder: Path) -> set[Remark]:
     """What lint says of it that somebody should act on, with what it silently assumes."""
-    report = await lint_at(folder, Asking(greenfield=True))
+    report = await lint_at(folder, LintOptions(greenfield=True))
     told: set[Remark] = {
-        (one.code, one.sentence, one.severity)
+        (one.code, one.message, one.severity)
         for one in report.findings
         if one.severity is not Severity.NOTE
     }
-    return told | {("assumed", one.what, None) for one in report.greenfield or ()}
+    return told | {("assumed", one.name, None) for one in report.assumed or ()}
 
 
 async def check(files: dict[str, str], folder: Path, dice: random.Random) -> None:

@@ -23,13 +23,13 @@ from tests.unit.plan.test_wire import KEY
 from tidegate.errors import PlanError
 from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Edge, Item, Plan, Step
-from tidegate.model.policy import Handling, Policy
+from tidegate.model.plan import Edge, Plan, PlanItem, Step
+from tidegate.model.policy import ObjectOptions, Policy
 from tidegate.plan.build import build_plan, plan_unit
-from tidegate.plan.chains import narrow
-from tidegate.plan.cycles import put_in_order
+from tidegate.plan.chains import narrow_plan
+from tidegate.plan.cycles import sort_steps
 from tidegate.plan.hooks import without_hooks
-from tidegate.plan.pruning import Stale, swap_waves
+from tidegate.plan.pruning import PruneCandidate, reverse_waves
 from tidegate.plan.wire import from_json, to_json
 from tidegate.testing.builders import STAGED, USUAL, a_name
 
@@ -97,11 +97,11 @@ def edges_of(links: Links) -> list[Edge]:
     return [Edge(f"s{before}", f"s{after}") for before, after in links]
 
 
-def items_of(plan: Plan) -> list[Item]:
+def items_of(plan: Plan) -> list[PlanItem]:
     return [item for step in plan.steps for batch in step.batches for item in batch]
 
 
-def key_of(item: Item) -> tuple[Ref, str]:
+def key_of(item: PlanItem) -> tuple[Ref, str]:
     return (item.ref, item.digest)
 
 
@@ -144,8 +144,8 @@ def test_every_edge_is_respected_and_nothing_moves_without_need(
     forward = [(min(link), max(link)) for link in links]
     backward = [(after, before) for before, after in forward]
 
-    kept = put_in_order(steps_of(count), edges_of(forward))
-    turned = put_in_order(steps_of(count), edges_of(backward))
+    kept = sort_steps(steps_of(count), edges_of(forward))
+    turned = sort_steps(steps_of(count), edges_of(backward))
 
     assert [step.id for step in kept] == list(steps_of(count))
     place = {step.id: at for at, step in enumerate(turned)}
@@ -158,11 +158,11 @@ def test_a_circle_is_found_and_named_exactly_where_there_is_one(graph: tuple[int
     count, links = graph
     circular = {n for n in range(count) if reaches(links, n, n)}
     if not circular:
-        put_in_order(steps_of(count), edges_of(links))
+        sort_steps(steps_of(count), edges_of(links))
         return
 
     with pytest.raises(PlanError) as raised:
-        put_in_order(steps_of(count), edges_of(links))
+        sort_steps(steps_of(count), edges_of(links))
 
     named = [int(word[1:]) for word in raised.value.problem.split("`")[1::2]]
     assert raised.value.code == "plan.cycle"
@@ -173,7 +173,7 @@ def test_a_circle_is_found_and_named_exactly_where_there_is_one(graph: tuple[int
 
 @given(units())
 def test_a_plan_respects_its_edges_and_has_every_object_once(wanted: list[Manifests]) -> None:
-    plan = build_plan(wanted, budget=no_budget)
+    plan = build_plan(wanted, readiness_timeout=no_budget)
 
     assert_in_order(plan)
     given_refs = sorted(one.ref for unit in wanted for one in unit.manifests)
@@ -188,8 +188,8 @@ def test_shuffled_manifests_make_the_same_plan(
 ) -> None:
     shuffled = chance.sample(things, len(things))
 
-    one = build_plan([a_unit_of(*things, policy=policy)], budget=no_budget)
-    other = build_plan([a_unit_of(*shuffled, policy=policy)], budget=no_budget)
+    one = build_plan([a_unit_of(*things, policy=policy)], readiness_timeout=no_budget)
+    other = build_plan([a_unit_of(*shuffled, policy=policy)], readiness_timeout=no_budget)
 
     assert one == other
 
@@ -198,7 +198,7 @@ def test_shuffled_manifests_make_the_same_plan(
 def test_a_namespace_and_a_definition_never_come_behind_what_needs_them(
     things: list[Manifest],
 ) -> None:
-    plan = build_plan([a_unit_of(*things)], budget=no_budget)
+    plan = build_plan([a_unit_of(*things)], readiness_timeout=no_budget)
 
     place = {item.ref: at for at, item in reversed(list(enumerate(items_of(plan))))}
     spaces = {ref.name: at for ref, at in place.items() if ref.kind.name == "Namespace"}
@@ -212,7 +212,7 @@ def test_a_namespace_and_a_definition_never_come_behind_what_needs_them(
 @given(units())
 def test_a_plan_goes_out_and_in_without_loss_and_without_a_secret(wanted: list[Manifests]) -> None:
     # One Secret in several places may be given by one body only: each has its own here.
-    plan = build_plan(wanted, budget=no_budget)
+    plan = build_plan(wanted, readiness_timeout=no_budget)
     secrets = {item.ref: item.body for item in items_of(plan) if item.ref.kind.name == "Secret"}
     distinct = all(secrets.get(item.ref, item.body) == item.body for item in items_of(plan))
     text = to_json(plan, KEY)
@@ -227,7 +227,7 @@ def test_a_plan_goes_out_and_in_without_loss_and_without_a_secret(wanted: list[M
 
 @given(st.lists(st.integers(-100, 100)))
 def test_turning_waves_round_twice_changes_nothing(waves: list[int]) -> None:
-    swapped = swap_waves(waves)
+    swapped = reverse_waves(waves)
 
     assert set(swapped) == set(swapped.values()) == set(waves)
     assert all(swapped[swapped[wave]] == wave for wave in waves)
@@ -237,10 +237,11 @@ def test_turning_waves_round_twice_changes_nothing(waves: list[int]) -> None:
 def test_what_is_pruned_keeps_the_order_of_everything_else(
     wanted: list[Manifests], gone: list[tuple[str, int, bool]]
 ) -> None:
-    plan = build_plan(wanted, budget=no_budget)
+    plan = build_plan(wanted, readiness_timeout=no_budget)
     unit = wanted[0].unit
     stale = [
-        Stale(a_thing("Pod", name).ref, wave, Handling(last=last)) for name, wave, last in gone
+        PruneCandidate(a_thing("Pod", name).ref, wave, ObjectOptions(last=last))
+        for name, wave, last in gone
     ]
 
     completed = add_prunes(plan, plan_unit(unit), stale)
@@ -255,7 +256,7 @@ def test_what_is_pruned_keeps_the_order_of_everything_else(
 
 @given(units())
 def test_a_plan_without_its_hooks_has_all_else_in_the_same_order(wanted: list[Manifests]) -> None:
-    plan = build_plan(wanted, budget=no_budget)
+    plan = build_plan(wanted, readiness_timeout=no_budget)
 
     bare = without_hooks(plan, {one.unit.id for one in wanted})
 
@@ -269,10 +270,10 @@ def test_a_plan_without_its_hooks_has_all_else_in_the_same_order(wanted: list[Ma
 def test_narrowing_a_plan_never_lets_anything_start_earlier(
     wanted: list[Manifests], chance: random.Random
 ) -> None:
-    plan = build_plan(wanted, budget=no_budget)
+    plan = build_plan(wanted, readiness_timeout=no_budget)
     gone = {step.id for step in plan.steps if chance.getrandbits(1)}
 
-    narrowed = narrow(plan, lambda step: None if step.id in gone else step)
+    narrowed = narrow_plan(plan, lambda step: None if step.id in gone else step)
 
     left = {step.id for step in narrowed.steps}
     assert left == {step.id for step in plan.steps} - gone
@@ -282,7 +283,7 @@ def test_narrowing_a_plan_never_lets_anything_start_earlier(
 def test_ten_thousand_objects_make_a_plan_whatever_their_kinds() -> None:
     things = [a_thing("a.dev/v1 Gadget", f"g{n:05}", wave=n % 7) for n in range(10_000)]
 
-    plan = build_plan([a_unit_of(*things)], budget=no_budget)
+    plan = build_plan([a_unit_of(*things)], readiness_timeout=no_budget)
 
     assert [len(items_of(Plan(digest="", steps=(step,)))) for step in plan.steps] == [
         1429,

@@ -9,16 +9,16 @@ import msgspec
 from tests.fakes.sequence_runs import NAMESPACE, Run, named, prepare
 from tests.fakes.write_sequences import Deed, Step, random_sequences
 from tests.unit.plan.foreseen import changes_between, is_touched
-from tidegate.model.change import Fate
+from tidegate.model.change import DiffAction
 from tidegate.model.objects import Ref
-from tidegate.model.reading import mappings, text
-from tidegate.plan.diff.replacing import compare_replaced, seal_replaced
+from tidegate.model.reading import get_mappings, get_text
+from tidegate.plan.diff.replacing import compare_replacement, replacement_fingerprint
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, body_of
 from tidegate.world.calls import Verb, Write
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Done, Missing
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import NotFound, Success
+from tidegate.world.line import ResilientWorld
 
 MANAGER = "anna"
 ENOUGH = 100
@@ -26,9 +26,9 @@ ENOUGH = 100
 
 
 def a_replacement(ref: Ref, wanted: Body, live: Body) -> Write:
-    version = text(live, "metadata", "resourceVersion")
+    version = get_text(live, "metadata", "resourceVersion")
     body = msgspec.json.encode(wanted)
-    return Write(verb=Verb.REPLACE, ref=ref, body=body, manager=MANAGER, version=version)
+    return Write(verb=Verb.REPLACE, ref=ref, body=body, manager=MANAGER, resource_version=version)
 
 
 def is_ours(step: Step) -> bool:
@@ -37,17 +37,17 @@ def is_ours(step: Step) -> bool:
 
 def surprises(wanted: Body, before: Body, after: Body) -> Iterator[str]:
     """What happened and was not foreseen, and what a second replacement would still do."""
-    foreseen = compare_replaced(wanted, before, manager=MANAGER, seal="")
+    foreseen = compare_replacement(wanted, before, manager=MANAGER, fingerprint="")
     really = sorted(set(changes_between(before, after)))
     said = [field.path for field in foreseen.fields]
-    if foreseen.deed is Fate.KEEP and really:
+    if foreseen.action is DiffAction.KEEP and really:
         yield f"kept, and yet written: {really}"
-    for path in really if mappings(before, "metadata", "managedFields") else ():
+    for path in really if get_mappings(before, "metadata", "managedFields") else ():
         if not any(is_touched(path, other) for other in said):
             yield f"`{path}` changed; foreseen were {said}"
-    seal = seal_replaced(wanted, after)
-    again = compare_replaced(wanted, after, manager=MANAGER, seal=seal)
-    if again.deed is not Fate.KEEP:
+    seal = replacement_fingerprint(wanted, after)
+    again = compare_replacement(wanted, after, manager=MANAGER, fingerprint=seal)
+    if again.action is not DiffAction.KEEP:
         yield f"not kept by its seal: {again}"
 
 
@@ -57,22 +57,22 @@ async def replaced_in(run: Run, desk: Desk) -> list[tuple[Body, Body, Body]]:
     while (step := run.step) is not None:
         before = run._live
         if run.is_pointless:
-            run.hear(Missing(""))
+            run.hear(NotFound(""))
         elif before is None or not is_ours(step):
             run.hear((await desk.ask(run.request()))[0])
         else:
             wanted = named(run.ref.kind, step, name=run.ref.name, namespace=NAMESPACE)
             (outcome,) = await desk.ask(a_replacement(run.ref, wanted, before))
             run.hear(outcome)
-            if isinstance(outcome, Done):
+            if isinstance(outcome, Success):
                 found.append((wanted, before, body_of(outcome)))
     return found
 
 
 async def test_a_comparison_foresees_what_a_replacement_changes_and_then_nothing() -> None:
     world = Sandbox()
-    await prepare(Desk(Exchange(Line(world))))
-    desk = Desk(Exchange(world), namespace=NAMESPACE)
+    await prepare(Desk(Dispatcher(ResilientWorld(world))))
+    desk = Desk(Dispatcher(world), namespace=NAMESPACE)
     sequences = random_sequences(240, seed=11)
 
     replaced = [

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from tests.fakes.rollout_cases import WELL, Case, Shape, cases, down, every_case, shared_by
 from tests.fakes.rollout_plays import PATIENCE, Actor, Stage, finished, replayed
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
-from tidegate.model.event import FINAL, Told
+from tidegate.model.event import FINAL_STATES, EventType
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
 from tidegate.model.unit import UnitId
@@ -54,7 +54,7 @@ def test_larger_plans_come_to_rest_in_order_too(case: Case) -> None:
 
 
 def assert_at_rest_in_order(stage: Stage, actor: Actor) -> None:
-    assert all(state in FINAL for state in actor.run.states.values())
+    assert all(state in FINAL_STATES for state in actor.run.states.values())
     assert_events_in_order(actor.plan, actor.run)
     assert_record_in_order(actor.plan, stage.record)
     assert_counted(stage.record)
@@ -104,7 +104,7 @@ def test_a_second_run_writes_nothing_and_an_update_waits_for_what_is_new(case: C
     update = stage.roll_out(newer).run
 
     assert (second.result, update.result) == ("passed", "passed")
-    assert not second.told(Told.OBJECT_WRITTEN)
+    assert not second.told(EventType.OBJECT_WRITTEN)
     assert case.faults or not written
     assert_record_in_order(newer, stage.record, image="app:2")
 
@@ -116,16 +116,16 @@ def assert_events_in_order(plan: Plan, run: Run) -> None:
     for edge in plan.edges:
         before[edge.after].add(edge.before)
     for event in run.events:
-        if event.told is Told.STEP_PASSED:
+        if event.type is EventType.STEP_PASSED:
             passed.add(event.step)
-        elif event.told in (Told.STEP_APPLYING, Told.OBJECT_WRITTEN):
+        elif event.type in (EventType.STEP_APPLYING, EventType.OBJECT_WRITTEN):
             assert before[event.step] <= passed, event
 
 
 def _passed_by_unit(plan: Plan, run: Run) -> dict[UnitId, list[str]]:
     units = {step.id: step.unit for step in plan.steps}
     passed: dict[UnitId, list[str]] = {unit.id: [] for unit in plan.units}
-    for event in run.told(Told.STEP_PASSED):
+    for event in run.told(EventType.STEP_PASSED):
         passed[units[event.step]].append(event.step)
     return passed
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from tests.fakes.rollout_cases import WELL, Case, Shape, cases, every_case, shared_by
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage, finished
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
-from tidegate.engine.vocabulary import Apply, CheckStep, Delete, Stopped
-from tidegate.model.event import Told
+from tidegate.engine.vocabulary import Apply, CompareStep, Delete, StopRequested
+from tidegate.model.event import EventType
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
-from tidegate.sandbox.faults import CallFault, Match, Often, Refuse
+from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, Rejection
 from tidegate.testing.rollouts import Run
-from tidegate.world.facts import Failed
+from tidegate.world.facts import ServerError
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 well = cases(fates=WELL, most=2)
@@ -30,13 +30,13 @@ def test_a_rollout_stopped_at_any_turn_is_finished_by_the_next(case: Case, turn:
     stopped = stage.roll_out(plan, Part(deeds={turn: lambda driver: driver.stop("enough")}))
     begun = [
         one
-        for one in stopped.script.ordered_after(Stopped)
-        if isinstance(one, Apply | Delete | CheckStep)
+        for one in stopped.script.ordered_after(StopRequested)
+        if isinstance(one, Apply | Delete | CompareStep)
     ]
     rest = stage.roll_out(plan, Part(holder="two")).run
 
     assert stopped.run.result in ("stopped", "passed")
-    assert not {Apply, CheckStep, Delete} & set(begun)
+    assert not {Apply, CompareStep, Delete} & set(begun)
     assert rest.result == "passed"
     assert_record_in_order(plan, stage.record)
     assert stage.objects() == finished(plan)
@@ -60,10 +60,12 @@ def test_a_newer_plan_takes_over_at_any_turn(case: Case, turn: int, since: int) 
 
 
 def trouble(probability: float) -> CallFault:
-    refusal = Failed(
+    refusal = ServerError(
         status=500, reason="InternalError", message="Internal error occurred: seeded fault"
     )
-    return CallFault(Refuse(refusal), Match(), Often(probability=probability, until=Ms(20_000)))
+    return CallFault(
+        Rejection(refusal), FaultSelector(), Frequency(probability=probability, until=Ms(20_000))
+    )
 
 
 BUSY = Case(
@@ -96,7 +98,7 @@ def test_a_plan_of_another_shape_takes_over_at_any_turn(case: Case, other: Case,
 
 def _ran(run: Run, plan: Plan) -> bool:
     """Whether the plan had its turn; it comes too late for a rollout that has ended."""
-    begun = run.told(Told.ROLLOUT_BEGUN, Told.ROLLOUT_SUPERSEDED)
+    begun = run.told(EventType.ROLLOUT_STARTED, EventType.ROLLOUT_SUPERSEDED)
     return plan.digest in {event.reason for event in begun}
 
 
@@ -107,11 +109,13 @@ def assert_kept_steps_ran_once(older: Plan, newer: Plan, run: Run) -> None:
         step.id: {edge.before for edge in newer.edges if edge.after == step.id}
         for step in newer.steps
     }
-    change = next((n for n, one in enumerate(run.events) if one.told is Told.ROLLOUT_SUPERSEDED), 0)
-    passed = {one.step for one in run.events[:change] if one.told is Told.STEP_PASSED}
+    change = next(
+        (n for n, one in enumerate(run.events) if one.type is EventType.ROLLOUT_SUPERSEDED), 0
+    )
+    passed = {one.step for one in run.events[:change] if one.type is EventType.STEP_PASSED}
     kept: set[str] = set()
     for step in newer.steps:
         if step.id in passed and digests[step.id] == step.digest and before[step.id] <= kept:
             kept.add(step.id)
-    again = {one.step for one in run.events[change:] if one.told is Told.STEP_CHECKING}
+    again = {one.step for one in run.events[change:] if one.type is EventType.STEP_CHECKING}
     assert not again & kept

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from tests.fakes.rollout_cases import OFTEN_ILL, Case, cases, shared_by
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage
-from tidegate.model.event import StepState, Told
+from tidegate.model.event import EventType, StepState
 from tidegate.model.plan import Plan, Step
 
 pytestmark = pytest.mark.timeout(PATIENCE)
@@ -24,10 +24,10 @@ def test_a_failure_stops_only_what_lies_behind_it(case: Case) -> None:
     wanted = _states(plan)
     assert run.states == wanted
     assert run.result == ("failed" if StepState.FAILED in wanted.values() else "passed")
-    for event in run.told(Told.STEP_SKIPPED):
+    for event in run.told(EventType.STEP_SKIPPED):
         assert event.reason == "Behind"
         assert any(
-            f"`{step}`" in event.sentence for step in _failed_before(plan, wanted, event.step)
+            f"`{step}`" in event.message for step in _failed_before(plan, wanted, event.step)
         )
 
 

@@ -18,8 +18,8 @@ from tests.fakes.rollout_cases import (
 )
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage, finished
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
-from tidegate.model.event import FINAL, StepState, Told
-from tidegate.model.plan import Because, Edge, Fragment, Plan, PlannedUnit, Step, digest_step
+from tidegate.model.event import FINAL_STATES, EventType, StepState
+from tidegate.model.plan import Edge, EdgeReason, Plan, PlanFragment, PlannedUnit, Step, digest_step
 from tidegate.plan.build import build_fragment
 from tidegate.testing.builders import a_config_map, a_name, a_unit
 
@@ -27,21 +27,21 @@ pytestmark = pytest.mark.timeout(PATIENCE)
 YIELDS = "yields"
 
 
-def around(name: str) -> Fragment:
+def around(name: str) -> PlanFragment:
     """A step that yields units, with something before it and something behind it."""
     first, last = f"{name}-first", f"{name}-last"
     wanted = [
         a_unit(a_config_map(f"u-{one}", image="app:1"), name=one, policy=IN_A_HURRY)
         for one in (first, last)
     ]
-    made = build_fragment(wanted, budget=no_budget)
+    made = build_fragment(wanted, readiness_timeout=no_budget)
     yields = Step(id=name, unit=a_name(name), digest=digest_step((), YIELDS), expands=YIELDS)
-    return Fragment(
+    return PlanFragment(
         units=(*made.units, PlannedUnit(id=a_name(name), policy=IN_A_HURRY)),
         steps=(made.steps[0], yields, made.steps[1]),
         edges=(
-            Edge(f"{first}/sync/0", name, Because.PARENT),
-            Edge(name, f"{last}/sync/0", Because.PARENT),
+            Edge(f"{first}/sync/0", name, EdgeReason.PARENT),
+            Edge(name, f"{last}/sync/0", EdgeReason.PARENT),
         ),
     )
 
@@ -50,8 +50,8 @@ class Garden:
     """A dialect of these tests: the parent yields a child, and the child a case."""
 
     def __init__(self, case: Case) -> None:
-        self.root = Plan.of(around("parent"))
-        self.fruit = build_fragment(case.wanted(), budget=no_budget)
+        self.root = Plan.from_fragment(around("parent"))
+        self.fruit = build_fragment(case.wanted(), readiness_timeout=no_budget)
         self._yields = {b"parent": around("child"), b"child": self.fruit}
 
     def stage(self, case: Case) -> Stage:
@@ -69,7 +69,7 @@ class Garden:
         edges += [Edge(inner_first, step.id) for step in self.fruit.steps]
         edges += [Edge(step.id, inner_last) for step in self.fruit.steps]
         steps = (*ends, *self.fruit.steps)
-        return Plan.of(Fragment(steps=steps, edges=(*edges, *self.fruit.edges)))
+        return Plan.from_fragment(PlanFragment(steps=steps, edges=(*edges, *self.fruit.edges)))
 
 
 @shared_by(3)
@@ -80,7 +80,7 @@ def test_what_a_step_yields_has_its_turn_before_what_comes_behind(case: Case) ->
 
     run = stage.roll_out(garden.root).run
 
-    assert all(state in FINAL for state in run.states.values())
+    assert all(state in FINAL_STATES for state in run.states.values())
     assert_record_in_order(garden.whole, stage.record)
     assert_counted(stage.record)
     if case.is_well:
@@ -101,7 +101,7 @@ def test_a_part_that_fails_fails_everything_that_yielded_it(case: Case) -> None:
     )
     assert (states["child"], states["child-last/sync/0"]) == (yielded, behind)
     assert (states["parent"], states["parent-last/sync/0"]) == (yielded, behind)
-    causes = {event.reason for event in run.told(Told.STEP_FAILED) if event.step in states}
+    causes = {event.reason for event in run.told(EventType.STEP_FAILED) if event.step in states}
     assert is_well or "PartFailed" in causes
 
 

@@ -23,11 +23,11 @@ from tests.fakes.rollout_hooks import (
     well_hooked,
 )
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage
-from tidegate.engine.vocabulary import Collect
+from tidegate.engine.vocabulary import DeleteHooks
 from tidegate.model.manifest import Phase
 from tidegate.model.moment import Ms
 from tidegate.model.plan import HookPolicy
-from tidegate.world.facts import Change
+from tidegate.world.facts import WatchEventType
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 JOB = Shape("Job", 0, 0, "well")
@@ -85,7 +85,7 @@ def test_a_rollout_killed_at_any_turn_runs_no_hook_twice(case: HookCase, variant
         run = stage.roll_out(plan, heir).run
 
         assert run.result == ("passed" if case.is_well else "failed"), turn
-        was_over = any(isinstance(one, Collect) for one in dying.script.ordered)
+        was_over = any(isinstance(one, DeleteHooks) for one in dying.script.ordered)
         assert_all_hooks_ended(case, stage, most=2 if was_over and not case.is_well else 1)
 
 
@@ -247,7 +247,7 @@ def assert_all_hooks_ended(
         assert {n for n, hook in enumerate(case.hooks) if hook.phase not in ORDINARY} <= set(runs)
     assert_let_go(stage.planned())
     changes = stage.record.changes[since:]
-    made = {one.stored.uid for one in changes if one.change is Change.ADDED}
+    made = {one.stored.uid for one in changes if one.change is WatchEventType.ADDED}
     there = left(case, (one for one in stage.planned() if one.uid in made))
     gone = HookPolicy.SUCCEEDED if case.is_well else HookPolicy.FAILED
     assert {n for n in there if gone in case.hooks[n].policies} == set()

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.fakes.rollout_cases import WELL, Case, cases, fast_by, shared_by, some_turns
 from tests.fakes.rollout_plays import PATIENCE, Part, Stage, finished
 from tests.fakes.rollout_record import assert_counted, assert_record_in_order
-from tidegate.engine.heartbeat import LASTS
+from tidegate.engine.heartbeat import LEASE_DURATION
 from tidegate.engine.stored import SECRET
 from tidegate.model.moment import SECOND
-from tidegate.world.facts import is_refusal
+from tidegate.world.facts import is_error
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 small = cases(fates=WELL, faulty=False, most=2)
@@ -59,9 +59,9 @@ def test_a_killed_holder_delays_the_next_by_its_term_whatever_the_clocks(
     taken = [
         one.at
         for one in stage.realm.landed[before:]
-        if one.write.ref.kind == SECRET and not is_refusal(one.outcome)
+        if one.write.ref.kind == SECRET and not is_error(one.outcome)
     ]
-    assert min(taken, default=begins) <= begins + LASTS + 3 * SECOND
+    assert min(taken, default=begins) <= begins + LEASE_DURATION + 3 * SECOND
 
 
 @shared_by(60)

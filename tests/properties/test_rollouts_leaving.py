@@ -24,10 +24,10 @@ from tests.fakes.rollout_plays import PATIENCE, Part, Stage
 from tests.fakes.rollout_record import is_ready, remembered
 from tidegate.model.plan import HookPolicy, Plan
 from tidegate.plan.deletion import build_deletion
-from tidegate.plan.pruning import Stale
-from tidegate.sandbox.server.store import Transition
+from tidegate.plan.pruning import PruneCandidate
+from tidegate.sandbox.server.store import StoreEvent
 from tidegate.testing.rollouts import PolicyChanges
-from tidegate.world.facts import Change
+from tidegate.world.facts import WatchEventType
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 PRUNES: PolicyChanges = {"prunes": True}
@@ -83,8 +83,8 @@ def assert_pruned(case: HookCase, stage: Stage, waves: int, since: int) -> None:
     assert not going or set(kept) <= ready
 
 
-def _goes(event: Transition, going: dict[str, int]) -> bool:
-    leaves = event.change is Change.DELETED or event.stored.is_deleting
+def _goes(event: StoreEvent, going: dict[str, int]) -> bool:
+    leaves = event.change is WatchEventType.DELETED or event.stored.is_deleting
     return leaves and event.stored.ref.name in going
 
 
@@ -128,8 +128,8 @@ def _end(case: HookCase, stage: Stage) -> Plan:
     wanted = case.ending()
     there = {one.ref for one in stage.planned()}
     named = {one.ref: one.wave for one in (*wanted.manifests, *wanted.before_deletion)}
-    lives = [Stale(ref, wave) for ref, wave in named.items() if ref in there]
-    return build_deletion(wanted, lives, budget=no_budget)
+    lives = [PruneCandidate(ref, wave) for ref, wave in named.items() if ref in there]
+    return build_deletion(wanted, lives, readiness_timeout=no_budget)
 
 
 def assert_ended(case: HookCase, stage: Stage, since: int) -> None:

@@ -16,15 +16,15 @@ from tests.fakes.rollout_cases import Case, Shape, fast_by, no_budget, shared_by
 from tests.fakes.rollout_fleets import hook_of, hook_runs
 from tests.fakes.rollout_plays import PATIENCE, Actor, Part, Stage, finished
 from tests.fakes.rollout_record import assert_record_in_order
-from tidegate.engine.stored import KEY, SECRET, UNIT, label_value
+from tidegate.engine.stored import JOURNAL_KEY, SECRET, UNIT_LABEL, label_value
 from tidegate.model.moment import MINUTE
-from tidegate.model.plan import Because, Edge, Plan
-from tidegate.model.reading import text
+from tidegate.model.plan import Edge, EdgeReason, Plan
+from tidegate.model.reading import get_text
 from tidegate.plan.build import build_plan
 from tidegate.sandbox.world import START
 from tidegate.testing import Body
 from tidegate.testing.builders import a_name
-from tidegate.world.facts import is_refusal
+from tidegate.world.facts import is_error
 
 pytestmark = pytest.mark.timeout(PATIENCE)
 NAMES = ("d", "a", "c", "b")
@@ -68,12 +68,12 @@ class Crowd:
             )
             for one in numbers
         ]
-        plan = build_plan(units, budget=no_budget)
+        plan = build_plan(units, readiness_timeout=no_budget)
         first, second = (
             {number: f"unit-{number}/sync/{wave}" for number in numbers} for wave in (0, 1)
         )
         edges = [
-            Edge(first[one], second[other], Because.REFERENCE)
+            Edge(first[one], second[other], EdgeReason.REFERENCE)
             for one, other in sorted(self.crossed)
             if one in first and other in second and one not in self._behind(other)
         ]
@@ -183,17 +183,17 @@ def play(crowd: Crowd, absence: Absence | None) -> tuple[Stage, list[Actor]]:
 def assert_written_by_holders(stage: Stage, actors: list[Actor]) -> None:
     """Whoever wrote an object of a unit was named by the unit's record at that moment."""
     names = {actor.life.world.name: name for actor, name in zip(actors, NAMES, strict=False)}
-    marks = {label_value(a_name(f"unit-{one}").mark): f"u{one}" for one in range(4)}
+    marks = {label_value(a_name(f"unit-{one}").tracking_id): f"u{one}" for one in range(4)}
     holders: dict[str, str] = {}
     for landed in stage.realm.landed:
         write = landed.write
-        if is_refusal(landed.outcome):
+        if is_error(landed.outcome):
             continue
         if write.ref.kind == SECRET and write.ref.namespace == "tidegate-system":
             body: Body = msgspec.json.decode(write.body)
-            unit = marks[text(body, "metadata", "labels", UNIT)]
-            head = msgspec.json.decode(base64.b64decode(text(body, "data", KEY)))
-            holders[unit] = text(head, "holder")
+            unit = marks[get_text(body, "metadata", "labels", UNIT_LABEL)]
+            head = msgspec.json.decode(base64.b64decode(get_text(body, "data", JOURNAL_KEY)))
+            holders[unit] = get_text(head, "holder")
         elif write.ref.namespace == "default":
             unit = write.ref.name.partition("-")[0]
             assert holders.get(unit) == names[landed.sender], (write.ref.name, landed.at - START)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tidegate.documents import Document, read
+from tidegate.documents import Document, read_documents
 from tidegate.documents.dump import to_json
-from tidegate.errors import Place, RenderError
+from tidegate.errors import Location, RenderError
 from tidegate.model.objects import Json
 from tidegate.render.envsubst.layout import to_flux_yaml
 from tidegate.render.envsubst.template import SubstitutionError, UnsetVariableError, expand
@@ -93,7 +93,7 @@ def test_a_default_is_the_value_of_what_is_unset(text: str) -> None:
 def test_what_is_written_for_flux_reads_as_the_same_body(body: dict[str, Json]) -> None:
     assume(body and not has_merge_key(body) and "kind" not in body)
 
-    (document,) = read(to_flux_yaml(body), "a.yaml")
+    (document,) = read_documents(to_flux_yaml(body), "a.yaml")
 
     assert to_json(document.body) == to_json(body)
 
@@ -104,7 +104,7 @@ def test_an_object_that_escapes_all_its_dollars_comes_back(body: dict[str, Json]
     escaped = _escape(body)
     assert isinstance(escaped, dict)
 
-    done = substitute(Document(escaped, Place("a.yaml")), Variables({"x": "y"}))
+    done = substitute(Document(escaped, Location("a.yaml")), Variables({"x": "y"}))
 
     assert to_json(done.body) == to_json(body)
 
@@ -113,14 +113,14 @@ def test_an_object_that_escapes_all_its_dollars_comes_back(body: dict[str, Json]
 def test_whatever_a_value_holds_the_object_is_changed_or_refused(
     body: dict[str, Json], value: str
 ) -> None:
-    document = Document({**body, "v": "${a}"}, Place("a.yaml"))
+    document = Document({**body, "v": "${a}"}, Location("a.yaml"))
 
     try:
         done = substitute(document, Variables({"a": value}), strict=False)
     except RenderError:
         return
 
-    assert done.place == document.place
+    assert done.location == document.location
     assert "v" in done.body
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.sync_window import SyncWindow, find_hold, find_holder
+from tidegate.model.sync_window import SyncWindow, find_blocking_window, find_window_block
 
 WALK = 3 * 24 * 60
 FIRST = int(datetime(2026, 3, 27, tzinfo=UTC).timestamp()) * SECOND
@@ -36,15 +36,17 @@ def test_a_unit_is_held_until_the_first_minute_that_lets_it_go(
 ) -> None:
     now = Ms(FIRST + minute * MINUTE + 1)
 
-    hold = find_hold(windows, now, asked=asked)
+    hold = find_window_block(windows, now, is_manual=asked)
 
     if hold is None:
         return
     walked = (Ms(now + step * MINUTE) for step in range(1, WALK))
-    free = next((one for one in walked if not find_holder(windows, one, asked=asked)), None)
+    free = next(
+        (one for one in walked if not find_blocking_window(windows, one, is_manual=asked)), None
+    )
     if free is None:
         assert not hold.until or hold.until > now + (WALK - 1) * MINUTE
     else:
         assert free - MINUTE < hold.until <= free
-        assert find_holder(windows, hold.until, asked=asked) is None
-        assert find_holder(windows, Ms(hold.until - 1), asked=asked) is not None
+        assert find_blocking_window(windows, hold.until, is_manual=asked) is None
+        assert find_blocking_window(windows, Ms(hold.until - 1), is_manual=asked) is not None

@@ -17,7 +17,7 @@ from tests.rollouts.hooks import Answering, an_answering_port, an_answering_serv
 from tests.rollouts.records import AuditRecord, Record, StoreRecord
 from tests.rollouts.stage import Stage
 from tests.rollouts.worlds import WORLDS, a_still_world
-from tidegate.flows.wiring import Simulation, make_living
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.objects import Ref
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import live_of, real_world
@@ -40,7 +40,7 @@ async def stage(world: World) -> Stage:
 @pytest.fixture(params=WORLDS)
 async def living_world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
     if request.param == "sandbox":
-        yield make_living(Simulation())
+        yield build_sandbox(SimulationConfig())
         return
     plane = request.getfixturevalue("plane")
     assert isinstance(plane, ControlPlane)

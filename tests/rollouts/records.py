@@ -8,10 +8,10 @@ from typing import Protocol
 
 from plane import AuditEntry, read_audit
 from tests.promises.objects import a_config_map
-from tidegate.sandbox.server.store import Stored, Transition
+from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, live_of
-from tidegate.world.facts import Change, Outcome
+from tidegate.world.facts import Outcome, WatchEventType
 
 WRITES = frozenset({"create", "delete", "deletecollection", "patch", "update"})
 USER = "tidegate"
@@ -52,8 +52,8 @@ class StoreRecord:
     async def written(self) -> list[str]:
         changed = [
             str(stored.ref)
-            for _, table in self._store.tables()
-            for stored in table.rows("")
+            for _, table in self._store.list_tables()
+            for stored in table.list_objects("")
             if stored.version > self._version
         ]
         count = self._store.version - self._version
@@ -62,8 +62,8 @@ class StoreRecord:
     async def deeds(self) -> list[str]:
         events = [
             (event.stored.version, resource.plural, event)
-            for resource, table in self._store.tables()
-            for event in table.since(self._version)
+            for resource, table in self._store.list_tables()
+            for event in table.events_since(self._version)
         ]
         told = (
             (_deed_of(event), plural, event.stored.ref)
@@ -76,17 +76,17 @@ class StoreRecord:
         ]
 
 
-def _deed_of(event: Transition) -> str:
+def _deed_of(event: StoreEvent) -> str:
     """What a client did to bring this change about; nothing if it only spoke of a status."""
     before, stored = event.before, event.stored
     if before is None:
         return "create"
-    if event.change is Change.DELETED or stored.is_deleting:
+    if event.change is WatchEventType.DELETED or stored.is_deleting:
         return "change" if before.is_deleting else "delete"
     return "change" if _without_status(before) != _without_status(stored) else ""
 
 
-def _without_status(stored: Stored) -> Body:
+def _without_status(stored: StoredObject) -> Body:
     return {key: part for key, part in stored.body.items() if key != "status"}
 
 

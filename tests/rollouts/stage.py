@@ -15,24 +15,31 @@ from msgspec import structs
 
 from tests.promises.objects import SECRET
 from tidegate.engine.drive import Driver
-from tidegate.engine.site import Settings
+from tidegate.engine.site import RolloutSettings
 from tidegate.engine.vocabulary import Refresh
 from tidegate.flows.jq import Jq
-from tidegate.flows.means import Craft
+from tidegate.flows.means import DefaultEvaluator
 from tidegate.health.judge import Judge
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, EventType
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Kind, Live, Ref
-from tidegate.model.plan import Fragment, Plan
-from tidegate.model.reading import mapping, text
+from tidegate.model.objects import Kind, LiveObject, Ref
+from tidegate.model.plan import Plan, PlanFragment
+from tidegate.model.reading import get_mapping, get_text
 from tidegate.model.semantics import TIDEGATE, Semantics
 from tidegate.testing import Body, Desk, items_of, live_of
 from tidegate.testing.builders import a_plan, a_unit
 from tidegate.testing.rollouts import Run, governed
-from tidegate.world.calls import Call, Local, Selection, Ticket
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Answer, Catalogue, Changed, Due, Fact, Said
-from tidegate.world.line import Line
+from tidegate.world.calls import Call, RequestId, RunWorker, Selection
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import (
+    ApiResources,
+    Message,
+    RawResponse,
+    Response,
+    TimerFired,
+    WatchEvent,
+)
+from tidegate.world.line import ResilientWorld
 from tidegate.world.protocol import World
 
 SHORT = Ms(300)
@@ -47,24 +54,28 @@ HASTY = structs.replace(TIDEGATE, proof=SHORT, settle=SHORT, suspended=SHORT)
 class Listener(Driver):
     """A rollout of which one can say what it has been told."""
 
-    def __init__(self, world: Exchange, plan: Plan, settings: Settings, run: Run, jq: Jq) -> None:
-        super().__init__(world, plan, Craft(Judge.of(()), jq=jq), settings, run.events.append)
-        self.heard: dict[Ref, Live] = {}
+    def __init__(
+        self, world: Dispatcher, plan: Plan, settings: RolloutSettings, run: Run, jq: Jq
+    ) -> None:
+        super().__init__(
+            world, plan, DefaultEvaluator(Judge.of(()), jq=jq), settings, run.events.append
+        )
+        self.heard: dict[Ref, LiveObject] = {}
 
-    def take(self, fact: Fact) -> None:
-        super().take(fact)
-        if isinstance(fact, Changed):
-            self.heard[fact.live.ref] = fact.live
+    def process(self, message: Message) -> None:
+        super().process(message)
+        if isinstance(message, WatchEvent):
+            self.heard[message.live.ref] = message.live
 
 
 class Rolling:
     """A rollout on its way, in a task of its own."""
 
-    def __init__(self, world: Exchange, driver: Listener, run: Run) -> None:
+    def __init__(self, world: Dispatcher, driver: Listener, run: Run) -> None:
         self.run = run
         self.patience = PATIENCE
         self._world = world
-        self._party = world.party()
+        self._party = world.client()
         self._driver = driver
         driver.open()
         self._task = asyncio.get_running_loop().create_task(self._work())
@@ -78,23 +89,23 @@ class Rolling:
         """The first event that says that a gate waits for the object of this name."""
 
         def found() -> list[Event]:
-            waits = self.run.told(Told.GATE_WAITING)
+            waits = self.run.told(EventType.GATE_WAITING)
             return [event for event in waits if event.ref and event.ref.name == name]
 
         await self._until(lambda: bool(found()))
         return found()[0]
 
-    async def tells(self, told: Told) -> Event:
+    async def tells(self, told: EventType) -> Event:
         """The first event of this kind."""
         await self._until(lambda: bool(self.run.told(told)))
         return self.run.told(told)[0]
 
-    async def hears(self, live: Live) -> None:
+    async def hears(self, live: LiveObject) -> None:
         """Wait until it knows of this state of an object, or of a later one."""
 
         def is_known() -> bool:
             known = self._driver.heard.get(live.ref)
-            return known is not None and int(known.version) >= int(live.version)
+            return known is not None and int(known.resource_version) >= int(live.resource_version)
 
         await self._until(is_known)
 
@@ -115,12 +126,12 @@ class Rolling:
     @property
     def is_open(self) -> bool:
         """Whether any gate has opened."""
-        return bool(self.run.told(Told.GATE_OPENED))
+        return bool(self.run.told(EventType.GATE_OPENED))
 
     async def _work(self) -> None:
         try:
             while not self._driver.closed:
-                await self._driver.turn()
+                await self._driver.run_once()
                 self._party.wake()
         finally:
             self._party.wake()
@@ -137,11 +148,11 @@ class Rolling:
 
     def _last_told(self) -> str:
         last = self.run.events[-6:]
-        return "; ".join(f"{one.told} {one.ref or one.step} {one.reason}" for one in last)
+        return "; ".join(f"{one.type} {one.ref or one.step} {one.reason}" for one in last)
 
     def _waits(self, reason: str, told: str) -> list[Event]:
-        waits = self.run.told(Told.GATE_WAITING)
-        return [event for event in waits if event.reason == reason and told in event.sentence]
+        waits = self.run.told(EventType.GATE_WAITING)
+        return [event for event in waits if event.reason == reason and told in event.message]
 
 
 class Screened:
@@ -150,32 +161,32 @@ class Screened:
     def __init__(self, world: World) -> None:
         self.hidden: set[Kind] = set()
         """Kinds that discovery does not tell of yet."""
-        self.yields: dict[str, Fragment] = {}
+        self.yields: dict[str, PlanFragment] = {}
         """What steps expand to."""
-        self._line = Line(world)
-        self._last = self._held = Ticket(0)
-        self._kept: list[Fact] = []
+        self._line = ResilientWorld(world)
+        self._last = self._held = RequestId(0)
+        self._kept: list[Message] = []
 
     def now(self) -> Ms:
         return self._line.now()
 
     def submit(self, call: Call) -> None:
-        self._last = call.ticket
-        if isinstance(call.request, Local):
+        self._last = call.request_id
+        if isinstance(call.request, RunWorker):
             yielded = self.yields[call.request.argument.decode()]
-            self._kept.append(Answer(call.ticket, Said(msgspec.json.encode(yielded))))
+            self._kept.append(Response(call.request_id, RawResponse(msgspec.json.encode(yielded))))
             self._line.wake()
         else:
             self._line.submit(call)
 
-    def cancel(self, ticket: Ticket) -> bool:
-        return self._line.cancel(ticket)
+    def cancel(self, request_id: RequestId) -> bool:
+        return self._line.cancel(request_id)
 
-    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+    async def wait(self, until: Ms | None) -> tuple[Message, ...]:
         if self._held or not self._kept:
             self._kept += map(self._hide, await self._line.wait(until))
         facts, self._kept = self._kept, [fact for fact in self._kept if self._is_held(fact)]
-        return tuple(fact for fact in facts if not self._is_held(fact)) or (Due(),)
+        return tuple(fact for fact in facts if not self._is_held(fact)) or (TimerFired(),)
 
     def wake(self) -> None:
         self._line.wake()
@@ -187,17 +198,17 @@ class Screened:
         try:
             yield
         finally:
-            self._held = Ticket(0)
+            self._held = RequestId(0)
         self._line.wake()
 
-    def _is_held(self, fact: Fact) -> bool:
-        return not isinstance(fact, Due) and fact.ticket <= self._held
+    def _is_held(self, fact: Message) -> bool:
+        return not isinstance(fact, TimerFired) and fact.request_id <= self._held
 
-    def _hide(self, fact: Fact) -> Fact:
+    def _hide(self, fact: Message) -> Message:
         match fact:
-            case Answer(outcome=Catalogue(kinds)) if self.hidden:
+            case Response(outcome=ApiResources(kinds)) if self.hidden:
                 shown = tuple(served for served in kinds if served.kind not in self.hidden)
-                return Answer(fact.ticket, Catalogue(shown))
+                return Response(fact.request_id, ApiResources(shown))
             case _:
                 return fact
 
@@ -208,7 +219,7 @@ class Stage:
     def __init__(self, world: World, namespace: str) -> None:
         self.namespace = namespace
         self.world = Screened(world)
-        self.exchange = Exchange(self.world)
+        self.exchange = Dispatcher(self.world)
         self._begun = 0
         self.desk = Desk(self.exchange, namespace=namespace)
         self.jq = Jq()
@@ -224,7 +235,7 @@ class Stage:
         """
         self._begun += 1
         name = f"{self.namespace}-rollout-{self._begun}"
-        run, settings = Run(), Settings(holder=name, refresher=refresher)
+        run, settings = Run(), RolloutSettings(holder=name, request_refresh=refresher)
         listener = Listener(self.exchange, plan, settings, run, self.jq)
         return Rolling(self.exchange, listener, run)
 
@@ -241,17 +252,17 @@ class Stage:
         return a_plan(a_unit(*moved, name=self.namespace))
 
     def here(self, body: Body) -> Body:
-        if text(body, "metadata", "namespace") != "default":
+        if get_text(body, "metadata", "namespace") != "default":
             return body
-        return {**body, "metadata": {**mapping(body, "metadata"), "namespace": self.namespace}}
+        return {**body, "metadata": {**get_mapping(body, "metadata"), "namespace": self.namespace}}
 
     async def ref(self, body: Body) -> Ref:
         return await self.desk.ref(self.here(body))
 
-    async def live(self, body: Body) -> Live:
+    async def live(self, body: Body) -> LiveObject:
         return live_of(await self.desk.get(await self.ref(body)))
 
-    async def says(self, body: Body, status: Body) -> Live:
+    async def says(self, body: Body, status: Body) -> LiveObject:
         """Write an object's status, as its controller would."""
         ref = await self.ref(body)
         written = await self.desk.patch(
@@ -262,7 +273,7 @@ class Stage:
     async def forgets(self) -> None:
         """Take the journal of the unit away."""
         labels = f"tidegate.dev/unit={self.namespace}"
-        selection = Selection(SECRET, "tidegate-system", labels=labels)
+        selection = Selection(SECRET, "tidegate-system", label_selector=labels)
         found = items_of(await self.desk.page(selection))
         assert found
         for live in found:

@@ -6,13 +6,13 @@ import pytest
 from msgspec import structs
 
 from tests.rollouts.stage import PATIENT, Rolling, Stage
-from tidegate.engine.approvals import APPROVAL
+from tidegate.engine.approvals import APPROVAL_LABEL
 from tidegate.engine.stored import CONFIG_MAP
 from tidegate.errors import PlanError
 from tidegate.flows.approving import approve_units
 from tidegate.health.budget import budget
-from tidegate.model.event import Told
-from tidegate.model.plan import Barrier, Plan, Slots
+from tidegate.model.event import EventType
+from tidegate.model.plan import Barrier, ConcurrencyLimit, Plan
 from tidegate.plan.build import build_plan
 from tidegate.testing import items_of
 from tidegate.testing.builders import a_config_map, a_unit
@@ -24,13 +24,15 @@ def held(stage: Stage, *, to: str = "1") -> Plan:
     """A unit that waits for leave."""
     body = stage.here(a_config_map("held", to=to))
     made = a_unit(body, name=f"{stage.namespace}-held")
-    made = structs.replace(made, unit=structs.replace(made.unit, group="canary"))
-    plan = build_plan([made], slots=(Slots("canary", 0),), budget=budget)
+    made = structs.replace(made, unit=structs.replace(made.unit, concurrency_group="canary"))
+    plan = build_plan(
+        [made], concurrency_limits=(ConcurrencyLimit("canary", 0),), readiness_timeout=budget
+    )
     return governed(plan, semantics=PATIENT)
 
 
 async def waiting(rolling: Rolling) -> None:
-    assert (await rolling.tells(Told.STEP_WAITING)).reason == "Approval"
+    assert (await rolling.tells(EventType.STEP_WAITING)).reason == "Approval"
 
 
 async def approve(stage: Stage, name: str = "") -> None:
@@ -39,7 +41,7 @@ async def approve(stage: Stage, name: str = "") -> None:
 
 async def approvals(stage: Stage) -> list[str]:
     found = await stage.desk.page(
-        Selection(CONFIG_MAP, "tidegate-system", labels=f"{APPROVAL}=unit")
+        Selection(CONFIG_MAP, "tidegate-system", label_selector=f"{APPROVAL_LABEL}=unit")
     )
     return [one.ref.name for one in items_of(found) if stage.namespace in one.ref.name]
 
@@ -47,7 +49,7 @@ async def approvals(stage: Stage) -> list[str]:
 async def test_a_rollout_under_way_hears_that_somebody_approves(stage: Stage) -> None:
     rolling = stage.start(held(stage))
     await waiting(rolling)
-    before = rolling.run.told(Told.OBJECT_WRITTEN)
+    before = rolling.run.told(EventType.OBJECT_WRITTEN)
 
     await approve(stage)
     run = await rolling.ends()
@@ -81,7 +83,7 @@ async def test_an_approval_is_of_one_text_and_the_next_waits_again(stage: Stage)
     await waiting(second)
     await second.stops()
 
-    assert not second.run.told(Told.OBJECT_WRITTEN)
+    assert not second.run.told(EventType.OBJECT_WRITTEN)
 
 
 async def test_a_barrier_of_a_unit_opens_as_well(stage: Stage) -> None:

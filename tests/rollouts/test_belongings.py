@@ -10,29 +10,29 @@ from tests.rollouts.objects import a_gate
 from tests.rollouts.records import Record
 from tests.rollouts.stage import PATIENT, Stage
 from tidegate.dialect.tracking import UNIT
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, EventType
 from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 from tidegate.testing import Body, live_of
 from tidegate.testing.builders import STAGED, a_config_map, a_deployment, a_plan, a_unit, an_object
 from tidegate.testing.rollouts import Run, governed
-from tidegate.world.facts import Done
+from tidegate.world.facts import Success
 
 
 def owned(body: Body, unit: str) -> Body:
     """An object that says whose it is."""
-    metadata = mapping(body, "metadata")
-    notes = mapping(metadata, "annotations")
+    metadata = get_mapping(body, "metadata")
+    notes = get_mapping(metadata, "annotations")
     return {**body, "metadata": {**metadata, "annotations": {**notes, UNIT: unit}}}
 
 
 def refused(run: Run) -> list[Event]:
     """The faults of a rollout that wrote nothing."""
     assert run.result == "invalid"
-    assert not run.told(Told.OBJECT_WRITTEN, Told.ROLLOUT_BEGUN)
-    return run.told(Told.OBJECT_REFUSED)
+    assert not run.told(EventType.OBJECT_WRITTEN, EventType.ROLLOUT_STARTED)
+    return run.told(EventType.OBJECT_REFUSED)
 
 
 def two_units(stage: Stage, body: Body) -> tuple[Manifests, Manifests]:
@@ -55,7 +55,7 @@ async def test_two_units_that_write_one_object_are_refused_before_the_first_writ
         (one.unit.id, "Shared"),
         (two.unit.id, "Shared"),
     ]
-    assert f"`{two.unit.id}` writes it, too" in faults[0].sentence
+    assert f"`{two.unit.id}` writes it, too" in faults[0].message
     assert {fault.ref.name for fault in faults if fault.ref} == {"shared"}
     assert await record.written() == []
 
@@ -77,13 +77,13 @@ async def test_what_another_unit_loses_is_told_before_the_first_write(living_sta
     run = await stage.roll_out(a_config_map("first"), ours)
     again = await stage.roll_out(a_config_map("first"), ours)
 
-    (taken,) = run.told(Told.OBJECT_TAKEN)
+    (taken,) = run.told(EventType.OBJECT_ADOPTED)
     assert taken.ref == live.ref
-    assert "`their-unit`, which loses it" in taken.sentence
-    first = run.told(Told.OBJECT_WRITTEN)[0]
+    assert "`their-unit`, which loses it" in taken.message
+    first = run.told(EventType.OBJECT_WRITTEN)[0]
     assert run.events.index(taken) < run.events.index(first)
     assert (run.result, again.result) == ("passed", "passed")
-    assert not again.told(Told.OBJECT_TAKEN)
+    assert not again.told(EventType.OBJECT_ADOPTED)
 
 
 class Inner:
@@ -95,7 +95,7 @@ class Inner:
         self.ref = Ref(NAMESPACE, "", self.name)
         self._namespace = self._own(an_object("v1 Namespace", self.name, namespace=""))
         web = a_deployment("web")
-        inside = {**mapping(web, "metadata"), "namespace": self.name}
+        inside = {**get_mapping(web, "metadata"), "namespace": self.name}
         self._web = self._own({**web, "metadata": inside})
         self._rest = self._own(a_config_map("rest"))
 
@@ -134,8 +134,8 @@ async def test_a_namespace_with_objects_of_others_is_not_pruned(
 
     assert (fault.ref, fault.reason) == (inner.ref, "Contents")
     told = "takes 2 objects of others along: "
-    assert f"{told}ConfigMap {inner.name}/nobodys, ConfigMap {inner.name}/theirs;" in fault.sentence
-    assert "--yes-delete-contents" in fault.sentence
+    assert f"{told}ConfigMap {inner.name}/nobodys, ConfigMap {inner.name}/theirs;" in fault.message
+    assert "--yes-delete-contents" in fault.message
     assert await record.written() == []
 
 
@@ -146,7 +146,7 @@ async def test_with_leave_it_goes_with_all_that_is_in_it(living_stage: Stage, in
     run = await living_stage.start(agreed).ends()
 
     assert run.result == "passed"
-    assert not isinstance(await living_stage.desk.get(inner.ref), Done)
+    assert not isinstance(await living_stage.desk.get(inner.ref), Success)
 
 
 async def test_what_controllers_own_and_what_every_namespace_has_is_nobodys_loss(
@@ -155,7 +155,7 @@ async def test_what_controllers_own_and_what_every_namespace_has_is_nobodys_loss
     run = await living_stage.start(inner.without()).ends()
 
     assert run.result == "passed"
-    assert inner.ref in [event.ref for event in run.told(Told.OBJECT_PRUNED)]
+    assert inner.ref in [event.ref for event in run.told(EventType.OBJECT_PRUNED)]
 
 
 async def test_a_definition_with_objects_of_others_is_not_pruned(living_stage: Stage) -> None:
@@ -173,4 +173,4 @@ async def test_a_definition_with_objects_of_others_is_not_pruned(living_stage: S
     (fault,) = refused(await stage.start(a_plan(left)).ends())
 
     assert fault.reason == "Contents"
-    assert f"takes an object of others along: {gate.ref};" in fault.sentence
+    assert f"takes an object of others along: {gate.ref};" in fault.message

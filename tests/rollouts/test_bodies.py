@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.engine.reach.writing import read_body
-from tidegate.model.objects import Kind, read_live
+from tidegate.engine.reach.writing import object_body
+from tidegate.model.objects import Kind, parse_live_object
 from tidegate.testing.builders import a_deployment
 
 
@@ -13,6 +13,6 @@ def test_an_item_of_a_list_is_read_as_what_it_is() -> None:
     whole = a_deployment()
     item = {name: value for name, value in whole.items() if name not in ("apiVersion", "kind")}
 
-    live = read_live(msgspec.json.encode(item), Kind("apps", "v1", "Deployment"))
+    live = parse_live_object(msgspec.json.encode(item), Kind("apps", "v1", "Deployment"))
 
-    assert read_body(live) == whole
+    assert object_body(live) == whole

@@ -9,15 +9,15 @@ from tests.rollouts.records import Record
 from tests.rollouts.stage import PATIENT, Stage
 from tests.rollouts.test_belongings import owned
 from tidegate.health.budget import budget
-from tidegate.model.event import Event, StepState, Told
+from tidegate.model.event import Event, EventType, StepState
 from tidegate.model.manifest import Manifests, Phase
-from tidegate.model.plan import Fragment, HookPolicy, Plan, PlannedUnit, Step, digest_step
+from tidegate.model.plan import HookPolicy, Plan, PlanFragment, PlannedUnit, Step, digest_step
 from tidegate.model.policy import Policy
 from tidegate.plan.build import build_fragment
 from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_manifest, a_name, a_unit, an_object
 from tidegate.testing.rollouts import Run
-from tidegate.world.facts import Missing
+from tidegate.world.facts import NotFound
 
 YIELDS = "yields"
 RULES = Policy(semantics=PATIENT, prunes=True)
@@ -38,11 +38,11 @@ class Nursery:
         return a_unit(*own, name=self.stage.namespace, policy=RULES)
 
     async def roll_out(self, child: Manifests) -> Run:
-        self.stage.world.yields[self.step] = build_fragment([child], budget=budget)
+        self.stage.world.yields[self.step] = build_fragment([child], readiness_timeout=budget)
         digest = digest_step((), YIELDS)
         step = Step(id=self.step, unit=self.parent, digest=digest, expands=YIELDS)
         parent = PlannedUnit(id=self.parent, policy=RULES)
-        plan = Plan.of(Fragment(units=(parent,), steps=(step,)))
+        plan = Plan.from_fragment(PlanFragment(units=(parent,), steps=(step,)))
         return await self.stage.start(plan).ends()
 
 
@@ -52,7 +52,7 @@ def nursery(living_stage: Stage) -> Nursery:
 
 
 def ends(run: Run) -> dict[str, str]:
-    return {str(event.unit): event.reason for event in run.told(Told.UNIT_ENDED)}
+    return {str(event.unit): event.reason for event in run.told(EventType.UNIT_FINISHED)}
 
 
 def names(events: list[Event]) -> list[str]:
@@ -66,8 +66,8 @@ async def test_an_object_of_a_child_that_left_git_is_pruned(nursery: Nursery) ->
 
     gone = await nursery.stage.desk.get(await nursery.stage.ref(SECOND))
     assert (first.result, second.result) == ("passed", "passed")
-    assert names(second.told(Told.OBJECT_PRUNED)) == ["second"]
-    assert isinstance(gone, Missing)
+    assert names(second.told(EventType.OBJECT_PRUNED)) == ["second"]
+    assert isinstance(gone, NotFound)
 
 
 async def test_a_bad_object_of_a_child_is_found_before_any_of_its_writes(
@@ -77,10 +77,10 @@ async def test_a_bad_object_of_a_child_is_found_before_any_of_its_writes(
 
     run = await nursery.roll_out(nursery.wants(FIRST, UNKNOWN))
 
-    (failure,) = run.told(Told.STEP_FAILED)
+    (failure,) = run.told(EventType.STEP_FAILED)
     assert (run.result, run.states) == ("failed", {nursery.step: StepState.FAILED})
     assert failure.reason == "NotServed"
-    assert "odd" in failure.sentence
+    assert "odd" in failure.message
     assert await record.written() == []
 
 
@@ -96,14 +96,14 @@ async def test_a_child_ends_by_itself_and_a_second_run_writes_nothing(
     everybody = {str(nursery.child): "passed", str(nursery.parent): "passed"}
     assert list(ends(first)) == [str(nursery.child), str(nursery.parent)]
     assert (ends(first), ends(second)) == (everybody, everybody)
-    assert names(first.told(Told.OBJECT_WRITTEN)) == ["first", "second"]
+    assert names(first.told(EventType.OBJECT_WRITTEN)) == ["first", "second"]
     assert await record.written() == []
 
 
 async def test_hooks_of_a_child_run_once(nursery: Nursery, record: Record) -> None:
     wanted = nursery.wants(FIRST)
     hook = a_manifest(nursery.stage.here(a_config_map("hook")), phase=Phase.PRE_SYNC)
-    hook = structs.replace(hook, hook=(HookPolicy.BEFORE_CREATION,))
+    hook = structs.replace(hook, hook_policies=(HookPolicy.BEFORE_CREATION,))
     wanted = structs.replace(wanted, manifests=(hook, *wanted.manifests))
     await record.mark()
 

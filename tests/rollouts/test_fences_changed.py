@@ -10,25 +10,25 @@ import pytest
 from tests.rollouts.objects import BEHIND, WEB
 from tests.rollouts.stage import Rolling, Stage
 from tests.rollouts.statuses import addressed, ready
-from tidegate.engine.turns.applying import REAPPLIES
-from tidegate.model.event import Event, StepState, Told
-from tidegate.model.objects import Live
-from tidegate.model.reading import mapping, mappings, number, text
+from tidegate.engine.turns.applying import MAX_REAPPLIES
+from tidegate.model.event import Event, EventType, StepState
+from tidegate.model.objects import LiveObject
+from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
 from tidegate.testing import Body, live_of
 from tidegate.testing.builders import a_config_map, a_deployment, an_object
 from tidegate.testing.rollouts import Run
-from tidegate.world.calls import PatchForm
-from tidegate.world.facts import Missing
+from tidegate.world.calls import PatchType
+from tidegate.world.facts import NotFound
 
 NEWER = a_deployment(image="app:2")
-FREE: Body = {**WEB, "spec": {k: v for k, v in mapping(WEB, "spec").items() if k != "replicas"}}
+FREE: Body = {**WEB, "spec": {k: v for k, v in get_mapping(WEB, "spec").items() if k != "replicas"}}
 """A Deployment of whose replicas Git says nothing."""
 BALANCED = an_object(
     "v1 Service",
     "web",
     spec={"type": "LoadBalancer", "ports": [{"port": 80}], "selector": {"a": "b"}},
 )
-UNDONE: Body = {"spec": {"template": mapping(WEB, "spec", "template")}}
+UNDONE: Body = {"spec": {"template": get_mapping(WEB, "spec", "template")}}
 """What `kubectl rollout undo` writes: the template of the revision before."""
 EMPTIED: Body = {"spec": {"replicas": 0}}
 """What `kubectl scale --replicas 0` writes."""
@@ -40,9 +40,11 @@ def idle(generation: int) -> Body:
     return {**ready(generation), **dict.fromkeys(counts, 0)}
 
 
-async def by_another(stage: Stage, body: Body, patch: Body, *, manager: str = "kubectl") -> Live:
+async def by_another(
+    stage: Stage, body: Body, patch: Body, *, manager: str = "kubectl"
+) -> LiveObject:
     ref = await stage.ref(body)
-    return live_of(await stage.desk.patch(ref, patch, form=PatchForm.MERGE, manager=manager))
+    return live_of(await stage.desk.patch(ref, patch, patch_type=PatchType.MERGE, manager=manager))
 
 
 async def hanging(stage: Stage) -> Rolling:
@@ -56,10 +58,10 @@ async def hanging(stage: Stage) -> Rolling:
     return rolling
 
 
-async def put_back(stage: Stage, theirs: Live) -> Live:
+async def put_back(stage: Stage, theirs: LiveObject) -> LiveObject:
     """The object when somebody has changed its text after this state."""
 
-    def is_later(live: Live | None) -> bool:
+    def is_later(live: LiveObject | None) -> bool:
         return live is not None and live.generation > theirs.generation
 
     later = await stage.desk.settled(theirs.ref, is_later)
@@ -68,14 +70,14 @@ async def put_back(stage: Stage, theirs: Live) -> Live:
 
 
 def changes(run: Run) -> list[Event]:
-    return [event for event in run.told(Told.GATE_WAITING) if event.reason == "Changed"]
+    return [event for event in run.told(EventType.GATE_WAITING) if event.reason == "Changed"]
 
 
-def says(live: Live) -> tuple[str, int]:
+def says(live: LiveObject) -> tuple[str, int]:
     """The image and the replicas of a Deployment."""
     body: Body = msgspec.json.decode(live.body)
-    (container,) = mappings(body, "spec", "template", "spec", "containers")
-    return text(container, "image"), number(body, "spec", "replicas")
+    (container,) = get_mappings(body, "spec", "template", "spec", "containers")
+    return get_text(container, "image"), get_int(body, "spec", "replicas")
 
 
 @pytest.mark.parametrize(
@@ -99,11 +101,11 @@ async def test_what_somebody_else_made_well_opens_no_gate(
     await rolling.hears(ours)
 
     assert told.ref == theirs.ref
-    assert f"changed by {manager}" in told.sentence
-    assert field in told.sentence
+    assert f"changed by {manager}" in told.message
+    assert field in told.message
     assert not rolling.is_open
     assert says(ours) == ("app:2", 1)
-    assert isinstance(await stage.desk.get(await stage.ref(BEHIND)), Missing)
+    assert isinstance(await stage.desk.get(await stage.ref(BEHIND)), NotFound)
     await stage.says(NEWER, ready(ours.generation))
     assert (await rolling.ends()).result == "passed"
 
@@ -111,18 +113,18 @@ async def test_what_somebody_else_made_well_opens_no_gate(
 async def test_who_changes_it_again_and_again_fails_the_step(stage: Stage) -> None:
     rolling = await hanging(stage)
 
-    for _ in range(REAPPLIES):
+    for _ in range(MAX_REAPPLIES):
         theirs = await by_another(stage, NEWER, UNDONE)
         await rolling.hears(await put_back(stage, theirs))
     await by_another(stage, NEWER, UNDONE)
     run = await rolling.ends()
 
-    (failure,) = run.told(Told.STEP_FAILED)
+    (failure,) = run.told(EventType.STEP_FAILED)
     assert run.result == "failed"
     assert failure.reason == "Changed"
-    assert "Deployment" in failure.sentence
-    assert "changed by kubectl" in failure.sentence
-    assert not run.told(Told.GATE_OPENED, Told.RETRY_PLANNED)
+    assert "Deployment" in failure.message
+    assert "changed by kubectl" in failure.message
+    assert not run.told(EventType.GATE_OPENED, EventType.RETRY_SCHEDULED)
     assert list(run.states.values()) == [StepState.FAILED, StepState.SKIPPED]
 
 
@@ -157,8 +159,8 @@ async def test_a_kind_without_a_generation_is_compared_by_its_version(stage: Sta
 
     body: Body = msgspec.json.decode((await stage.live(BALANCED)).body)
     assert (told.ref, run.result) == (theirs.ref, "passed")
-    assert "`spec.selector.a`" in told.sentence
-    assert mapping(body, "spec", "selector") == {"a": "b"}
+    assert "`spec.selector.a`" in told.message
+    assert get_mapping(body, "spec", "selector") == {"a": "b"}
 
 
 async def test_what_was_well_already_is_put_back_while_its_step_still_waits(stage: Stage) -> None:
@@ -173,4 +175,4 @@ async def test_what_was_well_already_is_put_back_while_its_step_still_waits(stag
 
     body: Body = msgspec.json.decode((await stage.live(settings)).body)
     assert (told.ref, run.result) == (theirs.ref, "passed")
-    assert mapping(body, "data") == {"mode": "fast"}
+    assert get_mapping(body, "data") == {"mode": "fast"}

@@ -6,8 +6,8 @@ from tests.promises.objects import a_definition
 from tests.rollouts.objects import BEHIND, WEB, a_gate, an_ingress
 from tests.rollouts.stage import HASTY, PATIENT, Stage
 from tests.rollouts.statuses import addressed, ready
-from tidegate.model.event import Told
-from tidegate.model.objects import Live
+from tidegate.model.event import EventType
+from tidegate.model.objects import LiveObject
 from tidegate.testing import Body, live_of
 from tidegate.testing.builders import a_config_map, a_deployment
 
@@ -37,7 +37,7 @@ async def test_a_kind_without_a_generation_must_say_something_new(stage: Stage) 
     await stage.says(an_ingress("new"), addressed("192.0.2.2"))
     run = await rolling.ends()
     assert run.result == "passed"
-    assert not run.told(Told.GATE_UNPROVEN)
+    assert not run.told(EventType.GATE_UNPROVEN)
 
 
 async def test_a_custom_resource_must_say_something_new(stage: Stage) -> None:
@@ -51,7 +51,7 @@ async def test_a_custom_resource_must_say_something_new(stage: Stage) -> None:
     await stage.says(a_gate(group), {"open": True, "color": "blue"})
     run = await rolling.ends()
     assert run.result == "passed"
-    assert not run.told(Told.GATE_UNPROVEN)
+    assert not run.told(EventType.GATE_UNPROVEN)
 
 
 async def test_what_says_nothing_new_is_believed_in_the_end(stage: Stage) -> None:
@@ -60,7 +60,7 @@ async def test_what_says_nothing_new_is_believed_in_the_end(stage: Stage) -> Non
     run = await stage.roll_out(an_ingress("new"), semantics=HASTY)
 
     assert run.result == "passed"
-    (unproven,) = run.told(Told.GATE_UNPROVEN)
+    (unproven,) = run.told(EventType.GATE_UNPROVEN)
     assert unproven.ref == await stage.ref(an_ingress("new"))
     assert unproven.reason == "NoNewerStatus"
 
@@ -72,7 +72,7 @@ async def test_a_custom_resource_that_says_nothing_is_believed_in_the_end(stage:
     run = await stage.roll_out(a_definition(group), gate, semantics=HASTY)
 
     assert run.result == "passed"
-    assert [event.ref for event in run.told(Told.GATE_UNPROVEN)] == [await stage.ref(gate)]
+    assert [event.ref for event in run.told(EventType.GATE_UNPROVEN)] == [await stage.ref(gate)]
 
 
 async def test_the_health_of_an_impostor_does_not_open_a_gate(stage: Stage) -> None:
@@ -140,7 +140,7 @@ async def _pass_with(
     assert (await rolling.ends()).result == "passed"
 
 
-async def _replace(stage: Stage, body: Body) -> Live:
+async def _replace(stage: Stage, body: Body) -> LiveObject:
     """Somebody takes an object away and puts another one in its place."""
     await stage.desk.delete(await stage.ref(body))
     return live_of(await stage.desk.create(body, manager="somebody"))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tests.rollouts.stage import HASTY, Stage
 from tests.rollouts.statuses import complete
-from tidegate.model.event import Told
+from tidegate.model.event import EventType
 from tidegate.model.objects import Propagation
 from tidegate.testing import Body
 from tidegate.testing.builders import a_job
 from tidegate.testing.rollouts import Run
-from tidegate.world.facts import Done
+from tidegate.world.facts import Success
 
 MIGRATE = a_job()
 EXPIRING = a_job(ttl=60)
@@ -23,7 +23,7 @@ async def test_a_job_of_an_earlier_rollout_counts_at_once(stage: Stage) -> None:
     run = await stage.roll_out(MIGRATE)
 
     assert run.result == "passed"
-    assert not run.told(Told.GATE_WAITING, Told.OBJECT_WRITTEN)
+    assert not run.told(EventType.GATE_WAITING, EventType.OBJECT_WRITTEN)
     assert (await stage.live(MIGRATE)).uid == first.uid
 
 
@@ -48,8 +48,8 @@ async def test_a_job_that_its_ttl_removed_counts_by_the_journal(stage: Stage) ->
     run = await stage.roll_out(EXPIRING)
 
     assert run.result == "passed"
-    assert [event.reason for event in run.told(Told.OBJECT_UNCHANGED)] == ["Finished"]
-    assert not run.told(Told.GATE_WAITING, Told.OBJECT_WRITTEN)
+    assert [event.reason for event in run.told(EventType.OBJECT_UNCHANGED)] == ["Finished"]
+    assert not run.told(EventType.GATE_WAITING, EventType.OBJECT_WRITTEN)
 
 
 async def test_a_job_that_nobody_remembers_is_made_again(stage: Stage) -> None:
@@ -57,14 +57,14 @@ async def test_a_job_that_nobody_remembers_is_made_again(stage: Stage) -> None:
     await _expire(stage)
     await stage.forgets()
 
-    assert (await _pass_with(stage, EXPIRING)).told(Told.OBJECT_WRITTEN)
+    assert (await _pass_with(stage, EXPIRING)).told(EventType.OBJECT_WRITTEN)
 
 
 async def test_a_job_that_finished_with_another_text_is_made_again(stage: Stage) -> None:
     await _pass_with(stage, EXPIRING)
     await _expire(stage)
 
-    assert (await _pass_with(stage, a_job(ttl=60, image="app:2"))).told(Told.OBJECT_WRITTEN)
+    assert (await _pass_with(stage, a_job(ttl=60, image="app:2"))).told(EventType.OBJECT_WRITTEN)
 
 
 async def test_a_job_that_was_taken_away_before_it_finished_is_made_again(stage: Stage) -> None:
@@ -93,4 +93,4 @@ async def _pass_with(stage: Stage, job: Body) -> Run:
 async def _expire(stage: Stage) -> None:
     """What the controller does when the time to live is over."""
     gone = await stage.desk.delete(await stage.ref(EXPIRING), propagation=Propagation.BACKGROUND)
-    assert isinstance(gone, Done)
+    assert isinstance(gone, Success)

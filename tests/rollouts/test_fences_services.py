@@ -6,11 +6,11 @@ from tests.promises.objects import CRD, a_definition
 from tests.rollouts.hooks import Answering, a_webhook, an_answering_service
 from tests.rollouts.objects import BEHIND, a_gate
 from tests.rollouts.stage import Stage
-from tidegate.model.event import StepState, Told
-from tidegate.model.objects import Json, Kind, Live, Ref
-from tidegate.model.reading import mappings, part, text
+from tidegate.model.event import EventType, StepState
+from tidegate.model.objects import Json, Kind, LiveObject, Ref
+from tidegate.model.reading import get_mappings, get_text, get_value
 from tidegate.testing import body_of, live_of
-from tidegate.world.facts import Done
+from tidegate.world.facts import Success
 
 
 async def test_a_definition_that_is_established_and_not_served_holds_its_gate(
@@ -45,7 +45,9 @@ async def test_a_webhook_that_does_not_answer_holds_its_gate(
     run = await rolling.ends()
     await stage.desk.delete(await stage.ref(hook))
     assert run.result == "passed"
-    assert [event.ref for event in run.told(Told.OBJECT_WRITTEN)][-1] == await stage.ref(BEHIND)
+    assert [event.ref for event in run.told(EventType.OBJECT_WRITTEN)][-1] == await stage.ref(
+        BEHIND
+    )
 
 
 async def test_a_webhook_is_asked_about_what_lives_where_the_plan_has_nothing(
@@ -110,9 +112,9 @@ async def test_a_webhook_that_fails_open_holds_nobody_up(
     assert set(run.states.values()) == {StepState.PASSED}
 
 
-def _is_established(live: Live | None) -> bool:
+def _is_established(live: LiveObject | None) -> bool:
     if live is None:
         return False
-    conditions = mappings(body_of(Done(live)), "status", "conditions")
-    named = [one for one in conditions if text(one, "type") == "Established"]
-    return any(part(one, "status") == "True" for one in named)
+    conditions = get_mappings(body_of(Success(live)), "status", "conditions")
+    named = [one for one in conditions if get_text(one, "type") == "Established"]
+    return any(get_value(one, "status") == "True" for one in named)

@@ -7,9 +7,9 @@ from tests.rollouts.objects import WEB, a_gate, an_ingress
 from tests.rollouts.records import Record
 from tests.rollouts.stage import HASTY, PATIENT, Stage
 from tests.rollouts.statuses import addressed
-from tidegate.model.event import StepState, Told
+from tidegate.model.event import EventType, StepState
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 from tidegate.testing import Body, body_of
 from tidegate.testing.builders import a_config_map, a_job, a_pod_template, an_object
 from tidegate.world.facts import Outcome
@@ -81,8 +81,10 @@ async def test_a_second_rollout_opens_every_gate_at_once_and_writes_nothing(
 
     assert (first.result, second.result) == ("passed", "passed")
     assert await record.written() == []
-    assert not second.told(Told.GATE_WAITING, Told.GATE_UNPROVEN, Told.OBJECT_WRITTEN)
-    assert len(second.told(Told.OBJECT_UNCHANGED)) == sum(map(len, waves))
+    assert not second.told(
+        EventType.GATE_WAITING, EventType.GATE_UNPROVEN, EventType.OBJECT_WRITTEN
+    )
+    assert len(second.told(EventType.OBJECT_UNCHANGED)) == sum(map(len, waves))
     assert set(second.states.values()) == {StepState.PASSED}
 
 
@@ -113,7 +115,7 @@ async def test_a_status_that_is_newer_than_our_write_counts_without_a_journal(
     run = await stage.roll_out(an_ingress("web"))
 
     assert run.result == "passed"
-    assert not run.told(Told.GATE_WAITING, Told.GATE_UNPROVEN, Told.OBJECT_WRITTEN)
+    assert not run.told(EventType.GATE_WAITING, EventType.GATE_UNPROVEN, EventType.OBJECT_WRITTEN)
 
 
 async def _pass_with(stage: Stage, ingress: Body) -> None:
@@ -130,7 +132,7 @@ async def _next_second(stage: Stage) -> None:
         return await stage.desk.create(stage.here(a_config_map("clock")), dry_run=True)
 
     def second(outcome: Outcome) -> str:
-        return text(body_of(outcome), "metadata", "creationTimestamp")
+        return get_text(body_of(outcome), "metadata", "creationTimestamp")
 
     now = second(await attempt())
     await stage.desk.eventually(attempt, lambda outcome: second(outcome) != now)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.rollouts.objects import BEHIND, WEB
 from tests.rollouts.stage import HASTY, PATIENT, Stage
 from tests.rollouts.statuses import ready, stuck
-from tidegate.model.event import StepState, Told
-from tidegate.model.reading import mapping
+from tidegate.model.event import EventType, StepState
+from tidegate.model.reading import get_mapping
 from tidegate.testing import Body, live_of
 from tidegate.testing.builders import a_deployment, a_pod_template, an_object
 
@@ -32,7 +32,7 @@ async def test_degraded_that_stays_fails(stage: Stage) -> None:
 
     assert run.result == "failed"
     assert list(run.states.values()) == [StepState.FAILED, StepState.SKIPPED]
-    (failed,) = run.told(Told.STEP_FAILED)
+    (failed,) = run.told(EventType.STEP_FAILED)
     assert failed.reason == "ProgressDeadlineExceeded"
 
 
@@ -71,7 +71,7 @@ async def test_a_pause_has_an_end_of_its_own(stage: Stage) -> None:
     await stage.says(WEB, ready(2))
     run = await rolling.ends()
 
-    (failed,) = run.told(Told.STEP_FAILED)
+    (failed,) = run.told(EventType.STEP_FAILED)
     assert failed.reason == "Paused"
 
 
@@ -93,11 +93,11 @@ async def test_a_cron_job_that_git_suspends_opens_the_gate(stage: Stage) -> None
     run = await stage.roll_out(an_object("batch/v1 CronJob", "tidy", spec=spec))
 
     assert run.result == "passed"
-    assert not run.told(Told.GATE_WAITING)
+    assert not run.told(EventType.GATE_WAITING)
 
 
 async def test_a_deployment_that_git_pauses_opens_the_gate_when_it_is_seen(stage: Stage) -> None:
-    paused: Body = {**WEB, "spec": {**mapping(WEB, "spec"), "paused": True}}
+    paused: Body = {**WEB, "spec": {**get_mapping(WEB, "spec"), "paused": True}}
     rolling = stage.begin(paused, semantics=PATIENT)
     await rolling.waits("NotObserved")
 

@@ -11,11 +11,11 @@ import pytest
 from tests.promises.objects import a_stateful_set
 from tests.rollouts.stage import Stage
 from tidegate.model.objects import Kind, Propagation
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 from tidegate.testing import Body, Desk, live_of
 from tidegate.testing.builders import a_deployment, a_job
-from tidegate.world.calls import Selection, Ticket
-from tidegate.world.facts import Answer, Change, Changed, Fact
+from tidegate.world.calls import RequestId, Selection
+from tidegate.world.facts import Message, Response, WatchEvent, WatchEventType
 
 POD = Kind("", "v1", "Pod")
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
@@ -27,7 +27,7 @@ async def going(desk: Desk, body: Body, *owned: Kind) -> list[str]:
     They are watched before they are there: who looks later may find that a pod has ended. Each kind
     has a stream of its own, so what was the last to go need not be the last that is told.
     """
-    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
     for one in dict.fromkeys((kind, *owned)):
         watch = desk.watch(Selection(one, desk.namespace))
         await desk.until(partial(_is_answer, watch))
@@ -35,33 +35,35 @@ async def going(desk: Desk, body: Body, *owned: Kind) -> list[str]:
     await desk.until(_told_of(owned.count(POD), _is_running_pod))
     await desk.delete(owner, propagation=Propagation.FOREGROUND)
     facts = await desk.until(_told_of(1 + len(owned), _is_gone))
-    gone = [one.live for one in facts if isinstance(one, Changed) and _is_gone(one)]
-    return [live.ref.kind.name for live in sorted(gone, key=lambda live: int(live.version))]
+    gone = [one.live for one in facts if isinstance(one, WatchEvent) and _is_gone(one)]
+    return [
+        live.ref.kind.name for live in sorted(gone, key=lambda live: int(live.resource_version))
+    ]
 
 
-def _told_of(count: int, holds: Callable[[Changed], bool]) -> Callable[[Fact], bool]:
+def _told_of(count: int, holds: Callable[[WatchEvent], bool]) -> Callable[[Message], bool]:
     """Hears facts until something was told of so many objects."""
     known: set[str] = set()
 
-    def heard(fact: Fact) -> bool:
-        if isinstance(fact, Changed) and holds(fact):
+    def heard(fact: Message) -> bool:
+        if isinstance(fact, WatchEvent) and holds(fact):
             known.add(fact.live.uid)
         return len(known) == count
 
     return heard
 
 
-def _is_answer(ticket: Ticket, fact: Fact) -> bool:
-    return isinstance(fact, Answer) and fact.ticket == ticket
+def _is_answer(ticket: RequestId, fact: Message) -> bool:
+    return isinstance(fact, Response) and fact.request_id == ticket
 
 
-def _is_running_pod(told: Changed) -> bool:
+def _is_running_pod(told: WatchEvent) -> bool:
     body: Body = msgspec.json.decode(told.live.body)
-    return told.live.ref.kind == POD and text(body, "status", "phase") == "Running"
+    return told.live.ref.kind == POD and get_text(body, "status", "phase") == "Running"
 
 
-def _is_gone(told: Changed) -> bool:
-    return told.change is Change.DELETED
+def _is_gone(told: WatchEvent) -> bool:
+    return told.type is WatchEventType.DELETED
 
 
 async def test_a_deployment_goes_behind_its_replica_set_and_that_behind_its_pods(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tidegate.engine
-from tidegate.engine.fences import TABLE
+from tidegate.engine.fences import CHECKS
 from tidegate.health.budget import _RULES as BUDGETS
 from tidegate.model.moment import Ms, format_duration
 from tidegate.model.semantics import TIDEGATE
@@ -37,8 +37,8 @@ def test_the_table_of_proofs_is_the_engines() -> None:
         for kind in kinds.split(", ")
     ]
 
-    assert dict(told) == {key: str(proof) for key, proof in TABLE.items()}
-    assert len(told) == len(TABLE)
+    assert dict(told) == {key: str(proof) for key, proof in CHECKS.items()}
+    assert len(told) == len(CHECKS)
 
 
 def test_the_table_of_budgets_names_every_kind_that_has_one() -> None:

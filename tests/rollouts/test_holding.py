@@ -10,11 +10,11 @@ from tests.rollouts.objects import BEHIND, WEB
 from tests.rollouts.stage import Stage
 from tests.rollouts.statuses import ready
 from tidegate.engine.heartbeat import lease_ref
-from tidegate.engine.stored import NAMESPACE, SECRET, resource_name
-from tidegate.model.event import Told
+from tidegate.engine.stored import SECRET, TIDEGATE_NAMESPACE, resource_name
+from tidegate.model.event import EventType
 from tidegate.model.objects import Json, Ref
 from tidegate.testing import Body, live_of
-from tidegate.world.facts import Conflict, Done, Missing
+from tidegate.world.facts import Conflict, NotFound, Success
 
 
 def lease_of(stage: Stage, number: int = 1) -> Ref:
@@ -22,7 +22,7 @@ def lease_of(stage: Stage, number: int = 1) -> Ref:
 
 
 def record_of(stage: Stage) -> Ref:
-    return Ref(SECRET, NAMESPACE, resource_name(stage.namespace))
+    return Ref(SECRET, TIDEGATE_NAMESPACE, resource_name(stage.namespace))
 
 
 async def head_of(stage: Stage) -> dict[str, Json]:
@@ -41,9 +41,9 @@ async def test_a_finished_unit_is_nobodys_and_the_heartbeat_is_gone(stage: Stage
 
     assert run.result == "passed"
     assert held == f"{stage.namespace}-rollout-1"
-    assert isinstance(beats, Done)
+    assert isinstance(beats, Success)
     assert (await head_of(stage))["holder"] == ""
-    assert isinstance(await stage.desk.get(lease_of(stage)), Missing)
+    assert isinstance(await stage.desk.get(lease_of(stage)), NotFound)
 
 
 async def test_a_heartbeat_is_deleted_only_as_it_was_seen(stage: Stage) -> None:
@@ -53,7 +53,7 @@ async def test_a_heartbeat_is_deleted_only_as_it_was_seen(stage: Stage) -> None:
     note: Body = {"metadata": {"annotations": {"example.org/seen": "1"}}}
     live_of(await stage.desk.patch(seen.ref, note))
 
-    late = await stage.desk.delete(seen.ref, uid=seen.uid, version=seen.version)
+    late = await stage.desk.delete(seen.ref, uid=seen.uid, resource_version=seen.resource_version)
 
     await rolling.stops()
     assert isinstance(late, Conflict)
@@ -83,11 +83,11 @@ async def test_the_next_rollout_of_a_plan_waits_for_the_first(stage: Stage) -> N
     first = stage.begin(WEB, BEHIND)
     await first.waits("NotObserved")
     second = stage.begin(WEB, BEHIND)
-    await second.tells(Told.UNIT_WAITING)
+    await second.tells(EventType.UNIT_WAITING)
     await stage.says(WEB, ready(1))
 
     ends = [(await one.ends()).result for one in (first, second)]
 
     assert ends == ["passed", "passed"]
-    assert second.run.told(Told.UNIT_TAKEN)
-    assert not second.run.told(Told.OBJECT_WRITTEN)
+    assert second.run.told(EventType.UNIT_ACQUIRED)
+    assert not second.run.told(EventType.OBJECT_WRITTEN)

@@ -6,7 +6,7 @@ from tests.promises.objects import a_definition
 from tests.rollouts.objects import a_gate
 from tests.rollouts.records import Record
 from tests.rollouts.stage import HASTY, Stage
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, EventType
 from tidegate.testing.builders import a_config_map, an_object
 from tidegate.testing.rollouts import Run
 
@@ -15,8 +15,11 @@ FIRST = a_config_map("first")
 
 def the_refusal(run: Run) -> Event:
     """A rollout that wrote nothing tells of its fault, and that it is over."""
-    (refused,) = run.told(Told.OBJECT_REFUSED)
-    assert [event.told for event in run.events] == [Told.OBJECT_REFUSED, Told.ROLLOUT_ENDED]
+    (refused,) = run.told(EventType.OBJECT_REFUSED)
+    assert [event.type for event in run.events] == [
+        EventType.OBJECT_REFUSED,
+        EventType.ROLLOUT_FINISHED,
+    ]
     assert run.result == "invalid"
     return refused
 
@@ -59,7 +62,7 @@ async def test_a_namespace_that_nobody_brings_means_zero_writes(
 
     refused = the_refusal(run)
     assert refused.reason == "NoNamespace"
-    assert f"`{living_stage.namespace}-not`" in refused.sentence
+    assert f"`{living_stage.namespace}-not`" in refused.message
     assert await record.written() == []
 
 
@@ -72,7 +75,7 @@ async def test_objects_in_the_wave_of_their_definition_are_written_when_their_ki
     run = await living_stage.roll_out((a_definition(group), a_gate(group), south), semantics=HASTY)
 
     assert run.result == "passed"
-    assert not run.told(Told.RETRY_PLANNED)
-    written = [event.ref.name for event in run.told(Told.OBJECT_WRITTEN) if event.ref]
+    assert not run.told(EventType.RETRY_SCHEDULED)
+    written = [event.ref.name for event in run.told(EventType.OBJECT_WRITTEN) if event.ref]
     assert written[0] == f"gates.{group}"
     assert sorted(written[1:]) == ["north", "south"]

@@ -15,9 +15,9 @@ from tests.promises.objects import a_definition, a_namespace
 from tests.rollouts.hooks import a_webhook
 from tests.rollouts.records import Record
 from tests.rollouts.stage import HASTY, Stage
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, EventType
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings
+from tidegate.model.reading import get_mapping, get_mappings
 from tidegate.testing import Body, live_of
 from tidegate.testing.builders import a_config_map, a_deployment, a_pod_template, an_object
 from tidegate.testing.rollouts import Run
@@ -28,7 +28,7 @@ IMAGE = "spec.template.spec.containers[0].image"
 
 
 def with_spec(body: Body, **spec: Json) -> Body:
-    return {**body, "spec": {**mapping(body, "spec"), **spec}}
+    return {**body, "spec": {**get_mapping(body, "spec"), **spec}}
 
 
 def without_image(name: str = "web") -> Body:
@@ -40,7 +40,7 @@ def without_image(name: str = "web") -> Body:
 
 
 def moved(body: Body, namespace: str) -> Body:
-    return {**body, "metadata": {**mapping(body, "metadata"), "namespace": namespace}}
+    return {**body, "metadata": {**get_mapping(body, "metadata"), "namespace": namespace}}
 
 
 def a_gate(group: str, **spec: Json) -> Body:
@@ -49,8 +49,11 @@ def a_gate(group: str, **spec: Json) -> Body:
 
 def the_refusal(run: Run) -> Event:
     """A rollout that wrote nothing tells of its faults, and that it is over."""
-    (refused,) = run.told(Told.OBJECT_REFUSED)
-    assert [event.told for event in run.events] == [Told.OBJECT_REFUSED, Told.ROLLOUT_ENDED]
+    (refused,) = run.told(EventType.OBJECT_REFUSED)
+    assert [event.type for event in run.events] == [
+        EventType.OBJECT_REFUSED,
+        EventType.ROLLOUT_FINISHED,
+    ]
     assert run.result == "invalid"
     return refused
 
@@ -92,7 +95,7 @@ async def test_a_bad_object_in_the_last_wave_means_zero_writes(
     refused = the_refusal(run)
     assert refused.ref == await living_stage.ref(bad)
     assert refused.reason == reason
-    assert field in refused.sentence
+    assert field in refused.message
     assert await record.written() == []
 
 
@@ -110,7 +113,7 @@ async def test_so_it_is_in_a_namespace_that_comes_with_the_plan(
 
     refused = the_refusal(run)
     assert refused.reason == reason
-    assert field in refused.sentence
+    assert field in refused.message
     assert await record.written() == []
 
 
@@ -136,7 +139,7 @@ async def test_so_it_is_with_a_custom_object_whose_definition_comes_with_the_pla
 
     refused = the_refusal(run)
     assert refused.ref == await living_stage.ref(a_gate(group))
-    assert field in refused.sentence
+    assert field in refused.message
     assert await record.written() == []
 
 
@@ -151,7 +154,7 @@ async def test_so_it_is_with_a_custom_object_whose_definition_lives(
 
     run = await living_stage.roll_out(a_config_map("first"), a_gate(group, **spec))
 
-    assert field in the_refusal(run).sentence
+    assert field in the_refusal(run).message
     assert await record.written() == []
 
 
@@ -162,7 +165,7 @@ async def test_what_a_newer_definition_of_the_plan_allows_is_no_fault(living_sta
 
     run = await living_stage.roll_out(newer, a_gate(group, color="red", depth=3), semantics=HASTY)
 
-    assert run.told(Told.OBJECT_REFUSED) == []
+    assert run.told(EventType.OBJECT_REFUSED) == []
     live = await living_stage.live(a_gate(group))
     assert b'"depth":3' in live.body
 
@@ -179,7 +182,7 @@ async def test_a_field_that_cannot_be_changed_is_told_before_the_first_write(
 
     refused = the_refusal(run)
     assert refused.reason == "Immutable"
-    assert "`data.color`" in refused.sentence
+    assert "`data.color`" in refused.message
     assert await record.written() == []
 
 
@@ -188,7 +191,7 @@ async def test_all_faults_of_a_plan_are_told_at_once(living_stage: Stage) -> Non
         (without_image("one"), a_config_map("first")), with_spec(a_deployment("two"), replicas="x")
     )
 
-    refused = run.told(Told.OBJECT_REFUSED)
+    refused = run.told(EventType.OBJECT_REFUSED)
     assert [event.ref.name for event in refused if event.ref] == ["one", "two"]
 
 
@@ -198,7 +201,7 @@ async def test_what_is_said_of_a_secret_holds_nothing_of_it(living_stage: Stage)
     run = await living_stage.roll_out(a_config_map("first"), numeric)
 
     refused = the_refusal(run)
-    assert "data.password" in refused.sentence
+    assert "data.password" in refused.message
     assert all("8675309" not in str(event) for event in run.events)
 
 
@@ -220,7 +223,7 @@ async def test_what_a_policy_denies_means_zero_writes(living_stage: Stage, recor
 
     refused = the_refusal(run)
     assert refused.reason == "Invalid"
-    assert "no red here" in refused.sentence
+    assert "no red here" in refused.message
     assert await record.written() == []
 
 
@@ -243,7 +246,7 @@ async def test_what_a_webhook_denies_means_zero_writes(
 
         refused = the_refusal(run)
         assert refused.reason == "Forbidden"
-        assert "no red here" in refused.sentence
+        assert "no red here" in refused.message
         assert await record.written() == []
 
 
@@ -302,10 +305,10 @@ def a_policy(namespace: str) -> tuple[Body, Body]:
 
 def _with_property(definition: Body, name: str, schema: Json) -> Body:
     """The definition with one more field of `spec`."""
-    (version,) = mappings(definition, "spec", "versions")
-    root = mapping(version, "schema", "openAPIV3Schema")
-    properties = mapping(root, "properties")
-    fields = {**mapping(properties, "spec", "properties"), name: schema}
-    spec: Body = {**mapping(properties, "spec"), "properties": fields}
+    (version,) = get_mappings(definition, "spec", "versions")
+    root = get_mapping(version, "schema", "openAPIV3Schema")
+    properties = get_mapping(root, "properties")
+    fields = {**get_mapping(properties, "spec", "properties"), name: schema}
+    spec: Body = {**get_mapping(properties, "spec"), "properties": fields}
     newer: Body = {**root, "properties": {**properties, "spec": spec}}
     return with_spec(definition, versions=[{**version, "schema": {"openAPIV3Schema": newer}}])

@@ -6,20 +6,20 @@ import pytest
 
 from tests.fakes.quick_workloads import quick_sandbox
 from tests.promises.objects import a_definition
-from tidegate.engine.reach.preflight import Preflight
-from tidegate.engine.site import Settings
-from tidegate.model.event import StepState, Told
+from tidegate.engine.reach.preflight import PreflightMode
+from tidegate.engine.site import RolloutSettings
+from tidegate.model.event import EventType, StepState
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
 from tidegate.model.plan import Plan
-from tidegate.model.reading import mapping, mappings
-from tidegate.sandbox.faults import CallFault, Fault, Match, Refuse
+from tidegate.model.reading import get_mapping, get_mappings
+from tidegate.sandbox.faults import CallFault, Fault, FaultSelector, Rejection
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_deployment, a_plan, an_object, noted
 from tidegate.testing.rollouts import roll_out, settings_of
-from tidegate.world.calls import Call, Get, List, Ticket, Write
-from tidegate.world.facts import Fact, Forbidden, Invalid
+from tidegate.world.calls import Call, Get, List, RequestId, Write
+from tidegate.world.facts import Forbidden, Invalid, Message
 
 ADMISSION = "admissionregistration.k8s.io"
 MUTATING = "MutatingWebhookConfiguration"
@@ -36,7 +36,7 @@ class Overheard:
         self.give(an_object("v1 Namespace", "default", namespace=""))
 
     def give(self, *bodies: Body) -> None:
-        self._world.give([*bodies])
+        self._world.preload([*bodies])
 
     def now(self) -> Ms:
         return self._world.now()
@@ -45,10 +45,10 @@ class Overheard:
         self.calls.append(call)
         self._world.submit(call)
 
-    def cancel(self, ticket: Ticket) -> bool:
-        return self._world.cancel(ticket)
+    def cancel(self, request_id: RequestId) -> bool:
+        return self._world.cancel(request_id)
 
-    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+    async def wait(self, until: Ms | None) -> tuple[Message, ...]:
         return await self._world.wait(until)
 
     def wake(self) -> None:
@@ -75,9 +75,9 @@ class Overheard:
         return [write.ref.name for write in self.writes if not write.dry_run]
 
 
-def asking(depth: Preflight, number: int = 0) -> Settings:
+def asking(depth: PreflightMode, number: int = 0) -> RolloutSettings:
     known = settings_of(number)
-    return Settings(holder=known.holder, preflight=depth)
+    return RolloutSettings(holder=known.holder, preflight_mode=depth)
 
 
 def a_large_plan() -> Plan:
@@ -127,12 +127,12 @@ async def test_a_valid_plan_is_rolled_out_without_a_single_dry_run() -> None:
     run = await roll_out(world, plan)
 
     assert run.result == "passed"
-    assert len(run.told(Told.OBJECT_WRITTEN)) == 200
+    assert len(run.told(EventType.OBJECT_WRITTEN)) == 200
     assert world.dry_runs == []
 
 
-@pytest.mark.parametrize("depth", Preflight)
-async def test_a_second_run_asks_and_writes_nothing(depth: Preflight) -> None:
+@pytest.mark.parametrize("depth", PreflightMode)
+async def test_a_second_run_asks_and_writes_nothing(depth: PreflightMode) -> None:
     world, plan = Overheard(), a_large_plan()
     await roll_out(world, plan, asking(depth))
     world.calls.clear()
@@ -147,7 +147,7 @@ async def test_a_second_run_asks_and_writes_nothing(depth: Preflight) -> None:
 async def test_the_server_is_asked_about_everything_where_that_is_wanted() -> None:
     world, plan = Overheard(), a_large_plan()
 
-    run = await roll_out(world, plan, asking(Preflight.SERVER))
+    run = await roll_out(world, plan, asking(PreflightMode.SERVER))
 
     assert run.result == "passed"
     assert len(world.dry_runs) == 200
@@ -181,14 +181,14 @@ async def test_a_webhook_without_a_word_costs_nothing(name: str) -> None:
 
 
 async def test_what_a_webhook_denies_is_told_before_the_first_write() -> None:
-    world = Overheard(CallFault(Refuse(DENIED), Match(kind="ConfigMap", name="last")))
+    world = Overheard(CallFault(Rejection(DENIED), FaultSelector(kind="ConfigMap", name="last")))
     world.give(a_hook())
 
     run = await roll_out(world, a_guarded_plan())
 
-    (refused,) = run.told(Told.OBJECT_REFUSED)
+    (refused,) = run.told(EventType.OBJECT_REFUSED)
     assert (run.result, refused.reason) == ("invalid", "Forbidden")
-    assert "not today" in refused.sentence
+    assert "not today" in refused.message
     assert world.writes_for_good == []
 
 
@@ -205,8 +205,8 @@ async def test_a_webhook_of_the_plan_is_asked_in_the_step_behind_it() -> None:
 
 
 async def test_where_webhooks_may_not_be_seen_the_server_is_asked_about_everything() -> None:
-    hidden = Match(verbs=("list",), group=ADMISSION)
-    world = Overheard(CallFault(Refuse(Forbidden("you may not")), hidden))
+    hidden = FaultSelector(verbs=("list",), group=ADMISSION)
+    world = Overheard(CallFault(Rejection(Forbidden("you may not")), hidden))
 
     run = await roll_out(world, a_guarded_plan())
 
@@ -220,7 +220,7 @@ async def test_a_schema_that_asks_for_more_than_is_checked_here_is_left_to_the_s
 
     run = await roll_out(world, a_plan(a_gate()))
 
-    assert run.told(Told.OBJECT_REFUSED) == []
+    assert run.told(EventType.OBJECT_REFUSED) == []
     assert world.dry_runs == ["north"]
 
 
@@ -251,30 +251,34 @@ def a_strict_definition() -> Body:
 
 
 async def test_what_comes_with_the_plan_is_asked_about_while_a_gate_still_waits() -> None:
-    world = Overheard(CallFault(Refuse(Invalid("size: not so small")), Match(kind="Gate")))
+    world = Overheard(
+        CallFault(Rejection(Invalid("size: not so small")), FaultSelector(kind="Gate"))
+    )
     slow = noted(a_deployment("operator"), after="45000")
 
     run = await roll_out(
         world, a_plan(a_strict_definition(), slow, a_gate(), a_config_map("behind"))
     )
 
-    told = [(event.told, event.step) for event in run.events]
-    failed = told.index((Told.STEP_FAILED, "shop/sync/2"))
-    assert failed < told.index((Told.STEP_PASSED, "shop/sync/1"))
+    told = [(event.type, event.step) for event in run.events]
+    failed = told.index((EventType.STEP_FAILED, "shop/sync/2"))
+    assert failed < told.index((EventType.STEP_PASSED, "shop/sync/1"))
     assert run.states["shop/sync/1"] is StepState.PASSED
     assert run.states["shop/sync/3"] is StepState.SKIPPED
-    assert "not so small" in run.told(Told.STEP_FAILED)[0].sentence
+    assert "not so small" in run.told(EventType.STEP_FAILED)[0].message
 
 
 async def test_it_is_so_within_one_step_that_brings_a_kind_and_its_operator() -> None:
-    world = Overheard(CallFault(Refuse(Invalid("size: not so small")), Match(kind="Gate")))
+    world = Overheard(
+        CallFault(Rejection(Invalid("size: not so small")), FaultSelector(kind="Gate"))
+    )
     slow = noted(a_deployment("operator"), after="45000")
 
     run = await roll_out(world, a_plan((a_strict_definition(), slow), a_gate()))
 
-    told = [(event.told, event.step) for event in run.events]
-    failed = told.index((Told.STEP_FAILED, "shop/sync/1"))
-    assert failed < told.index((Told.STEP_PASSED, "shop/sync/0"))
+    told = [(event.type, event.step) for event in run.events]
+    failed = told.index((EventType.STEP_FAILED, "shop/sync/1"))
+    assert failed < told.index((EventType.STEP_PASSED, "shop/sync/0"))
 
 
 async def test_what_is_foreseen_to_be_well_is_asked_about_once() -> None:
@@ -287,14 +291,14 @@ async def test_what_is_foreseen_to_be_well_is_asked_about_once() -> None:
 
 
 async def test_a_denial_of_the_plans_own_webhook_is_foreseen() -> None:
-    world = Overheard(CallFault(Refuse(DENIED), Match(kind="ConfigMap", name="last")))
+    world = Overheard(CallFault(Rejection(DENIED), FaultSelector(kind="ConfigMap", name="last")))
     slow = noted(a_deployment("operator"), after="45000")
 
     run = await roll_out(world, a_plan(a_hook(), slow, a_config_map("last")))
 
-    told = [(event.told, event.step) for event in run.events]
-    failed = told.index((Told.STEP_FAILED, "shop/sync/2"))
-    assert failed < told.index((Told.STEP_PASSED, "shop/sync/1"))
+    told = [(event.type, event.step) for event in run.events]
+    failed = told.index((EventType.STEP_FAILED, "shop/sync/2"))
+    assert failed < told.index((EventType.STEP_PASSED, "shop/sync/1"))
     assert "last" not in world.writes_for_good
 
 
@@ -319,18 +323,18 @@ async def test_a_pod_may_wait_for_its_account() -> None:
     )
 
     run = await roll_out(
-        world, a_plan(an_object("v1 ServiceAccount", "own"), pod), asking(Preflight.SERVER)
+        world, a_plan(an_object("v1 ServiceAccount", "own"), pod), asking(PreflightMode.SERVER)
     )
 
-    assert run.told(Told.OBJECT_REFUSED) == []
+    assert run.told(EventType.OBJECT_REFUSED) == []
     assert run.states["shop/sync/1"] is not StepState.SKIPPED
 
 
 def _with_rule(definition: Body, rule: Json) -> Body:
-    (version,) = mappings(definition, "spec", "versions")
-    root = mapping(version, "schema", "openAPIV3Schema")
-    fields = mapping(root, "properties")
-    spec: Body = {**mapping(fields, "spec"), "x-kubernetes-validations": [rule]}
+    (version,) = get_mappings(definition, "spec", "versions")
+    root = get_mapping(version, "schema", "openAPIV3Schema")
+    fields = get_mapping(root, "properties")
+    spec: Body = {**get_mapping(fields, "spec"), "x-kubernetes-validations": [rule]}
     schema: Body = {**root, "properties": {**fields, "spec": spec}}
     newer: Body = {**version, "schema": {"openAPIV3Schema": schema}}
-    return {**definition, "spec": {**mapping(definition, "spec"), "versions": [newer]}}
+    return {**definition, "spec": {**get_mapping(definition, "spec"), "versions": [newer]}}

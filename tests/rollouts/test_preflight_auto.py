@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.rollouts.test_preflight_asking import DENIED, MUTATING, Overheard, a_hook, asking
-from tidegate.engine.reach.dry_runs import ELSEWHERE
-from tidegate.engine.reach.preflight import Preflight
-from tidegate.model.event import StepState, Told
+from tidegate.engine.reach.dry_runs import DEFAULT_NAMESPACE
+from tidegate.engine.reach.preflight import PreflightMode
+from tidegate.model.event import EventType, StepState
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping
-from tidegate.sandbox.faults import CallFault, Match, Often, Refuse
+from tidegate.model.reading import get_mapping
+from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, Rejection
 from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_deployment, a_job, a_plan, an_object
 from tidegate.testing.rollouts import Run, roll_out
@@ -18,21 +18,21 @@ from tidegate.world.calls import Verb
 from tidegate.world.facts import Forbidden, Invalid
 
 TRIED = ("apply", "create")
-AUTO = asking(Preflight.AUTO)
+AUTO = asking(PreflightMode.AUTO)
 SMALL = Invalid("spec.minReadySeconds: not so long")
 SPACE = an_object("v1 Namespace", "shop", namespace="")
 
 
 def with_spec(body: Body, **spec: Json) -> Body:
-    return {**body, "spec": {**mapping(body, "spec"), **spec}}
+    return {**body, "spec": {**get_mapping(body, "spec"), **spec}}
 
 
 def in_shop(body: Body) -> Body:
-    return {**body, "metadata": {**mapping(body, "metadata"), "namespace": "shop"}}
+    return {**body, "metadata": {**get_mapping(body, "metadata"), "namespace": "shop"}}
 
 
 def refused(run: Run) -> list[str]:
-    return [event.ref.name for event in run.told(Told.OBJECT_REFUSED) if event.ref]
+    return [event.ref.name for event in run.told(EventType.OBJECT_REFUSED) if event.ref]
 
 
 async def test_nothing_is_asked_of_what_rules_here_settle() -> None:
@@ -62,7 +62,7 @@ async def test_one_speaks_for_all_that_are_like_it() -> None:
 
 
 async def test_where_one_is_refused_each_speaks_for_itself() -> None:
-    world = Overheard(CallFault(Refuse(SMALL), Match(verbs=TRIED, kind="Deployment")))
+    world = Overheard(CallFault(Rejection(SMALL), FaultSelector(verbs=TRIED, kind="Deployment")))
     alike = tuple(a_deployment(name) for name in ("one", "two", "three"))
 
     run = await roll_out(world, a_plan(a_config_map("first"), alike), AUTO)
@@ -73,7 +73,7 @@ async def test_where_one_is_refused_each_speaks_for_itself() -> None:
 
 
 async def test_who_has_a_word_in_one_is_asked_about_that_one() -> None:
-    world = Overheard(CallFault(Refuse(DENIED), Match(kind="Deployment", name="two")))
+    world = Overheard(CallFault(Rejection(DENIED), FaultSelector(kind="Deployment", name="two")))
     world.give(a_hook(apiGroups=["apps"], resources=["deployments"]))
 
     run = await roll_out(world, a_plan((a_deployment("one"), a_deployment("two"))), AUTO)
@@ -89,7 +89,9 @@ async def test_a_change_is_asked_about_with_what_it_changes() -> None:
     world.calls.clear()
     newer = tuple(a_deployment(name, image="app:2") for name in ("one", "two"))
 
-    run = await roll_out(world, a_plan((*newer, a_deployment("three"))), asking(Preflight.AUTO, 1))
+    run = await roll_out(
+        world, a_plan((*newer, a_deployment("three"))), asking(PreflightMode.AUTO, 1)
+    )
 
     assert run.result == "passed"
     assert world.dry_runs == ["one", "three"]
@@ -102,11 +104,11 @@ async def test_what_comes_with_its_namespace_is_tried_in_another_one() -> None:
 
     assert run.result == "passed"
     (tried,) = [write for write in world.writes if write.dry_run]
-    assert (tried.verb, tried.ref.namespace, tried.strict) == (Verb.CREATE, ELSEWHERE, True)
+    assert (tried.verb, tried.ref.namespace, tried.strict) == (Verb.CREATE, DEFAULT_NAMESPACE, True)
 
 
 async def test_what_is_wrong_there_is_wrong_here() -> None:
-    world = Overheard(CallFault(Refuse(SMALL), Match(verbs=TRIED, kind="Deployment")))
+    world = Overheard(CallFault(Rejection(SMALL), FaultSelector(verbs=TRIED, kind="Deployment")))
 
     run = await roll_out(world, a_plan(SPACE, in_shop(a_deployment("web"))), AUTO)
 
@@ -116,8 +118,8 @@ async def test_what_is_wrong_there_is_wrong_here() -> None:
 
 @pytest.mark.parametrize("answer", [Forbidden("you may not"), DENIED])
 async def test_what_is_only_said_there_does_not_count(answer: Forbidden) -> None:
-    there = Match(kind="Deployment", namespace=ELSEWHERE)
-    world = Overheard(CallFault(Refuse(answer), there))
+    there = FaultSelector(kind="Deployment", namespace=DEFAULT_NAMESPACE)
+    world = Overheard(CallFault(Rejection(answer), there))
 
     run = await roll_out(world, a_plan(SPACE, in_shop(a_deployment("web"))), AUTO)
 
@@ -151,7 +153,9 @@ async def test_what_is_made_again_is_tried_as_a_new_one() -> None:
     await roll_out(world, a_plan(a_job("migrate")), AUTO)
     world.calls.clear()
 
-    run = await roll_out(world, a_plan(a_job("migrate", image="app:2")), asking(Preflight.AUTO, 1))
+    run = await roll_out(
+        world, a_plan(a_job("migrate", image="app:2")), asking(PreflightMode.AUTO, 1)
+    )
 
     assert run.result == "passed"
     (tried,) = [write for write in world.writes if write.dry_run]
@@ -161,22 +165,26 @@ async def test_what_is_made_again_is_tried_as_a_new_one() -> None:
 async def test_a_quota_that_is_used_up_now_is_no_fault_yet() -> None:
     full = Forbidden('deployments.apps "web" is forbidden: exceeded quota: few, requested: 1')
     world = Overheard(
-        CallFault(Refuse(full), Match(verbs=TRIED, kind="Deployment"), Often(times=1))
+        CallFault(
+            Rejection(full), FaultSelector(verbs=TRIED, kind="Deployment"), Frequency(times=1)
+        )
     )
 
     run = await roll_out(world, a_plan(a_config_map("first"), a_deployment("web")), AUTO)
 
-    assert run.told(Told.OBJECT_REFUSED) == []
+    assert run.told(EventType.OBJECT_REFUSED) == []
     assert run.result == "passed"
 
 
 async def test_what_a_webhook_of_the_plan_may_mend_is_no_fault_yet() -> None:
     world = Overheard(
-        CallFault(Refuse(SMALL), Match(verbs=TRIED, kind="Deployment"), Often(times=1))
+        CallFault(
+            Rejection(SMALL), FaultSelector(verbs=TRIED, kind="Deployment"), Frequency(times=1)
+        )
     )
     mending = {**a_hook(apiGroups=["apps"], resources=["deployments"]), "kind": MUTATING}
 
     run = await roll_out(world, a_plan(mending, a_deployment("web")), AUTO)
 
-    assert run.told(Told.OBJECT_REFUSED) == []
+    assert run.told(EventType.OBJECT_REFUSED) == []
     assert run.result == "passed"

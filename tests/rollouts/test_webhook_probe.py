@@ -8,34 +8,42 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from tidegate.engine.reach.errands import Errand, Pause
-from tidegate.engine.reach.matching import is_asked
-from tidegate.engine.reach.outlook import Outlook
-from tidegate.engine.reach.probing import PROBER, probe_webhooks
-from tidegate.engine.vocabulary import Trouble
-from tidegate.model.objects import Json, Kind, Live, Ref, Served, Spot, read_live
-from tidegate.model.plan import Item, PlannedUnit
+from tidegate.engine.reach.errands import Pause, Procedure
+from tidegate.engine.reach.matching import has_matching_rule
+from tidegate.engine.reach.outlook import LiveCache
+from tidegate.engine.reach.probing import PROBE_MANAGER, probe_webhooks
+from tidegate.engine.vocabulary import Failure
+from tidegate.model.objects import (
+    ClusterRef,
+    Json,
+    Kind,
+    LiveObject,
+    Ref,
+    ServedKind,
+    parse_live_object,
+)
+from tidegate.model.plan import PlanItem, PlannedUnit
 from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_manifest, a_name, an_object
 from tidegate.world.calls import Get, List, Request, Verb, Write
 from tidegate.world.facts import (
-    Done,
-    Exists,
-    Failed,
+    AlreadyExists,
+    Delivery,
     Forbidden,
     Invalid,
-    Listed,
-    Loss,
-    Lost,
-    Missing,
+    ListPage,
+    LossReason,
+    NoResponse,
+    NotFound,
     Outcome,
-    Sent,
+    ServerError,
+    Success,
 )
 
 VERBS = ("list", "patch", "create")
-MAPS = Served(Kind("", "v1", "ConfigMap"), "configmaps", True, VERBS, ())
-SPACES = Served(Kind("", "v1", "Namespace"), "namespaces", False, VERBS, ())
-UNANSWERED = Failed(500, "InternalError", 'failed calling webhook "a.example.org": refused')
+MAPS = ServedKind(Kind("", "v1", "ConfigMap"), "configmaps", True, VERBS, ())
+SPACES = ServedKind(Kind("", "v1", "Namespace"), "namespaces", False, VERBS, ())
+UNANSWERED = ServerError(500, "InternalError", 'failed calling webhook "a.example.org": refused')
 DENIED = Forbidden('admission webhook "a.example.org" denied the request: no')
 SERVICE: Body = {"service": {"namespace": "shop", "name": "hook"}, "caBundle": "Y2E="}
 READY: list[Json] = [{"addresses": ["192.0.2.1"], "conditions": {"ready": True}}]
@@ -63,16 +71,16 @@ def a_rule(*resources: str, **parts: Json) -> Body:
     return a_hook(rules=[{**rule, "resources": [*resources], **parts}])
 
 
-def live_of(body: Body) -> Live:
-    return read_live(msgspec.json.encode(body))
+def live_of(body: Body) -> LiveObject:
+    return parse_live_object(msgspec.json.encode(body))
 
 
 @dataclass
 class Server:
     """Answers what it is told to, and remembers what it was asked."""
 
-    says: Callable[[Write], Outcome] = lambda _: Done()
-    lists: dict[str, tuple[Live, ...]] = field(default_factory=dict)
+    says: Callable[[Write], Outcome] = lambda _: Success()
+    lists: dict[str, tuple[LiveObject, ...]] = field(default_factory=dict)
     namespaces: dict[str, Body] = field(default_factory=dict)
     writes: list[Write] = field(default_factory=list)
 
@@ -82,33 +90,34 @@ class Server:
                 self.writes.append(request)
                 return self.says(request)
             case List():
-                return Listed(self.lists.get(request.selection.kind.name, ()), "7")
+                return ListPage(self.lists.get(request.selection.kind.name, ()), "7")
             case Get(ref=ref) if ref.name in self.namespaces:
                 labels = self.namespaces[ref.name]
                 space = an_object("v1 Namespace", ref.name, namespace="")
-                return Done(live_of({**space, "metadata": {"name": ref.name, "labels": labels}}))
+                return Success(live_of({**space, "metadata": {"name": ref.name, "labels": labels}}))
             case _:
-                return Missing("not found")
+                return NotFound("not found")
 
-    def probe(self, hook: Body, *planned: Body, living: tuple[Body, ...] = ()) -> Trouble | None:
-        outlook = Outlook()
-        outlook.served[""] = {served.kind: served for served in (MAPS, SPACES)}
+    def probe(self, hook: Body, *planned: Body, living: tuple[Body, ...] = ()) -> Failure | None:
+        outlook = LiveCache()
+        outlook.served_kinds[""] = {served.kind: served for served in (MAPS, SPACES)}
         lives = [live_of(body) for body in living]
-        outlook.lives = {Spot("", live.ref): live for live in lives}
+        outlook.objects = {ClusterRef("", live.ref): live for live in lives}
         manifests = [a_manifest(body) for body in planned]
         items = [
-            (Item(ref=one.ref, body=one.body), PlannedUnit(id=a_name("shop"))) for one in manifests
+            (PlanItem(ref=one.ref, body=one.body), PlannedUnit(id=a_name("shop")))
+            for one in manifests
         ]
         return self._run(probe_webhooks("", {"webhooks": [hook]}, outlook, items))
 
-    def _run(self, errand: Errand[Trouble | None]) -> Trouble | None:
+    def _run(self, errand: Procedure[Failure | None]) -> Failure | None:
         try:
             wish = next(errand)
             while True:
                 assert not isinstance(wish, Pause)
                 wish = errand.send(tuple(self.answer(ask.request) for ask in wish))
         except StopIteration as end:
-            came: Trouble | None = end.value
+            came: Failure | None = end.value
             return came
 
     @property
@@ -116,7 +125,7 @@ class Server:
         return list(dict.fromkeys(write.ref.name for write in self.writes))
 
 
-def with_ready_endpoints() -> dict[str, tuple[Live, ...]]:
+def with_ready_endpoints() -> dict[str, tuple[LiveObject, ...]]:
     slice_ = an_object("discovery.k8s.io/v1 EndpointSlice", "hook-1", endpoints=READY)
     return {"EndpointSlice": (live_of(slice_),)}
 
@@ -140,7 +149,7 @@ def test_a_webhook_that_cannot_be_called_is_not_ready() -> None:
 
 
 def test_an_answer_must_come_twice() -> None:
-    answers: Iterator[Outcome] = iter([Done(), UNANSWERED])
+    answers: Iterator[Outcome] = iter([Success(), UNANSWERED])
 
     trouble = Server(says=lambda _: next(answers)).probe(a_hook(), a_config_map())
 
@@ -152,7 +161,7 @@ def test_a_denial_is_an_answer() -> None:
 
 
 def test_a_server_that_cannot_be_asked_says_nothing_good() -> None:
-    lost = Lost(Sent.MAYBE, Loss.TIMEOUT, "no answer")
+    lost = NoResponse(Delivery.MAYBE_SENT, LossReason.TIMEOUT, "no answer")
 
     trouble = Server(says=lambda _: lost).probe(a_hook(), a_config_map())
 
@@ -163,7 +172,7 @@ def test_a_server_that_cannot_be_asked_says_nothing_good() -> None:
 @pytest.mark.parametrize(
     "refusal",
     [
-        pytest.param(Missing('namespaces "default" not found'), id="namespace"),
+        pytest.param(NotFound('namespaces "default" not found'), id="namespace"),
         pytest.param(Invalid("spec.color: Required value"), id="invalid"),
         pytest.param(Forbidden("configmaps is forbidden: User cannot patch"), id="rights"),
         pytest.param(
@@ -181,7 +190,7 @@ def test_a_refusal_that_comes_before_the_webhook_tells_nothing(refusal: Outcome)
 
 
 def test_a_webhook_for_new_objects_is_asked_by_making_one_again() -> None:
-    server = Server(says=lambda _: Exists("it is there"))
+    server = Server(says=lambda _: AlreadyExists("it is there"))
     hook = a_rule("configmaps", operations=["CREATE"])
 
     trouble = server.probe(hook, a_config_map("one"), living=(a_config_map("one"),))
@@ -219,7 +228,7 @@ def test_what_lives_is_tried_without_a_change_where_the_plan_has_nothing() -> No
 
     assert trouble is None
     write = server.writes[0]
-    assert (write.ref.name, write.verb, write.manager) == ("old", Verb.APPLY, PROBER)
+    assert (write.ref.name, write.verb, write.manager) == ("old", Verb.APPLY, PROBE_MANAGER)
     assert write.dry_run
     assert b"red" not in write.body
 
@@ -292,14 +301,14 @@ def test_a_webhook_that_fails_open_is_not_asked() -> None:
     ],
 )
 def test_rules_say_what_a_webhook_is_asked_about(hook: Body, *, expected: bool) -> None:
-    assert is_asked(hook, MAPS, "CREATE") is expected
+    assert has_matching_rule(hook, MAPS, "CREATE") is expected
 
 
 def test_webhooks_are_never_asked_about_webhooks() -> None:
     kind = Kind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
-    served = Served(kind, "validatingwebhookconfigurations", False, VERBS, ())
+    served = ServedKind(kind, "validatingwebhookconfigurations", False, VERBS, ())
 
-    assert not is_asked(a_rule("*"), served, "CREATE")
+    assert not has_matching_rule(a_rule("*"), served, "CREATE")
 
 
 def test_a_namespace_is_in_itself() -> None:

@@ -14,13 +14,13 @@ import pytest
 from click.testing import CliRunner
 
 from tidegate.cli.main import cli
-from tidegate.documents import read
+from tidegate.documents import read_documents
 
 HERE = Path(__file__).parent
 CASES = sorted(one.name for one in (HERE / "cases").iterdir())
 LACKS = cast(
     "dict[str, list[str] | None]",
-    read((HERE / "greenfield.yaml").read_bytes(), "greenfield.yaml")[0].body,
+    read_documents((HERE / "greenfield.yaml").read_bytes(), "greenfield.yaml")[0].body,
 )
 FAULTS = ["gone-version"]
 """Those that a cluster refuses for what they say."""

@@ -12,8 +12,8 @@ from tests.traces.catalogue import CASES
 from tests.traces.files import FOLDER, write_traces
 from tests.traces.run import Trace, trace
 from tidegate.testing import Body, Desk, live_of, real_world
-from tidegate.world.exchange import Exchange
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.line import ResilientWorld
 
 RUNS = 4
 """Real controllers race each other: so often each case is run, to hear what they may say."""
@@ -23,7 +23,7 @@ AT_ONCE = 12
 async def listen(case: Case, number: int, kubeconfig: Path, turns: asyncio.Semaphore) -> Trace:
     """Run one case once, in a namespace of its own."""
     async with turns, real_world(kubeconfig=kubeconfig) as world:
-        exchange = Exchange(Line(world))
+        exchange = Dispatcher(ResilientWorld(world))
         namespace = f"trace-{number}-{case.name}"[:63].rstrip("-")
         body: Body = {
             "apiVersion": "v1",

@@ -7,11 +7,11 @@ from tests.traces.claims import counts, rolled_out, says
 from tests.traces.workloads import WEB, a_template, a_workload, scale
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.sandbox.controllers.selectors import BUDGET
+from tidegate.sandbox.controllers.selectors import DISRUPTION_BUDGET
 from tidegate.sandbox.controllers.stamps import AUTOSCALER
 from tidegate.testing import Body
 
-SPARE = Watched(BUDGET, "spare")
+SPARE = Watched(DISRUPTION_BUDGET, "spare")
 SCALER = Watched(AUTOSCALER, "scaler")
 
 

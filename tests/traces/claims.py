@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from tests.traces.case import Claim
-from tidegate.model.reading import mapping, mappings, number, text
+from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
 from tidegate.testing import Body
 
 
 def is_observed(body: Body) -> bool:
-    return number(body, "status", "observedGeneration") >= number(body, "metadata", "generation")
+    return get_int(body, "status", "observedGeneration") >= get_int(body, "metadata", "generation")
 
 
 def says(condition: str, reason: str, *, observed: bool = True) -> Claim:
     """A condition with this reason, said of the newest generation."""
 
     def holds(body: Body) -> bool:
-        found = [one for one in mappings(body, "status", "conditions") if one["type"] == condition]
-        given = bool(found) and text(found[0], "reason") == reason
+        found = [
+            one for one in get_mappings(body, "status", "conditions") if one["type"] == condition
+        ]
+        given = bool(found) and get_text(found[0], "reason") == reason
         return given and (is_observed(body) or not observed)
 
     return holds
@@ -26,8 +28,8 @@ def counts(**wanted: int) -> Claim:
     """These counts, said of the newest generation; one that is left out is 0."""
 
     def holds(body: Body) -> bool:
-        status = mapping(body, "status")
-        given = all(number(status, name) == count for name, count in wanted.items())
+        status = get_mapping(body, "status")
+        given = all(get_int(status, name) == count for name, count in wanted.items())
         return given and is_observed(body)
 
     return holds
@@ -35,7 +37,7 @@ def counts(**wanted: int) -> Claim:
 
 def rolled_out(body: Body) -> bool:
     """A Deployment that is all new and all available."""
-    wanted = number(body, "spec", "replicas", default=1)
+    wanted = get_int(body, "spec", "replicas", default=1)
     names = ("replicas", "updatedReplicas", "availableReplicas")
     return counts(**dict.fromkeys(names, wanted))(body) and (
         says("Progressing", "NewReplicaSetAvailable")(body)
@@ -44,7 +46,7 @@ def rolled_out(body: Body) -> bool:
 
 def updated(body: Body) -> bool:
     """A StatefulSet whose pods are all ready and all of its newest revision."""
-    wanted = number(body, "spec", "replicas", default=1)
-    status = mapping(body, "status")
-    is_one = text(status, "currentRevision") == text(status, "updateRevision")
+    wanted = get_int(body, "spec", "replicas", default=1)
+    status = get_mapping(body, "status")
+    is_one = get_text(status, "currentRevision") == get_text(status, "updateRevision")
     return is_one and counts(readyReplicas=wanted, updatedReplicas=wanted)(body)

@@ -20,7 +20,7 @@ from itertools import groupby
 from tests.traces.run import Trace
 from tests.traces.states import REVISIONS, State
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, number
+from tidegate.model.reading import get_int, get_mapping
 
 BLINKING = ("currentNumberScheduled", "updatedNumberScheduled", "updatedReplicas")
 Summary = dict[str, object]
@@ -37,10 +37,10 @@ def _stretches(states: list[State]) -> list[Summary]:
 
 
 def _stretch(states: list[State]) -> Summary:
-    conditions = sorted({name for state in states for name in mapping(state, "conditions")})
-    counts = sorted({name for state in states for name in mapping(state, "counts")})
+    conditions = sorted({name for state in states for name in get_mapping(state, "conditions")})
+    counts = sorted({name for state in states for name in get_mapping(state, "counts")})
     told: Summary = {
-        name: _distinct(mapping(state, "conditions").get(name) for state in states)
+        name: _distinct(get_mapping(state, "conditions").get(name) for state in states)
         for name in conditions
     }
     told |= {
@@ -48,7 +48,7 @@ def _stretch(states: list[State]) -> Summary:
         for name in ("generation", "observed", *REVISIONS)
     }
     for name in counts:
-        values = [number(state, "counts", name) for state in states]
+        values = [get_int(state, "counts", name) for state in states]
         least = None if name in BLINKING else min(values)
         told[name] = (values[0], least, max(values), values[-1])
     return told

@@ -7,7 +7,7 @@ from tests.traces.claims import says
 from tests.traces.workloads import a_template
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, number
+from tidegate.model.reading import get_int, get_mapping
 from tidegate.sandbox.kinds import JOB
 from tidegate.testing import Body
 
@@ -31,8 +31,8 @@ def a_job(*, outcome: str = "", run_for: str = "", exit_code: str = "", **spec: 
 
 def running(pods: int) -> Until:
     def holds(body: Body) -> bool:
-        status = mapping(body, "status")
-        return number(status, "active") == number(status, "ready") == pods
+        status = get_mapping(body, "status")
+        return get_int(status, "active") == get_int(status, "ready") == pods
 
     return Until(LOAD, holds)
 

@@ -10,8 +10,8 @@ from tests.traces.states import Reader, State
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
 from tidegate.testing import Body, Desk, live_of
-from tidegate.world.calls import Selection, Ticket
-from tidegate.world.facts import Change, Changed, Fact, Missing
+from tidegate.world.calls import RequestId, Selection
+from tidegate.world.facts import Message, NotFound, WatchEvent, WatchEventType
 
 Trace = dict[str, list[State]]
 REST = Ms(2 * SECOND)
@@ -25,14 +25,14 @@ class Course:
         self._case = case
         self._desk = desk
         self._readers = {watched: Reader() for watched in case.watched}
-        self._tickets: dict[Ticket, Watched] = {}
+        self._tickets: dict[RequestId, Watched] = {}
         self._bodies: dict[Watched, Body | None] = {}
         self._generations: dict[Watched, int] = {}
 
     async def run(self) -> Trace:
         for watched in self._case.watched:
             fields = f"metadata.name={watched.name}"
-            selection = Selection(watched.kind, self._desk.namespace, fields=fields)
+            selection = Selection(watched.kind, self._desk.namespace, field_selector=fields)
             self._tickets[self._desk.watch(selection)] = watched
         for deed in self._case.deeds:
             await self._do(deed)
@@ -49,7 +49,7 @@ class Course:
                 self._generations[deed.object] = live.generation
             case Remove():
                 outcome = await self._desk.delete(self._ref(deed.object))
-                assert not isinstance(outcome, Missing)
+                assert not isinstance(outcome, NotFound)
             case Until():
                 await self._hear(lambda: self._holds(deed), deed.within)
             case Gone():
@@ -60,7 +60,7 @@ class Course:
     async def _hear(self, claim: object, within: Ms) -> None:
         assert callable(claim)
 
-        def heard(fact: Fact) -> bool:
+        def heard(fact: Message) -> bool:
             self._note(fact)
             return bool(claim())
 
@@ -72,7 +72,7 @@ class Course:
         world = self._desk.world
         until = Ms(world.now() + span)
 
-        def heard(fact: Fact) -> bool:
+        def heard(fact: Message) -> bool:
             self._note(fact)
             return False
 
@@ -81,10 +81,10 @@ class Course:
         except AssertionError:
             assert world.now() >= until
 
-    def _note(self, fact: Fact) -> None:
-        if isinstance(fact, Changed) and fact.ticket in self._tickets:
-            watched = self._tickets[fact.ticket]
-            gone = fact.change is Change.DELETED
+    def _note(self, fact: Message) -> None:
+        if isinstance(fact, WatchEvent) and fact.request_id in self._tickets:
+            watched = self._tickets[fact.request_id]
+            gone = fact.type is WatchEventType.DELETED
             body: Body | None = None if gone else msgspec.json.decode(fact.live.body)
             self._bodies[watched] = body
             self._readers[watched].read(body)

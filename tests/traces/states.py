@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings, number, text
+from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
 from tidegate.testing import Body
 
 State = dict[str, Json]
@@ -31,9 +31,9 @@ class Reader:
             self.states.append(state)
 
     def _state(self, body: Body) -> State:
-        status = mapping(body, "status")
-        state: State = {"generation": number(body, "metadata", "generation")}
-        state["observed"] = number(status, "observedGeneration")
+        status = get_mapping(body, "status")
+        state: State = {"generation": get_int(body, "metadata", "generation")}
+        state["observed"] = get_int(status, "observedGeneration")
         counts: State = {
             name: value
             for name, value in sorted(status.items())
@@ -42,13 +42,13 @@ class Reader:
         state["counts"] = counts
         for name in REVISIONS:
             if name in status:
-                state[name] = self._revision(text(status, name))
+                state[name] = self._revision(get_text(status, name))
         conditions: State = {
-            text(one, "type"): f"{text(one, 'status')} {text(one, 'reason')}".strip()
-            for one in mappings(status, "conditions")
+            get_text(one, "type"): f"{get_text(one, 'status')} {get_text(one, 'reason')}".strip()
+            for one in get_mappings(status, "conditions")
         }
         conditions |= {
-            name: text(status, name) for name in WORDS if text(status, name) not in UNSAID
+            name: get_text(status, name) for name in WORDS if get_text(status, name) not in UNSAID
         }
         if conditions:
             state["conditions"] = dict(sorted(conditions.items()))

@@ -6,7 +6,7 @@ from plane.groundwork import STORAGE_CLASS
 from tests.traces.case import Apply, Case, Claim, Deed, Gone, Pause, Remove, Until, Watched
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 from tidegate.sandbox.kinds import CLAIM
 from tidegate.testing import Body
 
@@ -71,7 +71,7 @@ def a_volume(name: str, size: str, class_name: str) -> Apply:
 
 
 def is_in(phase: str) -> Claim:
-    return lambda body: text(body, "status", "phase") == phase
+    return lambda body: get_text(body, "status", "phase") == phase
 
 
 def _case(name: str, *deeds: Deed) -> Case:

@@ -11,13 +11,13 @@ import pytest
 
 from tidegate.files import (
     IrregularFileError,
-    Stray,
-    StrayPathError,
-    Within,
-    follow,
+    PathEscapeError,
+    PathViolation,
+    RootedFiles,
+    archive_entry_path,
+    normalize_path,
     open_file,
-    tidy,
-    unpacked,
+    resolve_within,
 )
 
 LONG = "x" * 300
@@ -34,10 +34,10 @@ def root(tmp_path: Path) -> Path:
     return source
 
 
-def why_not(root: Path, path: str) -> Stray:
-    with pytest.raises(StrayPathError) as caught:
-        follow(root / path, root)
-    return caught.value.why
+def why_not(root: Path, path: str) -> PathViolation:
+    with pytest.raises(PathEscapeError) as caught:
+        resolve_within(root / path, root)
+    return caught.value.violation
 
 
 @pytest.mark.parametrize(
@@ -58,41 +58,41 @@ def why_not(root: Path, path: str) -> Stray:
     ],
 )
 def test_a_path_is_tidied_as_text(path: str, tidied: str) -> None:
-    assert tidy(path) == tidied
+    assert normalize_path(path) == tidied
 
 
 @pytest.mark.parametrize(
     ("path", "why"),
     [
-        ("", Stray.NO_PATH),
-        ("a\0b", Stray.NO_PATH),
-        ("/", Stray.ABSOLUTE),
-        ("//etc", Stray.ABSOLUTE),
-        ("/a/../b", Stray.ABSOLUTE),
-        ("..", Stray.OUTSIDE),
-        ("../", Stray.OUTSIDE),
-        ("../a", Stray.OUTSIDE),
-        ("a/../../b", Stray.OUTSIDE),
-        ("./.././a", Stray.OUTSIDE),
-        ("a/../../a", Stray.OUTSIDE),
+        ("", PathViolation.INVALID),
+        ("a\0b", PathViolation.INVALID),
+        ("/", PathViolation.ABSOLUTE),
+        ("//etc", PathViolation.ABSOLUTE),
+        ("/a/../b", PathViolation.ABSOLUTE),
+        ("..", PathViolation.OUTSIDE),
+        ("../", PathViolation.OUTSIDE),
+        ("../a", PathViolation.OUTSIDE),
+        ("a/../../b", PathViolation.OUTSIDE),
+        ("./.././a", PathViolation.OUTSIDE),
+        ("a/../../a", PathViolation.OUTSIDE),
     ],
 )
-def test_a_text_that_is_no_path_inside_is_refused(path: str, why: Stray) -> None:
-    with pytest.raises(StrayPathError) as caught:
-        tidy(path)
+def test_a_text_that_is_no_path_inside_is_refused(path: str, why: PathViolation) -> None:
+    with pytest.raises(PathEscapeError) as caught:
+        normalize_path(path)
 
-    assert caught.value.why is why
+    assert caught.value.violation is why
 
 
 def test_a_path_may_go_up_as_far_as_its_start_is_deep() -> None:
-    assert tidy("../../c", "a/b") == "c"
-    with pytest.raises(StrayPathError):
-        tidy("../../../c", "a/b")
+    assert normalize_path("../../c", "a/b") == "c"
+    with pytest.raises(PathEscapeError):
+        normalize_path("../../../c", "a/b")
 
 
 @pytest.mark.parametrize("entry", ["a/b", "./a/b", "a//b/", "a/./b"])
 def test_an_entry_of_an_archive_goes_below_its_directory(entry: str) -> None:
-    assert unpacked(entry).parts == ("a", "b")
+    assert archive_entry_path(entry).parts == ("a", "b")
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_an_entry_of_an_archive_goes_below_its_directory(entry: str) -> None:
     ["", "..", "../a", "a/..", "a/../b", "a/../../b", "/a", "//a", "a\\b", "..\\a", "a\0b"],
 )
 def test_an_entry_of_an_archive_never_goes_back(entry: str) -> None:
-    with pytest.raises(StrayPathError):
-        unpacked(entry)
+    with pytest.raises(PathEscapeError):
+        archive_entry_path(entry)
 
 
 @pytest.mark.parametrize(
@@ -118,26 +118,28 @@ def test_an_entry_of_an_archive_never_goes_back(entry: str) -> None:
     ],
 )
 def test_a_path_is_followed_to_where_it_leads(root: Path, path: str, real: str) -> None:
-    assert follow(root / path, root) == root.resolve() / real
+    assert resolve_within(root / path, root) == root.resolve() / real
 
 
 @pytest.mark.parametrize(
     ("path", "why"),
     [
-        ("..", Stray.OUTSIDE),
-        ("../secret", Stray.OUTSIDE),
-        ("dir/../../secret", Stray.OUTSIDE),
-        ("nowhere/../../secret", Stray.OUTSIDE),
-        ("file/../../secret", Stray.OUTSIDE),
-        ("../source-of-another", Stray.OUTSIDE),
-        ("/etc/passwd", Stray.OUTSIDE),
-        ("a\0b", Stray.NO_PATH),
-        ("\ud800", Stray.NO_PATH),
-        (LONG, Stray.NO_PATH),
-        ("dir/" * 2000, Stray.NO_PATH),
+        ("..", PathViolation.OUTSIDE),
+        ("../secret", PathViolation.OUTSIDE),
+        ("dir/../../secret", PathViolation.OUTSIDE),
+        ("nowhere/../../secret", PathViolation.OUTSIDE),
+        ("file/../../secret", PathViolation.OUTSIDE),
+        ("../source-of-another", PathViolation.OUTSIDE),
+        ("/etc/passwd", PathViolation.OUTSIDE),
+        ("a\0b", PathViolation.INVALID),
+        ("\ud800", PathViolation.INVALID),
+        (LONG, PathViolation.INVALID),
+        ("dir/" * 2000, PathViolation.INVALID),
     ],
 )
-def test_a_path_that_leads_out_or_nowhere_is_refused(root: Path, path: str, why: Stray) -> None:
+def test_a_path_that_leads_out_or_nowhere_is_refused(
+    root: Path, path: str, why: PathViolation
+) -> None:
     assert why_not(root, path) is why
 
 
@@ -145,7 +147,7 @@ def test_a_name_that_is_not_utf_8_is_a_name(root: Path) -> None:
     name = os.fsdecode(b"\xe9t\xe9")
     (root / name).write_text("ours")
 
-    with open_file(follow(root / name, root)) as file:
+    with open_file(resolve_within(root / name, root)) as file:
         assert file.read() == b"ours"
 
 
@@ -155,8 +157,8 @@ def test_links_that_stay_inside_are_followed_one_after_the_other(root: Path) -> 
     (root / "three").symlink_to("file")
     (root / "up").symlink_to("dir/../../source/dir")
 
-    assert follow(root / "one", root) == root.resolve() / "file"
-    assert follow(root / "up" / "two", root) == root.resolve() / "file"
+    assert resolve_within(root / "one", root) == root.resolve() / "file"
+    assert resolve_within(root / "up" / "two", root) == root.resolve() / "file"
 
 
 @pytest.mark.parametrize("target", ["../secret", "dir/../../secret", "/etc/passwd", ".."])
@@ -167,15 +169,15 @@ def test_a_link_out_is_refused_however_it_is_reached(root: Path, target: str) ->
     (root / "here").symlink_to(".")
 
     for path in ("out", "chain", "here/out", "here/here/dir/next", "out/../out"):
-        assert why_not(root, path) is Stray.OUTSIDE
+        assert why_not(root, path) is PathViolation.OUTSIDE
 
 
 def test_what_lies_behind_a_link_out_is_refused_too(root: Path) -> None:
     (root / "up").symlink_to("..")
 
-    assert why_not(root, "up/secret") is Stray.OUTSIDE
-    assert why_not(root, "up/nowhere") is Stray.OUTSIDE
-    assert follow(root / "up/source/file", root) == root.resolve() / "file"
+    assert why_not(root, "up/secret") is PathViolation.OUTSIDE
+    assert why_not(root, "up/nowhere") is PathViolation.OUTSIDE
+    assert resolve_within(root / "up/source/file", root) == root.resolve() / "file"
 
 
 def test_links_in_a_circle_are_refused(root: Path) -> None:
@@ -184,7 +186,7 @@ def test_links_in_a_circle_are_refused(root: Path) -> None:
     (root / "dir" / "b").symlink_to("../a")
 
     for path in ("self", "a", "dir/b", "a/below", "self/../file"):
-        assert why_not(root, path) is Stray.CIRCLE
+        assert why_not(root, path) is PathViolation.LINK_LOOP
 
 
 def test_a_circle_hides_no_link_out(root: Path) -> None:
@@ -192,19 +194,21 @@ def test_a_circle_hides_no_link_out(root: Path) -> None:
     (root / "out").symlink_to("../secret")
     (root / "sly").symlink_to("self/../out")
 
-    assert why_not(root, "sly") is Stray.CIRCLE
+    assert why_not(root, "sly") is PathViolation.LINK_LOOP
 
 
 def test_a_link_to_a_name_that_is_too_long_is_refused(root: Path) -> None:
     (root / "link").symlink_to(LONG)
 
-    assert why_not(root, "link") is Stray.NO_PATH
+    assert why_not(root, "link") is PathViolation.INVALID
 
 
 def test_the_root_itself_may_be_a_link(root: Path, tmp_path: Path) -> None:
     (tmp_path / "other").symlink_to(root)
 
-    assert follow(tmp_path / "other" / "file", tmp_path / "other") == root.resolve() / "file"
+    assert (
+        resolve_within(tmp_path / "other" / "file", tmp_path / "other") == root.resolve() / "file"
+    )
 
 
 def test_only_files_are_opened_and_none_of_them_waits(root: Path) -> None:
@@ -218,7 +222,7 @@ def test_only_files_are_opened_and_none_of_them_waits(root: Path) -> None:
 
 
 def test_a_link_that_came_after_the_look_is_not_opened(root: Path) -> None:
-    found = follow(root / "file", root)
+    found = resolve_within(root / "file", root)
     found.unlink()
     found.symlink_to("../secret")
 
@@ -232,13 +236,13 @@ def test_many_files_of_a_tree_are_read_and_none_beside_it(root: Path) -> None:
     (root / "to-file").symlink_to("file")
     (root / "dir" / "out").symlink_to("../../secret")
     (root / "out").symlink_to("..")
-    within = Within(root)
+    within = RootedFiles(root)
 
     for path in ("file", "dir/deep", "to-dir/deep", "to-file"):
         with within.open(path) as file:
             assert file.read().startswith(b"ours")
     for path in ("dir/out", "to-dir/out", "out/secret", "out/source/file"):
-        with pytest.raises(StrayPathError):
+        with pytest.raises(PathEscapeError):
             within.open(path)
 
 
@@ -262,11 +266,13 @@ def test_a_directory_is_where_the_path_to_it_leads(root: Path, path: str) -> Non
     for link, aim in links.items():
         (root / link).symlink_to(aim)
 
-    assert _end(Within(root).folder, path) == _end(lambda one: follow(root / one, root), path)
+    assert _end(RootedFiles(root).resolve_directory, path) == _end(
+        lambda one: resolve_within(root / one, root), path
+    )
 
 
-def _end(find: Callable[[str], Path | str], path: str) -> str | Stray:
+def _end(find: Callable[[str], Path | str], path: str) -> str | PathViolation:
     try:
         return str(find(path))
-    except StrayPathError as stray:
-        return stray.why
+    except PathEscapeError as stray:
+        return stray.violation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.globs import compile_glob, fits_path
+from tidegate.globs import compile_glob, matches_path
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_a_spiteful_pattern_takes_no_longer_than_others() -> None:
 def test_a_star_of_a_path_does_not_reach_over_slashes(
     pattern: str, path: str, *, fits: bool
 ) -> None:
-    assert fits_path(pattern, path) is fits
+    assert matches_path(pattern, path) is fits
 
 
 def test_a_pattern_of_a_path_takes_no_longer_for_any_path() -> None:
-    assert not fits_path("*a" * 40 + "b", "a" * 2_000)
+    assert not matches_path("*a" * 40 + "b", "a" * 2_000)
 
 
 def test_half_a_bracket_is_no_pattern_of_a_path() -> None:
     with pytest.raises(ValueError, match="bracket"):
-        fits_path("a/[", "a/b")
+        matches_path("a/[", "a/b")

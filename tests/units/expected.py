@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.model.objects import Json
 
 REPOS = Path(__file__).parents[1] / "repos"
@@ -71,7 +71,7 @@ def shapes() -> list[str]:
 
 def expected(shape: str) -> Repository:
     path = REPOS / f"{shape}.expected.yaml"
-    (document,) = read(path.read_bytes(), path.name)
+    (document,) = read_documents(path.read_bytes(), path.name)
     return msgspec.convert(document.body, Repository)
 
 

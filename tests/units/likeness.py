@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.units.expected import Body, Expected
 from tidegate.model.change import MASK
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 
 STAMPS = {
     "labels": (
@@ -36,15 +36,15 @@ def differences(recorded: list[Body], shown: list[Body], unit: Expected) -> list
 
 def is_test(body: Body) -> bool:
     """A test of a chart, which Argo CD renders and never applies."""
-    return text(body, "metadata", "annotations", "helm.sh/hook").startswith("test")
+    return get_text(body, "metadata", "annotations", "helm.sh/hook").startswith("test")
 
 
 def _unmasked(body: Body, recorded: list[Body]) -> Body:
     """A name that stood encrypted is not shown: it is that of the only object of its kind."""
-    if text(body, "metadata", "name") != MASK:
+    if get_text(body, "metadata", "name") != MASK:
         return body
-    (name,) = {text(one, "metadata", "name") for one in recorded if one["kind"] == body["kind"]}
-    return {**body, "metadata": {**mapping(body, "metadata"), "name": name}}
+    (name,) = {get_text(one, "metadata", "name") for one in recorded if one["kind"] == body["kind"]}
+    return {**body, "metadata": {**get_mapping(body, "metadata"), "name": name}}
 
 
 def _by_name(objects: list[Body], unit: Expected) -> dict[str, Body]:

@@ -25,7 +25,7 @@ from tests.units.expected import (
     shapes,
 )
 from tests.units.likeness import differences, is_test
-from tidegate.documents import read
+from tidegate.documents import read_documents
 
 SHAPES = shapes()
 UNITS = [(shape, unit) for shape in SHAPES for unit in expected(shape).units]
@@ -76,9 +76,9 @@ def kept(objects: list[Body]) -> list[Body]:
 def test_what_is_expected_stands_where_it_is_said_to(shape: str, unit: Expected) -> None:
     file, _, line = (unit.place or "").partition(":")
     if line:
-        documents = read((REPOS / shape / file).read_bytes(), file)
+        documents = read_documents((REPOS / shape / file).read_bytes(), file)
 
-        found = {one.place.line: one.body for one in documents}[int(line)]
+        found = {one.location.line: one.body for one in documents}[int(line)]
 
         if unit.set:
             assert identity(found) == unit.set

@@ -1,1 +1,1 @@
-"""A world as an API server over HTTP, for kubectl and any other client."""
+"""A World as a Kubernetes API server over HTTP, for kubectl and any other client."""

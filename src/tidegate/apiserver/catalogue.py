@@ -1,4 +1,4 @@
-"""Which kinds are served, by path and by name, and discovery: how clients learn of them."""
+"""API discovery: the served kinds, by path and by name, and the discovery documents."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.apiserver.scaling import RESPONSE, SCALE, SCALED
-from tidegate.documents import read
-from tidegate.model.objects import Json, Kind, Served
-from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.apiserver.scaling import SCALABLE_KINDS, SCALE, SCALE_KIND
+from tidegate.documents import read_documents
+from tidegate.model.objects import Json, Kind, ServedKind
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 
 Body = dict[str, Json]
-FILE = Path(__file__).with_name("names.yaml")
-AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
-FORMS = ("v2", "v2beta1")
-"""Of aggregated discovery, the newest first."""
+NAMES_FILE = Path(__file__).with_name("names.yaml")
+AGGREGATED_CONTENT_TYPE = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
+AGGREGATED_VERSIONS = ("v2", "v2beta1")
+"""Versions of aggregated discovery, the newest first."""
 SUBRESOURCE_VERBS = {"log": ("get",), "binding": ("create",), "eviction": ("create",)}
-CHANGING = ("get", "patch", "update")
+CHANGE_VERBS = ("get", "patch", "update")
 
 
 class KindNames(msgspec.Struct, frozen=True):
-    """What a kind is called besides its name."""
+    """Further names of a kind: short names, categories and the singular."""
 
     short: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     singular: str = ""
 
 
-class Column(NamedTuple):
-    """A column that a CRD asks for."""
+class PrinterColumn(NamedTuple):
+    """An `additionalPrinterColumns` entry of a CRD."""
 
     name: str
     type: str
@@ -46,86 +46,98 @@ NO_NAMES = KindNames()
 
 
 @cache
-def _known_names() -> Mapping[str, KindNames]:
-    body = read(FILE.read_bytes(), FILE.name)[0].body
+def _builtin_names() -> Mapping[str, KindNames]:
+    body = read_documents(NAMES_FILE.read_bytes(), NAMES_FILE.name)[0].body
     return msgspec.convert(body, dict[str, KindNames])
 
 
 @dataclass(frozen=True)
-class Serving:
+class ServedKinds:
     """The kinds that a cluster serves now."""
 
-    kinds: tuple[Served, ...]
-    names: Mapping[str, KindNames] = field(default_factory=_known_names)
-    columns: Mapping[Kind, tuple[Column, ...]] = field(default_factory=dict)
-    """Those of custom kinds."""
+    kinds: tuple[ServedKind, ...]
+    names: Mapping[str, KindNames] = field(default_factory=_builtin_names)
+    columns: Mapping[Kind, tuple[PrinterColumn, ...]] = field(default_factory=dict)
+    """Printer columns of custom kinds."""
 
     @classmethod
-    def of(cls, kinds: tuple[Served, ...], definitions: Iterable[Body]) -> Serving:
-        """`definitions`: the CRDs, which say what their kinds are called and how they are shown."""
-        names, columns = dict(_known_names()), dict[Kind, tuple[Column, ...]]()
-        for one in definitions:
-            names[text(one, "metadata", "name")] = _names_in(one)
-            columns |= _columns_in(one)
+    def from_definitions(
+        cls, kinds: tuple[ServedKind, ...], definitions: Iterable[Body]
+    ) -> ServedKinds:
+        """Return the kinds, with the names and printer columns of the CRDs."""
+        names, columns = dict(_builtin_names()), dict[Kind, tuple[PrinterColumn, ...]]()
+        for definition in definitions:
+            names[get_text(definition, "metadata", "name")] = _names_from_definition(definition)
+            columns |= _columns_from_definition(definition)
         return cls(kinds, names, columns)
 
-    def find(self, group: str, version: str, plural: str) -> Served | None:
-        for one in self.kinds:
-            kind = one.kind
-            if (kind.group, kind.version, one.plural) == (group, version, plural):
-                return one
+    def find(self, group: str, version: str, plural: str) -> ServedKind | None:
+        """Return the kind of a group, version and plural. Returns None if it is not served."""
+        for served in self.kinds:
+            kind = served.kind
+            if (kind.group, kind.version, served.plural) == (group, version, plural):
+                return served
         return None
 
-    def groups(self) -> dict[str, dict[str, list[Served]]]:
-        """By group and version, in the server's own order."""
-        found: dict[str, dict[str, list[Served]]] = {}
-        for one in self.kinds:
-            found.setdefault(one.kind.group, {}).setdefault(one.kind.version, []).append(one)
-        return found
+    def groups(self) -> dict[str, dict[str, list[ServedKind]]]:
+        """Return the kinds by group and version, in the server's order."""
+        groups: dict[str, dict[str, list[ServedKind]]] = {}
+        for served in self.kinds:
+            groups.setdefault(served.kind.group, {}).setdefault(served.kind.version, []).append(
+                served
+            )
+        return groups
 
-    def named(self, served: Served) -> KindNames:
+    def get_names(self, served: ServedKind) -> KindNames:
+        """Return the further names of a kind."""
         return self.names.get(f"{served.plural}.{served.kind.group}".rstrip("."), NO_NAMES)
 
 
-def aggregated(serving: Serving, form: str, *, core: bool) -> Body:
-    """Everything in one answer, as kubectl asks since 1.27."""
+def build_aggregated_discovery(
+    served_kinds: ServedKinds, api_version_name: str, *, core: bool
+) -> Body:
+    """Return all kinds in one document (aggregated discovery), as kubectl requests since 1.27."""
     items: list[Json] = []
-    for group, versions in serving.groups().items():
+    for group, versions in served_kinds.groups().items():
         if core is not bool(group):
-            shown: Json = [
+            group_versions: Json = [
                 {
                     "version": version,
-                    "resources": [_discovered(one, serving) for one in kinds],
+                    "resources": [_build_resource(served, served_kinds) for served in kinds],
                     "freshness": "Current",
                 }
                 for version, kinds in versions.items()
             ]
-            items.append({"metadata": {"name": group} if group else {}, "versions": shown})
-    api_version = f"apidiscovery.k8s.io/{form}"
-    head: Body = {"kind": "APIGroupDiscoveryList", "apiVersion": api_version, "metadata": {}}
-    return {**head, "items": items}
+            items.append({"metadata": {"name": group} if group else {}, "versions": group_versions})
+    api_version = f"apidiscovery.k8s.io/{api_version_name}"
+    header: Body = {"kind": "APIGroupDiscoveryList", "apiVersion": api_version, "metadata": {}}
+    return {**header, "items": items}
 
 
-def _discovered(one: Served, serving: Serving) -> Json:
-    names, kind = serving.named(one), _response_kind(one.kind)
+def _build_resource(served: ServedKind, served_kinds: ServedKinds) -> Json:
+    names, kind = served_kinds.get_names(served), _response_kind(served.kind)
     body: Body = {
-        "resource": one.plural,
+        "resource": served.plural,
         "responseKind": kind,
-        "scope": "Namespaced" if one.namespaced else "Cluster",
-        "singularResource": names.singular or one.kind.name.lower(),
-        "verbs": [*one.verbs],
+        "scope": "Namespaced" if served.namespaced else "Cluster",
+        "singularResource": names.singular or served.kind.name.lower(),
+        "verbs": [*served.verbs],
     }
     if names.short:
         body["shortNames"] = [*names.short]
     if names.categories:
         body["categories"] = [*names.categories]
     subresources: list[Json] = [
-        {"subresource": sub, "responseKind": kind, "verbs": [*_verbs_of(sub)]}
-        for sub in one.subresources
+        {
+            "subresource": subresource,
+            "responseKind": kind,
+            "verbs": [*_subresource_verbs(subresource)],
+        }
+        for subresource in served.subresources
     ]
-    if one.kind in SCALED:
-        scale = _response_kind(RESPONSE)
-        subresources.append({"subresource": SCALE, "responseKind": scale, "verbs": [*CHANGING]})
+    if served.kind in SCALABLE_KINDS:
+        scale = _response_kind(SCALE_KIND)
+        subresources.append({"subresource": SCALE, "responseKind": scale, "verbs": [*CHANGE_VERBS]})
     return {**body, "subresources": subresources} if subresources else body
 
 
@@ -133,84 +145,103 @@ def _response_kind(kind: Kind) -> Json:
     return {"group": kind.group, "version": kind.version, "kind": kind.name}
 
 
-def _verbs_of(subresource: str) -> tuple[str, ...]:
-    return SUBRESOURCE_VERBS.get(subresource, CHANGING)
+def _subresource_verbs(subresource: str) -> tuple[str, ...]:
+    return SUBRESOURCE_VERBS.get(subresource, CHANGE_VERBS)
 
 
-def group_list(serving: Serving) -> Body:
-    """The groups alone, as older clients ask."""
-    found: list[Json] = [
-        _group(group, [*versions]) for group, versions in serving.groups().items() if group
+def build_group_list(served_kinds: ServedKinds) -> Body:
+    """Return the groups alone, as older clients request."""
+    groups: list[Json] = [
+        _build_group_fields(group, [*versions])
+        for group, versions in served_kinds.groups().items()
+        if group
     ]
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": found}
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
-def one_group(serving: Serving, group: str) -> Body | None:
-    versions = serving.groups().get(group)
-    head: Body = {"kind": "APIGroup", "apiVersion": "v1"}
-    return {**head, **_group(group, [*versions])} if versions else None
+def build_group(served_kinds: ServedKinds, group: str) -> Body | None:
+    """Return one group. Returns None if it is not served."""
+    versions = served_kinds.groups().get(group)
+    header: Body = {"kind": "APIGroup", "apiVersion": "v1"}
+    return {**header, **_build_group_fields(group, [*versions])} if versions else None
 
 
-def _group(group: str, versions: list[str]) -> Body:
-    known: list[Json] = [{"groupVersion": f"{group}/{one}", "version": one} for one in versions]
-    return {"name": group, "versions": known, "preferredVersion": known[0]}
+def _build_group_fields(group: str, versions: list[str]) -> Body:
+    group_versions: list[Json] = [
+        {"groupVersion": f"{group}/{version}", "version": version} for version in versions
+    ]
+    return {"name": group, "versions": group_versions, "preferredVersion": group_versions[0]}
 
 
-def resource_list(serving: Serving, group: str, version: str) -> Body | None:
-    """The kinds of one version of a group, as older clients ask."""
-    kinds = serving.groups().get(group, {}).get(version)
+def build_resource_list(served_kinds: ServedKinds, group: str, version: str) -> Body | None:
+    """Return the kinds of one group version, as older clients request.
+
+    Returns None if it is not served.
+    """
+    kinds = served_kinds.groups().get(group, {}).get(version)
     if kinds is None:
         return None
-    found: list[Json] = []
-    for one in kinds:
-        names = serving.named(one)
-        head: Body = {
-            "name": one.plural,
-            "singularName": names.singular or one.kind.name.lower(),
-            "namespaced": one.namespaced,
-            "kind": one.kind.name,
+    resources: list[Json] = []
+    for served in kinds:
+        names = served_kinds.get_names(served)
+        header: Body = {
+            "name": served.plural,
+            "singularName": names.singular or served.kind.name.lower(),
+            "namespaced": served.namespaced,
+            "kind": served.kind.name,
         }
-        more: Body = {"shortNames": [*names.short], "categories": [*names.categories]}
-        found.append({**head, "verbs": [*one.verbs], **{k: v for k, v in more.items() if v}})
-        found += [
-            {**head, "name": f"{one.plural}/{sub}", "singularName": "", "verbs": [*_verbs_of(sub)]}
-            for sub in one.subresources
+        extra_names: Body = {"shortNames": [*names.short], "categories": [*names.categories]}
+        resources.append(
+            {**header, "verbs": [*served.verbs], **{k: v for k, v in extra_names.items() if v}}
+        )
+        resources += [
+            {
+                **header,
+                "name": f"{served.plural}/{subresource}",
+                "singularName": "",
+                "verbs": [*_subresource_verbs(subresource)],
+            }
+            for subresource in served.subresources
         ]
-        if one.kind in SCALED:
-            scale = {"group": RESPONSE.group, "version": RESPONSE.version, "kind": RESPONSE.name}
-            name = f"{one.plural}/{SCALE}"
-            found.append({**head, **scale, "name": name, "verbs": [*CHANGING]})
+        if served.kind in SCALABLE_KINDS:
+            scale = {
+                "group": SCALE_KIND.group,
+                "version": SCALE_KIND.version,
+                "kind": SCALE_KIND.name,
+            }
+            name = f"{served.plural}/{SCALE}"
+            resources.append({**header, **scale, "name": name, "verbs": [*CHANGE_VERBS]})
     api_version = f"{group}/{version}".lstrip("/")
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",
         "groupVersion": api_version,
-        "resources": found,
+        "resources": resources,
     }
 
 
-def _names_in(definition: Body) -> KindNames:
-    names = mapping(definition, "spec", "names")
+def _names_from_definition(definition: Body) -> KindNames:
+    names = get_mapping(definition, "spec", "names")
     return KindNames(
-        short=tuple(map(str, listed(names, "shortNames"))),
-        categories=tuple(map(str, listed(names, "categories"))),
-        singular=text(names, "singular"),
+        short=tuple(map(str, get_list(names, "shortNames"))),
+        categories=tuple(map(str, get_list(names, "categories"))),
+        singular=get_text(names, "singular"),
     )
 
 
-def _columns_in(definition: Body) -> dict[Kind, tuple[Column, ...]]:
-    spec = mapping(definition, "spec")
-    group, name = text(spec, "group"), text(spec, "names", "kind")
+def _columns_from_definition(definition: Body) -> dict[Kind, tuple[PrinterColumn, ...]]:
+    spec = get_mapping(definition, "spec")
+    group, name = get_text(spec, "group"), get_text(spec, "names", "kind")
     return {
-        Kind(group, text(version, "name"), name): tuple(
-            Column(
-                text(one, "name"),
-                text(one, "type"),
-                text(one, "jsonPath"),
-                priority if isinstance(priority := one.get("priority"), int) else 0,
-                text(one, "format"),
+        Kind(group, get_text(version, "name"), name): tuple(
+            PrinterColumn(
+                get_text(column, "name"),
+                get_text(column, "type"),
+                get_text(column, "jsonPath"),
+                priority if isinstance(priority := column.get("priority"), int) else 0,
+                get_text(column, "format"),
             )
-            for one in mappings(version, "additionalPrinterColumns")
+            for column in get_mappings(version, "additionalPrinterColumns")
         )
-        for version in mappings(spec, "versions")
+        for version in get_mappings(spec, "versions")
     }

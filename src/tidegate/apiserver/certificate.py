@@ -1,4 +1,4 @@
-"""The certificate of a server on this machine: made when it starts, good for nobody else."""
+"""The self-signed certificate of a local server, created when it starts."""
 
 from __future__ import annotations
 
@@ -15,33 +15,35 @@ from cryptography.x509.oid import NameOID
 from tidegate.apiserver.server import HOST
 
 LIFETIME = timedelta(days=365)
-HEAD_START = timedelta(hours=1)
-"""A clock that is a little behind believes it, too."""
+CLOCK_SKEW = timedelta(hours=1)
+"""How far the validity starts in the past, for clients whose clock is behind."""
 PEM = serialization.Encoding.PEM
 
 
-def make_certificate(place: Path) -> tuple[bytes, ssl.SSLContext]:
-    """A certificate that vouches for itself, and what a server needs of it.
+def make_certificate(directory: Path) -> tuple[bytes, ssl.SSLContext]:
+    """Return a self-signed certificate and the TLS context of a server with it.
 
-    Its key is written to `place`, which must be a directory of nobody else's, and removed again.
+    The key is written to `directory`, which must be private, and is deleted again.
     """
     key = ec.generate_private_key(ec.SECP256R1())
-    certificate = _signed(key).public_bytes(PEM)
-    files = place / "server.crt", place / "server.key"
-    secret = key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    certificate = _sign(key).public_bytes(PEM)
+    files = directory / "server.crt", directory / "server.key"
+    private_key = key.private_bytes(
+        PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
     files[1].touch(mode=0o600)
     try:
         files[0].write_bytes(certificate)
-        files[1].write_bytes(secret)
+        files[1].write_bytes(private_key)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*files)
     finally:
-        for one in files:
-            one.unlink(missing_ok=True)
+        for path in files:
+            path.unlink(missing_ok=True)
     return certificate, context
 
 
-def _signed(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
+def _sign(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tidegate-sandbox")])
     now = datetime.now(UTC)
     names = [x509.IPAddress(ipaddress.ip_address(HOST)), x509.DNSName("localhost")]
@@ -51,7 +53,7 @@ def _signed(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - HEAD_START)
+        .not_valid_before(now - CLOCK_SKEW)
         .not_valid_after(now + LIFETIME)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)

@@ -1,60 +1,77 @@
-"""OpenAPI as far as clients ask for it: which kinds there are, and that fields are validated here.
+"""A minimal OpenAPI document: the served kinds, and that the server validates fields.
 
-kubectl looks whether a kind's PATCH takes `fieldValidation`, and then leaves checking to the
-server. What fields mean is not told: `kubectl explain` wants a real server.
+kubectl checks whether the PATCH of a kind supports `fieldValidation`, and then leaves validation to
+the server. Fields are not described: `kubectl explain` needs a real server.
 """
 
 from __future__ import annotations
 
-from tidegate.apiserver.catalogue import Body, Serving
-from tidegate.model.objects import Json, Served
+from tidegate.apiserver.catalogue import Body, ServedKinds
+from tidegate.model.objects import Json, ServedKind
 
-VALIDATED: Json = [
+PATCH_PARAMETERS: Json = [
     {"name": name, "in": "query", "schema": {"type": "string"}}
     for name in ("dryRun", "fieldManager", "fieldValidation", "force")
 ]
 
 
-def index(serving: Serving) -> Body:
-    """Where the document of each version of a group is."""
-    names = [_place(group, one) for group, found in serving.groups().items() for one in found]
+def build_index(served_kinds: ServedKinds) -> Body:
+    """Return the paths of the documents of all group versions."""
+    names = [
+        _group_version_path(group, version)
+        for group, versions in served_kinds.groups().items()
+        for version in versions
+    ]
     return {"paths": {name: {"serverRelativeURL": f"/openapi/v3/{name}"} for name in names}}
 
 
-def document(serving: Serving, place: str) -> Body | None:
-    """The document of one version of a group, such as `apis/apps/v1`."""
-    for group, versions in serving.groups().items():
+def build_document(served_kinds: ServedKinds, group_path: str) -> Body | None:
+    """Return the document of one group version, such as `apis/apps/v1`.
+
+    Returns None if it is not served.
+    """
+    for group, versions in served_kinds.groups().items():
         for version, kinds in versions.items():
-            if place == _place(group, version):
+            if group_path == _group_version_path(group, version):
                 return {
                     "openapi": "3.0.0",
                     "info": {"title": "Kubernetes", "version": version},
-                    "paths": {f"/{place}{_path(one)}": _operations(one) for one in kinds},
-                    "components": {"schemas": {_name(one): _schema(one) for one in kinds}},
+                    "paths": {
+                        f"/{group_path}{_object_path(served)}": _operations(served)
+                        for served in kinds
+                    },
+                    "components": {
+                        "schemas": {_schema_name(served): _schema(served) for served in kinds}
+                    },
                 }
     return None
 
 
-def _place(group: str, version: str) -> str:
+def _group_version_path(group: str, version: str) -> str:
     return f"apis/{group}/{version}" if group else f"api/{version}"
 
 
-def _path(one: Served) -> str:
-    return f"{'/namespaces/{namespace}' if one.namespaced else ''}/{one.plural}/{{name}}"
+def _object_path(served: ServedKind) -> str:
+    return f"{'/namespaces/{namespace}' if served.namespaced else ''}/{served.plural}/{{name}}"
 
 
-def _marks(one: Served) -> Body:
-    return {"group": one.kind.group, "version": one.kind.version, "kind": one.kind.name}
+def _group_version_kind(served: ServedKind) -> Body:
+    return {"group": served.kind.group, "version": served.kind.version, "kind": served.kind.name}
 
 
-def _operations(one: Served) -> Json:
-    patch: Body = {"x-kubernetes-action": "patch", "x-kubernetes-group-version-kind": _marks(one)}
-    return {"patch": {**patch, "parameters": VALIDATED, "responses": {}}}
+def _operations(served: ServedKind) -> Json:
+    patch: Body = {
+        "x-kubernetes-action": "patch",
+        "x-kubernetes-group-version-kind": _group_version_kind(served),
+    }
+    return {"patch": {**patch, "parameters": PATCH_PARAMETERS, "responses": {}}}
 
 
-def _name(one: Served) -> str:
-    return ".".join(part for part in (one.kind.group, one.kind.version, one.kind.name) if part)
+def _schema_name(served: ServedKind) -> str:
+    return ".".join(
+        part for part in (served.kind.group, served.kind.version, served.kind.name) if part
+    )
 
 
-def _schema(one: Served) -> Json:
-    return {"type": "object", "x-kubernetes-group-version-kind": [_marks(one)]}
+def _schema(served: ServedKind) -> Json:
+    return {"type": "object", "x-kubernetes-group-version-kind": [_group_version_kind(served)]}

@@ -1,7 +1,6 @@
-"""What comes of a request, as bytes: objects, lists, tables, events of a watch.
+"""Response bodies: objects, lists, tables and watch events.
 
-What form a client wants its objects in is said by its `Accept`: whole, as their metadata, or as a
-table.
+The `Accept` header of a client selects the form of objects: complete, metadata only, or a table.
 """
 
 from __future__ import annotations
@@ -12,118 +11,132 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.apiserver.catalogue import Body, Serving
-from tidegate.apiserver.printing.tables import partial, printers_of, table
-from tidegate.apiserver.requests import HttpAsked
+from tidegate.apiserver.catalogue import Body, ServedKinds
+from tidegate.apiserver.printing.tables import build_table, columns_for_kind, partial_metadata
+from tidegate.apiserver.requests import ApiRequest
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Live
+from tidegate.model.objects import Kind, LiveObject
 
-BOOKMARK_END = "k8s.io/initial-events-end"
-"""The annotation of the bookmark behind what was there when a watch began."""
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+"""Annotation of the bookmark after the initial objects of a watch."""
 
 
-class TellingForm(StrEnum):
-    """How objects are told."""
+class ObjectForm(StrEnum):
+    """Form in which objects are returned."""
 
-    WHOLE = ""
+    OBJECT = ""
     METADATA = "PartialObjectMetadata"
     TABLE = "Table"
 
 
-class Wanted(NamedTuple):
-    """The form that a client asks for; in a table, with whole objects or none beside the cells."""
+class OutputFormat(NamedTuple):
+    """The form that a client requests."""
 
-    form: TellingForm
-    included: str = "Metadata"
+    form: ObjectForm
+    include_object: str = "Metadata"
+    """What a table contains beside the cells: `Object`, `Metadata` or `None`."""
 
 
-def wanted_of(accept: str, query: str) -> Wanted:
-    """The first form of a list that is known here."""
-    for one in accept.split(","):
-        words = {
+def parse_accept(accept: str, include_object: str) -> OutputFormat:
+    """Return the first supported form of an `Accept` header."""
+    for media_type in accept.split(","):
+        parameters = {
             key.strip(): value.strip()
-            for key, _, value in (word.partition("=") for word in one.split(";"))
+            for key, _, value in (parameter.partition("=") for parameter in media_type.split(";"))
         }
-        asked = words.get("as", "").removesuffix("List")
-        if asked in {TellingForm.METADATA, TellingForm.TABLE} and words.get("v") == "v1":
-            return Wanted(TellingForm(asked), query or "Metadata")
-        if not asked:
+        form_name = parameters.get("as", "").removesuffix("List")
+        if form_name in {ObjectForm.METADATA, ObjectForm.TABLE} and parameters.get("v") == "v1":
+            return OutputFormat(ObjectForm(form_name), include_object or "Metadata")
+        if not form_name:
             break
-    return Wanted(TellingForm.WHOLE)
+    return OutputFormat(ObjectForm.OBJECT)
 
 
-class Teller:
-    """Tells objects of one kind in one form."""
+class ObjectEncoder:
+    """Encoder for objects of one kind in one form."""
 
-    def __init__(self, asked: HttpAsked, wanted: Wanted, serving: Serving) -> None:
-        self._kind = asked.served.kind
-        self._wanted = wanted
-        self._printers = printers_of(self._kind, serving)
-        self._has_told = False
+    def __init__(
+        self, request: ApiRequest, output_format: OutputFormat, served_kinds: ServedKinds
+    ) -> None:
+        self._kind = request.served.kind
+        self._format = output_format
+        self._columns = columns_for_kind(self._kind, served_kinds)
+        self._has_sent_columns = False
 
-    def one(self, live: Live, now: Ms) -> bytes:
-        """An object."""
-        match self._wanted.form:
-            case TellingForm.WHOLE:
+    def encode(self, live: LiveObject, now: Ms) -> bytes:
+        """Encode an object."""
+        match self._format.form:
+            case ObjectForm.OBJECT:
                 return live.body
-            case TellingForm.METADATA:
-                return msgspec.json.encode(partial(_decode(live)))
-            case TellingForm.TABLE:
-                return msgspec.json.encode(self._table((live,), now))
+            case ObjectForm.METADATA:
+                return msgspec.json.encode(partial_metadata(_decode(live)))
+            case ObjectForm.TABLE:
+                return msgspec.json.encode(self._build_table((live,), now))
 
-    def page(self, lives: tuple[Live, ...], version: str, resume: str, now: Ms) -> bytes:
-        """A page of a list."""
-        metadata: Body = {"resourceVersion": version}
-        if resume:
-            metadata["continue"] = resume
-        if self._wanted.form is TellingForm.TABLE:
-            return msgspec.json.encode({**self._table(lives, now), "metadata": metadata})
-        head: Body = {"kind": f"{self._kind.name}List", "apiVersion": self._kind.api_version}
-        items = [one.body for one in lives]
-        if self._wanted.form is TellingForm.METADATA:
-            head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
-            items = [msgspec.json.encode(partial(_decode(one))) for one in lives]
+    def encode_page(
+        self, objects: tuple[LiveObject, ...], resource_version: str, continue_token: str, now: Ms
+    ) -> bytes:
+        """Encode a page of a list."""
+        metadata: Body = {"resourceVersion": resource_version}
+        if continue_token:
+            metadata["continue"] = continue_token
+        if self._format.form is ObjectForm.TABLE:
+            return msgspec.json.encode({**self._build_table(objects, now), "metadata": metadata})
+        header: Body = {"kind": f"{self._kind.name}List", "apiVersion": self._kind.api_version}
+        items = [live.body for live in objects]
+        if self._format.form is ObjectForm.METADATA:
+            header = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
+            items = [msgspec.json.encode(partial_metadata(_decode(live))) for live in objects]
         raw = [*map(msgspec.Raw, items)]
-        return msgspec.json.encode({**head, "metadata": metadata, "items": raw})
+        return msgspec.json.encode({**header, "metadata": metadata, "items": raw})
 
-    def event(self, change: str, live: Live, now: Ms) -> bytes:
-        """One line of a watch."""
-        return _event(change, self.one(live, now))
+    def encode_event(self, event_type: str, live: LiveObject, now: Ms) -> bytes:
+        """Encode an event of a watch, as one line."""
+        return _encode_event(event_type, self.encode(live, now))
 
-    def bookmark(self, version: str, *, ends_beginning: bool = False) -> bytes:
-        """How far a watch has come; in a table, that has no row."""
-        metadata: Body = {"resourceVersion": version}
-        if ends_beginning:
-            metadata["annotations"] = {BOOKMARK_END: "true"}
-        marked = _mark(self._kind, metadata)
-        if self._wanted.form is TellingForm.TABLE:
-            shown = table((), (), Ms(0), whole=False, heads=False)
-            row: Body = {"cells": [], "object": partial(marked)}
-            marked = {**shown, "metadata": {"resourceVersion": version}, "rows": [row]}
-        elif self._wanted.form is TellingForm.METADATA:
-            marked = partial(marked)
-        return _event("BOOKMARK", msgspec.json.encode(marked))
+    def encode_bookmark(self, resource_version: str, *, ends_initial_events: bool = False) -> bytes:
+        """Encode a bookmark of a watch. In a table, it is a row without cells."""
+        metadata: Body = {"resourceVersion": resource_version}
+        if ends_initial_events:
+            metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
+        body = _bookmark_object(self._kind, metadata)
+        if self._format.form is ObjectForm.TABLE:
+            empty_table = build_table((), (), Ms(0), include_objects=False, include_columns=False)
+            row: Body = {"cells": [], "object": partial_metadata(body)}
+            body = {**empty_table, "metadata": {"resourceVersion": resource_version}, "rows": [row]}
+        elif self._format.form is ObjectForm.METADATA:
+            body = partial_metadata(body)
+        return _encode_event("BOOKMARK", msgspec.json.encode(body))
 
-    def _table(self, lives: Iterable[Live], now: Ms) -> Body:
-        """The columns are told once in a watch."""
-        bodies = [_decode(one) for one in lives]
-        whole, heads = self._wanted.included == "Object", not self._has_told
-        self._has_told = True
-        return table(bodies, self._printers, now, whole=whole, heads=heads)
+    def _build_table(self, objects: Iterable[LiveObject], now: Ms) -> Body:
+        """Build a table. In a watch, only the first one has the column definitions."""
+        bodies = [_decode(live) for live in objects]
+        include_objects, include_columns = (
+            self._format.include_object == "Object",
+            not self._has_sent_columns,
+        )
+        self._has_sent_columns = True
+        return build_table(
+            bodies,
+            self._columns,
+            now,
+            include_objects=include_objects,
+            include_columns=include_columns,
+        )
 
 
-def _mark(kind: Kind, metadata: Body) -> Body:
+def _bookmark_object(kind: Kind, metadata: Body) -> Body:
     return {"kind": kind.name, "apiVersion": kind.api_version, "metadata": metadata}
 
 
-def error_event(status: Body) -> bytes:
-    return _event("ERROR", msgspec.json.encode(status))
+def encode_error_event(status: Body) -> bytes:
+    return _encode_event("ERROR", msgspec.json.encode(status))
 
 
-def _event(change: str, body: bytes) -> bytes:
-    return msgspec.json.encode({"type": change, "object": msgspec.Raw(body)}) + b"\n"
+def _encode_event(event_type: str, body: bytes) -> bytes:
+    return msgspec.json.encode({"type": event_type, "object": msgspec.Raw(body)}) + b"\n"
 
 
-def _decode(live: Live) -> Body:
+def _decode(live: LiveObject) -> Body:
     body: Body = msgspec.json.decode(live.body)
     return body

@@ -1,6 +1,6 @@
-"""An HTTP request as a request of the door: its path, its query, its body.
+"""Requests of a World for HTTP requests: parses path, query and body.
 
-The other way round is `kube.requests`; the promises that every world makes hold the two together.
+The reverse direction is `kube.http_requests`; the contract tests of every World cover both.
 """
 
 from __future__ import annotations
@@ -10,31 +10,31 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.errors import DocumentError
-from tidegate.model.objects import Json, Propagation, Ref, Served
-from tidegate.model.reading import listed, mapping, text
+from tidegate.model.objects import Json, Propagation, Ref, ServedKind
+from tidegate.model.reading import get_list, get_mapping, get_text
 from tidegate.world import calls
 
 NAMESPACES = "namespaces"
-TRUE = frozenset({"1", "true", "True", "t"})
-APPLY = ("application/apply-patch+yaml", "application/apply-patch+cbor")
-PATCHES = {
-    "application/json-patch+json": calls.PatchForm.JSON,
-    "application/merge-patch+json": calls.PatchForm.MERGE,
-    "application/strategic-merge-patch+json": calls.PatchForm.STRATEGIC,
+TRUE_VALUES = frozenset({"1", "true", "True", "t"})
+APPLY_CONTENT_TYPES = ("application/apply-patch+yaml", "application/apply-patch+cbor")
+PATCH_TYPES = {
+    "application/json-patch+json": calls.PatchType.JSON,
+    "application/merge-patch+json": calls.PatchType.MERGE,
+    "application/strategic-merge-patch+json": calls.PatchType.STRATEGIC,
 }
-YAML = ("application/yaml", "application/x-yaml", "text/yaml")
+YAML_CONTENT_TYPES = ("application/yaml", "application/x-yaml", "text/yaml")
 UNKNOWN_MANAGER = "unknown"
 STRICT = "Strict"
-LONG = 1800
-"""Seconds of a watch of which nobody says how long it is to last."""
+DEFAULT_WATCH_SECONDS = 1800
+"""Duration of a watch if the client sets none."""
 
 Query = Mapping[str, str]
 
 
-class PathSpot(NamedTuple):
-    """What a path speaks of: a group, its version, a plural, and what of it."""
+class ResourcePath(NamedTuple):
+    """A parsed API path: group, version, plural, namespace, name and subresource."""
 
     group: str
     version: str
@@ -44,173 +44,186 @@ class PathSpot(NamedTuple):
     subresource: str = ""
 
 
-class HttpAsked(msgspec.Struct, frozen=True):
-    """What came over the wire: an object or all of its kind, and what is to be done."""
+class ApiRequest(msgspec.Struct, frozen=True):
+    """An API request: the kind, the path, the query and the body."""
 
-    served: Served
-    spot: PathSpot
+    served: ServedKind
+    path: ResourcePath
     query: Query
     body: bytes = b""
     content_type: str = ""
-    agent: str = ""
+    user_agent: str = ""
 
     @property
     def ref(self) -> Ref:
-        return Ref(self.served.kind, self.spot.namespace, self.spot.name)
+        """The object of the path."""
+        return Ref(self.served.kind, self.path.namespace, self.path.name)
 
-    def is_said(self, name: str) -> bool:
-        return self.query.get(name, "") in TRUE
+    def is_set(self, name: str) -> bool:
+        """Return whether a boolean query parameter is set."""
+        return self.query.get(name, "") in TRUE_VALUES
 
 
 class BadRequestError(Exception):
-    """A request that nobody can make sense of, and why."""
+    """A request that cannot be processed, with status and reason."""
 
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(message)
         self.status, self.reason = status, reason
 
 
-def spot_of(path: str) -> PathSpot | None:
-    """What a path below `/api` or `/apis` speaks of; None for other paths."""
+def parse_path(path: str) -> ResourcePath | None:
+    """Parse a path below `/api` or `/apis`. Returns None for other paths."""
     match path.strip("/").split("/"):
-        case ["api", version, *rest]:
+        case ["api", version, *segments]:
             group = ""
-        case ["apis", group, version, *rest]:
+        case ["apis", group, version, *segments]:
             pass
         case _:
             return None
-    match rest:
+    match segments:
         case [] | [""]:
-            return PathSpot(group, version)
-        case ["namespaces", name, ("status" | "finalize") as through] if not group:
-            return PathSpot(group, version, NAMESPACES, "", name, through)
-        case ["namespaces", namespace, plural, *last]:
-            return PathSpot(group, version, plural, namespace, *last[:2])
-        case [plural, *last]:
-            return PathSpot(group, version, plural, "", *last[:2])
+            return ResourcePath(group, version)
+        case ["namespaces", name, ("status" | "finalize") as subresource] if not group:
+            return ResourcePath(group, version, NAMESPACES, "", name, subresource)
+        case ["namespaces", namespace, plural, *remaining]:
+            return ResourcePath(group, version, plural, namespace, *remaining[:2])
+        case [plural, *remaining]:
+            return ResourcePath(group, version, plural, "", *remaining[:2])
         case _:
             return None
 
 
-def selection_of(asked: HttpAsked) -> calls.Selection:
-    fields = asked.query.get("fieldSelector", "")
-    if asked.spot.name:
-        fields = ",".join(filter(None, (fields, f"metadata.name={asked.spot.name}")))
+def build_selection(request: ApiRequest) -> calls.Selection:
+    fields = request.query.get("fieldSelector", "")
+    if request.path.name:
+        fields = ",".join(filter(None, (fields, f"metadata.name={request.path.name}")))
     return calls.Selection(
-        asked.served.kind, asked.spot.namespace, asked.query.get("labelSelector", ""), fields
+        request.served.kind, request.path.namespace, request.query.get("labelSelector", ""), fields
     )
 
 
-def list_of(asked: HttpAsked) -> calls.List:
-    limit = asked.query.get("limit", "")
+def build_list(request: ApiRequest) -> calls.List:
+    limit = request.query.get("limit", "")
     return calls.List(
-        selection_of(asked),
+        build_selection(request),
         int(limit) if limit.isdigit() else 0,
-        asked.query.get("continue", ""),
+        request.query.get("continue", ""),
     )
 
 
-def logs_of(asked: HttpAsked) -> calls.Logs:
-    tail = asked.query.get("tailLines", "")
+def build_logs(request: ApiRequest) -> calls.Logs:
+    tail = request.query.get("tailLines", "")
     return calls.Logs(
-        ref=asked.ref,
-        container=asked.query.get("container", ""),
+        ref=request.ref,
+        container=request.query.get("container", ""),
         tail=int(tail) if tail.isdigit() else 0,
-        previous=asked.is_said("previous"),
+        previous=request.is_set("previous"),
     )
 
 
-def write_of(method: str, asked: HttpAsked) -> calls.Write:
-    """The change that a method asks for."""
+def build_write(method: str, request: ApiRequest) -> calls.Write:
+    """Return the write for a method."""
     match method:
         case "DELETE":
-            return deletion_of(asked)
+            return build_deletion(request)
         case "POST":
-            verb, form = calls.Verb.CREATE, calls.PatchForm.MERGE
+            verb, patch_type = calls.Verb.CREATE, calls.PatchType.MERGE
         case "PUT":
-            verb, form = calls.Verb.REPLACE, calls.PatchForm.MERGE
+            verb, patch_type = calls.Verb.REPLACE, calls.PatchType.MERGE
         case _:
-            verb, form = _patching(asked.content_type)
-    body = _json(asked)
+            verb, patch_type = _patch_verb(request.content_type)
+    body = _json_body(request)
     return calls.Write(
         verb=verb,
-        ref=asked.ref if verb is not calls.Verb.CREATE or asked.spot.name else _named(asked, body),
+        ref=request.ref
+        if verb is not calls.Verb.CREATE or request.path.name
+        else _ref_from_body(request, body),
         body=body,
-        form=form,
-        subresource=asked.spot.subresource,
-        manager=asked.query.get("fieldManager") or asked.agent or UNKNOWN_MANAGER,
-        force=asked.is_said("force"),
-        dry_run="All" in asked.query.get("dryRun", ""),
-        strict=asked.query.get("fieldValidation") == STRICT,
+        patch_type=patch_type,
+        subresource=request.path.subresource,
+        manager=request.query.get("fieldManager") or request.user_agent or UNKNOWN_MANAGER,
+        force=request.is_set("force"),
+        dry_run="All" in request.query.get("dryRun", ""),
+        strict=request.query.get("fieldValidation") == STRICT,
     )
 
 
-def _patching(content_type: str) -> tuple[calls.Verb, calls.PatchForm]:
-    if content_type in APPLY:
-        return calls.Verb.APPLY, calls.PatchForm.MERGE
-    if content_type in PATCHES:
-        return calls.Verb.PATCH, PATCHES[content_type]
-    told = f"the body of the request was in an unknown format - {content_type or 'none'}"
-    raise BadRequestError(415, "UnsupportedMediaType", told)
+def _patch_verb(content_type: str) -> tuple[calls.Verb, calls.PatchType]:
+    if content_type in APPLY_CONTENT_TYPES:
+        return calls.Verb.APPLY, calls.PatchType.MERGE
+    if content_type in PATCH_TYPES:
+        return calls.Verb.PATCH, PATCH_TYPES[content_type]
+    message = f"the body of the request was in an unknown format - {content_type or 'none'}"
+    raise BadRequestError(415, "UnsupportedMediaType", message)
 
 
-def _json(asked: HttpAsked) -> bytes:
-    """The body as JSON; applies and manifests may be YAML, of which JSON is a part."""
-    if "protobuf" in asked.content_type:
-        told = (
+def _json_body(request: ApiRequest) -> bytes:
+    """Return the body as JSON. Applies and manifests may be YAML."""
+    if "protobuf" in request.content_type:
+        message = (
             "this simulated cluster reads JSON and YAML, and no protobuf: apply a manifest instead"
         )
-        raise BadRequestError(415, "UnsupportedMediaType", told)
-    is_yaml = asked.content_type in (*APPLY, *YAML)
-    if not is_yaml or asked.body.lstrip()[:1] == b"{":
-        return asked.body
+        raise BadRequestError(415, "UnsupportedMediaType", message)
+    is_yaml = request.content_type in (*APPLY_CONTENT_TYPES, *YAML_CONTENT_TYPES)
+    if not is_yaml or request.body.lstrip()[:1] == b"{":
+        return request.body
     try:
-        documents = read(asked.body, "body")
+        documents = read_documents(request.body, "body")
     except DocumentError as error:
         raise BadRequestError(400, "BadRequest", str(error)) from None
     return msgspec.json.encode(documents[0].body) if documents else b"{}"
 
 
-def _named(asked: HttpAsked, body: bytes) -> Ref:
+def _ref_from_body(request: ApiRequest, body: bytes) -> Ref:
     try:
-        name = text(msgspec.json.decode(body), "metadata", "name")
+        name = get_text(msgspec.json.decode(body), "metadata", "name")
     except msgspec.DecodeError as error:
-        told = f"the body of the request is not JSON: {error}"
-        raise BadRequestError(400, "BadRequest", told) from None
-    return Ref(asked.served.kind, asked.spot.namespace, name)
+        message = f"the body of the request is not JSON: {error}"
+        raise BadRequestError(400, "BadRequest", message) from None
+    return Ref(request.served.kind, request.path.namespace, name)
 
 
-def deletion_of(asked: HttpAsked, name: str = "", namespace: str = "") -> calls.Write:
-    """A deletion, as the query or the body's DeleteOptions say; of one object of many by name."""
-    options = _options(asked)
-    conditions = mapping(options, "preconditions")
-    wanted = text(options, "propagationPolicy") or asked.query.get("propagationPolicy", "")
-    said = options.get("gracePeriodSeconds", asked.query.get("gracePeriodSeconds"))
-    dry = "All" in listed(options, "dryRun") or "All" in asked.query.get("dryRun", "")
+def build_deletion(request: ApiRequest, name: str = "", namespace: str = "") -> calls.Write:
+    """Return a deletion with the DeleteOptions of the query or the body.
+
+    `name` and `namespace` select one object of a collection.
+    """
+    options = _delete_options(request)
+    preconditions = get_mapping(options, "preconditions")
+    propagation = get_text(options, "propagationPolicy") or request.query.get(
+        "propagationPolicy", ""
+    )
+    grace_period = options.get("gracePeriodSeconds", request.query.get("gracePeriodSeconds"))
+    is_dry_run = "All" in get_list(options, "dryRun") or "All" in request.query.get("dryRun", "")
     return calls.Write(
         verb=calls.Verb.DELETE,
-        ref=Ref(asked.served.kind, namespace or asked.spot.namespace, name or asked.spot.name),
-        dry_run=dry,
-        uid=text(conditions, "uid"),
-        version=text(conditions, "resourceVersion"),
-        propagation=Propagation(wanted) if wanted in [*Propagation] else _orphans(options),
-        grace=int(str(said)) if str(said).isdigit() else None,
+        ref=Ref(
+            request.served.kind, namespace or request.path.namespace, name or request.path.name
+        ),
+        dry_run=is_dry_run,
+        uid=get_text(preconditions, "uid"),
+        resource_version=get_text(preconditions, "resourceVersion"),
+        propagation=Propagation(propagation)
+        if propagation in [*Propagation]
+        else _orphan_propagation(options),
+        grace_period_seconds=int(str(grace_period)) if str(grace_period).isdigit() else None,
     )
 
 
-def _options(asked: HttpAsked) -> dict[str, Json]:
+def _delete_options(request: ApiRequest) -> dict[str, Json]:
     try:
-        options = msgspec.json.decode(asked.body) if asked.body.strip() else {}
+        options = msgspec.json.decode(request.body) if request.body.strip() else {}
     except msgspec.DecodeError as error:
         raise BadRequestError(400, "BadRequest", str(error)) from None
     return options if isinstance(options, dict) else {}
 
 
-def _orphans(options: dict[str, Json]) -> Propagation | None:
+def _orphan_propagation(options: dict[str, Json]) -> Propagation | None:
     return Propagation.ORPHAN if options.get("orphanDependents") is True else None
 
 
-def lasting_of(asked: HttpAsked) -> int:
-    """Seconds that a watch is to last, unless something ends it before."""
-    seconds = asked.query.get("timeoutSeconds", "")
-    return int(seconds) if seconds.isdigit() and int(seconds) else LONG
+def watch_seconds(request: ApiRequest) -> int:
+    """Return how many seconds a watch lasts at most."""
+    seconds = request.query.get("timeoutSeconds", "")
+    return int(seconds) if seconds.isdigit() and int(seconds) else DEFAULT_WATCH_SECONDS

@@ -1,47 +1,47 @@
-"""The `scale` of a workload: how many replicas it has and shall have."""
+"""The `scale` subresource of a workload."""
 
 from __future__ import annotations
 
 import msgspec
 
-from tidegate.model.labels import write_labels
-from tidegate.model.objects import Json, Kind, Live
-from tidegate.model.reading import mapping, number, part, text
+from tidegate.model.labels import format_selector
+from tidegate.model.objects import Json, Kind, LiveObject
+from tidegate.model.reading import get_int, get_mapping, get_text, get_value
 
 SCALE = "scale"
-SCALED = frozenset(
+SCALABLE_KINDS = frozenset(
     [
         Kind("apps", "v1", "Deployment"),
         Kind("apps", "v1", "ReplicaSet"),
         Kind("apps", "v1", "StatefulSet"),
     ]
 )
-RESPONSE = Kind("autoscaling", "v1", "Scale")
-KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+SCALE_KIND = Kind("autoscaling", "v1", "Scale")
+METADATA_KEYS = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 Body = dict[str, Json]
 
 
-def scale_of(live: Live) -> bytes:
-    """A Scale, as a server makes it of an object."""
+def build_scale(live: LiveObject) -> bytes:
+    """Return the Scale of an object."""
     body: Body = msgspec.json.decode(live.body)
-    metadata = mapping(body, "metadata")
-    spec = number(body, "spec", "replicas") if "replicas" in mapping(body, "spec") else 1
+    metadata = get_mapping(body, "metadata")
+    spec = get_int(body, "spec", "replicas") if "replicas" in get_mapping(body, "spec") else 1
     scale: Body = {
-        "kind": RESPONSE.name,
-        "apiVersion": RESPONSE.api_version,
-        "metadata": {key: metadata[key] for key in KEPT if key in metadata},
+        "kind": SCALE_KIND.name,
+        "apiVersion": SCALE_KIND.api_version,
+        "metadata": {key: metadata[key] for key in METADATA_KEYS if key in metadata},
         "spec": {"replicas": spec},
         "status": {
-            "replicas": number(body, "status", "replicas"),
-            "selector": write_labels(part(body, "spec", "selector")),
+            "replicas": get_int(body, "status", "replicas"),
+            "selector": format_selector(get_value(body, "spec", "selector")),
         },
     }
     return msgspec.json.encode(scale)
 
 
-def change_of(asked: bytes) -> tuple[bytes, str]:
-    """What a Scale, or a merge patch of one, asks of its object; and the version it was made of."""
-    body: Body = msgspec.json.decode(asked)
-    wanted = {"spec": {"replicas": number(body, "spec", "replicas")}}
-    return msgspec.json.encode(wanted), text(body, "metadata", "resourceVersion")
+def patch_from_scale(scale: bytes) -> tuple[bytes, str]:
+    """Return the merge patch for a Scale, or for a merge patch of one, and its resource version."""
+    body: Body = msgspec.json.decode(scale)
+    patch = {"spec": {"replicas": get_int(body, "spec", "replicas")}}
+    return msgspec.json.encode(patch), get_text(body, "metadata", "resourceVersion")

@@ -1,6 +1,6 @@
-"""A world's API over HTTP: requests in, calls to the world, and what comes of them.
+"""The HTTP server: routes requests to a World and returns the outcomes.
 
-Who calls must have the token; what a caller may do is not asked, as nowhere in a simulated cluster.
+Clients must have the token. There is no authorization, as everywhere in a simulated cluster.
 """
 
 from __future__ import annotations
@@ -15,348 +15,403 @@ import msgspec
 from aiohttp import web
 
 from tidegate.apiserver import catalogue, openapi
-from tidegate.apiserver.catalogue import Body, Serving
-from tidegate.apiserver.replies import Teller, TellingForm, error_event, wanted_of
+from tidegate.apiserver.catalogue import Body, ServedKinds
+from tidegate.apiserver.replies import ObjectEncoder, ObjectForm, encode_error_event, parse_accept
 from tidegate.apiserver.requests import (
+    ApiRequest,
     BadRequestError,
-    HttpAsked,
-    PathSpot,
-    deletion_of,
-    lasting_of,
-    list_of,
-    logs_of,
-    selection_of,
-    spot_of,
-    write_of,
+    ResourcePath,
+    build_deletion,
+    build_list,
+    build_logs,
+    build_selection,
+    build_write,
+    parse_path,
+    watch_seconds,
 )
-from tidegate.apiserver.scaling import SCALE, SCALED, change_of, scale_of
-from tidegate.apiserver.statuses import refused, status_of
-from tidegate.apiserver.switchboard import BEAT, Switchboard
-from tidegate.model.objects import Json, Kind, Live
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.apiserver.scaling import SCALABLE_KINDS, SCALE, build_scale, patch_from_scale
+from tidegate.apiserver.statuses import build_error_response, build_status
+from tidegate.apiserver.switchboard import POLL_SECONDS, RealTimeDriver
+from tidegate.model.objects import Json, Kind, LiveObject
+from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.world import facts
-from tidegate.world.calls import Get, Http, Kinds, List, Logs, Selection, Verb, Watch, Write
+from tidegate.world.calls import Discover, Get, List, Logs, RawGet, Selection, Verb, Watch, Write
 
 HOST = "127.0.0.1"
 JSON = "application/json"
-DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
-WELL = ("/healthz", "/livez", "/readyz")
+CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+HEALTH_PATHS = ("/healthz", "/livez", "/readyz")
 NO_RESOURCE = "the server could not find the requested resource"
-THROUGH = ("", "status", "binding", "finalize")
-"""What can be written of an object: itself, or one of these parts of it."""
-NOT_PLAYED = {
+WRITABLE_SUBRESOURCES = ("", "status", "binding", "finalize")
+"""Subresources through which an object can be written; empty for the object itself."""
+UNSUPPORTED_SUBRESOURCES = {
     name: f"containers are simulated here, and nothing runs in them: `{name}` is not served"
     for name in ("exec", "attach", "portforward", "proxy")
 }
-LARGEST = 16 * 1024 * 1024
-PARTING = 0.5
-"""Seconds that answers under way have when the server ends; watches have no end of their own."""
-GONE = (ConnectionError, OSError)
-"""What is raised where a client has left."""
+MAX_BODY_SIZE = 16 * 1024 * 1024
+SHUTDOWN_SECONDS = 0.5
+"""Time for pending responses when the server stops; watches do not end by themselves."""
+CLIENT_GONE_ERRORS = (ConnectionError, OSError)
+"""Errors that are raised when a client has disconnected."""
 
-Answerer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class ApiServer:
-    """Answers requests for the one cluster of a world."""
+    """The API of the only cluster of a World."""
 
-    def __init__(self, board: Switchboard, token: str) -> None:
-        self._board = board
+    def __init__(self, driver: RealTimeDriver, token: str) -> None:
+        self._driver = driver
         self._token = token.encode()
-        self._serving: Serving | None = None
+        self._served_kinds: ServedKinds | None = None
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answer a request, whatever it is."""
-        given = request.headers.get("Authorization", "").removeprefix("Bearer ").encode()
-        if not hmac.compare_digest(given, self._token):
-            return _failure(401, "Unauthorized", "Unauthorized")
+        """Handle any request."""
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ").encode()
+        if not hmac.compare_digest(token, self._token):
+            return _failure_response(401, "Unauthorized", "Unauthorized")
         try:
-            return await self._answer(request)
+            return await self._route(request)
         except BadRequestError as error:
-            return _failure(error.status, error.reason, str(error))
+            return _failure_response(error.status, error.reason, str(error))
 
-    async def _answer(self, request: web.Request) -> web.StreamResponse:
+    async def _route(self, request: web.Request) -> web.StreamResponse:
         path = request.path.rstrip("/") or "/"
-        if path in WELL:
+        if path in HEALTH_PATHS:
             return web.Response(text="ok")
         if path == "/version":
             return await self._version()
         if path in {"/api", "/apis"} or path.startswith("/openapi"):
             return await self._discover(path, request.headers.get("Accept", ""))
-        spot = spot_of(path)
-        if spot is None:
-            return _not_found()
-        if not spot.plural:
-            serving = await self._look()
-            return _or_missing(catalogue.resource_list(serving, spot.group, spot.version))
-        return await self._of_objects(request, spot)
+        resource_path = parse_path(path)
+        if resource_path is None:
+            return _not_found_response()
+        if not resource_path.plural:
+            served_kinds = await self._refresh_kinds()
+            return _json_or_not_found(
+                catalogue.build_resource_list(
+                    served_kinds, resource_path.group, resource_path.version
+                )
+            )
+        return await self._handle_objects(request, resource_path)
 
     async def _version(self) -> web.StreamResponse:
-        outcome = await self._board.ask(Http("/version"))
-        return _json(outcome.body) if isinstance(outcome, facts.Said) else _not_found()
+        outcome = await self._driver.request(RawGet("/version"))
+        return (
+            _json_response(outcome.body)
+            if isinstance(outcome, facts.RawResponse)
+            else _not_found_response()
+        )
 
     async def _discover(self, path: str, accept: str) -> web.StreamResponse:
-        serving = await self._look()
+        served_kinds = await self._refresh_kinds()
         if path.startswith("/openapi"):
-            _, _, place = path.partition("/openapi/v3")
+            _, _, suffix = path.partition("/openapi/v3")
             if not path.startswith("/openapi/v3"):
-                return _not_found()
-            inside = place.strip("/")
-            found = openapi.document(serving, inside) if inside else openapi.index(serving)
-            return _or_missing(found)
-        for form in catalogue.FORMS:
-            if f"v={form}" in accept and "APIGroupDiscoveryList" in accept:
-                body = catalogue.aggregated(serving, form, core=path == "/api")
-                return _json(msgspec.json.encode(body), catalogue.AGGREGATED.format(form))
+                return _not_found_response()
+            group_path = suffix.strip("/")
+            document = (
+                openapi.build_document(served_kinds, group_path)
+                if group_path
+                else openapi.build_index(served_kinds)
+            )
+            return _json_or_not_found(document)
+        for version in catalogue.AGGREGATED_VERSIONS:
+            if f"v={version}" in accept and "APIGroupDiscoveryList" in accept:
+                body = catalogue.build_aggregated_discovery(
+                    served_kinds, version, core=path == "/api"
+                )
+                return _json_response(
+                    msgspec.json.encode(body), catalogue.AGGREGATED_CONTENT_TYPE.format(version)
+                )
         versions: Body = {"kind": "APIVersions", "versions": ["v1"]}
-        return _or_missing(versions if path == "/api" else catalogue.group_list(serving))
+        return _json_or_not_found(
+            versions if path == "/api" else catalogue.build_group_list(served_kinds)
+        )
 
-    async def _look(self) -> Serving:
-        """What is served now."""
-        kinds = await self._board.ask(Kinds())
-        listed = await self._board.ask(List(Selection(DEFINITIONS)))
-        found = listed.items if isinstance(listed, facts.Listed) else ()
-        bodies: list[Body] = [msgspec.json.decode(one.body) for one in found]
-        served = kinds.kinds if isinstance(kinds, facts.Catalogue) else ()
-        self._serving = Serving.of(served, bodies)
-        return self._serving
+    async def _refresh_kinds(self) -> ServedKinds:
+        """Return the kinds that are served now."""
+        resources = await self._driver.request(Discover())
+        page = await self._driver.request(List(Selection(CRD)))
+        definitions = page.items if isinstance(page, facts.ListPage) else ()
+        bodies: list[Body] = [msgspec.json.decode(definition.body) for definition in definitions]
+        served = resources.kinds if isinstance(resources, facts.ApiResources) else ()
+        self._served_kinds = ServedKinds.from_definitions(served, bodies)
+        return self._served_kinds
 
-    async def _of_objects(self, request: web.Request, spot: PathSpot) -> web.StreamResponse:
-        serving = self._serving
-        found = serving and serving.find(*spot[:3])
-        if serving is None or not found:
-            serving = await self._look()
-            found = serving.find(*spot[:3])
-        if not found:
-            return _not_found()
-        asked = HttpAsked(
-            found,
-            spot,
+    async def _handle_objects(
+        self, request: web.Request, resource_path: ResourcePath
+    ) -> web.StreamResponse:
+        served_kinds = self._served_kinds
+        served = served_kinds and served_kinds.find(*resource_path[:3])
+        if served_kinds is None or not served:
+            served_kinds = await self._refresh_kinds()
+            served = served_kinds.find(*resource_path[:3])
+        if not served:
+            return _not_found_response()
+        api_request = ApiRequest(
+            served,
+            resource_path,
             dict(request.query),
             await request.read(),
             request.content_type,
             request.headers.get("User-Agent", "").partition("/")[0],
         )
-        if spot.subresource not in THROUGH:
-            return await self._part(request, asked)
+        if resource_path.subresource not in WRITABLE_SUBRESOURCES:
+            return await self._handle_subresource(request, api_request)
         if request.method != "GET":
-            return await self._write(request.method, asked)
-        wanted = wanted_of(request.headers.get("Accept", ""), asked.query.get("includeObject", ""))
-        if wanted.form is TellingForm.TABLE and found.kind in serving.columns:
-            serving = await self._look()
-        teller = Teller(asked, wanted, serving)
-        if asked.is_said("watch"):
-            return await self._watch(request, asked, teller)
-        return await (self._get(asked, teller) if spot.name else self._list(asked, teller))
+            return await self._write(request.method, api_request)
+        output_format = parse_accept(
+            request.headers.get("Accept", ""), api_request.query.get("includeObject", "")
+        )
+        if output_format.form is ObjectForm.TABLE and served.kind in served_kinds.columns:
+            served_kinds = await self._refresh_kinds()
+        encoder = ObjectEncoder(api_request, output_format, served_kinds)
+        if api_request.is_set("watch"):
+            return await self._watch(request, api_request, encoder)
+        return await (
+            self._get(api_request, encoder)
+            if resource_path.name
+            else self._list(api_request, encoder)
+        )
 
-    async def _part(self, request: web.Request, asked: HttpAsked) -> web.StreamResponse:
-        """What an object has besides its text: its log, its scale, its containers."""
-        name = asked.spot.subresource
-        if name in NOT_PLAYED:
-            return _failure(501, "NotImplemented", NOT_PLAYED[name])
-        if name == SCALE and asked.served.kind in SCALED:
-            return await self._scale(request.method, asked)
+    async def _handle_subresource(
+        self, request: web.Request, api_request: ApiRequest
+    ) -> web.StreamResponse:
+        """Handle the subresources `log` and `scale`, and those that are not supported."""
+        name = api_request.path.subresource
+        if name in UNSUPPORTED_SUBRESOURCES:
+            return _failure_response(501, "NotImplemented", UNSUPPORTED_SUBRESOURCES[name])
+        if name == SCALE and api_request.served.kind in SCALABLE_KINDS:
+            return await self._scale(request.method, api_request)
         if name == "log" and request.method == "GET":
-            return await self._log(request, asked)
-        return _not_found()
+            return await self._log(request, api_request)
+        return _not_found_response()
 
-    async def _get(self, asked: HttpAsked, teller: Teller) -> web.StreamResponse:
-        outcome = await self._board.ask(Get(asked.ref))
-        if isinstance(outcome, facts.Done) and outcome.live:
-            return _json(teller.one(outcome.live, self._board.now()))
-        return _refusal(outcome, asked)
+    async def _get(self, api_request: ApiRequest, encoder: ObjectEncoder) -> web.StreamResponse:
+        outcome = await self._driver.request(Get(api_request.ref))
+        if isinstance(outcome, facts.Success) and outcome.live:
+            return _json_response(encoder.encode(outcome.live, self._driver.now()))
+        return _error_response(outcome, api_request)
 
-    async def _list(self, asked: HttpAsked, teller: Teller) -> web.StreamResponse:
-        outcome = await self._board.ask(list_of(asked))
-        if not isinstance(outcome, facts.Listed):
-            return _refusal(outcome, asked)
-        now = self._board.now()
-        return _json(teller.page(outcome.items, outcome.version, outcome.resume, now))
+    async def _list(self, api_request: ApiRequest, encoder: ObjectEncoder) -> web.StreamResponse:
+        outcome = await self._driver.request(build_list(api_request))
+        if not isinstance(outcome, facts.ListPage):
+            return _error_response(outcome, api_request)
+        now = self._driver.now()
+        return _json_response(
+            encoder.encode_page(
+                outcome.items, outcome.resource_version, outcome.continue_token, now
+            )
+        )
 
-    async def _log(self, request: web.Request, asked: HttpAsked) -> web.StreamResponse:
-        outcome = await self._board.ask(logs_of(asked))
-        if not isinstance(outcome, facts.Said):
-            return _refusal(outcome, asked)
-        if not asked.is_said("follow"):
+    async def _log(self, request: web.Request, api_request: ApiRequest) -> web.StreamResponse:
+        outcome = await self._driver.request(build_logs(api_request))
+        if not isinstance(outcome, facts.RawResponse):
+            return _error_response(outcome, api_request)
+        if not api_request.is_set("follow"):
             return web.Response(body=outcome.body, content_type="text/plain")
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
-        with suppress(*GONE):
+        with suppress(*CLIENT_GONE_ERRORS):
             await response.prepare(request)
             await response.write(outcome.body)
-            await self._follow(response, asked)
+            await self._follow(response, api_request)
             await response.write_eof()
         return response
 
-    async def _follow(self, response: web.StreamResponse, asked: HttpAsked) -> None:
-        """What a container prints from now on, until it has ended."""
-        whole = msgspec.structs.replace(logs_of(asked), tail=0)
-        before = await self._board.ask(whole)
-        told = len(before.body) if isinstance(before, facts.Said) else 0
+    async def _follow(self, response: web.StreamResponse, api_request: ApiRequest) -> None:
+        """Stream new log lines until the container has ended."""
+        full_log = msgspec.structs.replace(build_logs(api_request), tail=0)
+        previous = await self._driver.request(full_log)
+        sent_size = len(previous.body) if isinstance(previous, facts.RawResponse) else 0
         while True:
-            found = await self._board.ask(Get(asked.ref))
-            is_running = isinstance(found, facts.Done) and found.live and _runs(found.live, whole)
-            printed = await self._board.ask(whole)
-            if isinstance(printed, facts.Said) and len(printed.body) > told:
-                await response.write(printed.body[told:])
-                told = len(printed.body)
+            outcome = await self._driver.request(Get(api_request.ref))
+            is_running = (
+                isinstance(outcome, facts.Success)
+                and outcome.live
+                and _may_print_more(outcome.live, full_log)
+            )
+            log = await self._driver.request(full_log)
+            if isinstance(log, facts.RawResponse) and len(log.body) > sent_size:
+                await response.write(log.body[sent_size:])
+                sent_size = len(log.body)
             if not is_running:
                 return
-            await asyncio.sleep(BEAT)
+            await asyncio.sleep(POLL_SECONDS)
 
-    async def _scale(self, method: str, asked: HttpAsked) -> web.StreamResponse:
-        """Only how many replicas there shall be is changed."""
+    async def _scale(self, method: str, api_request: ApiRequest) -> web.StreamResponse:
+        """Read or change the number of replicas."""
         if method == "GET":
-            outcome = await self._board.ask(Get(asked.ref))
+            outcome = await self._driver.request(Get(api_request.ref))
         else:
-            body, version = change_of(asked.body)
-            agent = asked.query.get("fieldManager") or asked.agent
-            dry = "All" in asked.query.get("dryRun", "")
+            body, resource_version = patch_from_scale(api_request.body)
+            manager = api_request.query.get("fieldManager") or api_request.user_agent
+            dry_run = "All" in api_request.query.get("dryRun", "")
             patch = Write(
                 verb=Verb.PATCH,
-                ref=asked.ref,
+                ref=api_request.ref,
                 body=body,
-                manager=agent,
-                dry_run=dry,
-                version=version,
+                manager=manager,
+                dry_run=dry_run,
+                resource_version=resource_version,
             )
-            outcome = await self._board.ask(patch)
-        if isinstance(outcome, facts.Done) and outcome.live:
-            return _json(scale_of(outcome.live))
-        return _refusal(outcome, asked)
+            outcome = await self._driver.request(patch)
+        if isinstance(outcome, facts.Success) and outcome.live:
+            return _json_response(build_scale(outcome.live))
+        return _error_response(outcome, api_request)
 
-    async def _write(self, method: str, asked: HttpAsked) -> web.StreamResponse:
-        if method == "DELETE" and not asked.spot.name:
-            return await self._delete_all(asked)
-        write = write_of(method, asked)
-        outcome = await self._board.ask(write)
-        if not isinstance(outcome, facts.Done):
-            return _refusal(outcome, asked)
-        body = outcome.live.body if outcome.live else _success(asked)
+    async def _write(self, method: str, api_request: ApiRequest) -> web.StreamResponse:
+        if method == "DELETE" and not api_request.path.name:
+            return await self._delete_all(api_request)
+        write = build_write(method, api_request)
+        outcome = await self._driver.request(write)
+        if not isinstance(outcome, facts.Success):
+            return _error_response(outcome, api_request)
+        body = outcome.live.body if outcome.live else _success_status(api_request)
         status = 201 if write.verb is Verb.CREATE else 200
-        return _json(body, status=status, warnings=outcome.warnings)
+        return _json_response(body, status=status, warnings=outcome.warnings)
 
-    async def _delete_all(self, asked: HttpAsked) -> web.StreamResponse:
-        """Every object that is selected, one after another."""
-        listed = await self._board.ask(list_of(asked))
-        if not isinstance(listed, facts.Listed):
-            return _refusal(listed, asked)
-        for one in listed.items:
-            await self._board.ask(deletion_of(asked, one.ref.name, one.ref.namespace))
-        return _json(_success(asked))
+    async def _delete_all(self, api_request: ApiRequest) -> web.StreamResponse:
+        """Delete all selected objects, one by one."""
+        page = await self._driver.request(build_list(api_request))
+        if not isinstance(page, facts.ListPage):
+            return _error_response(page, api_request)
+        for live in page.items:
+            await self._driver.request(
+                build_deletion(api_request, live.ref.name, live.ref.namespace)
+            )
+        return _json_response(_success_status(api_request))
 
     async def _watch(
-        self, request: web.Request, asked: HttpAsked, teller: Teller
+        self, request: web.Request, api_request: ApiRequest, encoder: ObjectEncoder
     ) -> web.StreamResponse:
-        """What is there, where that is asked for; then every change, until it is time to end."""
-        since, first = asked.query.get("resourceVersion", ""), tuple[Live, ...]()
-        if since in {"", "0"} or asked.is_said("sendInitialEvents"):
-            listed = await self._board.ask(List(selection_of(asked)))
-            if not isinstance(listed, facts.Listed):
-                return _refusal(listed, asked)
-            since, first = listed.version, listed.items
+        """Stream the existing objects, if requested, and then every change until the watch ends."""
+        resource_version, initial_objects = (
+            api_request.query.get("resourceVersion", ""),
+            tuple[LiveObject, ...](),
+        )
+        if resource_version in {"", "0"} or api_request.is_set("sendInitialEvents"):
+            page = await self._driver.request(List(build_selection(api_request)))
+            if not isinstance(page, facts.ListPage):
+                return _error_response(page, api_request)
+            resource_version, initial_objects = page.resource_version, page.items
         response = web.StreamResponse(headers={"Content-Type": JSON})
-        lasting = self._board.lasting(lasting_of(asked))
-        async with self._board.watch(
-            Watch(selection_of(asked), since=since, lasting=lasting)
-        ) as told:
-            with suppress(*GONE):
+        timeout = self._driver.to_world_time(watch_seconds(api_request))
+        async with self._driver.watch(
+            Watch(build_selection(api_request), resource_version=resource_version, timeout=timeout)
+        ) as messages:
+            with suppress(*CLIENT_GONE_ERRORS):
                 await response.prepare(request)
-                for one in first:
-                    await response.write(teller.event("ADDED", one, self._board.now()))
-                if asked.is_said("sendInitialEvents"):
-                    await response.write(teller.bookmark(since, ends_beginning=True))
-                async for fact in told():
-                    line = self._line(fact, asked, teller)
+                for live in initial_objects:
+                    await response.write(encoder.encode_event("ADDED", live, self._driver.now()))
+                if api_request.is_set("sendInitialEvents"):
+                    await response.write(
+                        encoder.encode_bookmark(resource_version, ends_initial_events=True)
+                    )
+                async for message in messages():
+                    line = self._encode_message(message, api_request, encoder)
                     if line:
                         await response.write(line)
                 await response.write_eof()
         return response
 
-    def _line(
-        self, fact: facts.Changed | facts.Bookmark | facts.Ended, asked: HttpAsked, teller: Teller
+    def _encode_message(
+        self,
+        message: facts.WatchEvent | facts.Bookmark | facts.WatchEnded,
+        api_request: ApiRequest,
+        encoder: ObjectEncoder,
     ) -> bytes:
-        match fact:
-            case facts.Changed():
-                return teller.event(fact.change.name, fact.live, self._board.now())
+        match message:
+            case facts.WatchEvent():
+                return encoder.encode_event(message.type.name, message.live, self._driver.now())
             case facts.Bookmark():
-                wants = asked.is_said("allowWatchBookmarks")
-                return teller.bookmark(fact.version) if wants else b""
-            case facts.Ended():
-                return error_event(refused(fact.outcome).body) if fact.outcome else b""
+                wants_bookmarks = api_request.is_set("allowWatchBookmarks")
+                return encoder.encode_bookmark(message.resource_version) if wants_bookmarks else b""
+            case facts.WatchEnded():
+                return (
+                    encode_error_event(build_error_response(message.outcome).body)
+                    if message.outcome
+                    else b""
+                )
 
 
-def _runs(live: Live, wanted: Logs) -> bool:
-    """Whether the container that is meant may print more: it runs, or has not begun yet."""
+def _may_print_more(live: LiveObject, request: Logs) -> bool:
+    """Return whether a container may print more: it is running, or has not started yet."""
     pod: dict[str, Json] = msgspec.json.decode(live.body)
     statuses = (
-        *mappings(pod, "status", "initContainerStatuses"),
-        *mappings(pod, "status", "containerStatuses"),
+        *get_mappings(pod, "status", "initContainerStatuses"),
+        *get_mappings(pod, "status", "containerStatuses"),
     )
-    meant = [one for one in statuses if wanted.container in {"", text(one, "name")}]
-    if not meant:
-        return text(pod, "status", "phase", default="Pending") == "Pending"
+    selected = [
+        status for status in statuses if request.container in {"", get_text(status, "name")}
+    ]
+    if not selected:
+        return get_text(pod, "status", "phase", default="Pending") == "Pending"
     return any(
-        mapping(one, "state", "running")
-        or not (mapping(one, "state", "terminated") or mapping(one, "lastState", "terminated"))
-        for one in meant
+        get_mapping(status, "state", "running")
+        or not (
+            get_mapping(status, "state", "terminated")
+            or get_mapping(status, "lastState", "terminated")
+        )
+        for status in selected
     )
 
 
-def _success(asked: HttpAsked) -> bytes:
-    """What is said of an object that is gone."""
-    details: Body = {"name": asked.spot.name, "kind": asked.served.plural}
-    head: Body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-    return msgspec.json.encode({**head, "details": details})
+def _success_status(api_request: ApiRequest) -> bytes:
+    """Return the `Status` for a deleted object."""
+    details: Body = {"name": api_request.path.name, "kind": api_request.served.plural}
+    header: Body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    return msgspec.json.encode({**header, "details": details})
 
 
-def _refusal(outcome: facts.Outcome, asked: HttpAsked) -> web.Response:
-    if not facts.is_refusal(outcome):
+def _error_response(outcome: facts.Outcome, api_request: ApiRequest) -> web.Response:
+    if not facts.is_error(outcome):
         raise TypeError(outcome)
-    about: Body = {
-        "name": asked.spot.name,
-        "group": asked.served.kind.group,
-        "kind": asked.served.plural,
+    details: Body = {
+        "name": api_request.path.name,
+        "group": api_request.served.kind.group,
+        "kind": api_request.served.plural,
     }
-    told = refused(outcome, **about)
-    headers = {"Retry-After": str(told.retry_after)} if told.retry_after else None
-    body = msgspec.json.encode(told.body)
-    return web.Response(body=body, status=told.status, content_type=JSON, headers=headers)
+    response = build_error_response(outcome, **details)
+    headers = {"Retry-After": str(response.retry_after)} if response.retry_after else None
+    body = msgspec.json.encode(response.body)
+    return web.Response(body=body, status=response.status, content_type=JSON, headers=headers)
 
 
-def _json(
+def _json_response(
     body: bytes,
-    form: str = JSON,
+    content_type: str = JSON,
     *,
     status: int = 200,
     warnings: tuple[str, ...] = (),
 ) -> web.Response:
-    response = web.Response(body=body, status=status, headers={"Content-Type": form})
-    for one in warnings:
-        quoted = one.replace("\\", "\\\\").replace('"', '\\"')
+    response = web.Response(body=body, status=status, headers={"Content-Type": content_type})
+    for warning in warnings:
+        quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
         response.headers.add("Warning", f'299 - "{quoted}"')
     return response
 
 
-def _failure(status: int, reason: str, message: str) -> web.Response:
-    body = msgspec.json.encode(status_of(status, reason, message))
+def _failure_response(status: int, reason: str, message: str) -> web.Response:
+    body = msgspec.json.encode(build_status(status, reason, message))
     return web.Response(body=body, status=status, content_type=JSON)
 
 
-def _not_found() -> web.Response:
-    return _failure(404, "NotFound", NO_RESOURCE)
+def _not_found_response() -> web.Response:
+    return _failure_response(404, "NotFound", NO_RESOURCE)
 
 
-def _or_missing(body: Body | None) -> web.Response:
-    return _json(msgspec.json.encode(body)) if body is not None else _not_found()
+def _json_or_not_found(body: Body | None) -> web.Response:
+    return _json_response(msgspec.json.encode(body)) if body is not None else _not_found_response()
 
 
 @asynccontextmanager
-async def listening(answer: Answerer, *, port: int, tls: ssl.SSLContext) -> AsyncIterator[int]:
-    """Listen on this machine alone; gives the port."""
-    application = web.Application(client_max_size=LARGEST)
-    application.router.add_route("*", "/{path:.*}", answer)
+async def serve_http(handler: Handler, *, port: int, tls: ssl.SSLContext) -> AsyncIterator[int]:
+    """Listen on the local interface. Yields the port."""
+    application = web.Application(client_max_size=MAX_BODY_SIZE)
+    application.router.add_route("*", "/{path:.*}", handler)
     runner = web.AppRunner(
-        application, handler_cancellation=True, access_log=None, shutdown_timeout=PARTING
+        application, handler_cancellation=True, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS
     )
     await runner.setup()
     try:

@@ -1,4 +1,4 @@
-"""Refusals as Kubernetes tells them: an HTTP status, and an object of kind Status."""
+"""Error responses: an HTTP status with a `Status` object."""
 
 from __future__ import annotations
 
@@ -6,26 +6,30 @@ from typing import NamedTuple
 
 from tidegate.model.moment import SECOND
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 from tidegate.world import facts
 
 Body = dict[str, Json]
-UNREACHED, UNPROCESSABLE, FORBIDDEN = 500, 422, 403
-UNTYPED, UNDECODED = "failed to create typed patch object", "strict decoding error"
-_MISSING = late(r'(?P<plural>[^.\s]+)\.?(?P<group>\S*) "(?P<name>.*)" not found')
-"""What is missing need not be what was asked for: it may be the namespace."""
+INTERNAL_ERROR, UNPROCESSABLE, FORBIDDEN = 500, 422, 403
+TYPED_PATCH_ERROR, STRICT_DECODING_ERROR = (
+    "failed to create typed patch object",
+    "strict decoding error",
+)
+_NOT_FOUND_MESSAGE = lazy_regex(r'(?P<plural>[^.\s]+)\.?(?P<group>\S*) "(?P<name>.*)" not found')
+"""The missing object may be another one than the requested object, such as its namespace."""
 
 
-class Refused(NamedTuple):
-    """What goes over the wire."""
+class ErrorResponse(NamedTuple):
+    """An error response."""
 
     status: int
     body: Body
     retry_after: int = 0
+    """Seconds; 0 for none."""
 
 
-def status_of(code: int, reason: str, message: str, **details: Json) -> Body:
-    """A failure in Kubernetes' own form."""
+def build_status(code: int, reason: str, message: str, **details: Json) -> Body:
+    """Return a failure as a Kubernetes `Status` object."""
     body: Body = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -39,66 +43,74 @@ def status_of(code: int, reason: str, message: str, **details: Json) -> Body:
     return {**body, "code": code}
 
 
-ANSWERS: dict[type[facts.Refusal], tuple[int, str]] = {
-    facts.Missing: (404, "NotFound"),
+STATUS_CODES: dict[type[facts.ErrorOutcome], tuple[int, str]] = {
+    facts.NotFound: (404, "NotFound"),
     facts.NotServed: (404, "NotFound"),
-    facts.Exists: (409, "AlreadyExists"),
+    facts.AlreadyExists: (409, "AlreadyExists"),
     facts.Conflict: (409, "Conflict"),
     facts.Forbidden: (FORBIDDEN, "Forbidden"),
     facts.Expired: (410, "Expired"),
-    facts.Lost: (UNREACHED, "InternalError"),
+    facts.NoResponse: (INTERNAL_ERROR, "InternalError"),
 }
 
 
-def refused(outcome: facts.Refusal, **about: Json) -> Refused:
-    """A refusal; `about` says which object of which kind was asked for."""
+def build_error_response(outcome: facts.ErrorOutcome, **details: Json) -> ErrorResponse:
+    """Return the response for an error outcome. `details`: the requested object and its kind."""
     match outcome:
-        case facts.Throttled():
-            seconds = max(1, round(outcome.after / SECOND))
-            told = status_of(429, "TooManyRequests", outcome.message, retryAfterSeconds=seconds)
-            return Refused(429, told, seconds)
-        case facts.Failed():
-            return _refused(outcome.status or UNREACHED, outcome.reason, outcome.message)
+        case facts.TooManyRequests():
+            seconds = max(1, round(outcome.retry_after / SECOND))
+            status = build_status(
+                429, "TooManyRequests", outcome.message, retryAfterSeconds=seconds
+            )
+            return ErrorResponse(429, status, seconds)
+        case facts.ServerError():
+            return _error_response(
+                outcome.status or INTERNAL_ERROR, outcome.reason, outcome.message
+            )
         case facts.Invalid():
-            code, reason = _wrong(outcome)
+            code, reason = _invalid_code(outcome)
         case _:
-            code, reason = ANSWERS[type(outcome)]
+            code, reason = STATUS_CODES[type(outcome)]
     if isinstance(outcome, facts.NotServed):
-        about = {}  # by its details a client tells a missing object from a kind that is not served
-    elif isinstance(outcome, facts.Missing) and (named := _MISSING.fullmatch(outcome.message)):
-        about = {"name": named["name"], "group": named["group"], "kind": named["plural"]}
+        details = {}  # details tell a client a missing object from a kind that is not served
+    elif isinstance(outcome, facts.NotFound) and (
+        match := _NOT_FOUND_MESSAGE.fullmatch(outcome.message)
+    ):
+        details = {"name": match["name"], "group": match["group"], "kind": match["plural"]}
     causes = outcome.causes if isinstance(outcome, facts.Invalid | facts.Forbidden) else ()
     causes = causes if code in {UNPROCESSABLE, FORBIDDEN} else ()
-    told_causes = _owned(outcome) if isinstance(outcome, facts.Conflict) else _causes(causes)
-    return _refused(code, reason, outcome.message, causes=told_causes, **about)
+    encoded_causes = (
+        _encode_owners(outcome) if isinstance(outcome, facts.Conflict) else _encode_causes(causes)
+    )
+    return _error_response(code, reason, outcome.message, causes=encoded_causes, **details)
 
 
-def _wrong(outcome: facts.Invalid) -> tuple[int, str]:
-    """What decoders and mergers find is told in the message alone."""
-    if UNTYPED in outcome.message:
-        return UNREACHED, ""
-    return (UNPROCESSABLE, "Invalid") if _is_checked(outcome) else (400, "BadRequest")
+def _invalid_code(outcome: facts.Invalid) -> tuple[int, str]:
+    """Return code and reason. The message alone tells errors of decoders and typed merges."""
+    if TYPED_PATCH_ERROR in outcome.message:
+        return INTERNAL_ERROR, ""
+    return (UNPROCESSABLE, "Invalid") if _is_validation_error(outcome) else (400, "BadRequest")
 
 
-def _is_checked(outcome: facts.Invalid) -> bool:
-    return bool(outcome.causes) and not outcome.message.startswith(UNDECODED)
+def _is_validation_error(outcome: facts.Invalid) -> bool:
+    return bool(outcome.causes) and not outcome.message.startswith(STRICT_DECODING_ERROR)
 
 
-def _refused(code: int, reason: str, message: str, **details: Json) -> Refused:
-    known = {key: value for key, value in details.items() if value}
-    return Refused(code, status_of(code, reason, message, **known))
+def _error_response(code: int, reason: str, message: str, **details: Json) -> ErrorResponse:
+    filled = {key: value for key, value in details.items() if value}
+    return ErrorResponse(code, build_status(code, reason, message, **filled))
 
 
-def _causes(causes: tuple[facts.Cause, ...]) -> Json:
+def _encode_causes(causes: tuple[facts.Cause, ...]) -> Json:
     return [{"reason": one.reason, "message": one.message, "field": one.field} for one in causes]
 
 
-def _owned(conflict: facts.Conflict) -> Json:
+def _encode_owners(conflict: facts.Conflict) -> Json:
     return [
         {
             "reason": "FieldManagerConflict",
             "message": f'conflict with "{one.manager}"',
             "field": f".{one.field}",
         }
-        for one in conflict.managers
+        for one in conflict.owners
     ]

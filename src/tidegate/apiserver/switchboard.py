@@ -1,8 +1,8 @@
-"""The one who waits at a world for everybody who calls over HTTP.
+"""Real-time driver: the only waiter of a World, on behalf of all HTTP clients.
 
-Time is real here: a world's seconds pass at a pace. A call that is under way is answered at once,
-so that a client waits no longer than its question needs; the world's clock may run a little ahead
-for that, and stands until real time has caught up.
+The time of the World follows real time at a configured speed. Calls are answered at once, so that a
+client waits no longer than its request needs. For that, the clock of the World may run slightly
+ahead; it then stops until real time has caught up.
 """
 
 from __future__ import annotations
@@ -14,103 +14,112 @@ from contextlib import asynccontextmanager
 from itertools import count
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.world.calls import Call, Request, Ticket, Watch
-from tidegate.world.facts import Answer, Bookmark, Changed, Due, Ended, Outcome
+from tidegate.world.calls import Call, Request, RequestId, Watch
+from tidegate.world.facts import Bookmark, Outcome, Response, TimerFired, WatchEnded, WatchEvent
 from tidegate.world.protocol import World
 
-BEAT = 0.02
-"""Seconds: how late a change may be told that nobody has asked for."""
-LEAD = Ms(200)
-"""How far the world's clock may run ahead for calls that are under way."""
-STRIDE = Ms(5)
-"""How far at once; a call takes no longer, unless something slows it."""
+POLL_SECONDS = 0.02
+"""Maximum delay of an event that no client is waiting for, in seconds."""
+MAX_LEAD = Ms(200)
+"""How far the clock of the World may run ahead while calls are pending."""
+LEAD_STEP = Ms(5)
+"""How far it advances at once; a call takes no longer, unless a fault slows it down."""
 
-Told = Changed | Bookmark | Ended
+WatchMessage = WatchEvent | Bookmark | WatchEnded
 
 
-def real_now() -> Ms:
-    """The moment at which a world begins that is to look like one of today."""
+def current_time() -> Ms:
+    """Return the real time, as the start time of a World."""
     return Ms(int(time.time()) * SECOND)
 
 
-class Switchboard:
-    """Hands calls to a world, and what comes of them to whoever called."""
+class RealTimeDriver:
+    """Submits calls to a World and delivers the messages to the callers."""
 
     def __init__(self, world: World, *, pace: float = 1.0) -> None:
         self.now = world.now
         self._world = world
         self._pace = pace
-        self._tickets = map(Ticket, count(1))
-        self._answers: dict[Ticket, asyncio.Future[Outcome]] = {}
-        self._watches: dict[Ticket, asyncio.Queue[Told]] = {}
-        self._called = asyncio.Event()
+        self._request_ids = map(RequestId, count(1))
+        self._responses: dict[RequestId, asyncio.Future[Outcome]] = {}
+        self._watches: dict[RequestId, asyncio.Queue[WatchMessage]] = {}
+        self._submitted = asyncio.Event()
 
     async def run(self) -> None:
-        """Let time pass, for ever."""
+        """Advance the time of the World, forever."""
         clock = asyncio.get_running_loop().time
-        begun, first = clock(), self.now()
+        started, first = clock(), self.now()
         while True:
-            self._called.clear()
-            due = Ms(first + int((clock() - begun) * SECOND * self._pace))
-            asked = min(Ms(self.now() + STRIDE), Ms(due + LEAD)) if self._answers else due
-            for fact in await self._world.wait(max(due, asked, self.now())):
-                self._route(fact)
-            if not self._answers or self.now() >= due + LEAD:
-                await self._rest()
+            self._submitted.clear()
+            target = Ms(first + int((clock() - started) * SECOND * self._pace))
+            ahead = (
+                min(Ms(self.now() + LEAD_STEP), Ms(target + MAX_LEAD))
+                if self._responses
+                else target
+            )
+            for message in await self._world.wait(max(target, ahead, self.now())):
+                self._route(message)
+            if not self._responses or self.now() >= target + MAX_LEAD:
+                await self._sleep()
 
-    async def ask(self, request: Request) -> Outcome:
-        """What a world answers."""
-        ticket, answer = next(self._tickets), asyncio.get_running_loop().create_future()
-        self._answers[ticket] = answer
-        self._world.submit(Call(ticket=ticket, request=request))
-        self._called.set()
+    async def request(self, request: Request) -> Outcome:
+        """Send a request and return its outcome."""
+        request_id, response = next(self._request_ids), asyncio.get_running_loop().create_future()
+        self._responses[request_id] = response
+        self._world.submit(Call(request_id=request_id, request=request))
+        self._submitted.set()
         try:
-            outcome: Outcome = await answer
+            outcome: Outcome = await response
         finally:
-            if self._answers.pop(ticket, None) is not None:
-                self._world.cancel(ticket)
+            if self._responses.pop(request_id, None) is not None:
+                self._world.cancel(request_id)
         return outcome
 
     @asynccontextmanager
-    async def watch(self, request: Watch) -> AsyncIterator[Callable[[], AsyncIterator[Told]]]:
-        """What is told of a watch, one by one, until it ends or nobody listens any more."""
-        ticket = next(self._tickets)
-        queue = self._watches[ticket] = asyncio.Queue[Told]()
-        self._world.submit(Call(ticket=ticket, request=request))
-        self._called.set()
+    async def watch(
+        self, request: Watch
+    ) -> AsyncIterator[Callable[[], AsyncIterator[WatchMessage]]]:
+        """Yield a function that iterates over the messages of a watch until it ends.
 
-        async def told() -> AsyncIterator[Told]:
+        The watch is cancelled when the context is left.
+        """
+        request_id = next(self._request_ids)
+        queue = self._watches[request_id] = asyncio.Queue[WatchMessage]()
+        self._world.submit(Call(request_id=request_id, request=request))
+        self._submitted.set()
+
+        async def messages() -> AsyncIterator[WatchMessage]:
             while True:
-                fact = await queue.get()
-                yield fact
-                if isinstance(fact, Ended):
+                message = await queue.get()
+                yield message
+                if isinstance(message, WatchEnded):
                     return
 
         try:
-            yield told
+            yield messages
         finally:
-            del self._watches[ticket]
-            self._world.cancel(ticket)
+            del self._watches[request_id]
+            self._world.cancel(request_id)
 
-    def lasting(self, seconds: int) -> Ms:
-        """How long a span of real time is in the world."""
+    def to_world_time(self, seconds: int) -> Ms:
+        """Convert a real duration to a duration in the World."""
         return Ms(int(seconds * SECOND * self._pace))
 
-    def _route(self, fact: Told | Answer | Due) -> None:
-        match fact:
-            case Answer():
-                answer = self._answers.pop(fact.ticket, None)
-                if answer is not None and not answer.done():
-                    answer.set_result(fact.outcome)
-            case Changed() | Bookmark() | Ended():
-                if fact.ticket in self._watches:
-                    self._watches[fact.ticket].put_nowait(fact)
-            case Due():
+    def _route(self, message: WatchMessage | Response | TimerFired) -> None:
+        match message:
+            case Response():
+                response = self._responses.pop(message.request_id, None)
+                if response is not None and not response.done():
+                    response.set_result(message.outcome)
+            case WatchEvent() | Bookmark() | WatchEnded():
+                if message.request_id in self._watches:
+                    self._watches[message.request_id].put_nowait(message)
+            case TimerFired():
                 pass
 
-    async def _rest(self) -> None:
+    async def _sleep(self) -> None:
         try:
-            async with asyncio.timeout(BEAT):
-                await self._called.wait()
+            async with asyncio.timeout(POLL_SECONDS):
+                await self._submitted.wait()
         except TimeoutError:
             return

@@ -1,1 +1,1 @@
-"""The face in the terminal."""
+"""The command line interface."""

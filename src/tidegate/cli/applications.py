@@ -1,93 +1,109 @@
-"""Applications as verbs show them: read once, or again whenever something of them has changed."""
+"""Applications with their status, read once or after each change."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 
-from tidegate.cli.asking import in_found, pointed_of
-from tidegate.cli.doing import Doing
-from tidegate.cli.naming import find_families, name_units
-from tidegate.cli.nouns import NOUNS
+from tidegate.cli.asking import load_request, with_workspace
+from tidegate.cli.doing import ProgressLine
+from tidegate.cli.naming import load_unit_trees, select_unit_ids
+from tidegate.cli.nouns import KINDS_BY_NOUN
 from tidegate.cli.saying import note
-from tidegate.cli.unit_options import Given
-from tidegate.cli.watching import Told, watch
-from tidegate.flows.entering import Found
+from tidegate.cli.unit_options import Flags
+from tidegate.cli.watching import WatchOutput, watch
+from tidegate.flows.entering import Workspace
 from tidegate.flows.resources import Resources, object_rows, read_resources
 from tidegate.flows.session import Session
-from tidegate.flows.standing import UnitStanding, read_standings
-from tidegate.flows.weakness import findings_of
+from tidegate.flows.standing import UnitStatus, read_unit_statuses
+from tidegate.flows.weakness import workspace_findings
 from tidegate.model.finding import Finding
-from tidegate.model.reading import text
-from tidegate.report.applications import ApplicationRow, window_words
+from tidegate.model.reading import get_text
+from tidegate.report.applications import ApplicationRow, sync_window_texts
 
-Reader = Callable[[Session, Found], Awaitable[list[ApplicationRow]]]
-Show = Callable[[list[ApplicationRow]], tuple[Iterable[object], Iterable[str]]]
-KINDS = NOUNS["application"]
+ApplicationReader = Callable[[Session, Workspace], Awaitable[list[ApplicationRow]]]
+ApplicationFormatter = Callable[[list[ApplicationRow]], tuple[Iterable[object], Iterable[str]]]
+APPLICATION_KINDS = KINDS_BY_NOUN["application"]
 
 
 def read_applications(
-    names: tuple[str, ...], told: Given, doing: Doing, *, whole: bool = False
+    names: tuple[str, ...], flags: Flags, progress_line: ProgressLine, *, with_owned: bool = False
 ) -> tuple[list[ApplicationRow], tuple[Finding, ...]]:
-    """The Applications that are meant, compared with what lives, and what was found on the way.
+    """Return the selected Applications compared with the cluster, and the findings.
 
-    `whole`: with hooks, and with what their objects own.
+    If `with_owned`, hooks and owned objects are included.
     """
-    read = _reader(names, told, whole=whole)
+    read = _application_reader(names, flags, with_owned=with_owned)
 
-    async def ask(session: Session, found: Found) -> tuple[list[ApplicationRow], Found]:
-        return await read(session, found), found
+    async def read_with_workspace(
+        session: Session, workspace: Workspace
+    ) -> tuple[list[ApplicationRow], Workspace]:
+        return await read(session, workspace), workspace
 
-    rows, found = in_found(pointed_of(told["place"], told), told, ask)
-    doing.clear()
-    return rows, findings_of(found)
+    rows, workspace = with_workspace(
+        load_request(flags["place"], flags), flags, read_with_workspace
+    )
+    progress_line.clear()
+    return rows, workspace_findings(workspace)
 
 
 def watch_applications(
-    names: tuple[str, ...], told: Given, show: Show, *, whole: bool = False
+    names: tuple[str, ...],
+    flags: Flags,
+    format_rows: ApplicationFormatter,
+    *,
+    with_owned: bool = False,
 ) -> int:
-    """The same, shown again whenever it has changed."""
-    read = _reader(names, told, whole=whole)
+    """Print the selected Applications again after each change."""
+    read = _application_reader(names, flags, with_owned=with_owned)
 
-    async def ask(session: Session, found: Found) -> Told:
-        return show(await read(session, found))
+    async def read_and_format(session: Session, workspace: Workspace) -> WatchOutput:
+        return format_rows(await read(session, workspace))
 
-    return watch(told, ask)
+    return watch(flags, read_and_format)
 
 
-def _reader(names: tuple[str, ...], told: Given, *, whole: bool) -> Reader:
-    """Reads the Applications that are meant, as they are then."""
-    families = find_families(told["place"], told)
-    wanted = told["units"] = name_units(
-        families, names, told.get("labels", ""), KINDS, told["home"]
+def _application_reader(
+    names: tuple[str, ...], flags: Flags, *, with_owned: bool
+) -> ApplicationReader:
+    """Return a function that reads the current status of the selected Applications."""
+    unit_trees = load_unit_trees(flags["place"], flags)
+    unit_ids = flags["units"] = select_unit_ids(
+        unit_trees, names, flags.get("labels", ""), APPLICATION_KINDS, flags["home"]
     )
-    project = told.get("project", "")
+    project = flags.get("project", "")
 
-    async def read(session: Session, found: Found) -> list[ApplicationRow]:
-        standings = await read_standings(found, families, session)
-        chosen = (one for one in standings if one.unit.id.kind in KINDS)
+    async def read(session: Session, workspace: Workspace) -> list[ApplicationRow]:
+        statuses = await read_unit_statuses(workspace, unit_trees, session)
+        chosen = (status for status in statuses if status.unit.id.kind in APPLICATION_KINDS)
         rows = [
-            await _row(one, session, whole=whole)
-            for one in chosen
-            if not wanted or str(one.unit.id) in wanted
+            await _application_row(status, session, with_owned=with_owned)
+            for status in chosen
+            if not unit_ids or str(status.unit.id) in unit_ids
         ]
         return [
-            row for row in rows if project in {"", text(row.own, "spec", "project") or "default"}
+            row
+            for row in rows
+            if project in {"", get_text(row.desired, "spec", "project") or "default"}
         ]
 
     return read
 
 
-async def _row(one: UnitStanding, session: Session, *, whole: bool) -> ApplicationRow:
-    found = await read_resources(one, session) if whole else Resources(object_rows(one))
-    for place in found.unseen:
-        note(f"{place} may not be looked at: what objects own there is left out")
+async def _application_row(
+    status: UnitStatus, session: Session, *, with_owned: bool
+) -> ApplicationRow:
+    resources = (
+        await read_resources(status, session) if with_owned else Resources(object_rows(status))
+    )
+    for namespace in resources.unreadable:
+        note(f"{namespace} may not be looked at: what objects own there is left out")
     return ApplicationRow(
-        f"{one.unit.id.namespace}/{one.unit.id.name}",
-        one.wave,
-        one.own,
-        one.live,
-        one.is_synced,
-        one.verdict,
-        found.rows,
-        window_words(one.unit.policy.windows, session.world.now()),
+        f"{status.unit.id.namespace}/{status.unit.id.name}",
+        status.wave,
+        status.unit_resource,
+        status.live_resource,
+        status.is_synced,
+        status.verdict,
+        resources.rows,
+        sync_window_texts(status.unit.policy.windows, session.world.now()),
     )

@@ -1,4 +1,4 @@
-"""What every verb on a unit needs: which clusters, which units, and how things may be had."""
+"""Requests built from command line flags: clusters, units and render settings."""
 
 from __future__ import annotations
 
@@ -8,150 +8,161 @@ from typing import TypeVar, cast
 import click
 from click.core import ParameterSource
 
-from tidegate.cli.running import run
-from tidegate.cli.unit_options import Given
-from tidegate.flows.entering import Found, open_found
+from tidegate.cli.running import run_async
+from tidegate.cli.unit_options import Flags
+from tidegate.flows.entering import Workspace, open_workspace
 from tidegate.flows.generator_data import read_generator_data
 from tidegate.flows.pointing import (
     STDIN,
-    Pointed,
-    Words,
-    read_ignores,
-    refuse_nowhere,
-    standard_input,
-    with_options,
+    LoadRequest,
+    RenderFlags,
+    check_path_exists,
+    read_ignore_differences,
+    stdin_manifests,
+    with_sync_options,
 )
-from tidegate.flows.render import own_setting
-from tidegate.flows.rendering import Setting
-from tidegate.flows.session import Session, Target
-from tidegate.flows.wiring import Simulation
-from tidegate.model.identity import Identity
-from tidegate.model.policy import Order, Policy, forcing
+from tidegate.flows.render import user_render_settings
+from tidegate.flows.rendering import RenderSettings
+from tidegate.flows.session import ClusterTargets, Session
+from tidegate.flows.wiring import SimulationConfig
+from tidegate.model.identity import ImpersonatedUser
+from tidegate.model.policy import Order, Policy, with_force
 
-Answer = TypeVar("Answer")
+ResultT = TypeVar("ResultT")
 COMMANDLINE = ParameterSource.COMMANDLINE
-PLAIN = (
+PLAIN_UNIT_FLAGS = (
     *("name", "namespace", "values", "parameters", "string_parameters", "file_parameters"),
     *("sync_options", "ignore_waves"),
 )
-"""What is said of a plain unit, and of nothing else."""
-SIMULATED = ("scenario", "profile", "operators", "seed", "pace")
-"""What is said of a simulated cluster, and of nothing else."""
+"""Flags of a plain unit only."""
+SIMULATION_FLAGS = ("scenario", "profile", "operators", "seed", "pace")
+"""Flags of a simulated cluster only."""
 
 
-def in_found(
-    pointed: Pointed, told: Given, ask: Callable[[Session, Found], Awaitable[Answer]]
-) -> Answer:
-    """Ask about what is pointed at, as it is for the clusters that are chosen; let go of them."""
+def with_workspace(
+    request: LoadRequest, flags: Flags, function: Callable[[Session, Workspace], Awaitable[ResultT]]
+) -> ResultT:
+    """Call a function with an open session and workspace, and close them."""
 
-    async def asked() -> Answer:
-        async with open_found(pointed, target_of(told), setting_of(told)) as (session, found):
-            return await ask(session, found)
+    async def call() -> ResultT:
+        async with open_workspace(request, cluster_targets(flags), render_settings(flags)) as (
+            session,
+            workspace,
+        ):
+            return await function(session, workspace)
 
-    return run(asked())
+    return run_async(call())
 
 
-def target_of(told: Given) -> Target:
-    """The clusters that are chosen: simulated ones, or those of a kubeconfig."""
-    _refuse_both(told)
-    return Target(
-        kubeconfig=told.get("kubeconfig"),
-        context=told.get("context"),
-        clusters=told.get("clusters", ()),
-        simulation=simulation_of(told) if told.get("sandbox") else None,
-        health_rules=told.get("health_rules"),
+def cluster_targets(flags: Flags) -> ClusterTargets:
+    """Return the selected clusters: simulated ones, or contexts of a kubeconfig."""
+    _reject_mixed_targets(flags)
+    return ClusterTargets(
+        kubeconfig=flags.get("kubeconfig"),
+        context=flags.get("context"),
+        clusters=flags.get("clusters", ()),
+        simulation=simulation_config(flags) if flags.get("sandbox") else None,
+        health_rules=flags.get("health_rules"),
     )
 
 
-def _refuse_both(told: Given) -> None:
-    """Raise where something is said of a real cluster and something of a simulated one."""
+def _reject_mixed_targets(flags: Flags) -> None:
+    """Raise if flags of a real and of a simulated cluster are mixed."""
     context = click.get_current_context()
-    options = {one.name: one.opts[-1] for one in context.command.params}
-    said = {one for one in options if context.get_parameter_source(one or "") is COMMANDLINE}
-    if "sandbox" not in said:
-        for name in (one for one in SIMULATED if one in said and "sandbox" in options):
+    options = {parameter.name: parameter.opts[-1] for parameter in context.command.params}
+    explicit = {flag for flag in options if context.get_parameter_source(flag or "") is COMMANDLINE}
+    if "sandbox" not in explicit:
+        for name in (
+            flag for flag in SIMULATION_FLAGS if flag in explicit and "sandbox" in options
+        ):
             problem = f"{options[name]} is for a simulated cluster: add --sandbox"
             raise click.UsageError(problem)
         return
-    if (real := said & {"context", "kubeconfig"}) or any(dict(told.get("clusters", ())).values()):
-        name = options[min(real)] if real else "--cluster NAME=CONTEXT"
+    if (real_flags := explicit & {"context", "kubeconfig"}) or any(
+        dict(flags.get("clusters", ())).values()
+    ):
+        name = options[min(real_flags)] if real_flags else "--cluster NAME=CONTEXT"
         raise click.UsageError(f"{name} is for a real cluster, and --sandbox is a simulated one")
 
 
-def simulation_of(told: Given) -> Simulation:
-    return Simulation(
-        scenario=told.get("scenario"),
-        profile=told.get("profile"),
-        operators=told.get("operators"),
-        seed=told.get("seed", 0),
-        start=told.get("start"),
-        still=told.get("still", False),
+def simulation_config(flags: Flags) -> SimulationConfig:
+    return SimulationConfig(
+        scenario=flags.get("scenario"),
+        profile=flags.get("profile"),
+        operators=flags.get("operators"),
+        seed=flags.get("seed", 0),
+        start=flags.get("start"),
+        is_static=flags.get("still", False),
     )
 
 
-def setting_of(told: Given) -> Setting:
-    """How things may be had that are to be rendered."""
-    return own_setting(offline=told.get("offline", False), maps=told.get("maps", ()))
+def render_settings(flags: Flags) -> RenderSettings:
+    """Return how sources may be fetched and decrypted."""
+    return user_render_settings(offline=flags.get("offline", False), maps=flags.get("maps", ()))
 
 
-def pointed_of(what: str, told: Given, *, checks: bool = True) -> Pointed:
-    """What the user points at, and what is said of it; `-` is what is piped in.
+def load_request(path: str, flags: Flags, *, check_exists: bool = True) -> LoadRequest:
+    """Return the request to load a path; `-` is standard input.
 
-    Raises where nothing is there, before anybody is asked for more, if it `checks` that.
+    If `check_exists`, raises if the path does not exist, before anything else is asked.
     """
-    if not what:
+    if not path:
         raise click.BadParameter("it is empty", param_hint="PATH")
-    if what == STDIN:
-        what = click.get_current_context().with_resource(standard_input())
-    pointed = Pointed(
-        what=what,
-        words=words_of(told),
-        policy=_policy_of(told),
-        said=_said(),
-        clusters=tuple(name for name, _ in told.get("clusters", ())) or ("",),
-        entry=told.get("entry", ""),
-        units=told.get("units", ()),
-        generator_data=read_generator_data(told.get("generator_data")),
+    if path == STDIN:
+        path = click.get_current_context().with_resource(stdin_manifests())
+    request = LoadRequest(
+        path_or_url=path,
+        render_flags=render_flags(flags),
+        policy=_policy_from_flags(flags),
+        plain_unit_flags=_explicit_flags(),
+        clusters=tuple(name for name, _ in flags.get("clusters", ())) or ("",),
+        entry=flags.get("entry", ""),
+        units=flags.get("units", ()),
+        generator_data=read_generator_data(flags.get("generator_data")),
     )
-    if checks:
-        refuse_nowhere(pointed)
-    return pointed
+    if check_exists:
+        check_path_exists(request)
+    return request
 
 
-def _said() -> tuple[str, ...]:
-    """The options for plain units that somebody has written down."""
+def _explicit_flags() -> tuple[str, ...]:
+    """Return the flags of plain units that are on the command line."""
     context = click.get_current_context()
-    options = {one.name: one.opts[-1] for one in context.command.params}
-    written = (one for one in PLAIN if context.get_parameter_source(one) is COMMANDLINE)
-    return tuple(options[one] for one in written)
-
-
-def words_of(told: Given) -> Words:
-    """What is said of that which is pointed at."""
-    said = {name: value for name, value in told.items() if name in Words.__annotations__}
-    return cast("Words", said)
-
-
-def _policy_of(told: Given) -> Policy:
-    """How the unit is run, by what the user says of it."""
-    policy = Policy(
-        order=Order.NONE if told.get("ignore_waves") else Order.WAVES,
-        ignores=read_ignores(told.get("ignore_differences")),
-        prunes=told.get("prune", False),
-        consents=told.get("confirm", False),
-        allows_empty=told.get("allow_empty", False),
-        deletes_contents=told.get("yes_delete_contents", False),
-        carries_on=told.get("on_failure") == "continue",
-        runs_hooks=told.get("hooks", False),
-        adopts_name=told.get("adopt_name", False),
-        identity=_identity_of(told),
+    options = {parameter.name: parameter.opts[-1] for parameter in context.command.params}
+    explicit = (
+        flag for flag in PLAIN_UNIT_FLAGS if context.get_parameter_source(flag) is COMMANDLINE
     )
-    return forcing(with_options(policy, told.get("sync_options", ())), told.get("force", False))
+    return tuple(options[flag] for flag in explicit)
 
 
-def _identity_of(told: Given) -> Identity | None:
-    """Whose rights are used, where they are not the caller's own."""
-    user, groups = told.get("as_user", ""), told.get("as_groups", ())
+def render_flags(flags: Flags) -> RenderFlags:
+    """Return the render flags of a plain unit."""
+    values = {name: value for name, value in flags.items() if name in RenderFlags.__annotations__}
+    return cast("RenderFlags", values)
+
+
+def _policy_from_flags(flags: Flags) -> Policy:
+    """Return the policy from the flags of a unit."""
+    policy = Policy(
+        order=Order.NONE if flags.get("ignore_waves") else Order.WAVES,
+        ignores=read_ignore_differences(flags.get("ignore_differences")),
+        prunes=flags.get("prune", False),
+        consents=flags.get("confirm", False),
+        allows_empty=flags.get("allow_empty", False),
+        deletes_contents=flags.get("yes_delete_contents", False),
+        carries_on=flags.get("on_failure") == "continue",
+        runs_hooks=flags.get("hooks", False),
+        adopts_name=flags.get("adopt_name", False),
+        identity=_identity_from_flags(flags),
+    )
+    return with_force(
+        with_sync_options(policy, flags.get("sync_options", ())), flags.get("force", False)
+    )
+
+
+def _identity_from_flags(flags: Flags) -> ImpersonatedUser | None:
+    """Return the user and groups to impersonate; None for the caller."""
+    user, groups = flags.get("as_user", ""), flags.get("as_groups", ())
     if groups and not user:
         raise click.BadParameter("a group needs a user: give --as, too", param_hint="--as-group")
-    return Identity(user=user, groups=groups) if user else None
+    return ImpersonatedUser(user=user, groups=groups) if user else None

@@ -1,4 +1,4 @@
-"""What a simulated cluster was taken to have, or lacks, on standard output."""
+"""Output of the assumed or missing dependencies of a simulated cluster."""
 
 from __future__ import annotations
 
@@ -6,31 +6,32 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tidegate.cli.saying import hand_out, say
-from tidegate.flows.assuming import assume
-from tidegate.model.absence import Absence
-from tidegate.report.assumed import absence_documents, absent_lines, all_given, assumed_lines
+from tidegate.cli.saying import print_document, print_line
+from tidegate.flows.assuming import given_for_missing
+from tidegate.model.absence import MissingDependency
+from tidegate.report.assumed import assumption_lines, merge_given, missing_documents, missing_lines
 
 
-def show_absences(
-    absences: Sequence[Absence], *, greenfield: bool, json: bool = False, aside: bool = False
+def print_assumptions(
+    missing: Sequence[MissingDependency],
+    *,
+    greenfield: bool,
+    is_json: bool = False,
+    to_stderr: bool = False,
 ) -> None:
-    """What was assumed, as a scenario; with `greenfield` all that is missing, as a list.
-
-    `aside`: beside the output, which is something else.
-    """
-    given = {} if greenfield else assume(absences)
-    if json:
-        documents = absence_documents(absences, given) if absences else ()
-        lines = [msgspec.json.encode(one).decode() for one in documents]
+    """Print the assumptions as a scenario; if `greenfield`, the missing dependencies."""
+    given = {} if greenfield else given_for_missing(missing)
+    if is_json:
+        documents = missing_documents(missing, given) if missing else ()
+        lines = [msgspec.json.encode(document).decode() for document in documents]
     elif greenfield:
-        lines = [*absent_lines(absences)]
+        lines = [*missing_lines(missing)]
     else:
-        lines = [*assumed_lines(absences, all_given(given))]
+        lines = [*assumption_lines(missing, merge_given(given))]
     for line in lines:
-        if json and not aside:
-            hand_out(line)
+        if is_json and not to_stderr:
+            print_document(line)
         else:
-            say(line, err=aside)
-    if lines and not json:
-        say("", err=aside)
+            print_line(line, err=to_stderr)
+    if lines and not is_json:
+        print_line("", err=to_stderr)

@@ -1,4 +1,4 @@
-"""What a shell can complete besides commands, options and paths."""
+"""Shell completion of names, kinds and contexts."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from tidegate.flows.session import Target
+    from tidegate.flows.session import ClusterTargets
 
-Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 complete_path = click.Path().shell_complete
-"""Whatever lies here: the shell itself knows files best."""
+"""Completes paths; the shell itself completes files best."""
 ENGINES = ("own", "tidegate", "argocd", "flux")
 
 
-def complete_context(ctx: click.Context, _option: click.Parameter, begun: str) -> list[str]:
-    """The contexts of the kubeconfig that would be used; none where it cannot be read."""
+def complete_context(ctx: click.Context, _option: click.Parameter, prefix: str) -> list[str]:
+    """Return the contexts of the kubeconfig; none if it cannot be read."""
     from tidegate.errors import TidegateError  # noqa: PLC0415 - only where a shell asks
     from tidegate.flows.wiring import context_names  # noqa: PLC0415
 
@@ -26,108 +26,108 @@ def complete_context(ctx: click.Context, _option: click.Parameter, begun: str) -
         names = context_names(ctx.params.get("kubeconfig"))
     except (TidegateError, OSError):
         return []
-    return [name for name in names if name.startswith(begun)]
+    return [name for name in names if name.startswith(prefix)]
 
 
-def complete_engine(_ctx: click.Context, _option: click.Parameter, begun: str) -> list[str]:
-    """Engines behind those that are named already, with commas between."""
-    before, comma, last = begun.rpartition(",")
-    named = before.split(",")
-    fitting = (one for one in ENGINES if one.startswith(last) and one not in named)
-    return [f"{before}{comma}{one}" for one in fitting]
+def complete_engine(_ctx: click.Context, _option: click.Parameter, prefix: str) -> list[str]:
+    """Return engines, also after a comma, without those that are already given."""
+    earlier, comma, last = prefix.rpartition(",")
+    used = earlier.split(",")
+    matches = (engine for engine in ENGINES if engine.startswith(last) and engine not in used)
+    return [f"{earlier}{comma}{match}" for match in matches]
 
 
-def complete_names(kinds: Sequence[str]) -> Complete:
-    """Names of such kinds: those of the repository, and of the cluster whose context is given."""
+def complete_names(kinds: Sequence[str]) -> Completer:
+    """Return a completer for names of these kinds, from the repository and the cluster."""
 
-    def complete(ctx: click.Context, _argument: click.Parameter, begun: str) -> list[str]:
-        return _names(ctx, kinds, begun)
+    def complete(ctx: click.Context, _argument: click.Parameter, prefix: str) -> list[str]:
+        return _complete_names(ctx, kinds, prefix)
 
     return complete
 
 
-def complete_units(nouns: Mapping[str, Sequence[str]], aliases: Mapping[str, str]) -> Complete:
-    """The same of all units; one may have its noun before it, as in `ks/apps`."""
-    every = [kind for kinds in nouns.values() for kind in kinds]
+def complete_units(nouns: Mapping[str, Sequence[str]], aliases: Mapping[str, str]) -> Completer:
+    """Return a completer for all units, also with a noun before the name, as in `ks/apps`."""
+    all_kinds = [kind for kinds in nouns.values() for kind in kinds]
 
-    def complete(ctx: click.Context, _argument: click.Parameter, begun: str) -> list[str]:
-        word, sign, name = begun.partition("/")
-        kinds = nouns.get(aliases.get(word, word)) if sign else None
+    def complete(ctx: click.Context, _argument: click.Parameter, prefix: str) -> list[str]:
+        noun, separator, name = prefix.partition("/")
+        kinds = nouns.get(aliases.get(noun, noun)) if separator else None
         if kinds is None:
-            return _names(ctx, every, begun)
-        return [f"{word}/{one}" for one in _names(ctx, kinds, name)]
+            return _complete_names(ctx, all_kinds, prefix)
+        return [f"{noun}/{unit_name}" for unit_name in _complete_names(ctx, kinds, name)]
 
     return complete
 
 
-def complete_noun(nouns: Sequence[str]) -> Complete:
-    """One of a few words."""
-    return lambda _ctx, _argument, begun: [one for one in nouns if one.startswith(begun)]
+def complete_word(words: Sequence[str]) -> Completer:
+    """Return a completer for a few words."""
+    return lambda _ctx, _argument, prefix: [word for word in words if word.startswith(prefix)]
 
 
-def complete_of(which: Callable[[str], Sequence[str]]) -> Complete:
-    """Names of the kinds that the noun before means."""
+def complete_names_of_noun(kinds_for_noun: Callable[[str], Sequence[str]]) -> Completer:
+    """Return a completer for names of the kinds of the preceding noun."""
 
-    def complete(ctx: click.Context, _argument: click.Parameter, begun: str) -> list[str]:
-        return _names(ctx, which(ctx.params.get("which") or ""), begun)
+    def complete(ctx: click.Context, _argument: click.Parameter, prefix: str) -> list[str]:
+        return _complete_names(ctx, kinds_for_noun(ctx.params.get("which") or ""), prefix)
 
     return complete
 
 
-def _names(ctx: click.Context, kinds: Sequence[str], begun: str) -> list[str]:
-    from tidegate.flows.completing import names_here, names_living  # noqa: PLC0415 - if a shell asks
+def _complete_names(ctx: click.Context, kinds: Sequence[str], prefix: str) -> list[str]:
+    from tidegate.flows.completing import list_live_unit_names, list_unit_names  # noqa: PLC0415 - if a shell asks
 
-    return _fitting(
+    return _matching_names(
         ctx,
-        begun,
-        lambda place: names_here(place, kinds),
-        lambda target: names_living(target, kinds),
+        prefix,
+        lambda path: list_unit_names(path, kinds),
+        lambda target: list_live_unit_names(target, kinds),
     )
 
 
-def complete_kinds(ctx: click.Context, _argument: click.Parameter, begun: str) -> list[str]:
-    """Kinds of what the repository brings."""
-    from tidegate.flows.completing import kinds_here  # noqa: PLC0415
+def complete_kinds(ctx: click.Context, _argument: click.Parameter, prefix: str) -> list[str]:
+    """Return the kinds of objects in the repository."""
+    from tidegate.flows.completing import list_kind_names  # noqa: PLC0415
 
-    return _fitting(ctx, begun, kinds_here)
+    return _matching_names(ctx, prefix, list_kind_names)
 
 
-def complete_objects(ctx: click.Context, _argument: click.Parameter, begun: str) -> list[str]:
-    """Objects of the kind before, of the repository and of the cluster whose context is given."""
-    from tidegate.flows.completing import objects_here, objects_living  # noqa: PLC0415
+def complete_objects(ctx: click.Context, _argument: click.Parameter, prefix: str) -> list[str]:
+    """Return objects of the preceding kind, in the repository and in the given context."""
+    from tidegate.flows.completing import list_live_object_names, list_object_names  # noqa: PLC0415
 
     kind = str(ctx.params.get("kind") or "")
-    return _fitting(
+    return _matching_names(
         ctx,
-        begun,
-        lambda place: objects_here(place, kind),
-        lambda target: objects_living(target, kind),
+        prefix,
+        lambda path: list_object_names(path, kind),
+        lambda target: list_live_object_names(target, kind),
     )
 
 
-def complete_runs(ctx: click.Context, _argument: click.Parameter, begun: str) -> list[str]:
-    """Jobs and hooks of the repository."""
-    from tidegate.flows.completing import runs_here  # noqa: PLC0415
+def complete_jobs(ctx: click.Context, _argument: click.Parameter, prefix: str) -> list[str]:
+    """Return the Jobs and hooks of the repository."""
+    from tidegate.flows.completing import list_job_names  # noqa: PLC0415
 
-    return _fitting(ctx, begun, runs_here)
+    return _matching_names(ctx, prefix, list_job_names)
 
 
-def _fitting(
+def _matching_names(
     ctx: click.Context,
-    begun: str,
-    here: Callable[[str], Awaitable[list[str]]],
-    living: Callable[[Target], Awaitable[list[str]]] | None = None,
+    prefix: str,
+    read_local: Callable[[str], Awaitable[list[str]]],
+    read_live: Callable[[ClusterTargets], Awaitable[list[str]]] | None = None,
 ) -> list[str]:
-    """What may be meant. Who cannot be asked says nothing: somebody is only typing."""
-    from tidegate.cli.running import run  # noqa: PLC0415
+    """Return the matching names. Errors are ignored while the user types."""
+    from tidegate.cli.running import run_async  # noqa: PLC0415
     from tidegate.errors import TidegateError  # noqa: PLC0415
-    from tidegate.flows.session import Target  # noqa: PLC0415
+    from tidegate.flows.session import ClusterTargets  # noqa: PLC0415
 
-    found: list[str] = []
+    names: list[str] = []
     with suppress(TidegateError, ExceptionGroup, OSError):
-        found += run(here(ctx.params.get("place") or "."))
-    if living is not None and (context := ctx.params.get("context")):
-        target = Target(kubeconfig=ctx.params.get("kubeconfig"), context=context)
+        names += run_async(read_local(ctx.params.get("place") or "."))
+    if read_live is not None and (context := ctx.params.get("context")):
+        target = ClusterTargets(kubeconfig=ctx.params.get("kubeconfig"), context=context)
         with suppress(TidegateError, OSError):
-            found += run(living(target))
-    return sorted({name for name in found if name.startswith(begun)})
+            names += run_async(read_live(target))
+    return sorted({name for name in names if name.startswith(prefix)})

@@ -1,4 +1,4 @@
-"""Whom a verb speaks to, said first; and whether somebody agrees to it, where that is real."""
+"""Target clusters of a command, and confirmation by the user."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from collections.abc import Iterable
 
 import click
 
-from tidegate.cli.asking import target_of
-from tidegate.cli.saying import say, say_lines
-from tidegate.cli.unit_options import Given
-from tidegate.flows.session import name_target
+from tidegate.cli.asking import cluster_targets
+from tidegate.cli.saying import print_line, print_lines
+from tidegate.cli.unit_options import Flags
+from tidegate.flows.session import describe_targets
 
-OFFLINE = "none; compared with an empty cluster"
-
-
-def say_target(told: Given, named: str = "") -> None:
-    """The first line for people. `named`: what to call it instead."""
-    if told["output"] != "json":
-        for name in target_names(told, named):
-            say(f"target: {name}")
+EMPTY_CLUSTER_TARGET = "none; compared with an empty cluster"
 
 
-def target_names(told: Given, named: str = "") -> list[str]:
-    """The clusters that are chosen, as people know them; or what to call them instead."""
-    return [named] if named else name_target(target_of(told))
+def print_target(flags: Flags, label: str = "") -> None:
+    """Print the target clusters for people. `label` replaces their names."""
+    if flags["output"] != "json":
+        for name in target_names(flags, label):
+            print_line(f"target: {name}")
 
 
-def needs_consent(told: Given) -> bool:
-    """Whether somebody has to agree. Raises at once where nobody is there to be asked."""
-    target = target_of(told)
-    if target.simulation is not None or told["yes"] or told.get("dry_run"):
+def target_names(flags: Flags, label: str = "") -> list[str]:
+    """Return the display names of the selected clusters, or `label` instead."""
+    return [label] if label else describe_targets(cluster_targets(flags))
+
+
+def needs_confirmation(flags: Flags) -> bool:
+    """Return whether the user has to confirm. Raises if there is no terminal to ask on."""
+    target = cluster_targets(flags)
+    if target.simulation is not None or flags["yes"] or flags.get("dry_run"):
         return False
-    name_target(target)  # where there is none, that is what is wrong
+    describe_targets(target)  # where there is none, that is what is wrong
     if not sys.stdin.isatty():
         raise click.UsageError(
             "there is no terminal to ask on: add --yes to go on without being asked"
@@ -40,9 +40,9 @@ def needs_consent(told: Given) -> bool:
     return True
 
 
-def agree(shown: Iterable[str], question: str) -> None:
-    """Show what would be done, and ask. Raises where the answer is no."""
-    for line in shown:
-        say_lines(line, err=True)
+def confirm(lines: Iterable[str], question: str) -> None:
+    """Print what would be done, and ask. Raises if the user declines."""
+    for line in lines:
+        print_lines(line, err=True)
     if not click.confirm(question, err=True):
         raise click.Abort from KeyboardInterrupt("nothing was changed")

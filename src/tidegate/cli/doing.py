@@ -1,12 +1,12 @@
-"""One line that says what is being done while there is nothing else to show.
+"""A progress line on standard error, while there is nothing else to show.
 
-    doing = say_first("reading examples/first")
+    progress_line = show_progress("reading examples/first")
     ...                      # heavy imports
-    doing.say("connecting to the cluster")
+    progress_line.update("connecting to the cluster")
     ...
-    doing.clear()            # before something else is written
+    progress_line.clear()    # before other output
 
-It is there on a terminal only, on standard error, and goes with its command, after an error, too.
+The line is shown on a terminal only and is cleared when the command ends, also after an error.
 """
 
 from __future__ import annotations
@@ -19,50 +19,52 @@ from typing import Self, TextIO
 
 import click
 
-from tidegate.cli.window import can_draw, size_of
+from tidegate.cli.window import is_interactive, terminal_size
 
-DOTS = "..."
-SPARE = len("^C") + 1
-"""Room for what a terminal writes when somebody interrupts."""
-CLEAR = "\r\x1b[K"
-
-
-def say_first(words: str, *, quiet: bool = False) -> Doing:
-    """The line of the command that runs; `quiet` where programs read what it writes."""
-    doing = Doing.on(sys.stderr, os.environ, quiet=quiet)
-    click.get_current_context().call_on_close(doing.clear)
-    doing.say(words)
-    return doing
+ELLIPSIS = "..."
+INTERRUPT_WIDTH = len("^C") + 1
+"""Space for `^C`, which a terminal prints on an interrupt."""
+CLEAR_LINE = "\r\x1b[K"
 
 
-class Doing:
-    """What is being done, in one line that another takes the place of."""
+def show_progress(message: str, *, quiet: bool = False) -> ProgressLine:
+    """Show the progress line of the running command; not if `quiet`."""
+    progress_line = ProgressLine.for_stream(sys.stderr, os.environ, quiet=quiet)
+    click.get_current_context().call_on_close(progress_line.clear)
+    progress_line.update(message)
+    return progress_line
+
+
+class ProgressLine:
+    """A line with the current activity, replaced by each update."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
         self._is_shown = False
 
     @classmethod
-    def on(cls, stream: TextIO | None, environ: Mapping[str, str], *, quiet: bool = False) -> Self:
-        """Silent in a pipe, and where it is asked to be `quiet`."""
-        return cls(stream if can_draw(stream, environ) and not quiet else None)
+    def for_stream(
+        cls, stream: TextIO | None, environ: Mapping[str, str], *, quiet: bool = False
+    ) -> Self:
+        """Return a progress line for a stream; silent in a pipe, and if `quiet`."""
+        return cls(stream if is_interactive(stream, environ) and not quiet else None)
 
-    def say(self, words: str) -> None:
+    def update(self, message: str) -> None:
         if self._stream is None:
             return
-        columns, _ = size_of(self._stream)
-        printable = "".join(mark for mark in words if mark.isprintable())
-        line = printable[: max(0, columns - SPARE - len(DOTS))]
-        self._write(f"{CLEAR}{line}{DOTS}")
+        columns, _ = terminal_size(self._stream)
+        printable = "".join(character for character in message if character.isprintable())
+        line = printable[: max(0, columns - INTERRUPT_WIDTH - len(ELLIPSIS))]
+        self._write(f"{CLEAR_LINE}{line}{ELLIPSIS}")
         self._is_shown = True
 
     def clear(self) -> None:
         if self._is_shown:
-            self._write(CLEAR)
+            self._write(CLEAR_LINE)
             self._is_shown = False
 
     def _write(self, text: str) -> None:
-        """A terminal that has gone away, or cannot show a letter, is nobody's trouble here."""
+        """Write to the terminal; a closed terminal or unknown character is ignored."""
         if self._stream is not None:
             with suppress(OSError, UnicodeEncodeError):
                 self._stream.write(text)

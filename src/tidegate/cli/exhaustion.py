@@ -1,4 +1,4 @@
-"""What a machine has nothing left of, or lets nobody read, in words: that is no bug of ours."""
+"""Operating system errors (no space, files, memory or access) as Tidegate errors."""
 
 from __future__ import annotations
 
@@ -6,61 +6,67 @@ import errno
 import os
 from collections.abc import Iterator
 
-from tidegate.errors import FileError, MachineError, Place, TidegateError
+from tidegate.errors import FileError, Location, SystemResourceError, TidegateError
 
-ROOM = "make room, or name a place that has some by TMPDIR and XDG_CACHE_HOME"
-SPENT = {
+SPACE_HINT = "make room, or name a place that has some by TMPDIR and XDG_CACHE_HOME"
+ERRNO_HINTS = {
     errno.EMFILE: "`ulimit -n` says how many files may be open at once",
     errno.ENFILE: "",
     errno.ENOMEM: "",
     errno.EAGAIN: "`ulimit -u` says how many processes there may be",
-    errno.ENOSPC: ROOM,
-    errno.EDQUOT: ROOM,
-    errno.EFBIG: ROOM,
-    errno.EROFS: ROOM,
+    errno.ENOSPC: SPACE_HINT,
+    errno.EDQUOT: SPACE_HINT,
+    errno.EFBIG: SPACE_HINT,
+    errno.EROFS: SPACE_HINT,
     errno.EIO: "",
 }
-"""By what the system says, what to do about it."""
-NO_SCRATCH, NO_THREAD = "No usable temporary directory", "can't start new thread"
+"""Hint by error number."""
+NO_TEMP_DIRECTORY, NO_THREAD = "No usable temporary directory", "can't start new thread"
 """How Python says it, where the system says nothing by itself."""
 
 
-def spent_errors(error: BaseException) -> list[TidegateError]:
-    """What went wrong where all of it is something used up or denied, or an error of ours.
+def resource_errors(error: BaseException) -> list[TidegateError]:
+    """Return the errors if all are resource or access errors, or Tidegate errors.
 
-    None, where there is anything else among it.
+    Returns an empty list if there is any other error.
     """
-    found = [_told(one) for one in _leaves(error)]
-    told = [one for one in found if one is not None]
-    return list({str(one): one for one in told}.values()) if len(told) == len(found) else []
+    converted = [_convert_error(leaf) for leaf in _leaf_errors(error)]
+    known_errors = [item for item in converted if item is not None]
+    return (
+        list({str(item): item for item in known_errors}.values())
+        if len(known_errors) == len(converted)
+        else []
+    )
 
 
-def _leaves(error: BaseException) -> Iterator[BaseException]:
+def _leaf_errors(error: BaseException) -> Iterator[BaseException]:
     if isinstance(error, BaseExceptionGroup):
-        for one in error.exceptions:
-            yield from _leaves(one)
+        for nested in error.exceptions:
+            yield from _leaf_errors(nested)
     else:
         yield error
 
 
-def _told(error: BaseException) -> TidegateError | None:
+def _convert_error(error: BaseException) -> TidegateError | None:
     match error:
         case TidegateError():
             return error
         case MemoryError():
-            return MachineError("machine.spent", "there is no memory left")
-        case OSError(errno=number) if number in SPENT:
-            where = f": {error.filename}" if error.filename else ""
-            hint = SPENT[number]
-            return MachineError("machine.spent", f"{os.strerror(number)}{where}", hint=hint)
+            return SystemResourceError("machine.spent", "there is no memory left")
+        case OSError(errno=number) if number in ERRNO_HINTS:
+            file_text = f": {error.filename}" if error.filename else ""
+            hint = ERRNO_HINTS[number]
+            return SystemResourceError(
+                "machine.spent", f"{os.strerror(number)}{file_text}", hint=hint
+            )
         case PermissionError(filename=name) if name:
             problem = f"it cannot be read: {error.strerror}"
-            return FileError("file.unreadable", problem, where=Place(str(name)))
-        case OSError() if NO_SCRATCH in str(error):
+            return FileError("file.unreadable", problem, location=Location(str(name)))
+        case OSError() if NO_TEMP_DIRECTORY in str(error):
             problem = "there is no directory for temporary files that can be written"
-            return MachineError("machine.spent", problem, hint=ROOM)
+            return SystemResourceError("machine.spent", problem, hint=SPACE_HINT)
         case RuntimeError() if NO_THREAD in str(error):
-            hint = SPENT[errno.EAGAIN]
-            return MachineError("machine.spent", "no thread can be started", hint=hint)
+            hint = ERRNO_HINTS[errno.EAGAIN]
+            return SystemResourceError("machine.spent", "no thread can be started", hint=hint)
         case _:
             return None

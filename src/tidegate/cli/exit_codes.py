@@ -1,8 +1,8 @@
-"""Exit codes: one table."""
+"""Exit codes and their meanings."""
 
 from __future__ import annotations
 
-MEANINGS = {
+EXIT_CODE_MEANINGS = {
     0: "it went well; of a rollout: it passed, or there was nothing to do",
     1: "a bug in Tidegate",
     2: "the command line is wrong",

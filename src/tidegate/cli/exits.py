@@ -1,17 +1,17 @@
-"""How a rollout ended, as an exit code of the one table."""
+"""Exit codes and their meanings."""
 
 from __future__ import annotations
 
-from tidegate.model.event import Result
+from tidegate.model.event import RolloutOutcome
 
-CODES = {
-    Result.PASSED: 0,
-    Result.INVALID: 3,
-    Result.FAILED: 4,
-    Result.FORBIDDEN: 5,
-    Result.OVERTAKEN: 6,
-    Result.LATE: 8,
-    Result.STOPPED: 130,
+OUTCOME_CODES = {
+    RolloutOutcome.PASSED: 0,
+    RolloutOutcome.INVALID: 3,
+    RolloutOutcome.FAILED: 4,
+    RolloutOutcome.FORBIDDEN: 5,
+    RolloutOutcome.SUPERSEDED: 6,
+    RolloutOutcome.TIMED_OUT: 8,
+    RolloutOutcome.STOPPED: 130,
 }
-CHANGES = 10
-"""There is something to do, where somebody asked for that."""
+HAS_CHANGES = 10
+"""Exit code of `plan --exit-code` if there is something to do."""

@@ -1,4 +1,4 @@
-"""The forms in which a rollout is shown: a picture, lines, or events as JSON."""
+"""Output formats of a rollout: live view, lines, or events as JSON."""
 
 from __future__ import annotations
 
@@ -7,101 +7,109 @@ from typing import Protocol
 
 import msgspec
 
-from tidegate.cli.terminal import Ability, Outlet, Terminal
-from tidegate.cli.window import Size
-from tidegate.errors import escaped, harmless
+from tidegate.cli.terminal import SafeStream, Terminal, TerminalCapabilities
+from tidegate.cli.window import SizeFunction
+from tidegate.errors import escape_line, sanitize_document
 from tidegate.model.event import Event
 from tidegate.model.moment import Ms
-from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.documents import event_out
-from tidegate.report.rollout.ending import has_failed, is_explained, rollout_ending
+from tidegate.report.rollout.course import RolloutProgress
+from tidegate.report.rollout.documents import event_document
+from tidegate.report.rollout.ending import has_failed, needs_explanation, rollout_explanation
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.failure import explain_failure, explain_lateness
-from tidegate.report.rollout.lines import Lines
-from tidegate.report.rollout.live import LiveView, final_rows, frame
-from tidegate.report.rollout.rows import Marks, Row, wrap
-from tidegate.report.rollout.summary import STOPPED, Commands, go_on, summarize
+from tidegate.report.rollout.failure import explain_failure, explain_timeout
+from tidegate.report.rollout.lines import RolloutLog
+from tidegate.report.rollout.live import ViewOptions, final_rows, view_rows
+from tidegate.report.rollout.rows import Row, Symbols, wrap_row
+from tidegate.report.rollout.summary import STOPPED, NextCommands, stopped_rows, summary_rows
 
 
-class Form(Protocol):
-    """What a screen asks of a form."""
+class RolloutOutput(Protocol):
+    """An output format of a rollout."""
 
-    def take(self, event: Event) -> None: ...
-    def look(self, now: Ms) -> None: ...
-    def say(self, notice: str) -> None: ...
-    def end(self, evidence: Iterable[Evidence], commands: Commands) -> None: ...
+    def on_event(self, event: Event) -> None: ...
+    def refresh(self, now: Ms) -> None: ...
+    def show_notice(self, notice: str) -> None: ...
+    def finish(self, evidence: Iterable[Evidence], commands: NextCommands) -> None: ...
 
 
-class Records:
-    """Events, each on a line of JSON."""
+class JsonOutput:
+    """Writes each event as a line of JSON."""
 
-    def __init__(self, course: Course, outlet: Outlet) -> None:
-        self._course = course
-        self._outlet = outlet
+    def __init__(self, progress: RolloutProgress, stream: SafeStream) -> None:
+        self._progress = progress
+        self._stream = stream
 
-    def take(self, event: Event) -> None:
-        self._course.take(event)
-        self._outlet.write(f"{harmless(msgspec.json.encode(event_out(event)).decode())}\n")
+    def on_event(self, event: Event) -> None:
+        self._progress.add_event(event)
+        self._stream.write(
+            f"{sanitize_document(msgspec.json.encode(event_document(event)).decode())}\n"
+        )
 
-    def look(self, now: Ms) -> None:
-        """Time alone is no event."""
+    def refresh(self, now: Ms) -> None:
+        """Do nothing: the passing of time is no event."""
 
-    def say(self, notice: str) -> None:
-        """Nothing but events."""
+    def show_notice(self, notice: str) -> None:
+        """Do nothing: only events are written."""
 
-    def end(self, evidence: Iterable[Evidence], commands: Commands) -> None:  # noqa: ARG002 - theirs
-        """Of what failed, all that is known: why, its log, its Events."""
-        if not is_explained(self._course):
+    def finish(self, evidence: Iterable[Evidence], commands: NextCommands) -> None:  # noqa: ARG002 - theirs
+        """Write the explanation of a failure."""
+        if not needs_explanation(self._progress):
             return
-        document = rollout_ending(self._course, evidence)
-        self._outlet.write(f"{harmless(msgspec.json.encode(document).decode())}\n")
+        document = rollout_explanation(self._progress, evidence)
+        self._stream.write(f"{sanitize_document(msgspec.json.encode(document).decode())}\n")
 
 
-class Log:
-    """Lines with times."""
+class LineOutput:
+    """Writes timestamped lines."""
 
-    def __init__(self, course: Course, outlet: Outlet, marks: Marks) -> None:
-        self._lines = Lines(course)
-        self._outlet = outlet
-        self._marks = marks
+    def __init__(self, progress: RolloutProgress, stream: SafeStream, symbols: Symbols) -> None:
+        self._lines = RolloutLog(progress)
+        self._stream = stream
+        self._symbols = symbols
 
-    def take(self, event: Event) -> None:
-        self._write(self._lines.take(event))
+    def on_event(self, event: Event) -> None:
+        self._write(self._lines.add_event(event))
 
-    def look(self, now: Ms) -> None:
-        self._write(self._lines.pass_time(now))
+    def refresh(self, now: Ms) -> None:
+        self._write(self._lines.advance(now))
 
-    def say(self, notice: str) -> None:
+    def show_notice(self, notice: str) -> None:
         self._write([notice])
 
-    def end(self, evidence: Iterable[Evidence], commands: Commands) -> None:
-        course = self._lines.course
-        self._outlet.write_rows(ending(course, evidence, commands, self._marks))
+    def finish(self, evidence: Iterable[Evidence], commands: NextCommands) -> None:
+        progress = self._lines.progress
+        self._stream.write_rows(ending_rows(progress, evidence, commands, self._symbols))
 
     def _write(self, lines: list[str]) -> None:
         if lines:
-            self._outlet.write("".join(f"{escaped(line)}\n" for line in lines))
+            self._stream.write("".join(f"{escape_line(line)}\n" for line in lines))
 
 
-class Picture:
-    """A picture that is drawn anew while the rollout runs."""
+class LiveOutput:
+    """Draws a live view while the rollout runs."""
 
-    def __init__(self, course: Course, outlet: Outlet, ability: Ability, size: Size) -> None:
-        self.terminal = Terminal(outlet, ability, size)
-        self._course = course
-        self._outlet = outlet
-        self._ability = ability
+    def __init__(
+        self,
+        progress: RolloutProgress,
+        stream: SafeStream,
+        capabilities: TerminalCapabilities,
+        size: SizeFunction,
+    ) -> None:
+        self.terminal = Terminal(stream, capabilities, size)
+        self._progress = progress
+        self._stream = stream
+        self._capabilities = capabilities
         self._size = size
-        self._view = LiveView(marks=ability.marks)
+        self._view = ViewOptions(symbols=capabilities.symbols)
 
-    def name(self, title: str) -> None:
+    def set_title(self, title: str) -> None:
         self._view = msgspec.structs.replace(self._view, title=title)
 
-    def take(self, event: Event) -> None:
-        self._course.take(event)
+    def on_event(self, event: Event) -> None:
+        self._progress.add_event(event)
 
-    def look(self, now: Ms) -> None:
-        """Draw; the picture never gets lower while the terminal stays as it is."""
+    def refresh(self, now: Ms) -> None:
+        """Draw the view; its height never shrinks while the terminal keeps its size."""
         columns, lines = self._size()
         view = self._view
         is_same = (view.width, view.height) == (columns - 1, lines - 1)
@@ -109,36 +117,39 @@ class Picture:
             view,
             width=max(1, columns - 1),
             height=max(1, lines - 1),
-            beat=view.beat + 1,
-            least=view.least if is_same else 0,
+            tick=view.tick + 1,
+            min_height=view.min_height if is_same else 0,
         )
-        rows = frame(self._course, view, now)
-        self._view = msgspec.structs.replace(view, least=len(rows))
+        rows = view_rows(self._progress, view, now)
+        self._view = msgspec.structs.replace(view, min_height=len(rows))
         self.terminal.draw(rows)
 
-    def say(self, notice: str) -> None:
+    def show_notice(self, notice: str) -> None:
         self._view = msgspec.structs.replace(self._view, notice=notice)
 
-    def end(self, evidence: Iterable[Evidence], commands: Commands) -> None:
-        """The folded picture stays, and below it what there is to say."""
+    def finish(self, evidence: Iterable[Evidence], commands: NextCommands) -> None:
+        """Draw the folded view and write the summary below it."""
         columns, lines = self._size()
         view = msgspec.structs.replace(self._view, width=columns - 1, height=lines - 1)
-        course, marks = self._course, self._ability.marks
-        self.terminal.draw(final_rows(course, view))
-        self.terminal.forget()
-        rows = [] if has_failed(course) else summarize(course, marks=marks)
-        rows += ending(course, evidence, commands, marks)
-        wrapped = [part for row in rows for part in wrap(row, columns - 1)]
-        self._outlet.write_rows(wrapped, colours=self._ability.colours)
+        progress, symbols = self._progress, self._capabilities.symbols
+        self.terminal.draw(final_rows(progress, view))
+        self.terminal.start_below()
+        rows = [] if has_failed(progress) else summary_rows(progress, symbols=symbols)
+        rows += ending_rows(progress, evidence, commands, symbols)
+        wrapped = [part for row in rows for part in wrap_row(row, columns - 1)]
+        self._stream.write_rows(wrapped, with_colors=self._capabilities.has_colors)
 
 
-def ending(
-    course: Course, evidence: Iterable[Evidence], commands: Commands, marks: Marks
+def ending_rows(
+    progress: RolloutProgress,
+    evidence: Iterable[Evidence],
+    commands: NextCommands,
+    symbols: Symbols,
 ) -> list[Row]:
-    """What is to be said after the end, besides that it came."""
-    if course.result == STOPPED:
-        late = explain_lateness(course, evidence) if course.is_late else []
-        return [*late, *go_on(course, commands)]
-    if has_failed(course):
-        return explain_failure(course, evidence, commands=commands, marks=marks)
+    """Return the explanation after the end of a rollout."""
+    if progress.outcome == STOPPED:
+        timeout_rows = explain_timeout(progress, evidence) if progress.has_timed_out else []
+        return [*timeout_rows, *stopped_rows(progress, commands)]
+    if has_failed(progress):
+        return explain_failure(progress, evidence, commands=commands, symbols=symbols)
     return []

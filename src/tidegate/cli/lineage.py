@@ -1,23 +1,23 @@
-"""What `tree` and `trace` do and say."""
+"""Implementation of `tree` and `trace`."""
 
 from __future__ import annotations
 
 import sys
 
 from tidegate.cli import options
-from tidegate.cli.asking import in_found, pointed_of
-from tidegate.cli.consent import say_target
-from tidegate.cli.doing import Doing
-from tidegate.cli.naming import find_families
+from tidegate.cli.asking import load_request, with_workspace
+from tidegate.cli.consent import print_target
+from tidegate.cli.doing import ProgressLine
+from tidegate.cli.naming import load_unit_trees
 from tidegate.cli.saying import note
-from tidegate.cli.unit_options import Given
-from tidegate.cli.window import room_on
-from tidegate.flows.entering import Found
-from tidegate.flows.lineage import read_lineage, trace_object
-from tidegate.flows.living_trees import LivingTrees
-from tidegate.flows.named import find_named
+from tidegate.cli.unit_options import Flags
+from tidegate.cli.window import max_line_width
+from tidegate.flows.entering import Workspace
+from tidegate.flows.lineage import read_lineages, trace_object
+from tidegate.flows.living_trees import LiveTreeBuilder
+from tidegate.flows.named import select_resources
 from tidegate.flows.session import Session
-from tidegate.flows.weakness import findings_of
+from tidegate.flows.weakness import workspace_findings
 from tidegate.report.lineage import (
     TraceBlock,
     TreeNode,
@@ -28,45 +28,57 @@ from tidegate.report.lineage import (
 )
 
 
-def show_tree(kind: str, called: str, told: Given, doing: Doing, *, compact: bool) -> int:
-    """What a unit brings, by Git; or has brought, by the cluster that is chosen."""
-    (named,) = find_named(find_families(told["place"], told), (kind,), (called,), home=told["home"])
-    told["sandbox"] = told["still"] = not _is_chosen(told)
+def show_tree(
+    kind: str, name: str, flags: Flags, progress_line: ProgressLine, *, compact: bool
+) -> int:
+    """Print the tree of a unit: by Git, or by the selected cluster."""
+    (resource,) = select_resources(
+        load_unit_trees(flags["place"], flags), (kind,), (name,), namespace=flags["home"]
+    )
+    flags["sandbox"] = flags["still"] = not _is_cluster_selected(flags)
 
-    async def ask(session: Session, found: Found) -> tuple[list[TreeNode], Found]:
-        lineages = await read_lineage(found, session)
-        mine = [one for one in lineages if named.id in one.units][:1]
-        if told["sandbox"]:
-            return [one.tree(named.id, compact=compact) for one in mine], found
-        trees = (LivingTrees(one, session, compact) for one in mine)
-        return [await one.draw(named.id) for one in trees], found
+    async def read_trees(
+        session: Session, workspace: Workspace
+    ) -> tuple[list[TreeNode], Workspace]:
+        lineages = await read_lineages(workspace, session)
+        matching = [lineage for lineage in lineages if resource.id in lineage.units][:1]
+        if flags["sandbox"]:
+            return [
+                lineage.build_tree(resource.id, compact=compact) for lineage in matching
+            ], workspace
+        trees = (LiveTreeBuilder(lineage, session, compact) for lineage in matching)
+        return [await live_tree.build(resource.id) for live_tree in trees], workspace
 
-    nodes, found = in_found(pointed_of(told["place"], told), told, ask)
-    doing.clear()
-    if told["sandbox"]:
+    nodes, workspace = with_workspace(load_request(flags["place"], flags), flags, read_trees)
+    progress_line.clear()
+    if flags["sandbox"]:
         note("this is what Git says; with --context it is what the cluster has")
     else:
-        say_target(told)
+        print_target(flags)
     lines = (line for node in nodes for line in tree_lines(node))
-    options.show(told["output"], map(tree_document, nodes), lines)
-    return options.say_findings(findings_of(found))
+    options.print_result(flags["output"], map(tree_document, nodes), lines)
+    return options.print_findings(workspace_findings(workspace))
 
 
-def _is_chosen(told: Given) -> bool:
-    """Whether somebody names a cluster; who does not means Git."""
-    chosen = (told["context"], told["kubeconfig"], told["clusters"] or None)
-    return any(one is not None for one in chosen)
+def _is_cluster_selected(flags: Flags) -> bool:
+    """Return whether a cluster is selected; otherwise only Git is read."""
+    values = (flags["context"], flags["kubeconfig"], flags["clusters"] or None)
+    return any(value is not None for value in values)
 
 
-def show_trace(kind: str, called: str, told: Given, doing: Doing) -> int:
-    """Where an object comes from. Gives the exit code."""
-    told["sandbox"] = told["still"] = not _is_chosen(told)
+def show_trace(kind: str, name: str, flags: Flags, progress_line: ProgressLine) -> int:
+    """Print the origin of an object and return the exit code."""
+    flags["sandbox"] = flags["still"] = not _is_cluster_selected(flags)
 
-    async def ask(session: Session, found: Found) -> tuple[list[TraceBlock], Found]:
-        lineages = await read_lineage(found, session)
-        return await trace_object(lineages, kind, called, told["home"], session), found
+    async def read_trace(
+        session: Session, workspace: Workspace
+    ) -> tuple[list[TraceBlock], Workspace]:
+        lineages = await read_lineages(workspace, session)
+        return await trace_object(lineages, kind, name, flags["home"], session), workspace
 
-    blocks, found = in_found(pointed_of(told["place"], told), told, ask)
-    doing.clear()
-    options.show(told["output"], [trace_document(blocks)], trace_lines(blocks, room_on(sys.stdout)))
-    return options.say_findings(findings_of(found))
+    blocks, workspace = with_workspace(load_request(flags["place"], flags), flags, read_trace)
+    progress_line.clear()
+    options.print_result(
+        flags["output"], [trace_document(blocks)], trace_lines(blocks, max_line_width(sys.stdout))
+    )
+    return options.print_findings(workspace_findings(workspace))

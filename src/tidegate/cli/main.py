@@ -1,6 +1,6 @@
-"""The `tidegate` command: finds the verb, runs it, and shows what went wrong, once.
+"""The `tidegate` command: finds and runs a command, and prints its error once.
 
-Verbs are imported when they are called: `tidegate --help` must not wait for what it does not use.
+Commands are imported when they are called, so that `tidegate --help` imports none of them.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from typing import NoReturn
 import click
 
 from tidegate.cli.saying import (
-    CLOSED,
-    forget,
-    say_error,
-    say_lines,
-    speak_json,
-    speaks_json,
-    unheard,
+    OUTPUT_CLOSED,
+    has_json_errors,
+    output_error,
+    print_error,
+    print_lines,
+    redirect_to_devnull,
+    set_json_errors,
 )
-from tidegate.errors import OutputError, Place, TidegateError, errors_of
-from tidegate.report.places import forget_trees
+from tidegate.errors import Location, OutputError, TidegateError, flatten_errors
+from tidegate.report.places import clear_roots
 
-COLLECTS_AFTER = (100_000, 50, 100)
-"""With Python's own thresholds, a sixth of a rollout's time goes into looking for garbage.
+GC_THRESHOLDS = (100_000, 50, 100)
+"""Garbage collection thresholds.
 
-What outlives a first look mostly stays, and looking at it again costs the more, the more there is.
+With the defaults of Python, a sixth of the time of a rollout is garbage collection. Objects
+that survive the first collection mostly stay, and collecting them again is expensive.
 """
-VERBS = {
+COMMANDS = {
     "app": "Look at Applications, and roll them out, by the verbs of `argocd app`.",
     "approve": "Let a unit go on that waits until somebody approves.",
     "appset": "Show what ApplicationSets generate.",
@@ -73,23 +74,23 @@ VERBS = {
     "version": "Show the version of Tidegate.",
     "waves": "Show which units and objects come in which wave, and how many have one.",
 }
-"""Each has a module of its name with a function of its name; the line is its short help."""
+"""Short help by command. Each command has a module and a function of its name."""
 
-A_BUG = "this is a bug in tidegate; please report it with the lines above"
-NOWHERE = Place("")
-BUG, INTERRUPTED, INPUT = 1, 130, 3
-NOT_WRITTEN = (errno.EPIPE, errno.ENOSPC, errno.EBADF, errno.EIO)
-"""Why a stream takes no more."""
+BUG_MESSAGE = "this is a bug in tidegate; please report it with the lines above"
+NO_LOCATION = Location("")
+BUG, INTERRUPTED, INPUT_ERROR = 1, 130, 3
+WRITE_ERRORS = (errno.EPIPE, errno.ENOSPC, errno.EBADF, errno.EIO)
+"""Error numbers of a stream that cannot be written."""
 
 
-class _Verbs(click.Group):
-    """A group that knows its verbs by name and imports them one by one."""
+class _LazyGroup(click.Group):
+    """A click group that imports its commands one by one."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return sorted(VERBS)
+        return sorted(COMMANDS)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
-        if name not in VERBS:
+        if name not in COMMANDS:
             return None
         command = getattr(importlib.import_module(f"tidegate.cli.commands.{name}"), name)
         if not isinstance(command, click.Command):
@@ -99,28 +100,28 @@ class _Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Whoever misspells a verb is told the nearest one."""
-        word = args[0] if args else ""
-        if word and word not in VERBS and not word.startswith("-"):
+        """Return the command, or fail with the closest known name."""
+        name = args[0] if args else ""
+        if name and name not in COMMANDS and not name.startswith("-"):
             from difflib import get_close_matches  # noqa: PLC0415 - only for who misspells
 
-            near = get_close_matches(word, VERBS, n=1)
-            hint = f" Did you mean '{near[0]}'?" if near else ""
-            ctx.fail(f"No such command '{word}'.{hint}")
+            matches = get_close_matches(name, COMMANDS, n=1)
+            hint = f" Did you mean '{matches[0]}'?" if matches else ""
+            ctx.fail(f"No such command '{name}'.{hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """From the table, so that nothing is imported."""
+        """Write the help from the table, so that no command is imported."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, VERBS[name]) for name in sorted(VERBS)])
+            formatter.write_dl([(name, COMMANDS[name]) for name in sorted(COMMANDS)])
 
 
-def _show_version(ctx: click.Context, _option: click.Parameter, is_asked: bool) -> None:  # noqa: FBT001 - click's
-    if is_asked:
+def _show_version(ctx: click.Context, _option: click.Parameter, is_requested: bool) -> None:  # noqa: FBT001 - click's
+    if is_requested:
         ctx.exit(cli.main(["version"], standalone_mode=False) or 0)
 
 
-@click.command(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version",
     is_flag=True,
@@ -134,39 +135,41 @@ def cli() -> None:
 
 
 def main() -> NoReturn:
-    """Run the command line and leave with its exit code."""
-    _speak_utf8()
+    """Run the command line and exit with its code."""
+    _ensure_utf8()
     if sys.stdout is None:
-        sys.exit(_show_unheard(unheard(errno.EBADF)))
+        sys.exit(_show_output_error(output_error(errno.EBADF)))
     try:
-        code = run_words(sys.argv[1:])
-    except SystemExit as left:  # a shell was told what it may complete, or nobody reads its help
-        code = OutputError.exit_code if left.code else 0
+        code = run_argv(sys.argv[1:])
+    except (
+        SystemExit
+    ) as exit_error:  # a shell was told what it may complete, or nobody reads its help
+        code = OutputError.exit_code if exit_error.code else 0
     gc.freeze()  # a sixth of a short verb would go into looking for garbage on the way out
     sys.exit(code)
 
 
-def _speak_utf8() -> None:
-    """Start again where the locale wants another encoding: the same input gives the same bytes."""
+def _ensure_utf8() -> None:
+    """Restart in UTF-8 mode under another locale, so that equal input gives equal output."""
     if not sys.flags.utf8_mode and locale.getencoding().lower() not in {"utf-8", "utf8"}:
-        again = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]
-        os.execv(sys.executable, again)  # noqa: S606 - it is ourselves
+        argv = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]
+        os.execv(sys.executable, argv)  # noqa: S606 - it is ourselves
 
 
-def run_words(arguments: list[str]) -> int:
-    """Run a verb as it is typed, show what went wrong, and give the exit code."""
-    gc.set_threshold(*COLLECTS_AFTER)
-    speak_json(_wants_json(arguments))
-    forget_trees()
+def run_argv(arguments: list[str]) -> int:
+    """Run the command line, print errors, and return the exit code."""
+    gc.set_threshold(*GC_THRESHOLDS)
+    set_json_errors(_is_json_requested(arguments))
+    clear_roots()
     try:
         result = cli.main(arguments, prog_name="tidegate", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt) as error:
-        return _tell("interrupted", _last_words(error), INTERRUPTED)
+        return _show_message("interrupted", _interruption_message(error), INTERRUPTED)
     except click.ClickException as error:
-        told = error.format_message() if speaks_json() else _usage(error)
-        return _tell("usage", told, error.exit_code)
+        message = error.format_message() if has_json_errors() else _usage_text(error)
+        return _show_message("usage", message, error.exit_code)
     except TidegateError as error:
-        return _show_unheard(error) if isinstance(error, OutputError) else _show(error)
+        return _show_output_error(error) if isinstance(error, OutputError) else _show_error(error)
     except ExceptionGroup as group:
         return _show_group(group)
     except Exception as error:  # noqa: BLE001 - whatever else comes here is a bug, but for help
@@ -174,31 +177,31 @@ def run_words(arguments: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _show_unheard(error: OutputError) -> int:
-    """Who closed a pipe has read enough."""
-    return error.exit_code if error.code == CLOSED else _show(error)
+def _show_output_error(error: OutputError) -> int:
+    """Print an output error; a closed pipe is not reported."""
+    return error.exit_code if error.code == OUTPUT_CLOSED else _show_error(error)
 
 
 def _show_bug(error: Exception) -> int:
-    """Whatever is not ours; but click itself prints help, which nobody may be there to read."""
-    if isinstance(error, OSError) and error.filename is None and error.errno in NOT_WRITTEN:
-        forget(sys.stdout)
-        return _show_unheard(unheard(error.errno))
-    spent = _show_spent(error)
-    if not spent:
-        say_lines("".join(traceback.format_exception(error)), err=True)
-    return spent or _show_as(TidegateError("bug", A_BUG), BUG)
+    """Print an unexpected error as a bug, except a write error while click prints help."""
+    if isinstance(error, OSError) and error.filename is None and error.errno in WRITE_ERRORS:
+        redirect_to_devnull(sys.stdout)
+        return _show_output_error(output_error(error.errno))
+    exit_code = _show_resource_errors(error)
+    if not exit_code:
+        print_lines("".join(traceback.format_exception(error)), err=True)
+    return exit_code or _show_with_code(TidegateError("bug", BUG_MESSAGE), BUG)
 
 
-def _show_spent(error: Exception) -> int:
-    """What a machine has nothing left of. Gives 0 where that is not what is wrong."""
-    from tidegate.cli.exhaustion import spent_errors  # noqa: PLC0415 - only where it happens
+def _show_resource_errors(error: Exception) -> int:
+    """Print errors of exhausted system resources. Return 0 if the error is another one."""
+    from tidegate.cli.exhaustion import resource_errors  # noqa: PLC0415 - only where it happens
 
-    return _show_all(spent_errors(error))
+    return _show_all(resource_errors(error))
 
 
-def _usage(error: click.ClickException) -> str:
-    """How a verb is called, and what is wrong with how it was; arguments are strangers' as well."""
+def _usage_text(error: click.ClickException) -> str:
+    """Return the usage of the command and the problem with its arguments."""
     context = getattr(error, "ctx", None)
     problem = f"Error: {error.format_message()}"
     if context is None:
@@ -207,53 +210,56 @@ def _usage(error: click.ClickException) -> str:
     return f"{context.get_usage()}\n{help_line}\n\n{problem}"
 
 
-def _last_words(error: BaseException) -> str:
-    """What whoever was interrupted leaves to say; click puts a cause of its own before that."""
+def _interruption_message(error: BaseException) -> str:
+    """Return the message of an interruption; click wraps it in an exception of its own."""
     return str(error.__cause__ or error) or "interrupted"
 
 
 def _show_group(group: ExceptionGroup[Exception]) -> int:
-    """Several errors of ours, by place; anything else in there is a bug, or the machine's."""
+    """Print several Tidegate errors by location; any other error in the group is a bug."""
     ours, others = group.split(TidegateError)
     if others is not None or ours is None:
         return _show_bug(group)
-    return _show_all(errors_of(ours)) or INPUT
+    return _show_all(flatten_errors(ours)) or INPUT_ERROR
 
 
 def _show_all(errors: Iterable[TidegateError]) -> int:
-    """Each once, by place. Gives the largest of their codes."""
-    told = sorted(errors, key=lambda error: (error.where or NOWHERE, error.code))
-    for error in told:
-        _show(error)
-    return max((error.exit_code for error in told), default=0)
+    """Print each error once, by location, and return the largest exit code."""
+    sorted_errors = sorted(errors, key=lambda error: (error.location or NO_LOCATION, error.code))
+    for error in sorted_errors:
+        _show_error(error)
+    return max((error.exit_code for error in sorted_errors), default=0)
 
 
-def _wants_json(arguments: list[str]) -> bool:
-    """Whether a program reads what is told, by words that may be wrong otherwise."""
+def _is_json_requested(arguments: list[str]) -> bool:
+    """Return whether JSON is requested, by arguments that may be invalid otherwise."""
     pairs = zip(arguments, [*arguments[1:], ""], strict=False)
     return any(
-        one in {"-ojson", "--output=json"} or (one in {"-o", "--output"} and value == "json")
-        for one, value in pairs
+        argument in {"-ojson", "--output=json"}
+        or (argument in {"-o", "--output"} and value == "json")
+        for argument, value in pairs
     )
 
 
-def _show(error: TidegateError) -> int:
-    say_error(error)
+def _show_error(error: TidegateError) -> int:
+    print_error(error)
     return error.exit_code
 
 
-def _tell(code: str, text: str, exit_code: int) -> int:
-    """What is no error of ours: a word that is not known, or an interruption."""
+def _show_message(code: str, text: str, exit_code: int) -> int:
+    """Print a usage error or an interruption, and return the exit code."""
     return (
-        _show_as(TidegateError(code, text), exit_code) if speaks_json() else _say(text, exit_code)
+        _show_with_code(TidegateError(code, text), exit_code)
+        if has_json_errors()
+        else _print_with_code(text, exit_code)
     )
 
 
-def _show_as(error: TidegateError, exit_code: int) -> int:
-    _show(error)
+def _show_with_code(error: TidegateError, exit_code: int) -> int:
+    _show_error(error)
     return exit_code
 
 
-def _say(text: str, code: int) -> int:
-    say_lines(text, err=True)
+def _print_with_code(text: str, code: int) -> int:
+    print_lines(text, err=True)
     return code

@@ -1,4 +1,4 @@
-"""Units whose controller is alive: it is asked, as its own command would ask it."""
+"""Delegation to a running Argo CD or Flux, which is asked like its own command would ask it."""
 
 from __future__ import annotations
 
@@ -6,123 +6,147 @@ import getpass
 from collections.abc import Awaitable, Callable, Sequence
 
 from tidegate.cli import options
-from tidegate.cli.asking import setting_of, target_of
-from tidegate.cli.consent import say_target
-from tidegate.cli.exits import CODES
-from tidegate.cli.naming import find_families
-from tidegate.cli.nouns import NOUNS
-from tidegate.cli.running import run
-from tidegate.cli.saying import say
-from tidegate.cli.unit_options import Given
-from tidegate.errors import WordsError
+from tidegate.cli.asking import cluster_targets, render_settings
+from tidegate.cli.consent import print_target
+from tidegate.cli.exits import OUTCOME_CODES
+from tidegate.cli.naming import load_unit_trees
+from tidegate.cli.nouns import KINDS_BY_NOUN
+from tidegate.cli.running import run_async
+from tidegate.cli.saying import print_line
+from tidegate.cli.unit_options import Flags
+from tidegate.errors import UsageError
 from tidegate.flows.controllers import (
-    PATIENCE,
-    Answered,
-    find_living,
-    have_masters,
+    REQUEST_TIMEOUT,
+    ControllerAnswer,
+    are_controllers_running,
+    build_sync_request,
+    get_live_resources,
+    get_live_sources,
     reconcile,
     refresh,
-    sources_of,
     suspended_error,
-    sync_by_master,
-    sync_wish,
+    sync_with_argocd,
 )
-from tidegate.flows.discover import Family
-from tidegate.flows.named import NamedObject, all_named, find_named
+from tidegate.flows.discover import UnitTree
+from tidegate.flows.named import SelectedResource, list_resources, select_resources
 from tidegate.flows.session import Session, open_session
-from tidegate.flows.suspended import suspended_among
-from tidegate.model.event import Result
+from tidegate.flows.suspended import find_suspended
+from tidegate.model.event import RolloutOutcome
 
-Ask = Callable[[Session], Awaitable[list[Answered]]]
+ControllerRequest = Callable[[Session], Awaitable[list[ControllerAnswer]]]
 
 
-def reconcile_by_master(
-    named: list[NamedObject], families: tuple[Family, ...], told: Given
+def reconcile_by_controller(
+    resources: list[SelectedResource], unit_trees: tuple[UnitTree, ...], flags: Flags
 ) -> int | None:
-    """Have Flux's controllers reconcile these; None where none is alive."""
+    """Reconcile with the running Flux controllers; return None if none is running."""
 
-    async def ask(session: Session) -> list[Answered]:
-        living, within = await find_living(named, session), told["timeout"] or PATIENCE
+    async def request(session: Session) -> list[ControllerAnswer]:
+        live_objects, timeout = (
+            await get_live_resources(resources, session),
+            flags["timeout"] or REQUEST_TIMEOUT,
+        )
         answers = []
-        if told.get("with_source"):
-            sources = await sources_of(living, all_named(families), session)
-            answers = await reconcile(sources, session, _sayer(told), within)
-        if all(one.is_done for one in answers):
-            answers += await reconcile(living, session, _sayer(told), within)
+        if flags.get("with_source"):
+            sources = await get_live_sources(live_objects, list_resources(unit_trees), session)
+            answers = await reconcile(sources, session, _progress_printer(flags), timeout)
+        if all(answer.is_done for answer in answers):
+            answers += await reconcile(live_objects, session, _progress_printer(flags), timeout)
         return answers
 
-    return _asked(named, told, ask)
+    return _delegate(resources, flags, request)
 
 
-def sync_by_argo(named: list[NamedObject], families: tuple[Family, ...], told: Given) -> int | None:
-    """Have Argo CD sync these, one behind the other by their waves; None where it is not alive."""
-    turns = {one.id: turn for turn, one in enumerate(all_named(families))}
+def sync_by_argocd(
+    resources: list[SelectedResource], unit_trees: tuple[UnitTree, ...], flags: Flags
+) -> int | None:
+    """Sync with a running Argo CD, one Application after another; None if it is not running."""
+    positions = {
+        resource.id: position for position, resource in enumerate(list_resources(unit_trees))
+    }
 
-    async def ask(session: Session) -> list[Answered]:
-        living = await find_living(sorted(named, key=lambda one: turns[one.id]), session)
-        wish = sync_wish(
-            by=getpass.getuser(),
-            revision=told["at"],
-            prunes=told["prune"],
-            forces=told["force"],
-            resources=told["resources"],
+    async def request(session: Session) -> list[ControllerAnswer]:
+        live_objects = await get_live_resources(
+            sorted(resources, key=lambda resource: positions[resource.id]), session
         )
-        answers: list[Answered] = []
-        for one in living:
-            answers.append(await sync_by_master(one, wish, session, _sayer(told), told["timeout"]))
+        operation = build_sync_request(
+            by=getpass.getuser(),
+            revision=flags["at"],
+            prunes=flags["prune"],
+            forces=flags["force"],
+            resources=flags["resources"],
+        )
+        answers: list[ControllerAnswer] = []
+        for live in live_objects:
+            answers.append(
+                await sync_with_argocd(
+                    live, operation, session, _progress_printer(flags), flags["timeout"]
+                )
+            )
             if not answers[-1].is_done:
                 break
         return answers
 
-    code = _asked(named, told, ask)
-    if code is None and told["at"]:
+    code = _delegate(resources, flags, request)
+    if code is None and flags["at"]:
         problem = (
             "what stands here is rolled out, and no Argo CD is alive that had another revision"
         )
-        hint = f"`git worktree add ../at {told['at']}`, and `-C ../at`, rolls out that one"
-        raise WordsError("words.revision", problem, hint=hint)
+        hint = f"`git worktree add ../at {flags['at']}`, and `-C ../at`, rolls out that one"
+        raise UsageError("words.revision", problem, hint=hint)
     return code
 
 
-def refresh_by_argo(called: str, told: Given, *, hard: bool) -> None:
-    """Have a live Argo CD compare an Application again; where none is alive, nobody has to."""
-    families = find_families(told["place"], told)
-    named = find_named(families, NOUNS["application"], (called,), home=told["home"])
+def refresh_by_argocd(name: str, flags: Flags, *, hard: bool) -> None:
+    """Refresh an Application in a running Argo CD; do nothing if none is running."""
+    unit_trees = load_unit_trees(flags["place"], flags)
+    resources = select_resources(
+        unit_trees, KINDS_BY_NOUN["application"], (name,), namespace=flags["home"]
+    )
 
-    async def ask() -> None:
-        async with open_session(target_of(told), setting_of(told)) as session:
-            if await have_masters(named, session):
-                (one,) = await find_living(named, session)
-                await refresh(one, session, hard=hard)
+    async def request() -> None:
+        async with open_session(cluster_targets(flags), render_settings(flags)) as session:
+            if await are_controllers_running(resources, session):
+                (live,) = await get_live_resources(resources, session)
+                await refresh(live, session, hard=hard)
 
-    run(ask())
+    run_async(request())
 
 
-def _asked(named: Sequence[NamedObject], told: Given, ask: Ask) -> int | None:
-    """What comes of asking; None where somebody wants it rolled out from here, or nobody is there.
+def _delegate(
+    resources: Sequence[SelectedResource], flags: Flags, request: ControllerRequest
+) -> int | None:
+    """Return the exit code of a request to the controllers.
 
-    What is suspended is refused either way: whoever names it does not expect that nothing is done.
+    Returns None if the rollout runs from here or no controller is running. A suspended unit is
+    refused in both cases: a caller who names it expects a rollout.
     """
-    if told["sandbox"] or told["dry_run"] or told["take_over"] or told["hand_back"]:
+    if flags["sandbox"] or flags["dry_run"] or flags["take_over"] or flags["hand_back"]:
         return None
 
-    async def asked() -> list[Answered] | None:
-        async with open_session(target_of(told), setting_of(told)) as session:
-            if not await have_masters(named, session):
-                for name in await suspended_among((one.id for one in named), session):
-                    raise suspended_error(name)
+    async def request_or_none() -> list[ControllerAnswer] | None:
+        async with open_session(cluster_targets(flags), render_settings(flags)) as session:
+            if not await are_controllers_running(resources, session):
+                for unit_id in await find_suspended(
+                    (resource.id for resource in resources), session
+                ):
+                    raise suspended_error(unit_id)
                 return None
-            say_target(told)
-            return await ask(session)
+            print_target(flags)
+            return await request(session)
 
-    answers = run(asked())
+    answers = run_async(request_or_none())
     if answers is None:
         return None
-    options.show(told["output"], [one.document for one in answers], ())
-    return CODES[Result.PASSED if all(one.is_done for one in answers) else Result.FAILED]
+    options.print_result(flags["output"], [answer.document for answer in answers], ())
+    return OUTCOME_CODES[
+        RolloutOutcome.PASSED
+        if all(answer.is_done for answer in answers)
+        else RolloutOutcome.FAILED
+    ]
 
 
-def _sayer(told: Given) -> Callable[[str], None]:
-    """As Flux's own command: what is done is told beside the output; programs read the answers."""
-    is_json = told["output"] == "json"
-    return lambda line: None if is_json else say(line, err=True)
+def _progress_printer(flags: Flags) -> Callable[[str], None]:
+    """Return a function that prints progress to standard error, silent for JSON output."""
+    is_json = flags["output"] == "json"
+    return lambda line: None if is_json else print_line(line, err=True)

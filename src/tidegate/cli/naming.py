@@ -1,4 +1,8 @@
-"""Verbs on units that are called by name or by labels, as `argocd` and `flux` call them."""
+"""Commands and arguments for units that are selected by kind, name or labels.
+
+tidegate suspend ks apps
+tidegate reconcile source git platform
+"""
 
 from __future__ import annotations
 
@@ -10,17 +14,17 @@ import click
 from click.decorators import FC
 
 from tidegate.cli.completing import complete_names, complete_path
-from tidegate.cli.doing import say_first
-from tidegate.cli.nouns import NOUNS, by_noun, split_source
-from tidegate.cli.unit_options import Given, takes
+from tidegate.cli.doing import show_progress
+from tidegate.cli.nouns import KINDS_BY_NOUN, noun_group, split_source_kind
+from tidegate.cli.unit_options import Flags, with_options
 
 if TYPE_CHECKING:
-    from tidegate.flows.discover import Family
-    from tidegate.flows.named import NamedObject
+    from tidegate.flows.discover import UnitTree
+    from tidegate.flows.named import SelectedResource
 
-First = Callable[["list[NamedObject]", "tuple[Family, ...]", Given], int | None]
-FLUX = ("kustomization", "helmrelease")
-PLACE = click.option(
+Delegate = Callable[["list[SelectedResource]", "tuple[UnitTree, ...]", Flags], int | None]
+FLUX_NOUNS = ("kustomization", "helmrelease")
+REPOSITORY = click.option(
     "-C",
     "place",
     default=".",
@@ -28,16 +32,16 @@ PLACE = click.option(
     shell_complete=complete_path,
     help="The repository; where you stand if not given.",
 )
-LABELS = (
+SELECTOR = (
     click.option(
         "-l", "--selector", "labels", default="", help="Only those with these labels, as kubectl."
     ),
 )
-HOME = click.option(
+NAMESPACE_FILTER = click.option(
     "-n", "--namespace", "home", default="", help="Only those of this namespace; else of any."
 )
 ALL = click.option("--all", "every", is_flag=True, help="All of them.")
-OF_A_PATH = frozenset(
+PATH_PARAMETERS = frozenset(
     [
         *("what", "units", "entry", "generator_data", "name", "namespace", "values", "parameters"),
         *("recurse", "include", "exclude", "ignore_waves", "sync_options", "ignore_differences"),
@@ -45,130 +49,138 @@ OF_A_PATH = frozenset(
         *("file_parameters", "root", "plan"),
     ]
 )
-"""What is said of a path, and not of a unit that has a name."""
+"""Parameters that belong to a path, not to a named unit."""
 
 
-def units_like(
-    verb: click.Command,
+def command_for_units(
+    command: click.Command,
     *,
     kinds: Sequence[str],
-    told: str,
+    help_text: str,
     name: str = "",
-    first: First | None = None,
-    more: Sequence[click.Parameter] = (),
+    delegate: Delegate | None = None,
+    extra_options: Sequence[click.Parameter] = (),
 ) -> click.Command:
-    """A verb on a path, as one on units of some kinds, which are called by name or by labels.
+    """Return a command on a path as a command on units, selected by name or labels.
 
-    `told`: its help. `first`: who may do it instead, and gives the exit code then; it takes `more`
-    options. Where the kinds are those of sources, the units are meant that take from them.
+    `delegate` may handle the units instead and return the exit code; it gets the
+    `extra_options`. For source kinds, the units that use the sources are selected.
     """
-    own = [one for one in verb.params if one.name in OF_A_PATH]
+    path_parameters = [
+        parameter for parameter in command.params if parameter.name in PATH_PARAMETERS
+    ]
 
-    def named(
-        names: tuple[str, ...], place: str, labels: str, home: str, *, every: bool, **said: object
+    def callback(
+        names: tuple[str, ...], place: str, labels: str, home: str, *, every: bool, **values: object
     ) -> int:
         if sum(map(bool, (names, labels, every))) != 1:
             raise click.UsageError("give names, or -l SELECTOR, or --all")
-        given = verb.make_context(verb.name, [place]).params | said
-        doing = say_first(f"looking for units in {place}", quiet=given.get("output") == "json")
-        families = find_families(place, cast("Given", given))
-        doing.clear()
-        if first is not None:
-            meant = find_meant(families, kinds, names, labels, home)
-            done = first(meant, families, cast("Given", given))
-            if done is not None:
-                return done
-        given["units"] = name_units(families, names, labels, kinds, home)
-        code: int = verb.callback(**given) if verb.callback else 0
-        return code
+        params = command.make_context(command.name, [place]).params | values
+        progress_line = show_progress(
+            f"looking for units in {place}", quiet=params.get("output") == "json"
+        )
+        unit_trees = load_unit_trees(place, cast("Flags", params))
+        progress_line.clear()
+        if delegate is not None:
+            resources = find_resources(unit_trees, kinds, names, labels, home)
+            exit_code = delegate(resources, unit_trees, cast("Flags", params))
+            if exit_code is not None:
+                return exit_code
+        params["units"] = select_unit_ids(unit_trees, names, labels, kinds, home)
+        command_code: int = command.callback(**params) if command.callback else 0
+        return command_code
 
     return click.Command(
-        name or verb.name,
-        callback=named,
+        name or command.name,
+        callback=callback,
         params=[
-            naming_argument(kinds),
-            *_naming_options(),
-            *more,
-            *(one for one in verb.params if one not in own),
+            names_argument(kinds),
+            *_selection_options(),
+            *extra_options,
+            *(parameter for parameter in command.params if parameter not in path_parameters),
         ],
-        help=cleandoc(told),
+        help=cleandoc(help_text),
     )
 
 
-def naming_argument(kinds: Sequence[str]) -> click.Argument:
-    """Names of units or sources of these kinds, which a shell can complete."""
+def names_argument(kinds: Sequence[str]) -> click.Argument:
+    """Return an argument for names of units or sources, with shell completion."""
     complete = complete_names(kinds)
     return click.Argument(["names"], nargs=-1, metavar="[NAME]...", shell_complete=complete)
 
 
-def called_argument(kinds: Sequence[str]) -> Callable[[FC], FC]:
-    """One such name."""
+def name_argument(kinds: Sequence[str]) -> Callable[[FC], FC]:
+    """Return a decorator for one such name."""
     return click.argument("called", metavar="NAME", shell_complete=complete_names(kinds))
 
 
-def of_flux(verb: click.Command, told: str) -> type[click.Group]:
-    """Groups with a command for each kind of Flux's units; short names are taken, too.
+def flux_group(command: click.Command, help_template: str) -> type[click.Group]:
+    """Return a group class with a command for each Flux unit kind; short names are accepted.
 
-    `told`: their help, with a gap for the kind.
+    `help_template` is the help with a placeholder for the kind.
     """
 
-    def make(noun: str) -> click.Command:
-        (kind,) = NOUNS[noun]
-        return units_like(verb, kinds=(kind,), told=told.format(f"{kind}s"), name=noun)
+    def make_command(noun: str) -> click.Command:
+        (kind,) = KINDS_BY_NOUN[noun]
+        return command_for_units(
+            command, kinds=(kind,), help_text=help_template.format(f"{kind}s"), name=noun
+        )
 
-    return by_noun(make, FLUX)
+    return noun_group(make_command, FLUX_NOUNS)
 
 
-def _naming_options() -> list[click.Parameter]:
-    bare = takes((PLACE, HOME, *LABELS, ALL))(click.Command("bare"))
+def _selection_options() -> list[click.Parameter]:
+    bare = with_options((REPOSITORY, NAMESPACE_FILTER, *SELECTOR, ALL))(click.Command("bare"))
     return list(reversed(bare.params))
 
 
-def find_families(place: str, told: Given) -> tuple[Family, ...]:
-    """All that a repository holds."""
+def load_unit_trees(path: str, flags: Flags) -> tuple[UnitTree, ...]:
+    """Return all unit trees of a repository."""
     # Only when a verb runs: its help must not wait for them.
-    from tidegate.cli.asking import pointed_of, setting_of  # noqa: PLC0415
-    from tidegate.cli.running import run  # noqa: PLC0415
-    from tidegate.flows.entering import find  # noqa: PLC0415
+    from tidegate.cli.asking import load_request, render_settings  # noqa: PLC0415
+    from tidegate.cli.running import run_async  # noqa: PLC0415
+    from tidegate.flows.entering import load_without_cluster  # noqa: PLC0415
 
-    pointed = pointed_of(place, {**told, "units": ()})
-    return run(find(pointed, setting_of(told), only_units=True)).families
+    request = load_request(path, {**flags, "units": ()})
+    return run_async(
+        load_without_cluster(request, render_settings(flags), only_units=True)
+    ).unit_trees
 
 
-def find_meant(
-    families: Sequence[Family],
+def find_resources(
+    unit_trees: Sequence[UnitTree],
     kinds: Sequence[str],
     names: tuple[str, ...],
     labels: str = "",
-    home: str = "",
-) -> list[NamedObject]:
-    """The units and sources that are meant. Raises WordsError where none is."""
-    from tidegate.flows.named import find_named  # noqa: PLC0415 - only when a verb runs
+    namespace: str = "",
+) -> list[SelectedResource]:
+    """Return the selected units and sources. Raises UsageError if there are none."""
+    from tidegate.flows.named import select_resources  # noqa: PLC0415 - only when a verb runs
 
-    kinds, names = split_source(kinds, names)
-    return find_named(families, kinds, names, labels, home)
+    kinds, names = split_source_kind(kinds, names)
+    return select_resources(unit_trees, kinds, names, labels, namespace)
 
 
-def name_units(
-    families: Sequence[Family],
+def select_unit_ids(
+    unit_trees: Sequence[UnitTree],
     names: tuple[str, ...],
     labels: str,
     kinds: Sequence[str],
-    home: str = "",
+    namespace: str = "",
 ) -> tuple[str, ...]:
-    """The identities of the units that are meant. Raises WordsError where nobody is.
+    """Return the ids of the selected units. Raises UsageError if there are none.
 
-    If all that there are is meant, none are named: so that their own objects are brought as well.
+    The result is empty if all units are selected, so that the unit resources are applied, too.
     """
-    from tidegate.flows.named import takers_of  # noqa: PLC0415
-    from tidegate.flows.standing import choose_units  # noqa: PLC0415
+    from tidegate.flows.named import units_using_sources  # noqa: PLC0415
+    from tidegate.flows.standing import select_units  # noqa: PLC0415
     from tidegate.flows.units import unit_rows  # noqa: PLC0415
 
-    if kinds == NOUNS["source"]:
-        meant = find_meant(families, kinds, names, labels, home)
-        return takers_of([one.id for one in meant], families)
-    units = [row.unit for row in unit_rows(families)]
-    chosen = choose_units(units, kinds, names, labels, home)
-    if not names and not labels and len(chosen) == sum(bool(one.id.kind) for one in units):
+    if kinds == KINDS_BY_NOUN["source"]:
+        resources = find_resources(unit_trees, kinds, names, labels, namespace)
+        return units_using_sources([resource.id for resource in resources], unit_trees)
+    units = [row.unit for row in unit_rows(unit_trees)]
+    chosen = select_units(units, kinds, names, labels, namespace)
+    if not names and not labels and len(chosen) == sum(bool(unit.id.kind) for unit in units):
         return ()
-    return tuple(str(one.id) for one in chosen)
+    return tuple(str(unit.id) for unit in chosen)

@@ -1,4 +1,4 @@
-"""Verbs whose first word says what is meant: a kustomization, a helmrelease, a source, an app.
+"""Commands and arguments for units that are selected by kind, name or labels.
 
 tidegate suspend ks apps
 tidegate reconcile source git platform
@@ -10,23 +10,23 @@ from collections.abc import Callable, Sequence
 
 import click
 
-SOURCE_WORDS = {
+SOURCE_KINDS = {
     "git": "GitRepository",
     "oci": "OCIRepository",
     "helm": "HelmRepository",
     "chart": "HelmChart",
     "bucket": "Bucket",
 }
-NOUNS = {
+KINDS_BY_NOUN = {
     "application": ("Application",),
     "helmrelease": ("HelmRelease",),
     "kustomization": ("Kustomization",),
-    "source": tuple(SOURCE_WORDS.values()),
+    "source": tuple(SOURCE_KINDS.values()),
 }
-UNIT_NOUNS = {noun: kinds for noun, kinds in NOUNS.items() if noun != "source"}
-UNITS = tuple(kind for kinds in UNIT_NOUNS.values() for kind in kinds)
-"""The kinds of units that have an object of their own."""
-ALIASES = {
+UNIT_KINDS_BY_NOUN = {noun: kinds for noun, kinds in KINDS_BY_NOUN.items() if noun != "source"}
+UNIT_KINDS = tuple(kind for kinds in UNIT_KINDS_BY_NOUN.values() for kind in kinds)
+"""Kinds of unit resources."""
+NOUN_ALIASES = {
     "app": "application",
     "apps": "application",
     "applications": "application",
@@ -38,45 +38,51 @@ ALIASES = {
     "gitrepo": "source",
     "gitrepository": "source",
 }
-Make = Callable[[str], click.Command]
+CommandFactory = Callable[[str], click.Command]
 
 
-def by_noun(make: Make, nouns: Sequence[str] = tuple(NOUNS)) -> type[click.Group]:
-    """Groups with a command for each of these nouns; short names and plurals are taken, too."""
+def noun_group(
+    make_command: CommandFactory, nouns: Sequence[str] = tuple(KINDS_BY_NOUN)
+) -> type[click.Group]:
+    """Return a group class with a command for each noun and its aliases."""
 
-    class NounVerbs(click.Group):
+    class NounGroup(click.Group):
         def list_commands(self, _ctx: click.Context) -> list[str]:
             return [*nouns]
 
         def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
-            noun = ALIASES.get(name, name)
-            return make(noun) if noun in nouns else None
+            noun = NOUN_ALIASES.get(name, name)
+            return make_command(noun) if noun in nouns else None
 
         def resolve_command(
             self, ctx: click.Context, args: list[str]
         ) -> tuple[str | None, click.Command | None, list[str]]:
-            word = args[0] if args else ""
-            if word and not word.startswith("-") and self.get_command(ctx, word) is None:
-                ctx.fail(no_noun(word, nouns))
+            argument = args[0] if args else ""
+            if (
+                argument
+                and not argument.startswith("-")
+                and self.get_command(ctx, argument) is None
+            ):
+                ctx.fail(unknown_noun_message(argument, nouns))
             return super().resolve_command(ctx, args)
 
-    return NounVerbs
+    return NounGroup
 
 
-def no_noun(word: str, nouns: Sequence[str]) -> str:
-    """What is said of a word that is none of these."""
+def unknown_noun_message(argument: str, nouns: Sequence[str]) -> str:
+    """Return the message for an unknown noun."""
     from difflib import get_close_matches  # noqa: PLC0415 - only for who misspells
 
-    known = [*nouns, *(short for short, noun in ALIASES.items() if noun in nouns)]
-    near = get_close_matches(word, known, n=1)
-    hint = f" Did you mean '{near[0]}'?" if near else f" There are {', '.join(nouns)}."
-    return f"No such kind '{word}'.{hint}"
+    names = [*nouns, *(short for short, noun in NOUN_ALIASES.items() if noun in nouns)]
+    matches = get_close_matches(argument, names, n=1)
+    hint = f" Did you mean '{matches[0]}'?" if matches else f" There are {', '.join(nouns)}."
+    return f"No such kind '{argument}'.{hint}"
 
 
-def split_source(
+def split_source_kind(
     kinds: Sequence[str], names: tuple[str, ...]
 ) -> tuple[Sequence[str], tuple[str, ...]]:
-    """The kinds that are meant, and the names; `source git NAME` says which kind of source."""
-    if len(names) > 1 and SOURCE_WORDS.get(names[0]) in kinds:
-        return (SOURCE_WORDS[names[0]],), names[1:]
+    """Return kinds and names; `source git NAME` selects one kind of source."""
+    if len(names) > 1 and SOURCE_KINDS.get(names[0]) in kinds:
+        return (SOURCE_KINDS[names[0]],), names[1:]
     return kinds, names

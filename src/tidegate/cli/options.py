@@ -1,4 +1,4 @@
-"""Options that several verbs share, so that they are called and explained alike."""
+"""Command line options and option groups that several commands share."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import click
 from click.decorators import FC
 
 from tidegate.cli.completing import complete_path
-from tidegate.cli.saying import hand_out, say, say_document, speaks_json
-from tidegate.model.patterns import late
+from tidegate.cli.saying import has_json_errors, print_document, print_error_document, print_line
+from tidegate.model.patterns import lazy_regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
     from tidegate.model.finding import Finding
     from tidegate.model.moment import Ms
 
-KUBE_VERSION = "v1.36.0"
-"""What charts see where no cluster is known; a test compares it with what is rendered so."""
+DEFAULT_KUBE_VERSION = "v1.36.0"
+"""Kubernetes version for charts without a cluster; a test compares it with the renderer."""
 
-INPUT = 3
-"""What was read is at fault."""
-_FILE = click.Path(exists=True, dir_okay=False)
-_VERSION = late(r"v?\d+\.\d+(?:\.\d+)?(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
+INPUT_ERROR = 3
+"""Exit code of invalid input."""
+_EXISTING_PATH = click.Path(exists=True, dir_okay=False)
+_VERSION_PATTERN = lazy_regex(r"v?\d+\.\d+(?:\.\d+)?(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
 
 
 def _check_version(_ctx: click.Context, _option: click.Parameter, value: str) -> str:
-    if not _VERSION.fullmatch(value):
+    if not _VERSION_PATTERN.fullmatch(value):
         raise click.BadParameter(f"`{value}` is not a version such as v1.36.0")
     return value
 
 
 def _check_files(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> object:
-    """Web addresses are looked at when they are asked for; paths now."""
+    """Check that files exist; URLs are checked when they are fetched."""
     for value in values:
         if not value.lower().startswith(("https://", "http://")):
-            _FILE.convert(value, option, ctx)
+            _EXISTING_PATH.convert(value, option, ctx)
     return values
 
 
-def _check_span(_ctx: click.Context, option: click.Parameter, text: str) -> Ms | None:
+def _parse_duration(_ctx: click.Context, option: click.Parameter, text: str) -> Ms | None:
     from tidegate.model.moment import parse_duration  # noqa: PLC0415 - only when a verb runs
 
     try:
@@ -51,30 +51,30 @@ def _check_span(_ctx: click.Context, option: click.Parameter, text: str) -> Ms |
         raise click.BadParameter(problem, param_hint=option.opts[0]) from None
 
 
-def _check_pairs(
+def _parse_pairs(
     _ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
     for value in values:
-        name, sign, _ = value.partition("=")
-        if not sign or not name:
+        name, separator, _ = value.partition("=")
+        if not separator or not name:
             raise click.BadParameter(f"`{value}` is not NAME=VALUE", param_hint=option.opts[0])
     return tuple((name, text) for name, _, text in (value.partition("=") for value in values))
 
 
-def _check_file_pairs(
+def _parse_file_pairs(
     ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
-    pairs = _check_pairs(ctx, option, values)
+    pairs = _parse_pairs(ctx, option, values)
     for _, path in pairs:
-        _FILE.convert(path, option, ctx)
+        _EXISTING_PATH.convert(path, option, ctx)
     return pairs
 
 
-def _split(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> object:
+def _split_commas(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> object:
     return tuple(part for value in values for part in value.split(",") if part)
 
 
-values = click.option(
+VALUES = click.option(
     "-f",
     "--values",
     multiple=True,
@@ -83,108 +83,111 @@ values = click.option(
     shell_complete=complete_path,
     help="A chart's values; may be repeated.",
 )
-parameters = click.option(
+SET = click.option(
     "--set",
     "parameters",
     multiple=True,
-    callback=_check_pairs,
+    callback=_parse_pairs,
     help="A chart's value, NAME=VALUE; may be repeated.",
 )
-string_parameters = click.option(
+SET_STRING = click.option(
     "--set-string",
     "string_parameters",
     multiple=True,
-    callback=_check_pairs,
+    callback=_parse_pairs,
     help="The same, and VALUE is a text whatever it looks like.",
 )
-file_parameters = click.option(
+SET_FILE = click.option(
     "--set-file",
     "file_parameters",
     multiple=True,
-    callback=_check_file_pairs,
+    callback=_parse_file_pairs,
     metavar="NAME=FILE",
     help="A chart's value that is what stands in a file; may be repeated.",
 )
-timeout = click.option(
-    "--timeout", default="", callback=_check_span, help="Stop cleanly after so long, such as 30m."
+TIMEOUT = click.option(
+    "--timeout",
+    default="",
+    callback=_parse_duration,
+    help="Stop cleanly after so long, such as 30m.",
 )
-offline = click.option(
+OFFLINE = click.option(
     "--offline", is_flag=True, help="Use only what is here or in the cache; no network."
 )
-root = click.option(
+ROOT = click.option(
     "--root",
     default=None,
     type=click.Path(exists=True, file_okay=False),
     help="The directory that overlays may reach; the repository's if not given.",
 )
-repo_map = click.option(
+REPO_MAP = click.option(
     "--repo-map",
     "maps",
     multiple=True,
     metavar="URL=PATH",
     help="Use a directory in the place of a repository; may be repeated.",
 )
-kube_version = click.option(
+KUBE_VERSION = click.option(
     "--kube-version",
-    default=KUBE_VERSION,
+    default=DEFAULT_KUBE_VERSION,
     show_default=True,
     callback=_check_version,
     help="The version of Kubernetes that charts see.",
 )
-api_versions = click.option(
+API_VERSIONS = click.option(
     "--api-versions",
     multiple=True,
-    callback=_split,
+    callback=_split_commas,
     metavar="GROUP/VERSION[/KIND]",
     help="APIs that charts see besides the usual ones; may be repeated, or given as A,B.",
 )
 
 
-def until(default: str, explanation: str) -> Callable[[FC], FC]:
-    """How long a simulated cluster is looked at."""
+def until_option(default: str, help_text: str) -> Callable[[FC], FC]:
+    """Return the option for the simulated duration."""
     return click.option(
-        "--until", default=default, show_default=True, callback=_check_span, help=explanation
+        "--until", default=default, show_default=True, callback=_parse_duration, help=help_text
     )
 
 
-text_or_json = click.option(
+OUTPUT = click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How."
 )
 
 
-def say_notes(notes: Iterable[TidegateError]) -> None:
-    """Tell what is not certain, beside the output."""
-    from tidegate.report.findings import as_warning  # noqa: PLC0415 - only when a verb runs
+def print_warnings(errors: Iterable[TidegateError]) -> None:
+    """Print errors as warnings to standard error."""
+    from tidegate.report.findings import warning_from_error  # noqa: PLC0415 - only when a verb runs
 
-    say_findings(map(as_warning, notes))
+    print_findings(map(warning_from_error, errors))
 
 
-def say_findings(findings: Iterable[Finding]) -> int:
-    """Tell what was found, beside the output. Gives the exit code: errors are input at fault."""
+def print_findings(findings: Iterable[Finding]) -> int:
+    """Print findings to standard error and return the exit code: errors are invalid input."""
     from tidegate.report.findings import (  # noqa: PLC0415 - only when a verb runs
         finding_document,
         finding_lines,
-        in_order,
         is_error,
+        sort_findings,
     )
 
     findings = tuple(findings)
-    if speaks_json():
-        for one in in_order(findings):
-            say_document(finding_document(one))
+    if has_json_errors():
+        for finding in sort_findings(findings):
+            print_error_document(finding_document(finding))
     else:
         for line in finding_lines(findings):
-            say(line, err=True)
-    return INPUT if any(map(is_error, findings)) else 0
+            print_line(line, err=True)
+    return INPUT_ERROR if any(map(is_error, findings)) else 0
 
 
-def show(output: str, documents: Iterable[object], lines: Iterable[str]) -> None:
-    """Documents as JSON, each on a line, or lines for people."""
+def print_result(output: str, documents: Iterable[object], lines: Iterable[str]) -> None:
+    """Print documents as JSON lines, or lines for people."""
     import msgspec  # noqa: PLC0415 - only when a verb runs
 
     if output == "json":
         for document in documents:
-            hand_out(msgspec.json.encode(document).decode())
+            print_document(msgspec.json.encode(document).decode())
         return
     for line in lines:
-        say(line)
+        print_line(line)

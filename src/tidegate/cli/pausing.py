@@ -1,4 +1,4 @@
-"""`suspend` and `resume`, for each noun that they take."""
+"""`tidegate suspend`, and the subcommands that it shares with `tidegate resume`."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.naming import ALL, HOME, LABELS, PLACE, naming_argument
-from tidegate.cli.nouns import NOUNS
-from tidegate.cli.unit_options import CLUSTER, Given, takes
+from tidegate.cli.naming import ALL, NAMESPACE_FILTER, REPOSITORY, SELECTOR, names_argument
+from tidegate.cli.nouns import KINDS_BY_NOUN
+from tidegate.cli.unit_options import CLUSTER, Flags, with_options
 
-WAITING = (
+WAIT_OPTIONS = (
     click.option(
         "--wait/--no-wait",
         default=None,
         help="Wait until a live controller has reconciled it. The default for a single name.",
     ),
-    options.timeout,
+    options.TIMEOUT,
 )
-TITLES = {
+NOUN_TITLES = {
     "application": "Applications",
     "helmrelease": "HelmReleases",
     "kustomization": "Kustomizations",
@@ -27,27 +27,32 @@ TITLES = {
 }
 
 
-def pausing(noun: str, *, suspends: bool) -> click.Command:
-    """The command that suspends or resumes what is called by a noun."""
-    verb = "suspend" if suspends else "resume"
-    short = {"kustomization": "ks", "helmrelease": "hr", "application": "app"}.get(noun, noun)
+def suspend_command(noun: str, *, suspends: bool) -> click.Command:
+    """Return the command that suspends or resumes units of a noun."""
+    command_name = "suspend" if suspends else "resume"
+    short_noun = {"kustomization": "ks", "helmrelease": "hr", "application": "app"}.get(noun, noun)
 
-    @takes((PLACE, HOME, *LABELS, ALL), CLUSTER, (options.offline, options.repo_map))
-    @takes(() if suspends else WAITING)
-    @options.text_or_json
-    def run(names: tuple[str, ...], *, every: bool, **told: Unpack[Given]) -> int:
-        from tidegate.cli.suspending import pause  # noqa: PLC0415 - only when a verb runs
+    @with_options(
+        (REPOSITORY, NAMESPACE_FILTER, *SELECTOR, ALL), CLUSTER, (options.OFFLINE, options.REPO_MAP)
+    )
+    @with_options(() if suspends else WAIT_OPTIONS)
+    @options.OUTPUT
+    def run(names: tuple[str, ...], *, every: bool, **flags: Unpack[Flags]) -> int:
+        from tidegate.cli.suspending import suspend_or_resume  # noqa: PLC0415 - at run time
 
-        return pause(noun, names, told, every=every, suspends=suspends)
+        return suspend_or_resume(noun, names, flags, select_all=every, suspends=suspends)
 
-    head = "Have nothing done to" if suspends else "Have somebody at work again on"
+    help_prefix = "Have nothing done to" if suspends else "Have somebody at work again on"
     return click.Command(
         noun,
         callback=run,
         params=[
-            naming_argument(NOUNS[noun]),
+            names_argument(KINDS_BY_NOUN[noun]),
             *reversed(getattr(run, "__click_params__", [])),
         ],
-        help=f"{head} {TITLES[noun]}.\n\n\b\nExamples:\n  tidegate {verb} {short} NAME",
-        short_help=f"{head} {TITLES[noun]}.",
+        help=(
+            f"{help_prefix} {NOUN_TITLES[noun]}.\n\n\b\nExamples:\n  tidegate {command_name}"
+            f" {short_noun} NAME"
+        ),
+        short_help=f"{help_prefix} {NOUN_TITLES[noun]}.",
     )

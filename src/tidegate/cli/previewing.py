@@ -1,4 +1,4 @@
-"""A preview on standard output, and beside it what is not certain."""
+"""Output of previews and their findings."""
 
 from __future__ import annotations
 
@@ -8,48 +8,64 @@ import sys
 import msgspec
 
 from tidegate.cli import options
-from tidegate.cli.consent import say_target, target_names
-from tidegate.cli.saying import hand_out, say
-from tidegate.cli.terminal import Outlet, ability_of
-from tidegate.cli.unit_options import Given
-from tidegate.flows.entering import Found
+from tidegate.cli.consent import print_target, target_names
+from tidegate.cli.saying import print_document, print_line
+from tidegate.cli.terminal import SafeStream, detect_capabilities
+from tidegate.cli.unit_options import Flags
+from tidegate.flows.entering import Workspace
 from tidegate.flows.preview import Preview
-from tidegate.flows.weakness import weakness_of
-from tidegate.report.places import seen_text
+from tidegate.flows.weakness import incomplete_finding
+from tidegate.report.places import location_text
 from tidegate.report.plan import plan_rows
-from tidegate.report.plan_document import plan_out
-from tidegate.report.rollout.rows import plain
+from tidegate.report.plan_document import plan_document
+from tidegate.report.rollout.rows import plain_text
 
 
-def show_found(found: Found, previews: list[Preview], told: Given, target: str = "") -> int:
-    """Each plan, step by step or as a document; then what was found. Gives the exit code.
+def print_previews(
+    workspace: Workspace, previews: list[Preview], flags: Flags, target_name: str = ""
+) -> int:
+    """Print each plan as steps or as a document, then the findings; return the exit code.
 
-    `target`: what the clusters are called, where that is not what they are.
+    `target_name` replaces the names of the clusters.
     """
-    say_target(told, target)
-    json = told["output"] == "json"
-    weakness = weakness_of(found.members, found.findings)
-    for family, one in zip(found.families, previews, strict=False):
-        options.say_notes(one.notes)
-        if json:
-            named = target_names(told, target)
-            document = plan_out(one.plan, one.differences, one.refused, named, one.unknown)
-            hand_out(msgspec.json.encode(document).decode())
+    print_target(flags, target_name)
+    is_json = flags["output"] == "json"
+    incomplete = incomplete_finding(workspace.members, workspace.findings)
+    for unit_tree, item in zip(workspace.unit_trees, previews, strict=False):
+        options.print_warnings(item.notes)
+        if is_json:
+            target_labels = target_names(flags, target_name)
+            document = plan_document(
+                item.plan,
+                item.differences,
+                item.rejected_count,
+                target_labels,
+                item.unreadable_units,
+            )
+            print_document(msgspec.json.encode(document).decode())
             continue
         if len(previews) > 1:
-            say(f"{family.entry}, from {seen_text(family.members[0].unit.where)}")
-        _show_plan(one, weakened=bool(weakness))
-    more = (finding for one in previews for finding in one.findings)
-    return options.say_findings((*found.findings, *more, *weakness))
+            print_line(
+                f"{unit_tree.root_id}, from {location_text(unit_tree.members[0].unit.location)}"
+            )
+        _print_plan(item, is_incomplete=bool(incomplete))
+    plan_findings = (finding for preview in previews for finding in preview.findings)
+    return options.print_findings((*workspace.findings, *plan_findings, *incomplete))
 
 
-def _show_plan(one: Preview, *, weakened: bool) -> None:
-    """In colours and with signs where somebody looks at it."""
-    ability = ability_of(sys.stdout, os.environ)
-    counts = (one.refused, len(one.unknown))
-    rows = plan_rows(one.plan, one.differences, *counts, weakened=weakened, signs=ability.live)
-    if ability.live:
-        Outlet(sys.stdout).write_rows(rows, colours=ability.colours)
+def _print_plan(preview: Preview, *, is_incomplete: bool) -> None:
+    """Print a plan, with colors and signs on a terminal."""
+    capabilities = detect_capabilities(sys.stdout, os.environ)
+    counts = (preview.rejected_count, len(preview.unreadable_units))
+    rows = plan_rows(
+        preview.plan,
+        preview.differences,
+        *counts,
+        is_incomplete=is_incomplete,
+        with_signs=capabilities.is_interactive,
+    )
+    if capabilities.is_interactive:
+        SafeStream(sys.stdout).write_rows(rows, with_colors=capabilities.has_colors)
         return
     for row in rows:
-        say(plain(row))
+        print_line(plain_text(row))

@@ -1,4 +1,4 @@
-"""A plan that is run where people see it: what sync and delete have in common."""
+"""Display of a running plan, shared by `sync`, `delete` and `jobs rerun`."""
 
 from __future__ import annotations
 
@@ -11,94 +11,108 @@ from contextlib import asynccontextmanager
 from msgspec.structs import replace
 
 from tidegate.cli import options
-from tidegate.cli.asking import setting_of, target_of
-from tidegate.cli.assuming import show_absences
-from tidegate.cli.doing import Doing
+from tidegate.cli.asking import cluster_targets, render_settings
+from tidegate.cli.assuming import print_assumptions
+from tidegate.cli.doing import ProgressLine
 from tidegate.cli.saying import note
 from tidegate.cli.screen import Screen
-from tidegate.cli.unit_options import Given
-from tidegate.flows.assuming import open_assuming
-from tidegate.flows.entering import Found
-from tidegate.flows.pointing import Pointed
-from tidegate.flows.recording import RecordedAudience, RunBook
-from tidegate.flows.rollout import Rolling, roll_out
-from tidegate.flows.session import Session, Target
-from tidegate.model.event import Result
+from tidegate.cli.unit_options import Flags
+from tidegate.flows.assuming import open_with_assumptions
+from tidegate.flows.entering import Workspace
+from tidegate.flows.pointing import LoadRequest
+from tidegate.flows.recording import RecordingObserver, RunRecorder
+from tidegate.flows.rollout import RolloutOptions, roll_out
+from tidegate.flows.session import ClusterTargets, Session
+from tidegate.model.event import RolloutOutcome
 from tidegate.model.plan import Plan
-from tidegate.report.refusals import faults_of_rollout
-from tidegate.report.rollout.ending import is_explained, rollout_ending
-from tidegate.report.rollout.summary import Commands
+from tidegate.report.refusals import preflight_findings
+from tidegate.report.rollout.ending import needs_explanation, rollout_explanation
+from tidegate.report.rollout.summary import NextCommands
 
-PACE = 20.0
-"""Seconds of a simulated cluster that pass in one of ours, where somebody is watching."""
+DEFAULT_SPEED = 20.0
+"""Simulated seconds per real second on a terminal."""
 
 
 @asynccontextmanager
 async def on_screen(
-    pointed: Pointed, told: Given, doing: Doing, then: str
-) -> AsyncIterator[tuple[Screen, Session, Found]]:
-    """A screen, the clusters that are chosen, and what is pointed at.
+    request: LoadRequest, flags: Flags, progress_line: ProgressLine, next_activity: str
+) -> AsyncIterator[tuple[Screen, Session, Workspace]]:
+    """Yield a screen, a session and a workspace for the selected clusters.
 
-    It is said that they are reached for, and what is done then.
+    The progress line shows the connection, then `next_activity`.
     """
-    target = target_of(told)
-    async with Screen.on(sys.stdout, os.environ, json=told["output"] == "json") as screen:
-        screen.introduce(pointed.what, _commands(target, Result.STOPPED))
+    target = cluster_targets(flags)
+    async with Screen.for_stream(sys.stdout, os.environ, json=flags["output"] == "json") as screen:
+        screen.set_title(request.path_or_url, _next_commands(target, RolloutOutcome.STOPPED))
         if target.simulation is None:
-            names = [one for one in target.contexts.values() if one]
-            doing.say(f"connecting to {'context ' + ', '.join(names) if names else 'the cluster'}")
-        greenfield = told.get("greenfield", True)
-        opened = open_assuming(pointed, target, setting_of(told), greenfield=greenfield)
-        async with opened as (session, found, absences):
-            if "greenfield" in told:
-                doing.clear()
-                is_json = told["output"] == "json"
-                show_absences(absences, greenfield=greenfield, json=is_json, aside=True)
-            title = ", ".join(str(one.entry) for one in found.families)
-            screen.introduce(title, _commands(target, Result.STOPPED))
-            doing.say(then)
-            yield screen, session, found
-        screen.refuse_unheard()
+            names = [context for context in target.contexts.values() if context]
+            progress_line.update(
+                f"connecting to {'context ' + ', '.join(names) if names else 'the cluster'}"
+            )
+        greenfield = flags.get("greenfield", True)
+        opening = open_with_assumptions(
+            request, target, render_settings(flags), greenfield=greenfield
+        )
+        async with opening as (session, workspace, missing):
+            if "greenfield" in flags:
+                progress_line.clear()
+                is_json = flags["output"] == "json"
+                print_assumptions(missing, greenfield=greenfield, is_json=is_json, to_stderr=True)
+            title = ", ".join(str(unit_tree.root_id) for unit_tree in workspace.unit_trees)
+            screen.set_title(title, _next_commands(target, RolloutOutcome.STOPPED))
+            progress_line.update(next_activity)
+            yield screen, session, workspace
+        screen.raise_if_output_failed()
 
 
 async def show_rollout(
     screen: Screen,
     session: Session,
     plan: Plan,
-    rolling: Rolling,
-    told: Given,
-    record: RunBook | None = None,
-) -> Result:
-    """Run a plan to its end on a screen, and write down what happens if that is wished."""
-    target = session.target
-    watched = PACE if screen.is_live and target.simulation is not None else None
-    pace = watched if told["pace"] is None else told["pace"] or None
-    rolling = replace(
-        rolling, pace=pace, within=told["timeout"], explains=True, reads_logs=told["logs"]
+    rollout_options: RolloutOptions,
+    flags: Flags,
+    recorder: RunRecorder | None = None,
+) -> RolloutOutcome:
+    """Run a plan on a screen, record it if requested, and return its outcome."""
+    target = session.targets
+    default_speed = DEFAULT_SPEED if screen.is_live and target.simulation is not None else None
+    speed = default_speed if flags["pace"] is None else flags["pace"] or None
+    rollout_options = replace(
+        rollout_options,
+        pace=speed,
+        timeout=flags["timeout"],
+        explain_gates=True,
+        stream_logs=flags["logs"],
     )
-    audience = screen if record is None else RecordedAudience(screen, record)
-    ended = await roll_out(plan, session, rolling, audience)
-    screen.end(ended.evidence, _commands(target, ended.result))
-    if record is not None and is_explained(screen.course):
-        record.add(rollout_ending(screen.course, ended.evidence))
-    options.say_findings(faults_of_rollout(screen.course, ended.evidence))
-    for line in ended.unreported:
+    observer = screen if recorder is None else RecordingObserver(screen, recorder)
+    rollout_result = await roll_out(plan, session, rollout_options, observer)
+    screen.finish(rollout_result.evidence, _next_commands(target, rollout_result.outcome))
+    if recorder is not None and needs_explanation(screen.progress):
+        recorder.add(rollout_explanation(screen.progress, rollout_result.evidence))
+    options.print_findings(preflight_findings(screen.progress, rollout_result.evidence))
+    for line in rollout_result.unreported:
         note(line)
-    return ended.result
+    return rollout_result.outcome
 
 
-def _commands(target: Target, result: Result) -> Commands:
-    """What can be typed next: the same command, and kubectl for the same cluster.
+def _next_commands(target: ClusterTargets, outcome: RolloutOutcome) -> NextCommands:
+    """Return the commands to run next: the same one, and kubectl for the same cluster.
 
-    What failed without its order may go well with it.
+    `--ignore-waves` is dropped after a failure: the rollout may pass with its order.
     """
-    goes_on = result in {Result.STOPPED, Result.LATE, Result.OVERTAKEN}
-    words = [word for word in sys.argv[1:] if goes_on or word != "--ignore-waves"]
-    chosen = [] if target.context is None else ["--context", target.context]
-    file = [] if target.kubeconfig is None else ["--kubeconfig", target.kubeconfig]
+    can_resume = outcome in {
+        RolloutOutcome.STOPPED,
+        RolloutOutcome.TIMED_OUT,
+        RolloutOutcome.SUPERSEDED,
+    }
+    arguments = [
+        argument for argument in sys.argv[1:] if can_resume or argument != "--ignore-waves"
+    ]
+    context_flags = [] if target.context is None else ["--context", target.context]
+    kubeconfig_flags = [] if target.kubeconfig is None else ["--kubeconfig", target.kubeconfig]
     is_real = target.simulation is None
-    return Commands(
-        again=shlex.join(["tidegate", *words]),
-        kubectl=shlex.join(["kubectl", *file, *chosen]) if is_real else "",
-        resumes=is_real,
+    return NextCommands(
+        repeat=shlex.join(["tidegate", *arguments]),
+        kubectl=shlex.join(["kubectl", *kubeconfig_flags, *context_flags]) if is_real else "",
+        can_resume=is_real,
     )

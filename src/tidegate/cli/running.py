@@ -1,4 +1,4 @@
-"""A story told to its end, for a verb that waits for what comes of it."""
+"""Execution of a coroutine from a synchronous command."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TypeVar
 
-Answer = TypeVar("Answer")
+ResultT = TypeVar("ResultT")
 
 
-def run(story: Awaitable[Answer]) -> Answer:
-    """What comes of it.
+def run_async(awaitable: Awaitable[ResultT]) -> ResultT:
+    """Run an awaitable and return its result.
 
-    Python writes out the result of the task that it runs when it puts back the handler of Ctrl-C
-    (signal.getsignal tries to call it by a name): for a thousand units that takes a third of a
-    second, and nobody reads it. So the task itself has none.
+    asyncio.run restores the SIGINT handler with signal.getsignal, which formats the result of
+    the task: a third of a second for a thousand units. So the task itself returns nothing.
     """
-    found: list[Answer] = []
+    results: list[ResultT] = []
 
-    async def told() -> None:
-        found.append(await story)
+    async def await_result() -> None:
+        results.append(await awaitable)
 
-    asyncio.run(told())
-    return found[0]
+    asyncio.run(await_result())
+    return results[0]

@@ -1,7 +1,8 @@
-"""The one way out for text: lines for people, documents for programs.
+"""Output of text: lines for people, documents for programs, errors and notes.
 
-Names, messages and paths come from files and clusters of strangers. Nothing in them moves a cursor,
-makes a line of its own, or commands a CI server; and what cannot be written is told by an error.
+Names, messages and paths come from files and clusters. Control characters, line breaks and CI
+commands in them are escaped. Nothing heavy is imported here: the first output of a command must
+not wait for imports.
 """
 
 from __future__ import annotations
@@ -18,66 +19,68 @@ import click
 from tidegate.errors import (
     OutputError,
     TidegateError,
-    escaped,
-    escaped_lines,
-    harmless,
-    without_user,
+    escape_line,
+    escape_lines,
+    redact_urls,
+    sanitize_document,
 )
-from tidegate.report.places import seen_error
+from tidegate.report.places import display_error
 
-CLOSED = "output.closed"
-_SPEECH = {"json": False}
-
-
-def say(line: str, *, err: bool = False) -> None:
-    """One line for people."""
-    _write(f"{escaped(without_user(line))}\n", err=err)
+OUTPUT_CLOSED = "output.closed"
+_ERROR_FORMAT = {"json": False}
 
 
-def say_lines(text: str, *, err: bool = False) -> None:
-    """Lines that are all ours, such as an error with its place and its hint."""
-    _write(f"{escaped_lines(without_user(text))}\n", err=err)
+def print_line(line: str, *, err: bool = False) -> None:
+    """Print a line for people."""
+    _write(f"{escape_line(redact_urls(line))}\n", err=err)
 
 
-def hand_out(document: str, *, end: str = "\n") -> None:
-    """A document for programs, which read in it what was meant: JSON, or YAML."""
-    _write(f"{harmless(document)}{end}", err=False)
+def print_lines(text: str, *, err: bool = False) -> None:
+    """Print lines of Tidegate itself, such as an error with its location and hint."""
+    _write(f"{escape_lines(redact_urls(text))}\n", err=err)
 
 
-def speak_json(is_wanted: bool) -> None:  # noqa: FBT001 - it is all that is said
-    """Whether what goes wrong is told as JSON, each on a line; programs read it."""
-    _SPEECH["json"] = is_wanted
+def print_document(document: str, *, end: str = "\n") -> None:
+    """Print a JSON or YAML document."""
+    _write(f"{sanitize_document(document)}{end}", err=False)
 
 
-def speaks_json() -> bool:
-    return _SPEECH["json"]
+def set_json_errors(enabled: bool) -> None:  # noqa: FBT001 - it is all that is said
+    """Set whether errors and notes are printed as JSON lines."""
+    _ERROR_FORMAT["json"] = enabled
 
 
-def say_error(error: TidegateError) -> None:
-    """The one place where errors are told."""
-    told = seen_error(error)
-    if not speaks_json():
-        say_lines(str(told), err=True)
+def has_json_errors() -> bool:
+    return _ERROR_FORMAT["json"]
+
+
+def print_error(error: TidegateError) -> None:
+    """Print an error to standard error."""
+    shown = display_error(error)
+    if not has_json_errors():
+        print_lines(str(shown), err=True)
         return
-    where = str(told.where) if told.where else None
-    document = {"code": told.code, "severity": "error", "sentence": told.problem}
-    say_document({**document, "where": where, "why": "", "fix": told.hint})
+    location = str(shown.location) if shown.location else None
+    document = {"code": shown.code, "severity": "error", "sentence": shown.problem}
+    print_error_document({**document, "where": location, "why": "", "fix": shown.hint})
 
 
 def note(sentence: str, *, severity: str = "note") -> None:
-    """A sentence beside the output."""
-    if speaks_json():
+    """Print a note to standard error."""
+    if has_json_errors():
         document = {"code": "", "severity": severity, "sentence": sentence}
-        say_document({**document, "where": None, "why": "", "fix": ""})
+        print_error_document({**document, "where": None, "why": "", "fix": ""})
     else:
-        say(f"{severity}: {sentence}", err=True)
+        print_line(f"{severity}: {sentence}", err=True)
 
 
-def say_document(document: Mapping[str, object]) -> None:
-    """What went wrong, or might, for programs: beside the output, on a line of its own."""
+def print_error_document(document: Mapping[str, object]) -> None:
+    """Print a JSON document to standard error, on its own line."""
     import json  # noqa: PLC0415 - only where a program reads
 
-    _write(f"{harmless(without_user(json.dumps(document, ensure_ascii=False)))}\n", err=True)
+    _write(
+        f"{sanitize_document(redact_urls(json.dumps(document, ensure_ascii=False)))}\n", err=True
+    )
 
 
 def _write(text: str, *, err: bool) -> None:
@@ -85,32 +88,32 @@ def _write(text: str, *, err: bool) -> None:
     if stream is None:
         if err:
             return  # nobody can be told
-        raise unheard(errno.EBADF)
+        raise output_error(errno.EBADF)
     try:
         click.echo(text, nl=False, err=err)
     except OSError as error:
-        forget(stream)
+        redirect_to_devnull(stream)
         if not err:
-            raise unheard(error.errno) from None
+            raise output_error(error.errno) from None
 
 
 def close_output() -> None:
-    """Say on standard output that this was all, while the command goes on."""
+    """Close standard output while the command keeps running."""
     sys.stdout.flush()
-    forget(sys.stdout)
+    redirect_to_devnull(sys.stdout)
 
 
-def unheard(number: int | None) -> OutputError:
-    """What is said where standard output takes no more."""
-    if number == errno.EPIPE:
+def output_error(error_number: int | None) -> OutputError:
+    """Return the error for a standard output that cannot be written."""
+    if error_number == errno.EPIPE:
         return OutputError("output.closed", "nobody reads standard output any more")
-    reason = os.strerror(number) if number else "no reason was given"
+    reason = os.strerror(error_number) if error_number else "no reason was given"
     return OutputError("output.refused", f"standard output cannot be written: {reason}")
 
 
-def forget(stream: TextIO) -> None:
-    """Python writes what is left over when it ends, and would complain."""
+def redirect_to_devnull(stream: TextIO) -> None:
+    """Redirect a stream to /dev/null, so that Python does not fail to flush it at exit."""
     with suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, stream.fileno())
+        os.close(devnull)

@@ -1,10 +1,10 @@
-"""Where a rollout is shown, and where people interrupt it.
+"""Display of a rollout, and handling of interruptions.
 
-    async with Screen.on(sys.stdout, os.environ) as screen:
-        screen.introduce("default/shop", commands)
-        screen.begin(plan, clock=world.now, stop=driver.stop)
+    async with Screen.for_stream(sys.stdout, os.environ) as screen:
+        screen.set_title("default/shop", commands)
+        screen.start(plan, clock=world.now, stop=driver.stop)
         ...                      # every event goes to screen.emit
-        screen.end(evidence)
+        screen.finish(evidence)
 
 The first interruption stops the rollout cleanly, the second at once.
 """
@@ -19,155 +19,169 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Self, TextIO
 
-from tidegate.cli.forms import Form, Log, Picture, Records
-from tidegate.cli.saying import unheard
-from tidegate.cli.terminal import Ability, Outlet, ability_of
-from tidegate.cli.window import size_of
+from tidegate.cli.forms import JsonOutput, LineOutput, LiveOutput, RolloutOutput
+from tidegate.cli.saying import output_error
+from tidegate.cli.terminal import SafeStream, TerminalCapabilities, detect_capabilities
+from tidegate.cli.window import terminal_size
 from tidegate.model.event import Event
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
-from tidegate.report.rollout.course import Course
+from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.summary import NO_COMMANDS, PASSED, Commands, cut_off
+from tidegate.report.rollout.summary import NO_NEXT_COMMANDS, PASSED, NextCommands, killed_message
 
-EVERY = 0.1
-"""Seconds between two pictures."""
-STOPPING = "stopping: what is under way ends first; Ctrl-C again stops at once"
+FRAME_INTERVAL = 0.1
+"""Seconds between two frames."""
+STOPPING_MESSAGE = "stopping: what is under way ends first; Ctrl-C again stops at once"
 INTERRUPTED = 130
 
 Clock = Callable[[], Ms]
-Stop = Callable[[str], None]
+StopFunction = Callable[[str], None]
 
 
 class Screen:
-    """One rollout on one stream: a picture on a terminal, lines elsewhere, or JSON."""
+    """A rollout on a stream: a live view on a terminal, else lines or JSON."""
 
-    def __init__(self, outlet: Outlet, ability: Ability, *, json: bool, stream: TextIO) -> None:
-        self.course = Course(Ms(0))
-        self._outlet = outlet
-        self._picture: Picture | None = None
-        self._form: Form
+    def __init__(
+        self,
+        safe_stream: SafeStream,
+        capabilities: TerminalCapabilities,
+        *,
+        json: bool,
+        stream: TextIO,
+    ) -> None:
+        self.progress = RolloutProgress(Ms(0))
+        self._stream = safe_stream
+        self._live_output: LiveOutput | None = None
+        self._output: RolloutOutput
         if json:
-            self._form = Records(self.course, outlet)
-        elif ability.live:
-            size = partial(size_of, stream)
-            self._form = self._picture = Picture(self.course, outlet, ability, size)
+            self._output = JsonOutput(self.progress, safe_stream)
+        elif capabilities.is_interactive:
+            size = partial(terminal_size, stream)
+            self._output = self._live_output = LiveOutput(
+                self.progress, safe_stream, capabilities, size
+            )
         else:
-            self._form = Log(self.course, outlet, ability.marks)
+            self._output = LineOutput(self.progress, safe_stream, capabilities.symbols)
         self._clock: Clock | None = None
-        self._stop: Stop | None = None
-        self._commands = NO_COMMANDS
+        self._stop: StopFunction | None = None
+        self._commands = NO_NEXT_COMMANDS
         self._interruptions = 0
         self._task: asyncio.Task[object] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._signals: list[signal.Signals] = []
 
     @classmethod
-    def on(cls, stream: TextIO, environ: Mapping[str, str], *, json: bool = False) -> Self:
-        """The screen that fits a stream."""
-        return cls(Outlet(stream), ability_of(stream, environ), json=json, stream=stream)
+    def for_stream(cls, stream: TextIO, environ: Mapping[str, str], *, json: bool = False) -> Self:
+        """Return the screen for a stream."""
+        return cls(
+            SafeStream(stream), detect_capabilities(stream, environ), json=json, stream=stream
+        )
 
     @property
     def is_live(self) -> bool:
-        return self._picture is not None
+        return self._live_output is not None
 
-    def introduce(self, title: str, commands: Commands = NO_COMMANDS) -> None:
-        """Know what it is called, and how to go on where it is stopped."""
+    def set_title(self, title: str, commands: NextCommands = NO_NEXT_COMMANDS) -> None:
+        """Set the title, and the commands to resume a stopped rollout."""
         self._commands = commands
-        if self._picture is not None:
-            self._picture.name(title)
+        if self._live_output is not None:
+            self._live_output.set_title(title)
 
-    def begin(self, plan: Plan, *, clock: Clock, stop: Stop) -> None:
-        """Know what is to come, what time it is, and how to stop."""
+    def start(self, plan: Plan, *, clock: Clock, stop: StopFunction) -> None:
+        """Start with a plan, a clock and a function that stops the rollout."""
         self._clock, self._stop = clock, stop
-        self.course.start = self.course.now = clock()
-        self.course.expect(plan)
-        if self._picture is not None:
-            self._picture.terminal.open(_keyboard())
+        self.progress.start = self.progress.now = clock()
+        self.progress.add_plan(plan)
+        if self._live_output is not None:
+            self._live_output.terminal.open(_keyboard_fd())
         self._tick()
 
     def emit(self, event: Event) -> None:
-        self._form.take(event)
+        self._output.on_event(event)
 
-    def follow(self, plan: Plan) -> None:
-        self.course.expect(plan)
+    def replace_plan(self, plan: Plan) -> None:
+        """Add the steps of a newer plan."""
+        self.progress.add_plan(plan)
 
-    def refuse_unheard(self) -> None:
-        """Raise where all went well and nobody could be told so."""
-        if self._outlet.closed and self.course.result in {"", PASSED}:
-            raise unheard(self._outlet.why)
+    def raise_if_output_failed(self) -> None:
+        """Raise if the rollout passed but its output could not be written."""
+        if self._stream.is_closed and self.progress.outcome in {"", PASSED}:
+            raise output_error(self._stream.error_number)
 
-    def end(self, evidence: Iterable[Evidence] = (), commands: Commands = NO_COMMANDS) -> None:
-        """Say how it ended; nothing is drawn after that."""
-        self._rest()
-        self._form.end(evidence, commands)
+    def finish(
+        self, evidence: Iterable[Evidence] = (), commands: NextCommands = NO_NEXT_COMMANDS
+    ) -> None:
+        """Write how the rollout ended, and stop drawing."""
+        self._stop_timer()
+        self._output.finish(evidence, commands)
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.current_task()
-        self._listen(signal.SIGINT, self._interrupt)
-        self._listen(signal.SIGTERM, self._interrupt)
+        self._add_signal_handler(signal.SIGINT, self._interrupt)
+        self._add_signal_handler(signal.SIGTERM, self._interrupt)
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
-            self._listen(signal.SIGHUP, self._interrupt)
-        if self._picture is not None:
-            self._listen(signal.SIGWINCH, self._look)
-            self._listen(signal.SIGTSTP, self._pause)
+            self._add_signal_handler(signal.SIGHUP, self._interrupt)
+        if self._live_output is not None:
+            self._add_signal_handler(signal.SIGWINCH, self._refresh)
+            self._add_signal_handler(signal.SIGTSTP, self._suspend)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._rest()
+        self._stop_timer()
         loop = asyncio.get_running_loop()
         while self._signals:
             loop.remove_signal_handler(self._signals.pop())
-        if self._picture is not None:
-            self._picture.terminal.close()
+        if self._live_output is not None:
+            self._live_output.terminal.close()
         if self._interruptions and self._stop is None:
             raise KeyboardInterrupt from None
         if self._interruptions > 1:
-            raise KeyboardInterrupt(cut_off(self._commands)) from None
+            raise KeyboardInterrupt(killed_message(self._commands)) from None
 
-    def _listen(self, number: signal.Signals, hear: Callable[[], None]) -> None:
-        asyncio.get_running_loop().add_signal_handler(number, hear)
+    def _add_signal_handler(self, number: signal.Signals, handler: Callable[[], None]) -> None:
+        asyncio.get_running_loop().add_signal_handler(number, handler)
         self._signals.append(number)
 
     def _tick(self) -> None:
-        self._look()
-        self._timer = asyncio.get_running_loop().call_later(EVERY, self._tick)
+        self._refresh()
+        self._timer = asyncio.get_running_loop().call_later(FRAME_INTERVAL, self._tick)
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         if self._clock is not None:
-            self._form.look(self._clock())
+            self._output.refresh(self._clock())
 
-    def _rest(self) -> None:
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self._clock = None
 
     def _interrupt(self) -> None:
-        """Stop cleanly; asked again, or before anything began, at once; and then by force."""
+        """Stop cleanly; at once on the second interruption or before the start; then kill."""
         self._interruptions += 1
         if self._interruptions == 1 and self._stop is not None:
-            self._form.say(STOPPING)
+            self._output.show_notice(STOPPING_MESSAGE)
             self._stop("interrupted")
-            self._look()
+            self._refresh()
         elif self._interruptions <= 2 and self._task is not None:  # noqa: PLR2004
             self._task.cancel()
         else:
-            if self._picture is not None:
-                self._picture.terminal.close()
+            if self._live_output is not None:
+                self._live_output.terminal.close()
             os._exit(INTERRUPTED)
 
-    def _pause(self) -> None:
-        """Ctrl-Z: leave the terminal as it was, and begin below when we are back."""
-        if self._picture is None:
+    def _suspend(self) -> None:
+        """Restore the terminal on Ctrl-Z, and continue below when resumed."""
+        if self._live_output is None:
             return
-        terminal = self._picture.terminal
+        terminal = self._live_output.terminal
         terminal.close()
         os.kill(os.getpid(), signal.SIGSTOP)
-        terminal.open(_keyboard())
-        terminal.forget()
-        self._look()
+        terminal.open(_keyboard_fd())
+        terminal.start_below()
+        self._refresh()
 
 
-def _keyboard() -> int | None:
+def _keyboard_fd() -> int | None:
     return sys.stdin.fileno() if sys.stdin is not None and sys.stdin.isatty() else None

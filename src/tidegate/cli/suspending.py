@@ -1,121 +1,152 @@
-"""What `suspend` and `resume` do and say."""
+"""Implementation of `suspend` and `resume`."""
 
 from __future__ import annotations
 
 import click
 
 from tidegate.cli import options
-from tidegate.cli.asking import setting_of, target_of
-from tidegate.cli.consent import say_target
-from tidegate.cli.doing import say_first
-from tidegate.cli.exits import CODES
-from tidegate.cli.naming import find_families, find_meant
-from tidegate.cli.nouns import NOUNS
-from tidegate.cli.running import run
-from tidegate.cli.saying import note, say
-from tidegate.cli.unit_options import Given
-from tidegate.flows.controllers import PATIENCE, Answered, await_resumed
-from tidegate.flows.named import NamedObject
+from tidegate.cli.asking import cluster_targets, render_settings
+from tidegate.cli.consent import print_target
+from tidegate.cli.doing import show_progress
+from tidegate.cli.exits import OUTCOME_CODES
+from tidegate.cli.naming import find_resources, load_unit_trees
+from tidegate.cli.nouns import KINDS_BY_NOUN
+from tidegate.cli.running import run_async
+from tidegate.cli.saying import note, print_line
+from tidegate.cli.unit_options import Flags
+from tidegate.flows.controllers import REQUEST_TIMEOUT, ControllerAnswer, await_resumed
+from tidegate.flows.named import SelectedResource
 from tidegate.flows.session import Session, open_session
-from tidegate.flows.suspending import Suspended, masters_of, suspend
-from tidegate.model.event import Result
+from tidegate.flows.suspending import SuspensionResult, find_controllers, suspend
+from tidegate.model.event import RolloutOutcome
 from tidegate.model.unit import UnitId
 
-DEEDS = {True: ("suspending", "suspended"), False: ("resuming", "resumed")}
+PROGRESS_WORDS = {True: ("suspending", "suspended"), False: ("resuming", "resumed")}
 
 
-def pause(noun: str, names: tuple[str, ...], told: Given, *, every: bool, suspends: bool) -> int:
-    """Suspend what is meant, or resume it, and say so as Flux's own command does."""
-    doing = say_first(f"looking for {noun}", quiet=told["output"] == "json")
-    if sum(map(bool, (names, told["labels"], every))) != 1:
+def suspend_or_resume(
+    noun: str, names: tuple[str, ...], flags: Flags, *, select_all: bool, suspends: bool
+) -> int:
+    """Suspend or resume the selected units and sources, and print progress like Flux."""
+    progress_line = show_progress(f"looking for {noun}", quiet=flags["output"] == "json")
+    if sum(map(bool, (names, flags["labels"], select_all))) != 1:
         raise click.UsageError("give names, or -l SELECTOR, or --all")
-    families = find_families(told["place"], told)
-    named = find_meant(families, NOUNS[noun], names, told["labels"], told["home"])
-    doing.clear()
-    say_target(told)
+    unit_trees = load_unit_trees(flags["place"], flags)
+    resources = find_resources(
+        unit_trees, KINDS_BY_NOUN[noun], names, flags["labels"], flags["home"]
+    )
+    progress_line.clear()
+    print_target(flags)
 
-    async def paused() -> tuple[list[Suspended], list[Answered]]:
-        async with open_session(target_of(told), setting_of(told)) as session:
-            found = []
-            for one in named:
-                _say(f"► {DEEDS[suspends][0]} {_title(one)}", told)
-                found.append(await suspend(one, session, suspends=suspends))
-                _say(f"✔ {one.id.kind.lower()} {DEEDS[suspends][1]}", told)
-            return found, [] if suspends else await _await_resumed(found, told, session)
+    async def process_all() -> tuple[list[SuspensionResult], list[ControllerAnswer]]:
+        async with open_session(cluster_targets(flags), render_settings(flags)) as session:
+            results = []
+            for resource in resources:
+                _print_progress(
+                    f"► {PROGRESS_WORDS[suspends][0]} {_resource_title(resource)}", flags
+                )
+                results.append(await suspend(resource, session, suspended=suspends))
+                _print_progress(
+                    f"✔ {resource.id.kind.lower()} {PROGRESS_WORDS[suspends][1]}", flags
+                )
+            return results, [] if suspends else await _wait_for_resumed(results, flags, session)
 
-    found, answers = run(paused())
-    heard = {one.id: one for one in answers}
-    documents = [_document(one, heard.get(one.named.id), suspends=suspends) for one in found]
-    options.show(told["output"], documents, ())
-    for one in found:
-        _note(one, suspends=suspends)
-    return CODES[Result.PASSED if all(one.is_done for one in answers) else Result.FAILED]
-
-
-async def _await_resumed(resumed: list[Suspended], told: Given, session: Session) -> list[Answered]:
-    """Wait for controllers that go on with what was resumed: of one always, of several if asked.
-
-    Where none is alive, nobody goes on with it by itself, and that is told.
-    """
-    alive, unseen = await masters_of(resumed, session)
-    for line in unseen:
-        note(line)
-    goes_on = {one.named.id: (one.named.id.cluster, one.named.id.kind) in alive for one in resumed}
-    for one in resumed:
-        name = one.named.id
-        if not (goes_on[name] or one.by_git or unseen):
-            note(f"nobody is at work on `{name}` here: `tidegate {_deed(name)}` rolls it out now")
-    wished = told["wait"]
-    if not (len(resumed) == 1 if wished is None else wished):
-        return []
-    within = told["timeout"] or PATIENCE
-    return [
-        await await_resumed(one.living, session, lambda line: _say(line, told), within)
-        for one in resumed
-        if one.living is not None and goes_on[one.named.id]
+    results, answers = run_async(process_all())
+    answers_by_id = {answer.id: answer for answer in answers}
+    documents = [
+        _result_document(result, answers_by_id.get(result.resource.id), suspends=suspends)
+        for result in results
+    ]
+    options.print_result(flags["output"], documents, ())
+    for result in results:
+        _print_notes(result, suspends=suspends)
+    return OUTCOME_CODES[
+        (
+            RolloutOutcome.PASSED
+            if all(answer.is_done for answer in answers)
+            else RolloutOutcome.FAILED
+        )
     ]
 
 
-def _deed(name: UnitId) -> str:
-    """What rolls a unit out now, or those that take from a source."""
-    if name.kind == "Application":
-        return f"app sync {name.name}"
-    noun = next(noun for noun, kinds in NOUNS.items() if name.kind in kinds)
-    return f"reconcile {noun} {name.name}"
+async def _wait_for_resumed(
+    resumed: list[SuspensionResult], flags: Flags, session: Session
+) -> list[ControllerAnswer]:
+    """Wait for the controllers of resumed units: always for one, for several if requested.
+
+    Without a running controller, a note says that nothing reconciles the unit.
+    """
+    live_controllers, problems = await find_controllers(resumed, session)
+    for line in problems:
+        note(line)
+    has_controller = {
+        result.resource.id: (
+            (result.resource.id.cluster, result.resource.id.kind) in live_controllers
+        )
+        for result in resumed
+    }
+    for result in resumed:
+        unit_id = result.resource.id
+        if not (has_controller[unit_id] or result.is_suspended_in_git or problems):
+            note(
+                f"nobody is at work on `{unit_id}` here: `tidegate {_rollout_command(unit_id)}`"
+                " rolls it out now"
+            )
+    should_wait = flags["wait"]
+    if not (len(resumed) == 1 if should_wait is None else should_wait):
+        return []
+    timeout = flags["timeout"] or REQUEST_TIMEOUT
+    return [
+        await await_resumed(
+            result.live_resource, session, lambda line: _print_progress(line, flags), timeout
+        )
+        for result in resumed
+        if result.live_resource is not None and has_controller[result.resource.id]
+    ]
 
 
-def _title(named: NamedObject) -> str:
-    name = named.id
-    return f"{name.kind.lower()} {name.name} in {name.namespace} namespace"
+def _rollout_command(unit_id: UnitId) -> str:
+    """Return the command that rolls out a unit, or the units of a source."""
+    if unit_id.kind == "Application":
+        return f"app sync {unit_id.name}"
+    noun = next(noun for noun, kinds in KINDS_BY_NOUN.items() if unit_id.kind in kinds)
+    return f"reconcile {noun} {unit_id.name}"
 
 
-def _note(one: Suspended, *, suspends: bool) -> None:
-    """What is not as somebody may expect."""
-    name = one.named.id
-    if one.living is None and suspends:
-        note(f"`{name}` is not in the cluster: a record of it is, which `tidegate sync` obeys")
-    if one.by_git and not suspends:
+def _resource_title(resource: SelectedResource) -> str:
+    unit_id = resource.id
+    return f"{unit_id.kind.lower()} {unit_id.name} in {unit_id.namespace} namespace"
+
+
+def _print_notes(result: SuspensionResult, *, suspends: bool) -> None:
+    """Print notes about unexpected states."""
+    unit_id = result.resource.id
+    if result.live_resource is None and suspends:
+        note(f"`{unit_id}` is not in the cluster: a record of it is, which `tidegate sync` obeys")
+    if result.is_suspended_in_git and not suspends:
         note(
-            f"Git itself suspends `{name}`, at {one.named.where}: remove it there",
+            f"Git itself suspends `{unit_id}`, at {result.resource.location}: remove it there",
             severity="warning",
         )
 
 
-def _document(one: Suspended, heard: Answered | None, *, suspends: bool) -> dict[str, object]:
-    name = one.named.id
-    answer = {} if heard is None else heard.document
+def _result_document(
+    result: SuspensionResult, controller_answer: ControllerAnswer | None, *, suspends: bool
+) -> dict[str, object]:
+    unit_id = result.resource.id
+    fields = {} if controller_answer is None else controller_answer.document
     return {
-        **answer,
-        "kind": name.kind,
-        "namespace": name.namespace,
-        "name": name.name,
-        "cluster": name.cluster,
-        "suspended": suspends or one.by_git,
-        "record": one.living is None,
+        **fields,
+        "kind": unit_id.kind,
+        "namespace": unit_id.namespace,
+        "name": unit_id.name,
+        "cluster": unit_id.cluster,
+        "suspended": suspends or result.is_suspended_in_git,
+        "record": result.live_resource is None,
     }
 
 
-def _say(line: str, told: Given) -> None:
-    """As Flux's own command: what is done is told beside the output."""
-    if told["output"] != "json":
-        say(line, err=True)
+def _print_progress(line: str, flags: Flags) -> None:
+    """Print progress to standard error, like the Flux command."""
+    if flags["output"] != "json":
+        print_line(line, err=True)

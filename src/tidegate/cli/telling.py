@@ -1,4 +1,4 @@
-"""What `events` and `logs` do and say."""
+"""Implementation of `events` and `logs`."""
 
 from __future__ import annotations
 
@@ -6,90 +6,106 @@ import sys
 from contextlib import aclosing
 
 from tidegate.cli import options
-from tidegate.cli.asking import in_found, pointed_of
-from tidegate.cli.doing import Doing
-from tidegate.cli.naming import find_families
-from tidegate.cli.nouns import ALIASES, NOUNS, UNITS
+from tidegate.cli.asking import load_request, with_workspace
+from tidegate.cli.doing import ProgressLine
+from tidegate.cli.naming import load_unit_trees
+from tidegate.cli.nouns import KINDS_BY_NOUN, NOUN_ALIASES, UNIT_KINDS
 from tidegate.cli.saying import note
-from tidegate.cli.unit_options import Given
-from tidegate.cli.window import room_on
-from tidegate.flows.entering import Found
-from tidegate.flows.followed_logs import FollowedLogs
-from tidegate.flows.named import find_named
+from tidegate.cli.unit_options import Flags
+from tidegate.cli.window import max_line_width
+from tidegate.flows.entering import Workspace
+from tidegate.flows.followed_logs import LogFollower
+from tidegate.flows.named import select_resources
 from tidegate.flows.session import Session
-from tidegate.flows.telling import find_running, read_events, read_unit_logs
-from tidegate.flows.weakness import findings_of
+from tidegate.flows.telling import find_pod_owners, read_events, read_unit_logs
+from tidegate.flows.weakness import workspace_findings
 from tidegate.model.moment import Ms
 from tidegate.model.unit import UnitId
 from tidegate.report.told import (
     ContainerLog,
     EventRow,
-    event_document,
+    container_log_document,
+    container_log_lines,
     event_lines,
-    line_document,
-    log_document,
-    log_lines,
+    event_row_document,
+    log_line_document,
 )
 
 
-def show_events(about: tuple[str, str], types: str, told: Given, doing: Doing) -> int:
-    """Events about those that are meant. Gives the exit code."""
+def show_events(
+    subject: tuple[str, str], types: str, flags: Flags, progress_line: ProgressLine
+) -> int:
+    """Print the Events about the selected objects, and return the exit code."""
 
-    async def ask(session: Session, found: Found) -> tuple[list[EventRow], Ms, Found]:
-        rows = await read_events(found, session, about, told["home"])
-        return rows, session.world.now(), found
+    async def read(session: Session, workspace: Workspace) -> tuple[list[EventRow], Ms, Workspace]:
+        rows = await read_events(workspace, session, subject, flags["home"])
+        return rows, session.world.now(), workspace
 
-    rows, now, found = in_found(pointed_of(told["place"], told), told, ask)
-    doing.clear()
-    wanted = {one.strip().lower() for one in types.split(",") if one.strip()}
-    shown = [row for row in rows if not wanted or row.type.lower() in wanted]
+    rows, now, workspace = with_workspace(load_request(flags["place"], flags), flags, read)
+    progress_line.clear()
+    selected_types = {
+        event_type.strip().lower() for event_type in types.split(",") if event_type.strip()
+    }
+    shown = [row for row in rows if not selected_types or row.type.lower() in selected_types]
     if not shown:
         note("there are no such Events: a cluster forgets them after a while")
     lines = (
-        event_lines(shown, now, everywhere=not told["home"], room=room_on(sys.stdout))
+        event_lines(
+            shown, now, all_namespaces=not flags["home"], max_width=max_line_width(sys.stdout)
+        )
         if shown
         else ()
     )
-    options.show(told["output"], map(event_document, shown), lines)
-    return options.say_findings(findings_of(found))
+    options.print_result(flags["output"], map(event_row_document, shown), lines)
+    return options.print_findings(workspace_findings(workspace))
 
 
-def show_logs(called: str, tail: int, told: Given, doing: Doing, *, follows: bool) -> int:
-    """What pods of a unit have printed that are not well; or what all print from now on."""
-    word, sign, name = called.partition("/")
-    noun = ALIASES.get(word, word)
-    kinds, name = (NOUNS[noun], name) if sign and noun in NOUNS else (UNITS, called)
-    (named,) = find_named(find_families(told["place"], told), kinds, (name,), home=told["home"])
+def show_logs(
+    unit_argument: str, tail: int, flags: Flags, progress_line: ProgressLine, *, follows: bool
+) -> int:
+    """Print logs of the failing or pending pods of a unit, or follow all its pods."""
+    prefix, separator, name = unit_argument.partition("/")
+    noun = NOUN_ALIASES.get(prefix, prefix)
+    kinds, name = (
+        (KINDS_BY_NOUN[noun], name)
+        if separator and noun in KINDS_BY_NOUN
+        else (UNIT_KINDS, unit_argument)
+    )
+    (resource,) = select_resources(
+        load_unit_trees(flags["place"], flags), kinds, (name,), namespace=flags["home"]
+    )
     if follows:
-        return _follow_logs(named.id, tail, told, doing)
+        return _follow_logs(resource.id, tail, flags, progress_line)
 
-    async def ask(session: Session, found: Found) -> tuple[list[ContainerLog], Found]:
-        return await read_unit_logs(found, session, named.id, tail), found
+    async def read(session: Session, workspace: Workspace) -> tuple[list[ContainerLog], Workspace]:
+        return await read_unit_logs(workspace, session, resource.id, tail), workspace
 
-    printed, found = in_found(pointed_of(told["place"], told), told, ask)
-    doing.clear()
-    if not printed:
-        note(f"no pod of `{named.id}` has failed or waits with something printed")
-    lines = log_lines(printed, room_on(sys.stdout))
-    options.show(told["output"], map(log_document, printed), lines)
-    return options.say_findings(findings_of(found))
+    logs, workspace = with_workspace(load_request(flags["place"], flags), flags, read)
+    progress_line.clear()
+    if not logs:
+        note(f"no pod of `{resource.id}` has failed or waits with something printed")
+    lines = container_log_lines(logs, max_line_width(sys.stdout))
+    options.print_result(flags["output"], map(container_log_document, logs), lines)
+    return options.print_findings(workspace_findings(workspace))
 
 
-def _follow_logs(unit: UnitId, tail: int, told: Given, doing: Doing) -> int:
-    """Each line when it is there, until somebody interrupts, time is over, or all have ended."""
+def _follow_logs(unit: UnitId, tail: int, flags: Flags, progress_line: ProgressLine) -> int:
+    """Print each log line as it arrives, until interrupt, timeout or the end of all pods."""
 
-    async def ask(session: Session, found: Found) -> Found:
-        running = await find_running(found, session, unit)
-        followed, known = FollowedLogs(running, session, tail), set[str]()
-        async with aclosing(followed.follow(told["timeout"])) as turns:
-            async for lines in turns:
-                doing.clear()
-                options.show(told["output"], map(line_document, lines), map(str, lines))
-                for who in followed.unread.keys() - known:
-                    note(f"what {who} prints cannot be read: {followed.unread[who]}")
-                known |= followed.unread.keys()
+    async def follow(session: Session, workspace: Workspace) -> Workspace:
+        objects = await find_pod_owners(workspace, session, unit)
+        follower, reported = LogFollower(objects, session, tail), set[str]()
+        async with aclosing(follower.follow(flags["timeout"])) as batches:
+            async for lines in batches:
+                progress_line.clear()
+                options.print_result(
+                    flags["output"], map(log_line_document, lines), map(str, lines)
+                )
+                for container in follower.unread.keys() - reported:
+                    note(f"what {container} prints cannot be read: {follower.unread[container]}")
+                reported |= follower.unread.keys()
                 sys.stdout.flush()
-        return found
+        return workspace
 
-    found = in_found(pointed_of(told["place"], told), told, ask)
-    return options.say_findings(findings_of(found))
+    workspace = with_workspace(load_request(flags["place"], flags), flags, follow)
+    return options.print_findings(workspace_findings(workspace))

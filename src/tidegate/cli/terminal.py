@@ -1,7 +1,7 @@
-"""A terminal: what it can do, and how a picture is kept on it without flicker.
+"""Terminal control: capabilities, and a block of rows that is redrawn without flicker.
 
-Only rows that changed are written, in one piece, from the cursor's own place: what stood on the
-screen before stays there. The cursor is hidden meanwhile and always comes back.
+Only changed rows are written, in one piece, relative to the cursor: earlier output stays. The
+cursor is hidden meanwhile and always restored.
 """
 
 from __future__ import annotations
@@ -14,41 +14,53 @@ from typing import TextIO
 
 import msgspec
 
-from tidegate.cli.saying import forget
-from tidegate.cli.window import Size, can_draw
-from tidegate.report.rollout.rows import ASCII, UNICODE, Marks, Row, Style, cells, plain
+from tidegate.cli.saying import redirect_to_devnull
+from tidegate.cli.window import SizeFunction, is_interactive
+from tidegate.report.rollout.rows import (
+    ASCII_SYMBOLS,
+    UNICODE_SYMBOLS,
+    Row,
+    Style,
+    Symbols,
+    plain_text,
+    text_width,
+)
 
-CODES = {
+STYLE_CODES = {
     Style.STRONG: "1",
     Style.FAINT: "2",
     Style.GOOD: "32",
     Style.BAD: "31",
     Style.BUSY: "36",
-    Style.ODD: "33",
+    Style.NOTICE: "33",
 }
-HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
-BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
+HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
+BEGIN_UPDATE, END_UPDATE = "\x1b[?2026h", "\x1b[?2026l"
 """Between these the terminal shows nothing; one that does not know them does not mind them."""
 CLEAR_ROW, CLEAR_BELOW = "\x1b[K", "\x1b[J"
 
 
-class Ability(msgspec.Struct, frozen=True):
-    """What can be done with a stream: pictures, colours, and which marks it can show."""
+class TerminalCapabilities(msgspec.Struct, frozen=True):
+    """Capabilities of a stream: redrawing, colors and symbols."""
 
-    live: bool = False
-    colours: bool = False
-    marks: Marks = UNICODE
-
-
-def ability_of(stream: TextIO, environ: Mapping[str, str]) -> Ability:
-    """Ask the stream and the environment. `NO_COLOR` and `TERM=dumb` are honoured."""
-    live = can_draw(stream, environ)
-    colours = live and not environ.get("NO_COLOR")
-    return Ability(live, colours, UNICODE if _speaks_unicode(stream, environ) else ASCII)
+    is_interactive: bool = False
+    has_colors: bool = False
+    symbols: Symbols = UNICODE_SYMBOLS
 
 
-def _speaks_unicode(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """By the locale that the user has set; Python itself sets LC_CTYPE where it is the C one."""
+def detect_capabilities(stream: TextIO, environ: Mapping[str, str]) -> TerminalCapabilities:
+    """Return the capabilities of a stream. `NO_COLOR` and `TERM=dumb` are honored."""
+    interactive = is_interactive(stream, environ)
+    has_colors = interactive and not environ.get("NO_COLOR")
+    return TerminalCapabilities(
+        interactive,
+        has_colors,
+        UNICODE_SYMBOLS if _supports_unicode(stream, environ) else ASCII_SYMBOLS,
+    )
+
+
+def _supports_unicode(stream: TextIO, environ: Mapping[str, str]) -> bool:
+    """Return whether the locale of the user is UTF-8; LC_CTYPE set by Python is ignored."""
     if not (stream.encoding or "").lower().startswith("utf"):
         return False
     names = [environ.get("LC_ALL"), environ.get("LANG")]
@@ -58,26 +70,28 @@ def _speaks_unicode(stream: TextIO, environ: Mapping[str, str]) -> bool:
     return "utf-8" in chosen.lower() or "utf8" in chosen.lower()
 
 
-def paint(row: Row, *, colours: bool) -> str:
-    """A row as the terminal reads it."""
-    if not colours:
-        return plain(row)
+def format_row(row: Row, *, with_colors: bool) -> str:
+    """Return a row with escape sequences for the terminal."""
+    if not with_colors:
+        return plain_text(row)
     return "".join(
-        f"\x1b[{CODES[span.style]}m{span.text}\x1b[0m" if span.style in CODES else span.text
+        f"\x1b[{STYLE_CODES[span.style]}m{span.text}\x1b[0m"
+        if span.style in STYLE_CODES
+        else span.text
         for span in row
     ).rstrip()
 
 
-class Outlet:
-    """A stream that may close or be full: a rollout goes on though nobody reads of it any more."""
+class SafeStream:
+    """A stream that may be closed or full; the rollout continues without it."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self.closed = False
-        self.why: int | None = None
+        self.is_closed = False
+        self.error_number: int | None = None
 
     def write(self, text: str) -> None:
-        if self.closed:
+        if self.is_closed:
             return
         try:
             self._stream.write(text)
@@ -86,97 +100,99 @@ class Outlet:
             encoding = self._stream.encoding or "ascii"
             self.write(text.encode(encoding, "replace").decode(encoding))
         except OSError as error:
-            self.closed, self.why = True, error.errno
-            forget(self._stream)
+            self.is_closed, self.error_number = True, error.errno
+            redirect_to_devnull(self._stream)
 
-    def write_rows(self, rows: Iterable[Row], *, colours: bool = False) -> None:
-        text = "".join(f"{paint(row, colours=colours)}\n" for row in rows)
+    def write_rows(self, rows: Iterable[Row], *, with_colors: bool = False) -> None:
+        text = "".join(f"{format_row(row, with_colors=with_colors)}\n" for row in rows)
         if text:
             self.write(text)
 
 
 class Terminal:
-    """A picture at the cursor's place. Opened, it hides the cursor; closed, it gives it back."""
+    """A block of rows at the cursor. `open` hides the cursor, `close` restores it."""
 
-    def __init__(self, outlet: Outlet, ability: Ability, size: Size) -> None:
-        self._outlet = outlet
-        self._colours = ability.colours
+    def __init__(
+        self, stream: SafeStream, capabilities: TerminalCapabilities, size: SizeFunction
+    ) -> None:
+        self._stream = stream
+        self._has_colors = capabilities.has_colors
         self._size = size
         self._shown: list[str] = []
         self._widths: list[int] = []
         self._width = 0
-        self._echo: tuple[int, int] | None = None
+        self._saved_echo: tuple[int, int] | None = None
 
     def open(self, keyboard: int | None = None) -> None:
-        self._outlet.write(HIDE)
+        self._stream.write(HIDE_CURSOR)
         if keyboard is not None:
-            self._silence(keyboard)
+            self._disable_echo(keyboard)
 
     def close(self) -> None:
-        self._outlet.write(SHOW)
-        self._unsilence()
+        self._stream.write(SHOW_CURSOR)
+        self._restore_echo()
 
-    def forget(self) -> None:
-        """Leave the picture where it is; the next one begins below."""
+    def start_below(self) -> None:
+        """Leave the rows in place; the next block starts below them."""
         self._shown, self._widths = [], []
 
     def draw(self, rows: Sequence[Row]) -> None:
-        """Bring the picture from how it is to how it should be."""
+        """Update the shown rows."""
         columns, lines = self._size()
-        painted = [paint(row, colours=self._colours) for row in rows]
+        texts = [format_row(row, with_colors=self._has_colors) for row in rows]
         if self._width != columns and self._shown:
-            text = self._repainted(painted, columns, lines)
+            text = self._redrawn_rows(texts, columns, lines)
         else:
-            text = self._changes(painted)
+            text = self._changed_rows(texts)
         self._width = columns
-        self._shown = painted
-        self._widths = [sum(cells(span.text) for span in row) for row in rows]
+        self._shown = texts
+        self._widths = [sum(text_width(span.text) for span in row) for row in rows]
         if text:
-            self._outlet.write(f"{BEGIN}{text}{END}")
+            self._stream.write(f"{BEGIN_UPDATE}{text}{END_UPDATE}")
 
-    def _changes(self, rows: list[str]) -> str:
-        known = self._shown
-        pairs = zip(known, rows, strict=False)
-        same = next(
-            (place for place, (old, new) in enumerate(pairs) if old != new),
-            min(len(known), len(rows)),
+    def _changed_rows(self, rows: list[str]) -> str:
+        shown = self._shown
+        pairs = zip(shown, rows, strict=False)
+        first_changed = next(
+            (index for index, (old, new) in enumerate(pairs) if old != new),
+            min(len(shown), len(rows)),
         )
-        if same == len(known) == len(rows):
+        if first_changed == len(shown) == len(rows):
             return ""
-        parts = [_up(len(known) - same)]
-        for place in range(same, len(rows)):
-            is_known = place < len(known) and known[place] == rows[place]
-            parts.append("\r\n" if is_known else f"{rows[place]}{CLEAR_ROW}\r\n")
-        if len(rows) < len(known):
+        parts = [_cursor_up(len(shown) - first_changed)]
+        for index in range(first_changed, len(rows)):
+            is_unchanged = index < len(shown) and shown[index] == rows[index]
+            parts.append("\r\n" if is_unchanged else f"{rows[index]}{CLEAR_ROW}\r\n")
+        if len(rows) < len(shown):
             parts.append(CLEAR_BELOW)
         return "".join(parts)
 
-    def _repainted(self, rows: list[str], columns: int, lines: int) -> str:
-        """Terminals break rows that have become too long: the picture is higher than it was."""
+    def _redrawn_rows(self, rows: list[str], columns: int, lines: int) -> str:
+        """Return the text that redraws all rows after the terminal has wrapped them."""
         height = sum(max(1, -(-width // columns)) for width in self._widths)
-        fresh = "".join(f"{row}{CLEAR_ROW}\r\n" for row in rows)
-        return f"{_up(min(height, lines - 1))}{CLEAR_BELOW}{fresh}"
+        text = "".join(f"{row}{CLEAR_ROW}\r\n" for row in rows)
+        return f"{_cursor_up(min(height, lines - 1))}{CLEAR_BELOW}{text}"
 
-    def _silence(self, keyboard: int) -> None:
-        """What is typed would be written into the picture."""
+    def _disable_echo(self, keyboard: int) -> None:
+        """Turn off echo, so that typed characters do not appear in the rows."""
         with suppress(termios.error, OSError):
             if os.tcgetpgrp(keyboard) != os.getpgrp():
                 return  # in the background, to change the terminal would stop us
             attributes = termios.tcgetattr(keyboard)
-            self._echo = (keyboard, attributes[3])
+            self._saved_echo = (keyboard, attributes[3])
             attributes[3] &= ~termios.ECHO
             termios.tcsetattr(keyboard, termios.TCSADRAIN, attributes)
 
-    def _unsilence(self) -> None:
-        if self._echo is None:
+    def _restore_echo(self) -> None:
+        if self._saved_echo is None:
             return
-        keyboard, flags = self._echo
-        self._echo = None
+        keyboard, flags = self._saved_echo
+        self._saved_echo = None
         with suppress(termios.error, OSError):
             attributes = termios.tcgetattr(keyboard)
             attributes[3] = flags
             termios.tcsetattr(keyboard, termios.TCSADRAIN, attributes)
 
 
-def _up(rows: int) -> str:
+def _cursor_up(rows: int) -> str:
     return f"\r\x1b[{rows}A" if rows > 0 else "\r"

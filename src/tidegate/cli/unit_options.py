@@ -1,4 +1,4 @@
-"""Options of verbs that take a directory, a chart or an overlay as a unit."""
+"""Command line options and option groups that several commands share."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tidegate.cli.completing import complete_context
 if TYPE_CHECKING:
     from tidegate.model.moment import Ms
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-class Given(TypedDict, total=False):
-    """What can be said on the command line; each verb takes some of it."""
+class Flags(TypedDict, total=False):
+    """Values of the command line flags; each command has some of them."""
 
     name: str
     namespace: str
@@ -104,43 +104,45 @@ class Given(TypedDict, total=False):
     output: str
 
 
-def _check_options(_ctx: click.Context, _option: click.Parameter, said: tuple[str, ...]) -> object:
-    from tidegate.flows.pointing import what_is_wrong  # noqa: PLC0415 - only when one is given
+def _check_sync_options(
+    _ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]
+) -> object:
+    from tidegate.flows.pointing import option_problem  # noqa: PLC0415 - only when one is given
 
-    for option in said:
-        if problem := what_is_wrong(option):
+    for option in values:
+        if problem := option_problem(option):
             raise click.BadParameter(problem)
-    return said
+    return values
 
 
-def _check_clusters(
-    ctx: click.Context, _option: click.Parameter, said: tuple[str, ...]
+def _parse_clusters(
+    ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
-    """Names with their contexts; a simulated cluster has only a name."""
-    found: dict[str, str] = {}
-    for text in said:
-        name, sign, context = text.partition("=")
-        if not name or (sign and not context):
+    """Return names with contexts; a simulated cluster has only a name."""
+    clusters: dict[str, str] = {}
+    for text in values:
+        name, separator, context = text.partition("=")
+        if not name or (separator and not context):
             raise click.BadParameter(f"`{text}` is not NAME=CONTEXT")
-        if name in found:
+        if name in clusters:
             raise click.BadParameter(f"there are two clusters `{name}`")
-        if not sign and not ctx.params.get("sandbox"):
+        if not separator and not ctx.params.get("sandbox"):
             raise click.BadParameter(f"`{text}` has no context: write NAME=CONTEXT")
-        found[name] = context
-    return tuple(found.items())
+        clusters[name] = context
+    return tuple(clusters.items())
 
 
-def _check_moment(_ctx: click.Context, option: click.Parameter, text: str | None) -> Ms | None:
-    from tidegate.model.moment import parse_moment  # noqa: PLC0415 - only when a verb runs
+def _parse_time(_ctx: click.Context, option: click.Parameter, text: str | None) -> Ms | None:
+    from tidegate.model.moment import parse_timestamp  # noqa: PLC0415 - only when a verb runs
 
     try:
-        return parse_moment(text) if text else None
+        return parse_timestamp(text) if text else None
     except ValueError:
         problem = f"`{text}` is not a moment such as 2026-11-17T22:00:00Z"
         raise click.BadParameter(problem, param_hint=option.opts[0]) from None
 
 
-NARROWING = (
+SELECTION = (
     click.option(
         "--entry", default="", metavar="NAME|PATH", help="Where to begin, if there are several."
     ),
@@ -153,7 +155,7 @@ NARROWING = (
     ),
     click.option(
         "--generator-data",
-        type=FILE,
+        type=EXISTING_FILE,
         help="What generators of ApplicationSets find that ask a server elsewhere.",
     ),
 )
@@ -164,16 +166,16 @@ NAMESPACE = click.option(
     show_default=True,
     help="Where objects go that name no namespace.",
 )
-NAMING = (
+NAME_AND_NAMESPACE = (
     click.option("--name", default="", help="The unit's name; the directory's if not given."),
     NAMESPACE,
 )
-UNIT = (
-    *NAMING,
-    options.values,
-    options.parameters,
-    options.string_parameters,
-    options.file_parameters,
+PLAIN_UNIT = (
+    *NAME_AND_NAMESPACE,
+    options.VALUES,
+    options.SET,
+    options.SET_STRING,
+    options.SET_FILE,
     click.option(
         "--recurse/--no-recurse", default=True, help="Read directories in a directory as well."
     ),
@@ -184,18 +186,20 @@ UNIT = (
         "--sync-option",
         "sync_options",
         multiple=True,
-        callback=_check_options,
+        callback=_check_sync_options,
         metavar="NAME=VALUE",
         help="An option of Argo CD for all objects, such as CreateNamespace=true; may be repeated.",
     ),
     click.option("--as", "as_user", default="", help="The user whose rights are used."),
     click.option("--as-group", "as_groups", multiple=True, help="A group of that user's."),
     click.option(
-        "--ignore-differences", type=FILE, help="Fields that are no difference, in Argo CD's form."
+        "--ignore-differences",
+        type=EXISTING_FILE,
+        help="Fields that are no difference, in Argo CD's form.",
     ),
-    options.offline,
-    options.repo_map,
-    options.root,
+    options.OFFLINE,
+    options.REPO_MAP,
+    options.ROOT,
 )
 CLUSTER = (
     click.option("--kubeconfig", default=None, help="The kubeconfig file to use."),
@@ -209,23 +213,25 @@ CLUSTER = (
         "--cluster",
         "clusters",
         multiple=True,
-        callback=_check_clusters,
+        callback=_parse_clusters,
         metavar="NAME=CONTEXT",
         help="A cluster by a name of yours; may be repeated: DIR goes to each of them.",
     ),
 )
-FURNISHING = (
-    click.option("--scenario", type=FILE, help="What goes wrong, and what is there already."),
-    click.option("--profile", type=FILE, help="How long things take."),
-    click.option("--operators", type=FILE, help="Rows for operators of your own."),
+SIMULATED_CLUSTER = (
+    click.option(
+        "--scenario", type=EXISTING_FILE, help="What goes wrong, and what is there already."
+    ),
+    click.option("--profile", type=EXISTING_FILE, help="How long things take."),
+    click.option("--operators", type=EXISTING_FILE, help="Rows for operators of your own."),
     click.option("--seed", default=0, help="Another seed, another run."),
 )
 SIMULATION = (
-    *FURNISHING,
+    *SIMULATED_CLUSTER,
     click.option(
         "--start",
         default=None,
-        callback=_check_moment,
+        callback=_parse_time,
         metavar="MOMENT",
         help="When it begins, such as 2026-11-17T22:00:00Z: sync windows look at it.",
     ),
@@ -234,12 +240,12 @@ SINCE = (
     click.option(
         "--since",
         default=None,
-        callback=_check_moment,
+        callback=_parse_time,
         metavar="MOMENT",
         help="What was written since then is one rollout; else since the last one of each unit.",
     ),
 )
-ASSUMING = (
+GREENFIELD = (
     click.option(
         "--greenfield",
         is_flag=True,
@@ -248,7 +254,9 @@ ASSUMING = (
 )
 HEALTH = (
     click.option(
-        "--health-rules", type=FILE, help="Lua health checks, in the form of Argo CD's settings."
+        "--health-rules",
+        type=EXISTING_FILE,
+        help="Lua health checks, in the form of Argo CD's settings.",
     ),
 )
 TARGET = (
@@ -259,13 +267,13 @@ TARGET = (
 )
 
 
-PRUNING = (
+PRUNE = (
     click.option("--prune", is_flag=True, help="Delete what is the unit's and no longer in DIR."),
     click.option("--confirm", is_flag=True, help="Prune what asks for confirmation, too."),
     click.option("--allow-empty", is_flag=True, help="Prune though DIR has no objects."),
 )
-WATCHING = (
-    options.timeout,
+ROLLOUT_OUTPUT = (
+    options.TIMEOUT,
     click.option("--logs", is_flag=True, help="Show what the pods of hooks and Jobs print."),
     click.option(
         "--pace",
@@ -273,15 +281,15 @@ WATCHING = (
         default=None,
         help="How many simulated seconds pass in a real one; 0 is as fast as it goes.",
     ),
-    options.text_or_json,
+    options.OUTPUT,
 )
-CHANGING = (
+WATCH = (
     click.option(
         "-w", "--watch", is_flag=True, help="Show it again whenever something of it has changed."
     ),
-    options.timeout,
+    options.TIMEOUT,
 )
-APPROVING = (
+APPROVE = (
     click.option(
         "--approve",
         "approved",
@@ -290,7 +298,7 @@ APPROVING = (
         help="Do not hold this unit until somebody approves; may be repeated.",
     ),
 )
-CONTENTS = (
+DELETE_CONTENTS = (
     click.option(
         "--yes-delete-contents",
         is_flag=True,
@@ -299,12 +307,12 @@ CONTENTS = (
 )
 
 
-def takes(*groups: tuple[Callable[[FC], FC], ...]) -> Callable[[FC], FC]:
-    """Give a verb all options of these groups, in this order."""
+def with_options(*groups: tuple[Callable[[FC], FC], ...]) -> Callable[[FC], FC]:
+    """Return a decorator that adds the options of these groups to a command, in this order."""
 
-    def dress(verb: FC) -> FC:
+    def decorate(command: FC) -> FC:
         for option in reversed([option for group in groups for option in group]):
-            verb = option(verb)
-        return verb
+            command = option(command)
+        return command
 
-    return dress
+    return decorate

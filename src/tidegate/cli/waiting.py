@@ -1,4 +1,4 @@
-"""`app wait`: until Applications stand as somebody wants them."""
+"""Implementation of `app wait`."""
 
 from __future__ import annotations
 
@@ -7,42 +7,41 @@ from contextlib import aclosing
 import msgspec
 
 from tidegate.cli import options
-from tidegate.cli.asking import in_found, pointed_of
-from tidegate.cli.exits import CODES
-from tidegate.cli.naming import find_families, name_units
+from tidegate.cli.asking import load_request, with_workspace
+from tidegate.cli.exits import OUTCOME_CODES
+from tidegate.cli.naming import load_unit_trees, select_unit_ids
 from tidegate.cli.saying import note
-from tidegate.cli.unit_options import Given
-from tidegate.errors import LateError
-from tidegate.flows.entering import Found
-from tidegate.flows.following import each_change, places_of
-from tidegate.flows.preview import NOTHING
+from tidegate.cli.unit_options import Flags
+from tidegate.errors import WaitTimeoutError
+from tidegate.flows.entering import Workspace
+from tidegate.flows.following import watch_changes, watch_targets
+from tidegate.flows.preview import EMPTY_PLAN
 from tidegate.flows.session import Session
-from tidegate.flows.standing import UnitStanding, is_gone, narrow_standings, read_standings
-from tidegate.flows.telling import explain_standings
-from tidegate.model.event import Result
+from tidegate.flows.standing import UnitStatus, filter_unit_statuses, is_deleted, read_unit_statuses
+from tidegate.flows.telling import diagnose_statuses
+from tidegate.model.event import RolloutOutcome
 from tidegate.model.moment import format_duration
-from tidegate.model.reading import part, text
+from tidegate.model.reading import get_text, get_value
 from tidegate.model.verdict import Health
-from tidegate.report.rollout.ending import wait_ending, wait_rows
-from tidegate.report.rollout.rows import plain
+from tidegate.report.rollout.ending import wait_explanation, wait_rows
+from tidegate.report.rollout.rows import plain_text
 
-ENDED = frozenset({"", "Succeeded", "Failed", "Error"})
+FINISHED_PHASES = frozenset({"", "Succeeded", "Failed", "Error"})
 
 
 class DesiredState(msgspec.Struct, frozen=True):
-    """What an Application is to be like; of healths any that is wanted will do.
+    """State of an Application to wait for; any of the healths is accepted."""
 
-    `resources`: these of it alone. `gone`: it is to be deleted.
-    """
-
-    synced: bool = False
-    rests: bool = False
+    in_sync: bool = False
+    idle: bool = False
     healths: frozenset[Health] = frozenset()
     resources: tuple[str, ...] = ()
-    gone: bool = False
+    """Resources to look at; empty for all."""
+    deleted: bool = False
+    """Whether to wait for deletion."""
 
     @classmethod
-    def of(
+    def from_flags(
         cls,
         *,
         sync: bool,
@@ -50,98 +49,129 @@ class DesiredState(msgspec.Struct, frozen=True):
         healths: frozenset[Health],
         resources: tuple[str, ...] = (),
     ) -> DesiredState:
-        """What is said; where nothing is, all that `argocd app wait` waits for."""
+        """Return the state from the flags; without any, the defaults of `argocd app wait`."""
         if not (sync or operation or healths):
             sync, operation, healths = True, True, frozenset({Health.HEALTHY})
-        return cls(synced=sync, rests=operation, healths=healths, resources=resources)
+        return cls(in_sync=sync, idle=operation, healths=healths, resources=resources)
 
-    async def holds(self, one: UnitStanding, session: Session) -> bool:
-        if self.gone:
-            return await is_gone(one, session)
-        is_well = not self.healths or one.verdict.health in self.healths
-        return (one.is_synced or not self.synced) and is_well and (_rests(one) or not self.rests)
+    async def is_met(self, status: UnitStatus, session: Session) -> bool:
+        if self.deleted:
+            return await is_deleted(status, session)
+        is_healthy = not self.healths or status.verdict.health in self.healths
+        return (
+            (status.is_synced or not self.in_sync)
+            and is_healthy
+            and (_is_idle(status) or not self.idle)
+        )
 
-    def is_lost(self, before: Health | None, one: UnitStanding) -> bool:
-        """Whether it has become Degraded while somebody waits for it to become well."""
-        is_ill = one.verdict.health is Health.DEGRADED
-        return is_ill and self.healths == {Health.HEALTHY} and before not in {None, Health.DEGRADED}
+    def has_degraded(self, previous: Health | None, status: UnitStatus) -> bool:
+        """Return whether an Application became Degraded while waiting for Healthy."""
+        is_degraded = status.verdict.health is Health.DEGRADED
+        return (
+            is_degraded
+            and self.healths == {Health.HEALTHY}
+            and previous not in {None, Health.DEGRADED}
+        )
 
 
-def _rests(one: UnitStanding) -> bool:
-    """Whether no operation of a live Argo CD is under way."""
-    phase = text(one.live, "status", "operationState", "phase")
-    return part(one.live, "operation") is None and phase in ENDED
+def _is_idle(status: UnitStatus) -> bool:
+    """Return whether no operation of a running Argo CD is in progress."""
+    phase = get_text(status.live_resource, "status", "operationState", "phase")
+    return get_value(status.live_resource, "operation") is None and phase in FINISHED_PHASES
 
 
-def wait_for(names: tuple[str, ...], wanted: DesiredState, told: Given) -> int:
-    """Wait until all that are meant are so. Gives the exit code; raises where time is over."""
+def wait_for_applications(names: tuple[str, ...], desired: DesiredState, flags: Flags) -> int:
+    """Wait for the selected Applications and return the exit code. Raises on timeout."""
     kinds = ("Application",)
-    families = find_families(told["place"], told)
-    units = told["units"] = name_units(families, names, told["labels"], kinds, told["home"])
-    known: dict[str, tuple[str, Health]] = {}
+    unit_trees = load_unit_trees(flags["place"], flags)
+    units = flags["units"] = select_unit_ids(
+        unit_trees, names, flags["labels"], kinds, flags["home"]
+    )
+    last_statuses: dict[str, tuple[str, Health]] = {}
 
-    async def ask(session: Session, found: Found) -> Result:
-        places, left = await places_of(found, session), list[UnitStanding]()
-        async with aclosing(each_change(places, session, told["timeout"])) as changes:
+    async def wait(session: Session, workspace: Workspace) -> RolloutOutcome:
+        targets, pending = await watch_targets(workspace, session), list[UnitStatus]()
+        async with aclosing(watch_changes(targets, session, flags["timeout"])) as changes:
             async for _ in changes:
-                standings = await read_standings(found, families, session)
-                meant = [one for one in standings if one.unit.id.kind in kinds]
-                meant = [one for one in meant if not units or str(one.unit.id) in units]
-                meant = narrow_standings(meant, wanted.resources)
-                lost = [one for one in meant if wanted.is_lost(_before(known, one), one)]
-                _tell(meant, known, told["output"])
-                if lost:
-                    why = f"`{lost[0].unit.id}` became Degraded: {lost[0].verdict.sentence}"
-                    await _explain(lost, Result.FAILED, why, session, told["output"])
-                    note(why)
-                    return Result.FAILED
-                left = [one for one in meant if not await wanted.holds(one, session)]
-                if not left:
-                    return Result.PASSED
-        late = _late(left, told)
-        await _explain(left, Result.LATE, late.problem, session, told["output"])
-        raise late
+                statuses = await read_unit_statuses(workspace, unit_trees, session)
+                selected = [status for status in statuses if status.unit.id.kind in kinds]
+                selected = [
+                    status for status in selected if not units or str(status.unit.id) in units
+                ]
+                selected = filter_unit_statuses(selected, desired.resources)
+                degraded = [
+                    status
+                    for status in selected
+                    if desired.has_degraded(_previous_health(last_statuses, status), status)
+                ]
+                _print_changes(selected, last_statuses, flags["output"])
+                if degraded:
+                    reason = (
+                        f"`{degraded[0].unit.id}` became Degraded: {degraded[0].verdict.message}"
+                    )
+                    await _print_explanation(
+                        degraded, RolloutOutcome.FAILED, reason, session, flags["output"]
+                    )
+                    note(reason)
+                    return RolloutOutcome.FAILED
+                pending = [
+                    status for status in selected if not await desired.is_met(status, session)
+                ]
+                if not pending:
+                    return RolloutOutcome.PASSED
+        timeout = _timeout_error(pending, flags)
+        await _print_explanation(
+            pending, RolloutOutcome.TIMED_OUT, timeout.problem, session, flags["output"]
+        )
+        raise timeout
 
-    return CODES[in_found(pointed_of(told["place"], told), told, ask)]
+    return OUTCOME_CODES[with_workspace(load_request(flags["place"], flags), flags, wait)]
 
 
-async def _explain(
-    left: list[UnitStanding], outcome: Result, why: str, session: Session, output: str
+async def _print_explanation(
+    pending: list[UnitStatus], outcome: RolloutOutcome, reason: str, session: Session, output: str
 ) -> None:
-    """Behind all changes, what is known of those that are not well."""
-    evidence = await explain_standings(left, session)
-    plan = left[0].plan if left else NOTHING
-    document = wait_ending(plan, outcome, why, evidence)
-    options.show(output, [document], map(plain, wait_rows(plan, evidence)))
+    """Print the diagnosis of the Applications that are not healthy."""
+    evidence = await diagnose_statuses(pending, session)
+    plan = pending[0].plan if pending else EMPTY_PLAN
+    document = wait_explanation(plan, outcome, reason, evidence)
+    options.print_result(output, [document], map(plain_text, wait_rows(plan, evidence)))
 
 
-def _before(known: dict[str, tuple[str, Health]], one: UnitStanding) -> Health | None:
-    before = known.get(str(one.unit.id))
-    return before[1] if before else None
+def _previous_health(
+    last_statuses: dict[str, tuple[str, Health]], status: UnitStatus
+) -> Health | None:
+    last = last_statuses.get(str(status.unit.id))
+    return last[1] if last else None
 
 
-def _tell(standings: list[UnitStanding], known: dict[str, tuple[str, Health]], output: str) -> None:
-    """A line for each that is not as it was."""
-    for one in standings:
-        name, sync = str(one.unit.id), "Synced" if one.is_synced else "OutOfSync"
-        if known.get(name) == (sync, one.verdict.health):
+def _print_changes(
+    statuses: list[UnitStatus], last_statuses: dict[str, tuple[str, Health]], output: str
+) -> None:
+    """Print a line for each Application whose status has changed."""
+    for status in statuses:
+        name, sync = str(status.unit.id), "Synced" if status.is_synced else "OutOfSync"
+        if last_statuses.get(name) == (sync, status.verdict.health):
             continue
-        known[name] = (sync, one.verdict.health)
-        why = f": {one.verdict.sentence}" if one.verdict.sentence else ""
-        line = f"{one.unit.id.namespace}/{one.unit.id.name}  {sync}  {one.verdict.health}{why}"
+        last_statuses[name] = (sync, status.verdict.health)
+        reason = f": {status.verdict.message}" if status.verdict.message else ""
+        line = (
+            f"{status.unit.id.namespace}/{status.unit.id.name}  {sync} "
+            f" {status.verdict.health}{reason}"
+        )
         document = {
             "unit": name,
-            "synced": one.is_synced,
-            "health": one.verdict.health.value,
-            "sentence": one.verdict.sentence,
+            "synced": status.is_synced,
+            "health": status.verdict.health.value,
+            "sentence": status.verdict.message,
         }
-        options.show(output, [document], [line])
+        options.print_result(output, [document], [line])
 
 
-def _late(left: list[UnitStanding], told: Given) -> LateError:
-    names = ", ".join(f'"{one.unit.id.name}"' for one in left)
-    span = format_duration(told["timeout"]) if told["timeout"] else "0s"
-    worst = left[0] if left else None
-    hint = f"{worst.unit.id}: {worst.verdict.health}, {worst.verdict.sentence}" if worst else ""
-    problem = f"timed out ({span}) waiting for app {names} match desired state"
-    return LateError("cluster.late", problem, hint=hint)
+def _timeout_error(pending: list[UnitStatus], flags: Flags) -> WaitTimeoutError:
+    names = ", ".join(f'"{status.unit.id.name}"' for status in pending)
+    duration = format_duration(flags["timeout"]) if flags["timeout"] else "0s"
+    worst = pending[0] if pending else None
+    hint = f"{worst.unit.id}: {worst.verdict.health}, {worst.verdict.message}" if worst else ""
+    problem = f"timed out ({duration}) waiting for app {names} match desired state"
+    return WaitTimeoutError("cluster.late", problem, hint=hint)

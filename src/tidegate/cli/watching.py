@@ -1,4 +1,4 @@
-"""What is shown again whenever it has changed: in place on a terminal, else what is new of it."""
+"""Output that is repeated after each change: redrawn on a terminal, else new lines only."""
 
 from __future__ import annotations
 
@@ -10,85 +10,89 @@ from functools import partial
 
 import msgspec
 
-from tidegate.cli.asking import in_found, pointed_of
-from tidegate.cli.saying import hand_out, say
-from tidegate.cli.terminal import Outlet, Terminal, ability_of
-from tidegate.cli.unit_options import Given
-from tidegate.cli.window import size_of
-from tidegate.errors import escaped, without_user
-from tidegate.flows.entering import Found
-from tidegate.flows.following import each_change, places_of
+from tidegate.cli.asking import load_request, with_workspace
+from tidegate.cli.saying import print_document, print_line
+from tidegate.cli.terminal import SafeStream, Terminal, detect_capabilities
+from tidegate.cli.unit_options import Flags
+from tidegate.cli.window import terminal_size
+from tidegate.errors import escape_line, redact_urls
+from tidegate.flows.entering import Workspace
+from tidegate.flows.following import watch_changes, watch_targets
 from tidegate.flows.session import Session
-from tidegate.report.rollout.rows import Span, clip
+from tidegate.report.rollout.rows import Span, truncate
 
-Told = tuple[Iterable[object], Iterable[str]]
-"""Documents for programs, and lines for people."""
-Read = Callable[[Session, Found], Awaitable[Told]]
+WatchOutput = tuple[Iterable[object], Iterable[str]]
+"""JSON documents, and lines for people."""
+OutputReader = Callable[[Session, Workspace], Awaitable[WatchOutput]]
 
 
-def watch(told: Given, read: Read) -> int:
-    """Show what is read, and again after each change, until time is over or somebody interrupts.
+def watch(flags: Flags, read: OutputReader) -> int:
+    """Print the output, and again after each change of the cluster, until timeout or interrupt.
 
-    The repository is read once: what changes is the cluster.
+    The repository is read once.
     """
-    is_json = told["output"] == "json"
-    shown = _JsonLines() if is_json else _picture() or _NewLines()
+    is_json = flags["output"] == "json"
+    printer = _JsonPrinter() if is_json else _terminal_printer() or _NewLinePrinter()
 
-    async def ask(session: Session, found: Found) -> None:
-        places = await places_of(found, session)
-        async with aclosing(each_change(places, session, told["timeout"])) as changes:
+    async def print_changes(session: Session, workspace: Workspace) -> None:
+        targets = await watch_targets(workspace, session)
+        async with aclosing(watch_changes(targets, session, flags["timeout"])) as changes:
             async for _ in changes:
-                documents, lines = await read(session, found)
-                shown.show(map(_encoded, documents) if is_json else lines)
+                documents, lines = await read(session, workspace)
+                printer.update(map(_encode_json, documents) if is_json else lines)
 
-    in_found(pointed_of(told["place"], told), told, ask)
+    with_workspace(load_request(flags["place"], flags), flags, print_changes)
     return 0
 
 
-def _encoded(document: object) -> str:
+def _encode_json(document: object) -> str:
     return msgspec.json.encode(document).decode()
 
 
-class _NewLines:
-    """In a pipe: lines that were not there before."""
+class _NewLinePrinter:
+    """Prints lines that were not printed before."""
 
     def __init__(self) -> None:
-        self._before: frozenset[str] = frozenset()
+        self._previous: frozenset[str] = frozenset()
 
-    def show(self, lines: Iterable[str]) -> None:
+    def update(self, lines: Iterable[str]) -> None:
         lines = [*lines]
-        for line in (one for one in lines if one not in self._before):
-            self._say(line)
-        self._before = frozenset(lines)
+        for line in (new_line for new_line in lines if new_line not in self._previous):
+            self._print(line)
+        self._previous = frozenset(lines)
 
-    def _say(self, line: str) -> None:
-        say(line)
+    def _print(self, line: str) -> None:
+        print_line(line)
         sys.stdout.flush()
 
 
-class _JsonLines(_NewLines):
-    """For programs: documents that are not what they were."""
+class _JsonPrinter(_NewLinePrinter):
+    """Prints documents that have changed."""
 
-    def _say(self, line: str) -> None:
-        hand_out(line)
+    def _print(self, line: str) -> None:
+        print_document(line)
         sys.stdout.flush()
 
 
-class _WatchPicture(_NewLines):
-    """On a terminal: all lines in the place of those before, as far as there is room."""
+class _TerminalPrinter(_NewLinePrinter):
+    """Redraws all lines on a terminal, as far as they fit."""
 
     def __init__(self, terminal: Terminal) -> None:
         super().__init__()
         self._terminal = terminal
 
-    def show(self, lines: Iterable[str]) -> None:
-        columns, rows = size_of(sys.stdout)
-        kept = [clip(escaped(without_user(one)), columns - 1) for one in lines][: rows - 1]
-        self._terminal.draw([(Span(one),) for one in kept])
+    def update(self, lines: Iterable[str]) -> None:
+        columns, rows = terminal_size(sys.stdout)
+        visible = [truncate(escape_line(redact_urls(line)), columns - 1) for line in lines][
+            : rows - 1
+        ]
+        self._terminal.draw([(Span(text),) for text in visible])
 
 
-def _picture() -> _WatchPicture | None:
-    ability = ability_of(sys.stdout, os.environ)
-    if not ability.live:
+def _terminal_printer() -> _TerminalPrinter | None:
+    capabilities = detect_capabilities(sys.stdout, os.environ)
+    if not capabilities.is_interactive:
         return None
-    return _WatchPicture(Terminal(Outlet(sys.stdout), ability, partial(size_of, sys.stdout)))
+    return _TerminalPrinter(
+        Terminal(SafeStream(sys.stdout), capabilities, partial(terminal_size, sys.stdout))
+    )

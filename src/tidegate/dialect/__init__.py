@@ -1,1 +1,1 @@
-"""Meaning: what the annotations and custom resources of Argo CD and Flux ask for."""
+"""Argo CD, Flux and Helm: custom resources and annotations as units, policies and statuses."""

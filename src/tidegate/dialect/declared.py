@@ -1,4 +1,4 @@
-"""What the custom resources of a dialect declare, before anything is rendered."""
+"""Units, ApplicationSets and sources that custom resources declare, before anything is rendered."""
 
 from __future__ import annotations
 
@@ -6,41 +6,49 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.errors import Place
+from tidegate.errors import Location
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
 from tidegate.model.source import DeclaredSource
 from tidegate.model.unit import Unit
 
 
-class DeclaredSet(msgspec.Struct, frozen=True, kw_only=True):
-    """An ApplicationSet; its units are not known before its generators have looked around."""
+class ApplicationSet(msgspec.Struct, frozen=True, kw_only=True):
+    """ApplicationSet in a file; its units are unknown until its generators run."""
 
     namespace: str
     name: str
-    where: Place
+    location: Location
     body: dict[str, Json]
 
     @property
-    def mark(self) -> str:
-        """As its units name it."""
+    def tracking_id(self) -> str:
+        """Kind, namespace and name, as its units refer to it."""
         return f"ApplicationSet/{self.namespace}/{self.name}"
 
 
-class Declared(msgspec.Struct, frozen=True, kw_only=True):
-    """Units, sets of them, sources that go by names of objects, and what is to be said of these."""
+class Declarations(msgspec.Struct, frozen=True, kw_only=True):
+    """Units, ApplicationSets and named sources, with the findings about them."""
 
     units: tuple[Unit, ...] = ()
-    sets: tuple[DeclaredSet, ...] = ()
+    application_sets: tuple[ApplicationSet, ...] = ()
     sources: tuple[DeclaredSource, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     @classmethod
-    def together(cls, parts: Iterable[Declared]) -> Declared:
-        parts = tuple(parts)
+    def merge(cls, all_declarations: Iterable[Declarations]) -> Declarations:
+        all_declarations = tuple(all_declarations)
         return cls(
-            units=tuple(one for part in parts for one in part.units),
-            sets=tuple(one for part in parts for one in part.sets),
-            sources=tuple(one for part in parts for one in part.sources),
-            findings=tuple(one for part in parts for one in part.findings),
+            units=tuple(unit for declarations in all_declarations for unit in declarations.units),
+            application_sets=tuple(
+                application_set
+                for declarations in all_declarations
+                for application_set in declarations.application_sets
+            ),
+            sources=tuple(
+                source for declarations in all_declarations for source in declarations.sources
+            ),
+            findings=tuple(
+                finding for declarations in all_declarations for finding in declarations.findings
+            ),
         )

@@ -1,9 +1,9 @@
-"""Our own annotation on the object of a unit: what else it waits for, of whichever kind.
+"""The annotation `tidegate.dev/depends-on` on the resource of a unit.
 
     tidegate.dev/depends-on: Application/argocd/base, v1/Namespace/shop, apps/v1/Deployment/shop/db
 
-A unit is its kind, namespace and name; an object its version, kind, namespace and name. Only our
-own rules know of it.
+A unit is its kind, namespace and name; an object its version, kind, namespace and name. Only
+Tidegate semantics use the annotation.
 """
 
 from __future__ import annotations
@@ -12,77 +12,87 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidegate.dialect.declared import Declared
+from tidegate.dialect.declared import Declarations
 from tidegate.documents import Document
-from tidegate.errors import Place, foreign
-from tidegate.model.depends_on import DEPENDS_ON, AwaitedState, DependsOn, read_depends_on
+from tidegate.errors import Location, sanitize
+from tidegate.model.depends_on import DEPENDS_ON, AwaitedState, DependsOnEntry, parse_depends_on
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Kind, Ref
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 from tidegate.model.unit import Dependency, UnitId
 
-UNITS = frozenset({"Application", "Kustomization", "HelmRelease"})
+UNIT_KINDS = frozenset({"Application", "Kustomization", "HelmRelease"})
 
 
-def with_own_dependencies(declared: Declared, document: Document) -> Declared:
-    """The units of an object, with what its annotation adds."""
-    said = text(document.body, "metadata", "annotations", DEPENDS_ON)
-    if not said or not declared.units:
+def with_annotated_dependencies(declared: Declarations, document: Document) -> Declarations:
+    """Return the declared units with the dependencies of the annotation."""
+    value = get_text(document.body, "metadata", "annotations", DEPENDS_ON)
+    if not value or not declared.units:
         return declared
-    where = document.place.at(f'metadata.annotations["{DEPENDS_ON}"]')
-    found = [_taken(one, where) for one in read_depends_on(said)]
-    more = tuple(one for one in found if isinstance(one, Dependency))
-    wrong = tuple(one for one in found if isinstance(one, Finding))
+    location = document.location.with_field(f'metadata.annotations["{DEPENDS_ON}"]')
+    results = [_read_entry(entry, location) for entry in parse_depends_on(value)]
+    dependencies = tuple(result for result in results if isinstance(result, Dependency))
+    invalid = tuple(result for result in results if isinstance(result, Finding))
     units = tuple(
         msgspec.structs.replace(
             unit,
-            dependencies=(*unit.dependencies, *(one for one in more if one.unit != unit.id)),
+            dependencies=(
+                *unit.dependencies,
+                *(dependency for dependency in dependencies if dependency.unit != unit.id),
+            ),
         )
         for unit in declared.units
     )
-    itself = tuple(_itself(unit.id, where) for unit in units if unit.id in _units(more))
-    told = (*declared.findings, *wrong, *itself)
-    return msgspec.structs.replace(declared, units=units, findings=told)
+    self_dependencies = tuple(
+        _self_dependency_finding(unit.id, location)
+        for unit in units
+        if unit.id in _unit_ids(dependencies)
+    )
+    findings = (*declared.findings, *invalid, *self_dependencies)
+    return msgspec.structs.replace(declared, units=units, findings=findings)
 
 
-def _units(found: tuple[Dependency, ...]) -> Iterator[UnitId]:
-    return (one.unit for one in found if one.unit is not None)
+def _unit_ids(dependencies: tuple[Dependency, ...]) -> Iterator[UnitId]:
+    return (dependency.unit for dependency in dependencies if dependency.unit is not None)
 
 
-def _taken(one: DependsOn | str, where: Place) -> Dependency | Finding | None:
-    """A unit, or an object by its version. Without one, the graph of all objects puts it in order.
+def _read_entry(entry: DependsOnEntry | str, location: Location) -> Dependency | Finding | None:
+    """Return the dependency of an entry: a unit, or an object with its version.
 
-    A unit is waited for until it has come to its end.
+    None for an object without a version: the object graph orders it. A unit is waited for until
+    its rollout has finished.
     """
-    if isinstance(one, str):
-        return _unread(one, where)
-    is_unit = one.kind in UNITS and one.namespace and not one.version
-    if is_unit and one.state is AwaitedState.READY:
+    if isinstance(entry, str):
+        return _invalid_entry_finding(entry, location)
+    is_unit = entry.kind in UNIT_KINDS and entry.namespace and not entry.version
+    if is_unit and entry.state is AwaitedState.READY:
         return Dependency(
-            unit=UnitId(one.kind, "", one.namespace, one.name), where=where, ours=True
+            unit=UnitId(entry.kind, "", entry.namespace, entry.name),
+            location=location,
+            is_tidegate_annotation=True,
         )
-    if not one.version:
+    if not entry.version:
         return None
-    ref = Ref(Kind(one.group or "", one.version, one.kind), one.namespace, one.name)
-    return Dependency(ref=ref, where=where, ours=True, state=one.state)
+    ref = Ref(Kind(entry.group or "", entry.version, entry.kind), entry.namespace, entry.name)
+    return Dependency(ref=ref, location=location, is_tidegate_annotation=True, state=entry.state)
 
 
-def _unread(said: str, where: Place) -> Finding:
+def _invalid_entry_finding(entry: str, location: Location) -> Finding:
     return Finding(
         code="units.depends-on",
         severity=Severity.ERROR,
-        sentence=f"`{foreign(said)}` is neither a unit nor an object",
-        where=where,
+        message=f"`{sanitize(entry)}` is neither a unit nor an object",
+        location=location,
         fix="write `Application/argocd/base`, or `apps/v1/Deployment/shop/db`",
     )
 
 
-def _itself(unit: UnitId, where: Place) -> Finding:
+def _self_dependency_finding(unit: UnitId, location: Location) -> Finding:
     return Finding(
         code="units.depends-on",
         severity=Severity.ERROR,
-        sentence=f"`{unit}` depends on itself",
-        where=where,
-        why="it waits until it is ready itself, which never happens",
+        message=f"`{unit}` depends on itself",
+        location=location,
+        reason="it waits until it is ready itself, which never happens",
         fix="remove the entry",
     )

@@ -1,6 +1,6 @@
-"""What own objects say that they have brought: Flux's inventories, Argo CD's resources.
+"""Inventories in the status of unit resources: Flux inventories and Argo CD resources.
 
-A HelmRelease of older Flux has none: the record of its release, which it names, has the objects.
+A HelmRelease of an older Flux has none; the release record that its history names has the objects.
 """
 
 from __future__ import annotations
@@ -8,51 +8,60 @@ from __future__ import annotations
 from tidegate.dialect.flux.status import RBAC
 from tidegate.dialect.helm.record import record_ref
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mapping, mappings, number, part, text
+from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
 
 Body = dict[str, Json]
 ID_PARTS = 4
 
 
-def inventory_refs(own: Body) -> list[Ref] | None:
-    """All objects of a unit, in its own words and order; None where it does not say."""
-    status = mapping(own, "status")
-    if text(own, "kind") == "Application":
-        found = mappings(status, "resources")
-        return [_resource(one) for one in found] if "resources" in status else None
-    if part(status, "inventory") is None:
+def inventory_refs(unit_resource: Body) -> list[Ref] | None:
+    """Return all objects in the status of a unit, in order; None if it does not list them."""
+    status = get_mapping(unit_resource, "status")
+    if get_text(unit_resource, "kind") == "Application":
+        resources = get_mappings(status, "resources")
+        return (
+            [_ref_from_resource(resource) for resource in resources]
+            if "resources" in status
+            else None
+        )
+    if get_value(status, "inventory") is None:
         return None
-    read = (_entry(one) for one in mappings(status, "inventory", "entries"))
-    return [one for one in read if one is not None]
+    refs = (_ref_from_entry(entry) for entry in get_mappings(status, "inventory", "entries"))
+    return [ref for ref in refs if ref is not None]
 
 
-def _resource(one: Body) -> Ref:
-    kind = Kind(text(one, "group"), text(one, "version"), text(one, "kind"))
-    return Ref(kind, text(one, "namespace"), text(one, "name"))
+def _ref_from_resource(resource: Body) -> Ref:
+    kind = Kind(
+        get_text(resource, "group"), get_text(resource, "version"), get_text(resource, "kind")
+    )
+    return Ref(kind, get_text(resource, "namespace"), get_text(resource, "name"))
 
 
-def _entry(one: Body) -> Ref | None:
-    """An entry of Flux's: `NAMESPACE_NAME_GROUP_KIND`; a colon of RBAC's names is two strokes."""
-    parts = text(one, "id").split("_")
+def _ref_from_entry(entry: Body) -> Ref | None:
+    """Return the object of an entry `NAMESPACE_NAME_GROUP_KIND`; `__` is `:` in RBAC names."""
+    parts = get_text(entry, "id").split("_")
     if len(parts) < ID_PARTS:
         return None
-    namespace, *inner, group, kind = parts
-    name = "_".join(inner)
+    namespace, *name_parts, group, kind = parts
+    name = "_".join(name_parts)
     name = name.replace("__", ":") if group == RBAC else name
-    return Ref(Kind(group, text(one, "v"), kind), namespace, name)
+    return Ref(Kind(group, get_text(entry, "v"), kind), namespace, name)
 
 
-def release_of(own: Body) -> tuple[Ref, str] | None:
-    """Where the record of a HelmRelease's last release is, and the namespace that it went to."""
-    history = mappings(own, "status", "history")
+def last_release_record(unit_resource: Body) -> tuple[Ref, str] | None:
+    """Return the record of the last release of a HelmRelease, and the namespace of the release.
+
+    None if the status has no history.
+    """
+    history = get_mappings(unit_resource, "status", "history")
     if not history:
         return None
-    last, home = history[0], text(own, "metadata", "namespace")
-    storage = text(own, "status", "storageNamespace", default=home)
-    record = record_ref(text(last, "name"), number(last, "version"), storage)
-    return record, text(last, "namespace", default=home)
+    last, namespace = history[0], get_text(unit_resource, "metadata", "namespace")
+    storage = get_text(unit_resource, "status", "storageNamespace", default=namespace)
+    record = record_ref(get_text(last, "name"), get_int(last, "version"), storage)
+    return record, get_text(last, "namespace", default=namespace)
 
 
-def goes_elsewhere(own: Body) -> bool:
-    """Whether a unit of Flux's brings its objects to another cluster than its own."""
-    return part(own, "spec", "kubeConfig") is not None
+def targets_other_cluster(unit_resource: Body) -> bool:
+    """Return whether a Flux unit deploys to another cluster."""
+    return get_value(unit_resource, "spec", "kubeConfig") is not None

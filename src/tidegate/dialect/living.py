@@ -1,53 +1,62 @@
-"""What a living object says of itself: whose it is, and how it wants to go.
+"""Ownership and deletion options of a live object.
 
-Asked before anything is pruned or deleted, and before something of another unit is taken over.
+Read before an object is pruned, deleted, or adopted from another unit.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from tidegate.dialect.argo.hooks import End, as_helm_reads, read_hook
-from tidegate.dialect.argo.options import Body, read_handling
+from tidegate.dialect.argo.hooks import DeletionPhase, read_hook, with_helm_annotations_only
+from tidegate.dialect.argo.options import Body, read_argo_options
 from tidegate.dialect.argo.waves import live_wave
-from tidegate.dialect.flux.notes import read_notes
-from tidegate.dialect.helm.marks import is_released
-from tidegate.dialect.tracking import owner_of
+from tidegate.dialect.flux.notes import read_flux_options
+from tidegate.dialect.helm.marks import belongs_to_release
+from tidegate.dialect.tracking import owning_unit
 from tidegate.model.plan import PlannedUnit
-from tidegate.model.policy import Handling, Order
-from tidegate.model.reading import listed
+from tidegate.model.policy import ObjectOptions, Order
+from tidegate.model.reading import get_list
 
 
-class Living(msgspec.Struct, frozen=True):
-    """The wave it goes in, how it wants to be treated, and whether it was run as a hook.
+class LiveOwnership(msgspec.Struct, frozen=True):
+    """Wave and options of a live object for its deletion.
 
-    Hooks are never pruned; they go when their unit is deleted. `outlives`: it is run when all else
-    of its unit is gone.
+    Hooks are never pruned; they are deleted with their unit.
     """
 
     wave: int
-    handling: Handling
+    options: ObjectOptions
     is_hook: bool
-    outlives: bool = False
+    is_post_delete: bool = False
+    """Whether it runs after all other objects of its unit are deleted."""
 
 
-def read_living(body: Body, unit: PlannedUnit) -> Living | None:
-    """None: it is not this unit's to delete, by its own word or because somebody owns it."""
-    owner = owner_of(body, unit.policy.owner_label)
-    is_own = owner == unit.id.mark or is_released(body, unit.policy.release)
-    if not is_own or listed(body, "metadata", "ownerReferences"):
+def read_live_ownership(body: Body, unit: PlannedUnit) -> LiveOwnership | None:
+    """Read the deletion options of a live object.
+
+    None if the unit may not delete it: it belongs to another unit or has an owner reference.
+    """
+    owner = owning_unit(body, unit.policy.owner_label)
+    is_owned = owner == unit.id.tracking_id or belongs_to_release(body, unit.policy.release)
+    if not is_owned or get_list(body, "metadata", "ownerReferences"):
         return None
     if unit.policy.order is Order.STAGES:
-        return Living(0, read_notes(body, unit.policy.handling), is_hook=False)
+        return LiveOwnership(0, read_flux_options(body, unit.policy.handling), is_hook=False)
     if unit.policy.order is Order.HELM:
-        body = as_helm_reads(body)
+        body = with_helm_annotations_only(body)
     hook = read_hook(body)
-    outlives = hook is not None and not hook.phases and hook.ends == (End.POST_DELETE,)
-    handling = read_handling(body, unit.policy.handling)
-    return Living(live_wave(body), handling, is_hook=hook is not None, outlives=outlives)
+    is_post_delete = (
+        hook is not None
+        and not hook.phases
+        and hook.deletion_phases == (DeletionPhase.POST_DELETE,)
+    )
+    options = read_argo_options(body, unit.policy.handling)
+    return LiveOwnership(
+        live_wave(body), options, is_hook=hook is not None, is_post_delete=is_post_delete
+    )
 
 
-def shared(body: Body, unit: PlannedUnit) -> str | None:
-    """The other unit that an object belongs to; None where it is this one's, or nobody's."""
-    owner = owner_of(body, unit.policy.owner_label)
-    return None if owner in {"", unit.id.mark} else owner
+def other_owner(body: Body, unit: PlannedUnit) -> str | None:
+    """Return the other unit that an object belongs to; None if this one or none."""
+    owner = owning_unit(body, unit.policy.owner_label)
+    return None if owner in {"", unit.id.tracking_id} else owner

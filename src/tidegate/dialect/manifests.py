@@ -1,8 +1,7 @@
-"""What the documents of a unit ask for, by the words of its dialect.
+"""Manifests of a unit: its documents, read by the rules of its dialect.
 
-Documents in, manifests out. Argo CD's and Helm's annotations count where waves order a unit, and
-Helm's alone where Helm's order does; where stages do, they are notes like any other, as Flux reads
-them.
+Argo CD's and Helm's annotations count in units ordered by waves, only Helm's in Helm's order, and
+neither in stages, like in Flux.
 """
 
 from __future__ import annotations
@@ -13,249 +12,275 @@ from posixpath import normpath
 
 import msgspec
 
-from tidegate.dialect.argo.hooks import End, Hook, as_helm_reads, read_hook
-from tidegate.dialect.argo.options import Body, read_handling
-from tidegate.dialect.argo.waves import wave_of
-from tidegate.dialect.flux.notes import deed_of, read_notes
-from tidegate.dialect.helm.hooks import narrowed
-from tidegate.dialect.helm.marks import release_marks
-from tidegate.dialect.tracking import marks_of
+from tidegate.dialect.argo.hooks import DeletionPhase, Hook, read_hook, with_helm_annotations_only
+from tidegate.dialect.argo.options import Body, read_argo_options
+from tidegate.dialect.argo.waves import manifest_wave
+from tidegate.dialect.flux.notes import item_action, read_flux_options
+from tidegate.dialect.helm.hooks import narrow_hook
+from tidegate.dialect.helm.marks import release_metadata
+from tidegate.dialect.tracking import tracking_metadata
 from tidegate.documents import Document, FieldPath
-from tidegate.errors import DialectError, Place
+from tidegate.errors import DialectError, Location
 from tidegate.model.helm_order import is_crd_path
 from tidegate.model.ledger import CrdPolicy
 from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.objects import Kind, Ref, identity
-from tidegate.model.plan import Deed
-from tidegate.model.policy import Handling, Order, Policy
-from tidegate.model.reading import mapping, text
+from tidegate.model.objects import Kind, Ref, versionless_key
+from tidegate.model.plan import ItemAction
+from tidegate.model.policy import ObjectOptions, Order, Policy
+from tidegate.model.reading import get_mapping, get_text
 from tidegate.model.unit import Unit
 
 NAMESPACE = Kind("", "v1", "Namespace")
-DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
+CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 JOB = ("batch", "Job")
-RUN = frozenset({JOB, ("", "Pod")})
-"""What has an end; of Helm's hooks nothing else is waited for."""
-Scope = Callable[[Kind], bool | None]
-"""Whether a kind has namespaces; None where nobody knows."""
+RUN_TO_COMPLETION = frozenset({JOB, ("", "Pod")})
+"""Kinds that run to completion; of Helm's hooks only these are waited for."""
+ScopeLookup = Callable[[Kind], bool | None]
+"""Lookup of whether a kind is namespaced; None if unknown."""
 
 
-def read_manifests(
+def parse_all_manifests(
     unit: Unit,
     documents: Iterable[Document],
-    is_namespaced: Scope,
+    is_namespaced: ScopeLookup,
     hidden: Sequence[tuple[FieldPath, ...]] = (),
 ) -> Manifests:
-    """Everything the documents ask for. Raises what is wrong with one of them, or with several."""
-    found, errors = read_sound_manifests(unit, documents, is_namespaced, hidden)
+    """Parse all documents. Raises the error of an invalid one, or an ExceptionGroup of several."""
+    manifests, errors = parse_manifests(unit, documents, is_namespaced, hidden)
     if len(errors) == 1:
         raise errors[0]
     if errors:
         raise ExceptionGroup("several objects cannot be read", errors)
-    return found
+    return manifests
 
 
-def read_sound_manifests(
+def parse_manifests(
     unit: Unit,
     documents: Iterable[Document],
-    is_namespaced: Scope,
+    is_namespaced: ScopeLookup,
     hidden: Sequence[tuple[FieldPath, ...]] = (),
 ) -> tuple[Manifests, list[DialectError]]:
-    """Everything the documents ask for, marked as the unit's own, and what is wrong with others.
+    """Parse the valid documents, with ownership metadata, and return the errors of the others.
 
-    `hidden`: for each document, the fields with values that must not be shown.
+    `hidden`: for each document, the fields whose values must not be shown.
     """
-    reading = _Reading(unit, is_namespaced)
+    parser = _ManifestParser(unit, is_namespaced)
     for document, fields in zip(documents, chain(hidden, repeat(())), strict=False):
-        reading.take(document, fields)
-    manifests, namespace = tuple(reading.manifests), unit.destination.namespace
+        parser.add(document, fields)
+    manifests, namespace = tuple(parser.manifests), unit.destination.namespace
     if unit.policy.creates_namespace and namespace:
         manifests = _with_namespace(manifests, namespace, unit.policy)
-    found = Manifests(
+    result = Manifests(
         unit=unit,
         manifests=manifests,
-        before_deletion=tuple(reading.ends[End.PRE_DELETE]),
-        after_deletion=tuple(reading.ends[End.POST_DELETE]),
+        before_deletion=tuple(parser.deletion_hooks[DeletionPhase.PRE_DELETE]),
+        after_deletion=tuple(parser.deletion_hooks[DeletionPhase.POST_DELETE]),
     )
-    return found, reading.errors
+    return result, parser.errors
 
 
-class _Reading:
-    """Documents on their way to becoming a unit."""
+class _ManifestParser:
+    """Parser of the documents of one unit."""
 
-    def __init__(self, unit: Unit, is_namespaced: Scope) -> None:
+    def __init__(self, unit: Unit, is_namespaced: ScopeLookup) -> None:
         self.manifests: list[Manifest] = []
-        self.ends: dict[End, list[Manifest]] = {end: [] for end in End}
+        self.deletion_hooks: dict[DeletionPhase, list[Manifest]] = {
+            phase: [] for phase in DeletionPhase
+        }
         self._unit = unit
         self._policy = unit.policy
         self._is_namespaced = is_namespaced
-        self._seen: dict[tuple[str, str, str, str], Place] = {}
+        self._seen: dict[tuple[str, str, str, str], Location] = {}
         self.errors: list[DialectError] = []
 
-    def take(self, document: Document, hidden: tuple[FieldPath, ...]) -> None:
+    def add(self, document: Document, hidden: tuple[FieldPath, ...]) -> None:
         hook = self._hook(document)
-        if hook is not None and not hook.phases and not hook.ends:
+        if hook is not None and not hook.phases and not hook.deletion_phases:
             return
         try:
-            made = self._manifest(document, hook, hidden)
+            manifest = self._manifest(document, hook, hidden)
         except DialectError as error:
             self.errors.append(error)
             return
         if hook is None:
-            self.manifests.append(made)
+            self.manifests.append(manifest)
             return
-        self.manifests += [msgspec.structs.replace(made, phase=phase) for phase in hook.phases]
-        for end in hook.ends:
-            self.ends[end].append(made)
+        self.manifests += [msgspec.structs.replace(manifest, phase=phase) for phase in hook.phases]
+        for deletion_phase in hook.deletion_phases:
+            self.deletion_hooks[deletion_phase].append(manifest)
 
     def _hook(self, document: Document) -> Hook | None:
-        """When it is run; of a release, for what is about to be done to that."""
+        """Return the hook, or None; in a Helm release, narrowed to its next action."""
         if self._policy.order is Order.STAGES:
             return None
-        hook, terms = read_hook(self._heard(document).body), self._policy.release
-        return hook if hook is None or terms is None else narrowed(hook, document.body, terms)
+        hook, release_spec = (
+            read_hook(self._effective_document(document).body),
+            self._policy.release,
+        )
+        return (
+            hook
+            if hook is None or release_spec is None
+            else narrow_hook(hook, document.body, release_spec)
+        )
 
-    def _deed(self, document: Document, *, ground: bool) -> Deed:
-        terms = self._policy.release
-        if ground and terms is not None and terms.acting.crds is CrdPolicy.CREATE:
-            return Deed.CREATE
-        return deed_of(document.body) if self._policy.order is Order.STAGES else Deed.APPLY
+    def _action(self, document: Document, *, is_chart_crd: bool) -> ItemAction:
+        release_spec = self._policy.release
+        if (
+            is_chart_crd
+            and release_spec is not None
+            and release_spec.action_spec.crds is CrdPolicy.CREATE
+        ):
+            return ItemAction.CREATE
+        return (
+            item_action(document.body) if self._policy.order is Order.STAGES else ItemAction.APPLY
+        )
 
     def _is_awaited(self, ref: Ref, hook: Hook | None) -> bool:
-        """Helm waits for hooks that run, and may be told not to wait for Jobs."""
-        terms, kind = self._policy.release, (ref.kind.group, ref.kind.name)
-        if terms is None:
+        """Return whether a gate waits for an object.
+
+        Helm waits for hooks that run to completion, and for Jobs unless that is disabled.
+        """
+        release_spec, kind = self._policy.release, (ref.kind.group, ref.kind.name)
+        if release_spec is None:
             return True
         if hook is not None:
-            return kind in RUN
-        return kind != JOB or terms.acting.waits_for_jobs
+            return kind in RUN_TO_COMPLETION
+        return kind != JOB or release_spec.action_spec.waits_for_jobs
 
     def _manifest(
         self, document: Document, hook: Hook | None, hidden: tuple[FieldPath, ...]
     ) -> Manifest:
         body = document.body
         ref = self._ref(document, hook)
-        is_definition = (ref.kind.group, ref.kind.name) == DEFINITION
-        is_marked = not is_definition or self._policy.order is Order.STAGES
-        defines = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))
-        ground = is_definition and self._policy.release is not None
-        ground = ground and is_crd_path(self._inside_chart(document.place.name))
+        is_crd = (ref.kind.group, ref.kind.name) == CRD
+        is_tracked = not is_crd or self._policy.order is Order.STAGES
+        defines = (get_text(body, "spec", "group"), get_text(body, "spec", "names", "kind"))
+        is_chart_crd = is_crd and self._policy.release is not None
+        is_chart_crd = is_chart_crd and is_crd_path(self._path_in_chart(document.location.name))
         return Manifest(
             ref=ref,
-            body=msgspec.json.encode(self._marked(body, ref, hook, is_marked=is_marked)),
-            origin=str(document.place),
+            body=msgspec.json.encode(self._with_ownership(body, ref, hook, is_tracked=is_tracked)),
+            origin=str(document.location),
             wave=self._wave(document, hook),
-            hook=hook.policies if hook else None,
-            handling=self._handling(document),
-            defines=defines if is_definition else ("", ""),
-            deed=self._deed(document, ground=ground),
-            gates=self._is_awaited(ref, hook),
-            ground=ground,
-            hidden=hidden,
+            hook_policies=hook.policies if hook else None,
+            options=self._handling(document),
+            defined_kind=defines if is_crd else ("", ""),
+            action=self._action(document, is_chart_crd=is_chart_crd),
+            is_gating=self._is_awaited(ref, hook),
+            is_prerequisite=is_chart_crd,
+            hidden_fields=hidden,
         )
 
-    def _inside_chart(self, name: str) -> str:
-        """A file of the unit's chart, without what leads to the chart."""
-        inside = name.rpartition("//")[2]
-        charts = (f"{normpath(one.path.lstrip('/'))}/" for one in self._unit.sources)
-        return next((inside.removeprefix(one) for one in charts if inside.startswith(one)), inside)
+    def _path_in_chart(self, name: str) -> str:
+        """Return the path of a file in the chart of the unit."""
+        path = name.rpartition("//")[2]
+        charts = (f"{normpath(source.path.lstrip('/'))}/" for source in self._unit.sources)
+        return next((path.removeprefix(chart) for chart in charts if path.startswith(chart)), path)
 
-    def _marked(self, body: Body, ref: Ref, hook: Hook | None, *, is_marked: bool) -> Body:
-        """The body with what says whose it is; hooks of Helm's do not say of which release."""
-        marked = _marked(body, self._unit if is_marked else None, ref)
-        terms = self._policy.release
-        if terms is None or hook is not None or not is_marked:
-            return marked
-        return with_marks(marked, *release_marks(terms))
+    def _with_ownership(self, body: Body, ref: Ref, hook: Hook | None, *, is_tracked: bool) -> Body:
+        """Return the body with ownership metadata; Helm hooks do not name their release."""
+        tracked = _with_unit_metadata(body, self._unit if is_tracked else None, ref)
+        release_spec = self._policy.release
+        if release_spec is None or hook is not None or not is_tracked:
+            return tracked
+        return with_metadata(tracked, *release_metadata(release_spec))
 
-    def _heard(self, document: Document) -> Document:
-        """The document with the annotations that count for its unit."""
+    def _effective_document(self, document: Document) -> Document:
+        """Return the document with the annotations that count in its unit."""
         if self._policy.order is not Order.HELM:
             return document
-        return msgspec.structs.replace(document, body=as_helm_reads(document.body))
+        return msgspec.structs.replace(document, body=with_helm_annotations_only(document.body))
 
     def _wave(self, document: Document, hook: Hook | None) -> int:
-        """Waves, or the weights of Helm's hooks."""
+        """Return the wave, or the weight of a Helm hook."""
         counts = self._policy.order is Order.WAVES or (
             self._policy.order is Order.HELM and hook is not None
         )
-        return wave_of(self._heard(document)) if counts else 0
+        return manifest_wave(self._effective_document(document)) if counts else 0
 
-    def _handling(self, document: Document) -> Handling:
+    def _handling(self, document: Document) -> ObjectOptions:
         defaults = self._policy.handling
         if self._policy.order is Order.STAGES:
-            return read_notes(document.body, defaults)
-        return read_handling(self._heard(document).body, defaults)
+            return read_flux_options(document.body, defaults)
+        return read_argo_options(self._effective_document(document).body, defaults)
 
     def _ref(self, document: Document, hook: Hook | None) -> Ref:
-        """Which object it is; a hook may have only the beginning of a name."""
-        body, place = document.body, document.place
-        kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
-        name = text(body, "metadata", "name")
-        start = text(body, "metadata", "generateName")
-        if not kind.name or not kind.version or not (name or start):
+        """Return the reference of an object; only hooks may have just `generateName`.
+
+        Raises DialectError for an incomplete or duplicate object.
+        """
+        body, location = document.body, document.location
+        kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+        name = get_text(body, "metadata", "name")
+        name_prefix = get_text(body, "metadata", "generateName")
+        if not kind.name or not kind.version or not (name or name_prefix):
             problem = "this is not an object: it needs apiVersion, kind and metadata.name"
-            raise DialectError("dialect.incomplete", problem, where=place)
+            raise DialectError("dialect.incomplete", problem, location=location)
         if not name and hook is None:
-            problem = f"{kind.name} `{start}` has only the beginning of a name"
+            problem = f"{kind.name} `{name_prefix}` has only the beginning of a name"
             hint = "write metadata.name; only hooks may have generateName alone"
-            raise DialectError("dialect.nameless", problem, where=place, hint=hint)
-        inside = text(body, "metadata", "namespace") or self._unit.destination.namespace
+            raise DialectError("dialect.nameless", problem, location=location, hint=hint)
+        namespace = get_text(body, "metadata", "namespace") or self._unit.destination.namespace
         is_namespaced = self._is_namespaced(kind)
-        if is_namespaced and not inside:
+        if is_namespaced and not namespace:
             problem = (
-                f"{kind.name} `{name or start}` has no namespace, nor does its unit give it one"
+                f"{kind.name} `{name or name_prefix}` has no namespace, nor does its unit give"
+                " it one"
             )
             hint = "write metadata.namespace, or a namespace for all objects of the unit"
-            raise DialectError("dialect.namespace", problem, where=place, hint=hint)
-        ref = Ref(kind, "" if is_namespaced is False else inside, name or start)
+            raise DialectError("dialect.namespace", problem, location=location, hint=hint)
+        ref = Ref(kind, "" if is_namespaced is False else namespace, name or name_prefix)
         if name:
-            self._meet(ref, place)
+            self._check_duplicate(ref, location)
         return ref
 
-    def _meet(self, ref: Ref, place: Place) -> None:
-        """Refuse an object that was there already, in whichever version of its kind."""
-        first = self._seen.get(identity(ref))
+    def _check_duplicate(self, ref: Ref, location: Location) -> None:
+        """Raise a DialectError if an object is defined twice, in any version of its kind."""
+        first = self._seen.get(versionless_key(ref))
         if first is not None:
             hint = f"the first one is at {first}; remove one of them, or give it another name"
-            raise DialectError("dialect.twice", f"{ref} is there twice", where=place, hint=hint)
-        self._seen[identity(ref)] = place
+            raise DialectError(
+                "dialect.twice", f"{ref} is there twice", location=location, hint=hint
+            )
+        self._seen[versionless_key(ref)] = location
 
 
-def _marked(body: Body, unit: Unit | None, ref: Ref) -> Body:
-    """The body with its namespace, and with the marks of its unit if it has one.
+def _with_unit_metadata(body: Body, unit: Unit | None, ref: Ref) -> Body:
+    """Return the body with its namespace, and with tracking metadata if it has a unit.
 
-    Definitions have none, as with Argo CD: they are never pruned, and units may share them. Flux
-    marks them like all else.
+    CRDs have none, like in Argo CD: they are never pruned, and units may share them. Flux
+    tracks them like all other objects.
     """
-    metadata = {key: part for key, part in mapping(body, "metadata").items() if key != "namespace"}
+    metadata = {
+        key: value for key, value in get_mapping(body, "metadata").items() if key != "namespace"
+    }
     if ref.namespace:
         metadata["namespace"] = ref.namespace
-    marked = {**body, "metadata": metadata}
+    tracked = {**body, "metadata": metadata}
     if unit is None:
-        return marked
-    notes, labels = marks_of(unit.id, unit.policy, ref)
-    return with_marks(marked, notes, labels)
+        return tracked
+    annotations, labels = tracking_metadata(unit.id, unit.policy, ref)
+    return with_metadata(tracked, annotations, labels)
 
 
-def with_marks(body: Body, notes: Mapping[str, str], labels: Mapping[str, str]) -> Body:
-    """The body with these annotations and labels."""
-    metadata = {**mapping(body, "metadata")}
-    for key, marks in (("annotations", notes), ("labels", labels)):
-        if marks:
-            metadata[key] = {**mapping(metadata, key), **marks}
+def with_metadata(body: Body, annotations: Mapping[str, str], labels: Mapping[str, str]) -> Body:
+    """Return the body with these annotations and labels."""
+    metadata = {**get_mapping(body, "metadata")}
+    for key, values in (("annotations", annotations), ("labels", labels)):
+        if values:
+            metadata[key] = {**get_mapping(metadata, key), **values}
     return {**body, "metadata": metadata}
 
 
 def _with_namespace(
     manifests: tuple[Manifest, ...], name: str, policy: Policy
 ) -> tuple[Manifest, ...]:
-    """The manifests with a Namespace for them all, where none of them is that.
+    """Return the manifests with the Namespace of the unit, unless one of them already is.
 
-    It does not carry the name of the unit: it is nobody's, and stays when the unit goes.
+    The Namespace has no owner: it is kept when the unit is deleted.
     """
     ref = Ref(NAMESPACE, "", name)
-    if any(one.hook is None and one.ref == ref for one in manifests):
+    if any(manifest.hook_policies is None and manifest.ref == ref for manifest in manifests):
         return manifests
     metadata: Body = {"name": name}
     if policy.namespace_labels:
@@ -264,5 +289,5 @@ def _with_namespace(
         metadata["annotations"] = dict(policy.namespace_notes)
     body: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
     encoded = msgspec.json.encode(body)
-    created = Manifest(ref=ref, body=encoded, phase=Phase.PRE_SYNC, deed=Deed.CREATE)
+    created = Manifest(ref=ref, body=encoded, phase=Phase.PRE_SYNC, action=ItemAction.CREATE)
     return (created, *manifests)

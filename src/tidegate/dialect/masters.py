@@ -1,37 +1,34 @@
-"""Other masters of units: the controllers whose work we do, how they are known, and how held.
+"""Controllers of Argo CD and Flux: how to find them, pause them for one unit, and resume them.
 
-A controller that is held leaves one unit alone, until it is let go. Whoever is held by us carries
-a note of ours: what somebody else has suspended is never resumed.
+A unit that Tidegate paused has an annotation: a unit that a user suspended is never resumed.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from tidegate.dialect.argo.application import SKIPS, TRUE
+from tidegate.dialect.argo.application import SKIP_RECONCILE, TRUE_VALUES
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 
 Body = dict[str, Json]
-HELD = "tidegate.dev/held"
-"""Says on a unit's own object that its controller is held by us."""
+PAUSED_BY_US = "tidegate.dev/held"
+"""Annotation on a unit resource whose controller Tidegate paused."""
 SUSPEND = "suspend"
 
 
-class Master(msgspec.Struct, frozen=True):
-    """A controller: the kind of units it brings, what it is called, and the labels of its pods.
-
-    `workload`: what to scale down where it shall not run.
-    """
+class ControllerInfo(msgspec.Struct, frozen=True):
+    """Controller of a kind of units: its API group, title, workload and pod selectors."""
 
     group: str
     title: str
     workload: str
+    """Workload to scale down to stop the controller."""
     selectors: tuple[str, ...]
 
 
-MASTERS = {
-    "Application": Master(
+CONTROLLERS = {
+    "Application": ControllerInfo(
         "argoproj.io",
         "Argo CD",
         "statefulset argocd-application-controller",
@@ -40,80 +37,86 @@ MASTERS = {
             "app.kubernetes.io/component=application-controller,app.kubernetes.io/part-of=argocd",
         ),
     ),
-    "Kustomization": Master(
+    "Kustomization": ControllerInfo(
         "kustomize.toolkit.fluxcd.io",
         "Flux's kustomize-controller",
         "deployment kustomize-controller",
         ("app=kustomize-controller", "app.kubernetes.io/component=kustomize-controller"),
     ),
-    "HelmRelease": Master(
+    "HelmRelease": ControllerInfo(
         "helm.toolkit.fluxcd.io",
         "Flux's helm-controller",
         "deployment helm-controller",
         ("app=helm-controller", "app.kubernetes.io/component=helm-controller"),
     ),
 }
-SOURCES = ("GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket")
-"""Kinds of what units of Flux's take from, which have a controller of their own."""
-MASTERS |= dict.fromkeys(
-    SOURCES,
-    Master(
+SOURCE_KINDS = ("GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket")
+"""Kinds of Flux sources, which have their own controller."""
+CONTROLLERS |= dict.fromkeys(
+    SOURCE_KINDS,
+    ControllerInfo(
         "source.toolkit.fluxcd.io",
         "Flux's source-controller",
         "deployment source-controller",
         ("app=source-controller", "app.kubernetes.io/component=source-controller"),
     ),
 )
-ENDED = frozenset({"Succeeded", "Failed"})
+FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
 
 
-def is_alive(pod: Body) -> bool:
-    """Whether a pod runs, or is about to."""
-    is_leaving = bool(text(pod, "metadata", "deletionTimestamp"))
-    return not is_leaving and text(pod, "status", "phase") not in ENDED
+def is_running(pod: Body) -> bool:
+    """Return whether a pod runs or is about to."""
+    is_terminating = bool(get_text(pod, "metadata", "deletionTimestamp"))
+    return not is_terminating and get_text(pod, "status", "phase") not in FINISHED_PHASES
 
 
-def is_held(own: Body) -> bool:
-    """Whether its controller leaves a unit alone because of us."""
-    notes = mapping(own, "metadata", "annotations")
-    if text(notes, HELD) != "true":
+def is_paused_by_us(unit_resource: Body) -> bool:
+    """Return whether Tidegate paused the controller for a unit."""
+    annotations = get_mapping(unit_resource, "metadata", "annotations")
+    if get_text(annotations, PAUSED_BY_US) != "true":
         return False
-    if text(own, "kind") == "Application":
-        return text(notes, SKIPS) in TRUE
-    return part(own, "spec", SUSPEND) is True
+    if get_text(unit_resource, "kind") == "Application":
+        return get_text(annotations, SKIP_RECONCILE) in TRUE_VALUES
+    return get_value(unit_resource, "spec", SUSPEND) is True
 
 
-def is_busy(own: Body) -> bool:
-    """Whether its controller is in the middle of something, which it would not finish if held."""
-    if text(own, "kind") == "Application":
-        return part(own, "operation") is not None
-    conditions = mappings(own, "status", "conditions")
-    told = {text(one, "type"): (text(one, "status"), text(one, "reason")) for one in conditions}
-    return told.get("Reconciling") == ("True", "Progressing")
+def is_reconciling(unit_resource: Body) -> bool:
+    """Return whether the controller is reconciling a unit, which it would not finish if paused."""
+    if get_text(unit_resource, "kind") == "Application":
+        return get_value(unit_resource, "operation") is not None
+    conditions = get_mappings(unit_resource, "status", "conditions")
+    by_type = {
+        get_text(condition, "type"): (get_text(condition, "status"), get_text(condition, "reason"))
+        for condition in conditions
+    }
+    return by_type.get("Reconciling") == ("True", "Progressing")
 
 
-def hold(own: Body) -> Body:
-    """An own object that is held from its first moment on."""
-    change = holding(own)
-    metadata = mapping(own, "metadata")
-    notes = {**mapping(metadata, "annotations"), **mapping(change, "metadata", "annotations")}
-    held: Body = {**own, "metadata": {**metadata, "annotations": notes}}
-    if "spec" in change:
-        held["spec"] = {**mapping(own, "spec"), **mapping(change, "spec")}
-    return held
+def with_pause(unit_resource: Body) -> Body:
+    """Return a unit resource that is paused from its creation on."""
+    patch = pause_patch(unit_resource)
+    metadata = get_mapping(unit_resource, "metadata")
+    annotations = {
+        **get_mapping(metadata, "annotations"),
+        **get_mapping(patch, "metadata", "annotations"),
+    }
+    paused: Body = {**unit_resource, "metadata": {**metadata, "annotations": annotations}}
+    if "spec" in patch:
+        paused["spec"] = {**get_mapping(unit_resource, "spec"), **get_mapping(patch, "spec")}
+    return paused
 
 
-def holding(own: Body) -> Body:
-    """The merge patch that holds the controller of one that lives."""
-    if text(own, "kind") == "Application":
-        return {"metadata": {"annotations": {SKIPS: "true", HELD: "true"}}}
-    return {"metadata": {"annotations": {HELD: "true"}}, "spec": {SUSPEND: True}}
+def pause_patch(unit_resource: Body) -> Body:
+    """Return the merge patch that pauses the controller for a live unit."""
+    if get_text(unit_resource, "kind") == "Application":
+        return {"metadata": {"annotations": {SKIP_RECONCILE: "true", PAUSED_BY_US: "true"}}}
+    return {"metadata": {"annotations": {PAUSED_BY_US: "true"}}, "spec": {SUSPEND: True}}
 
 
-def releasing(own: Body, written: Body) -> Body:
-    """The merge patch that lets it go again: what Git says in these fields, else nothing."""
-    if text(own, "kind") == "Application":
-        said = mapping(written, "metadata", "annotations").get(SKIPS)
-        return {"metadata": {"annotations": {SKIPS: said, HELD: None}}}
-    said = part(written, "spec", SUSPEND)
-    return {"metadata": {"annotations": {HELD: None}}, "spec": {SUSPEND: said}}
+def resume_patch(unit_resource: Body, desired: Body) -> Body:
+    """Return the merge patch that resumes the controller: the values in Git, else none."""
+    if get_text(unit_resource, "kind") == "Application":
+        value = get_mapping(desired, "metadata", "annotations").get(SKIP_RECONCILE)
+        return {"metadata": {"annotations": {SKIP_RECONCILE: value, PAUSED_BY_US: None}}}
+    value = get_value(desired, "spec", SUSPEND)
+    return {"metadata": {"annotations": {PAUSED_BY_US: None}}, "spec": {SUSPEND: value}}

@@ -1,7 +1,7 @@
-"""What a person asks of a controller, as its own command does: by notes on a unit's own object.
+"""Requests to a running controller, made like `flux` and `argocd` make them, and its responses.
 
-Flux's controllers answer a stamp in `status.lastHandledReconcileAt`. Argo CD takes its note away
-when it has looked again, and an operation when it has begun with it.
+Flux controllers acknowledge a request in `status.lastHandledReconcileAt`. Argo CD removes its
+refresh annotation after the refresh, and `operation` when the operation starts.
 """
 
 from __future__ import annotations
@@ -10,173 +10,187 @@ from enum import StrEnum
 
 import msgspec
 
-from tidegate.dialect.argo.application import SKIPS, TRUE
+from tidegate.dialect.argo.application import SKIP_RECONCILE, TRUE_VALUES
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping, mappings, number, part, text
+from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text, get_value
 
 Body = dict[str, Json]
-REQUESTED = "reconcile.fluxcd.io/requestedAt"
+REQUESTED_AT = "reconcile.fluxcd.io/requestedAt"
 REFRESH = "argocd.argoproj.io/refresh"
 APPLICATION = "Application"
 SUCCEEDED = "Succeeded"
-ENDED = frozenset({SUCCEEDED, "Failed", "Error"})
-"""Phases of an operation of Argo CD's that has come to its end."""
+FINISHED_PHASES = frozenset({SUCCEEDED, "Failed", "Error"})
+"""Phases of a finished Argo CD operation."""
 
 
 class RequestState(StrEnum):
-    """How far a controller has come with what it was asked for."""
+    """Progress of a request."""
 
     PENDING = "pending"
     DONE = "done"
     FAILED = "failed"
 
 
-class Heard(msgspec.Struct, frozen=True):
-    """What a controller has answered so far, and in which words."""
+class ControllerResponse(msgspec.Struct, frozen=True):
+    """Response of a controller so far, with its message."""
 
     state: RequestState
-    sentence: str = ""
+    message: str = ""
     revision: str = ""
 
 
-def is_suspended(own: Body) -> bool:
-    """Whether somebody wants nothing done to a unit or a source."""
-    if text(own, "kind") == APPLICATION:
-        return text(own, "metadata", "annotations", SKIPS) in TRUE
-    return part(own, "spec", "suspend") is True
+def is_suspended(resource: Body) -> bool:
+    """Return whether a unit or source is suspended."""
+    if get_text(resource, "kind") == APPLICATION:
+        return get_text(resource, "metadata", "annotations", SKIP_RECONCILE) in TRUE_VALUES
+    return get_value(resource, "spec", "suspend") is True
 
 
-def suspending(own: Body, *, suspends: bool) -> Body:
-    """The merge patch that has a controller leave this alone, or take it up again."""
-    if text(own, "kind") == APPLICATION:
-        return {"metadata": {"annotations": {SKIPS: "true" if suspends else None}}}
-    return {"spec": {"suspend": suspends}}
+def suspend_patch(resource: Body, *, suspend: bool) -> Body:
+    """Return the merge patch that suspends or resumes a unit or source."""
+    if get_text(resource, "kind") == APPLICATION:
+        return {"metadata": {"annotations": {SKIP_RECONCILE: "true" if suspend else None}}}
+    return {"spec": {"suspend": suspend}}
 
 
-def requesting(stamp: str) -> Body:
-    """The merge patch that asks a controller of Flux's for a reconciliation now."""
-    return {"metadata": {"annotations": {REQUESTED: stamp}}}
+def reconcile_patch(requested_at: str) -> Body:
+    """Return the merge patch that requests a reconciliation from Flux."""
+    return {"metadata": {"annotations": {REQUESTED_AT: requested_at}}}
 
 
-def heard_from_flux(own: Body, stamp: str) -> Heard:
-    """What has become of a request: it counts when it was taken up, and all of it is current."""
-    if text(own, "status", "lastHandledReconcileAt") != stamp:
-        return Heard(RequestState.PENDING, "it has not taken up the request")
-    return _current(own)
+def flux_response(resource: Body, requested_at: str) -> ControllerResponse:
+    """Return the response to a request: done once it was handled and the object is current."""
+    if get_text(resource, "status", "lastHandledReconcileAt") != requested_at:
+        return ControllerResponse(RequestState.PENDING, "it has not taken up the request")
+    return _reconcile_response(resource)
 
 
-def _current(own: Body) -> Heard:
-    """How far a controller of Flux's has come with the object as it is."""
-    ready = _condition(own, "Ready")
-    message = text(ready, "message")
-    stalled = _condition(own, "Stalled")
-    generation = number(own, "metadata", "generation")
-    is_late = number(own, "status", "observedGeneration", default=generation) < generation
-    if text(stalled, "status") == "True" and not is_late:
-        return Heard(RequestState.FAILED, text(stalled, "message") or message)
-    is_under_way = text(_condition(own, "Reconciling"), "status") == "True"
-    if is_late or is_under_way or text(ready, "status") != "True":
-        return Heard(RequestState.PENDING, message or "it is reconciled")
-    return Heard(RequestState.DONE, message, revision_of(own))
+def _reconcile_response(resource: Body) -> ControllerResponse:
+    """Return the progress of a Flux controller with the current object."""
+    ready = _condition(resource, "Ready")
+    message = get_text(ready, "message")
+    stalled = _condition(resource, "Stalled")
+    generation = get_int(resource, "metadata", "generation")
+    is_outdated = get_int(resource, "status", "observedGeneration", default=generation) < generation
+    if get_text(stalled, "status") == "True" and not is_outdated:
+        return ControllerResponse(RequestState.FAILED, get_text(stalled, "message") or message)
+    is_in_progress = get_text(_condition(resource, "Reconciling"), "status") == "True"
+    if is_outdated or is_in_progress or get_text(ready, "status") != "True":
+        return ControllerResponse(RequestState.PENDING, message or "it is reconciled")
+    return ControllerResponse(RequestState.DONE, message, current_revision(resource))
 
 
-def heard_resumed(own: Body, before: Body) -> Heard:
-    """What has become of a unit or a source that was resumed; `before`: as it was until then.
+def resume_response(resource: Body, before: Body) -> ControllerResponse:
+    """Return the response for a resumed unit or source; `before`: the object before it was resumed.
 
-    Argo CD says when it looked last. It need not be content where nobody lets it sync by itself.
+    Argo CD records its last comparison. Without automated sync the Application need not be in
+    sync.
     """
-    if text(own, "kind") != APPLICATION:
-        return _current(own)
-    status = mapping(own, "status")
-    is_same = status.get("reconciledAt") == part(before, "status", "reconciledAt")
+    if get_text(resource, "kind") != APPLICATION:
+        return _reconcile_response(resource)
+    status = get_mapping(resource, "status")
+    is_same = status.get("reconciledAt") == get_value(before, "status", "reconciledAt")
     if is_same and is_suspended(before):
-        return Heard(RequestState.PENDING, "it has not looked at it again")
-    sync, health = text(status, "sync", "status"), text(status, "health", "status")
-    automated = part(own, "spec", "syncPolicy", "automated")
+        return ControllerResponse(RequestState.PENDING, "it has not looked at it again")
+    sync, health = get_text(status, "sync", "status"), get_text(status, "health", "status")
+    automated = get_value(resource, "spec", "syncPolicy", "automated")
     is_automated = isinstance(automated, dict) and automated.get("enabled") is not False
-    is_content = (sync, health) == ("Synced", "Healthy")
-    is_busy = part(own, "operation") is not None
-    if is_busy or (is_automated and not is_content):
-        return Heard(RequestState.PENDING, f"{sync}, {health}")
-    return Heard(RequestState.DONE, f"{sync}, {health}", text(status, "sync", "revision"))
+    is_settled = (sync, health) == ("Synced", "Healthy")
+    is_busy = get_value(resource, "operation") is not None
+    if is_busy or (is_automated and not is_settled):
+        return ControllerResponse(RequestState.PENDING, f"{sync}, {health}")
+    return ControllerResponse(
+        RequestState.DONE, f"{sync}, {health}", get_text(status, "sync", "revision")
+    )
 
 
-def revision_of(own: Body) -> str:
-    """What a unit of Flux's was last rolled out from, or a source has fetched."""
-    status = mapping(own, "status")
-    applied = text(status, "lastAppliedRevision") or text(status, "artifact", "revision")
-    history = mappings(status, "history")
-    return applied or (text(history[0], "chartVersion") if history else "")
+def current_revision(resource: Body) -> str:
+    """Return the last applied revision of a Flux unit, or the fetched revision of a source."""
+    status = get_mapping(resource, "status")
+    applied = get_text(status, "lastAppliedRevision") or get_text(status, "artifact", "revision")
+    history = get_mappings(status, "history")
+    return applied or (get_text(history[0], "chartVersion") if history else "")
 
 
-def refreshing(*, hard: bool) -> Body:
-    """The merge patch that has Argo CD compare an Application again."""
+def refresh_patch(*, hard: bool) -> Body:
+    """Return the merge patch that makes Argo CD refresh an Application."""
     return {"metadata": {"annotations": {REFRESH: "hard" if hard else "normal"}}}
 
 
-def is_refreshed(own: Body) -> bool:
-    return not text(own, "metadata", "annotations", REFRESH)
+def is_refreshed(unit_resource: Body) -> bool:
+    return not get_text(unit_resource, "metadata", "annotations", REFRESH)
 
 
-class SyncWish(msgspec.Struct, frozen=True, kw_only=True):
-    """How Argo CD is asked to sync, as `argocd app sync` says it."""
+class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of a requested Argo CD sync, like those of `argocd app sync`."""
 
-    by: str
+    initiated_by: str
     revision: str = ""
-    prunes: bool = False
+    prune: bool = False
     dry_run: bool = False
-    forces: bool = False
+    force: bool = False
     resources: tuple[tuple[str, str, str, str], ...] = ()
-    """Group, kind, namespace and name of each; none are all."""
+    """Group, kind, namespace and name of each resource; all if empty."""
 
 
-def syncing(own: Body, wish: SyncWish) -> Body:
-    """The merge patch that begins an operation of Argo CD's."""
-    options = [one for one in listed(own, "spec", "syncPolicy", "syncOptions") if one]
+def sync_patch(unit_resource: Body, request: SyncRequest) -> Body:
+    """Return the merge patch that starts an Argo CD operation."""
+    options = [
+        option for option in get_list(unit_resource, "spec", "syncPolicy", "syncOptions") if option
+    ]
     resources: list[Json] = [
-        {"group": group, "kind": kind, "name": name, **({"namespace": home} if home else {})}
-        for group, kind, home, name in wish.resources
+        {
+            "group": group,
+            "kind": kind,
+            "name": name,
+            **({"namespace": namespace} if namespace else {}),
+        }
+        for group, kind, namespace, name in request.resources
     ]
     sync: Body = {
-        **({"revision": wish.revision} if wish.revision else {}),
-        **({"prune": True} if wish.prunes else {}),
-        **({"dryRun": True} if wish.dry_run else {}),
+        **({"revision": request.revision} if request.revision else {}),
+        **({"prune": True} if request.prune else {}),
+        **({"dryRun": True} if request.dry_run else {}),
         **({"syncOptions": [*options]} if options else {}),
         **({"resources": resources} if resources else {}),
-        "syncStrategy": {"hook": {"force": True} if wish.forces else {}},
+        "syncStrategy": {"hook": {"force": True} if request.force else {}},
     }
-    retry = mapping(own, "spec", "syncPolicy", "retry")
-    begun: Body = {"initiatedBy": {"username": wish.by}, "sync": sync}
-    return {"operation": {**begun, **({"retry": retry} if retry else {})}}
+    retry = get_mapping(unit_resource, "spec", "syncPolicy", "retry")
+    operation: Body = {"initiatedBy": {"username": request.initiated_by}, "sync": sync}
+    return {"operation": {**operation, **({"retry": retry} if retry else {})}}
 
 
-def heard_from_argo(own: Body, asked: Body) -> Heard:
-    """What has become of an operation; `asked`: the object as it was when the wish was written."""
-    state = mapping(own, "status", "operationState")
-    is_new = state.get("startedAt") != part(asked, "status", "operationState", "startedAt")
-    if part(own, "operation") is not None and not is_new:
-        return Heard(RequestState.PENDING, "it has not taken up the operation")
-    phase, message = text(state, "phase"), text(state, "message")
-    if part(own, "operation") is not None or phase not in ENDED or not is_new:
-        return Heard(RequestState.PENDING, message)
-    end = RequestState.DONE if phase == SUCCEEDED else RequestState.FAILED
-    return Heard(end, message, text(state, "syncResult", "revision"))
+def sync_response(unit_resource: Body, before: Body) -> ControllerResponse:
+    """Return the response to an operation; `before`: the object at the time of the request."""
+    state = get_mapping(unit_resource, "status", "operationState")
+    is_new = state.get("startedAt") != get_value(before, "status", "operationState", "startedAt")
+    if get_value(unit_resource, "operation") is not None and not is_new:
+        return ControllerResponse(RequestState.PENDING, "it has not taken up the operation")
+    phase, message = get_text(state, "phase"), get_text(state, "message")
+    if (
+        get_value(unit_resource, "operation") is not None
+        or phase not in FINISHED_PHASES
+        or not is_new
+    ):
+        return ControllerResponse(RequestState.PENDING, message)
+    state_at_end = RequestState.DONE if phase == SUCCEEDED else RequestState.FAILED
+    return ControllerResponse(state_at_end, message, get_text(state, "syncResult", "revision"))
 
 
-def source_of(own: Body) -> tuple[str, str, str] | None:
-    """Kind, namespace and name of the source that a unit of Flux's takes from."""
-    spec = mapping(own, "spec")
-    named = (
-        mapping(spec, "sourceRef")
-        or mapping(spec, "chartRef")
-        or mapping(spec, "chart", "spec", "sourceRef")
+def source_reference(unit_resource: Body) -> tuple[str, str, str] | None:
+    """Return kind, namespace and name of the source of a Flux unit; None if it has none."""
+    spec = get_mapping(unit_resource, "spec")
+    reference = (
+        get_mapping(spec, "sourceRef")
+        or get_mapping(spec, "chartRef")
+        or get_mapping(spec, "chart", "spec", "sourceRef")
     )
-    if not named:
+    if not reference:
         return None
-    home = text(named, "namespace") or text(own, "metadata", "namespace")
-    return text(named, "kind"), home, text(named, "name")
+    namespace = get_text(reference, "namespace") or get_text(unit_resource, "metadata", "namespace")
+    return get_text(reference, "kind"), namespace, get_text(reference, "name")
 
 
-def _condition(own: Body, name: str) -> Body:
-    conditions = mappings(own, "status", "conditions")
-    return next((one for one in conditions if one.get("type") == name), {})
+def _condition(resource: Body, name: str) -> Body:
+    conditions = get_mappings(resource, "status", "conditions")
+    return next((condition for condition in conditions if condition.get("type") == name), {})

@@ -1,4 +1,4 @@
-"""What a plain unit is by somebody's rules: how it is ordered and judged, and at which pace."""
+"""Policies under the semantics of another engine, and with the settings of a controller."""
 
 from __future__ import annotations
 
@@ -6,74 +6,88 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from tidegate.model.config import Switch
-from tidegate.model.identity import Identity
+from tidegate.model.config import ControllerSetting
+from tidegate.model.identity import ImpersonatedUser
 from tidegate.model.moment import Ms, parse_duration
 from tidegate.model.policy import Order, Policy, Tracking
-from tidegate.model.semantics import ENDLESS, FLUX, Semantics
+from tidegate.model.semantics import FLUX, UNLIMITED, Semantics
 
 KSTATUS = "kstatus"
-ADDITIVE = "feature-gates.AdditiveCELDependencyCheck"
+ADDITIVE_CEL_GATE = "feature-gates.AdditiveCELDependencyCheck"
 
 
-def run_by(policy: Policy, rules: Semantics) -> Policy:
-    """The policy by these rules, with its own word for how long and how often.
+def with_semantics(policy: Policy, semantics: Semantics) -> Policy:
+    """Return the policy under these semantics, with its own timeout and retries.
 
-    Who tries for ever tries as often as by these rules, where these come to an end. A release is
-    tried as a whole by any rules: each try is a revision. Flux knows stages and kstatus, and no
-    waves; what is Flux's own is ordered as it says itself.
+    Endless retries get the limit of these semantics if those retry single steps. A release is
+    always retried as a whole: each attempt is a revision. Flux semantics use stages and kstatus
+    instead of waves; Flux units keep their own order.
     """
-    retry, often = policy.retry, rules.retry
+    retry, default_retry = policy.retry, semantics.retry
     if retry and policy.release is None:
-        retry = msgspec.structs.replace(retry, whole=often.whole, gates=often.gates)
-    if retry and not often.whole and retry.limit == ENDLESS:
+        retry = msgspec.structs.replace(retry, whole=default_retry.whole, gates=default_retry.gates)
+    if retry and not default_retry.whole and retry.limit == UNLIMITED:
         retry = msgspec.structs.replace(
-            retry, limit=often.limit, first=often.first, factor=often.factor, cap=often.cap
+            retry,
+            limit=default_retry.limit,
+            first=default_retry.first,
+            factor=default_retry.factor,
+            cap=default_retry.cap,
         )
-    ruled = msgspec.structs.replace(
-        rules, deadline=policy.timeout or rules.deadline, retry=retry or rules.retry
+    resolved = msgspec.structs.replace(
+        semantics, deadline=policy.timeout or semantics.deadline, retry=retry or semantics.retry
     )
-    if rules.name == FLUX.name and policy.tracking is not Tracking.FLUX:
-        return msgspec.structs.replace(policy, semantics=ruled, order=Order.STAGES, rules=KSTATUS)
-    return msgspec.structs.replace(policy, semantics=ruled)
+    if semantics.name == FLUX.name and policy.tracking is not Tracking.FLUX:
+        return msgspec.structs.replace(
+            policy, semantics=resolved, order=Order.STAGES, rules=KSTATUS
+        )
+    return msgspec.structs.replace(policy, semantics=resolved)
 
 
-def told_policy(policy: Policy, settings: Mapping[str, Switch], home: str) -> Policy:
-    """The policy as the unit's own controller has it, by what that is told; it is at home there."""
+def with_controller_settings(
+    policy: Policy, settings: Mapping[str, ControllerSetting], namespace: str
+) -> Policy:
+    """Return the policy of a Flux unit with the flags of its controller applied.
+
+    `namespace` is that of the unit, where the default service account is.
+    """
     if policy.tracking is not Tracking.FLUX:
         return policy
 
-    def said(name: str) -> str:
-        found = settings.get(f"{policy.manager}.{name}")
-        return "" if found is None else str(found.value)
+    def flag_value(name: str) -> str:
+        setting = settings.get(f"{policy.manager}.{name}")
+        return "" if setting is None else str(setting.value)
 
-    every, account = _span(said("requeue-dependency")), said("default-service-account")
+    interval, account = (
+        _parse_duration(flag_value("requeue-dependency")),
+        flag_value("default-service-account"),
+    )
     semantics, identity = policy.semantics, policy.identity
-    if every is not None:
-        semantics = msgspec.structs.replace(semantics, dependency_every=every)
-    if (workers := said("concurrent")).isdecimal() and int(workers):
+    if interval is not None:
+        semantics = msgspec.structs.replace(semantics, dependency_every=interval)
+    if (workers := flag_value("concurrent")).isdecimal() and int(workers):
         semantics = msgspec.structs.replace(semantics, workers=int(workers))
     if account and identity is None:
-        identity = Identity(user=f"system:serviceaccount:{home}:{account}")
+        identity = ImpersonatedUser(user=f"system:serviceaccount:{namespace}:{account}")
     return msgspec.structs.replace(
         policy,
         semantics=semantics,
         identity=identity,
-        first_kinds=tuple(_kinds(said("custom-apply-stage-kinds"))),
-        asks_readiness=said(ADDITIVE).lower() == "true",
+        first_kinds=tuple(_parse_kinds(flag_value("custom-apply-stage-kinds"))),
+        asks_readiness=flag_value(ADDITIVE_CEL_GATE).lower() == "true",
     )
 
 
-def _span(said: str) -> Ms | None:
+def _parse_duration(text: str) -> Ms | None:
     try:
-        return parse_duration(said) if said else None
+        return parse_duration(text) if text else None
     except ValueError:
         return None
 
 
-def _kinds(said: str) -> Iterator[tuple[str, str]]:
-    """`rbac.authorization.k8s.io/Role,Secret`: of the core group the kind alone."""
-    for one in said.split(","):
-        group, _, kind = one.strip().rpartition("/")
+def _parse_kinds(text: str) -> Iterator[tuple[str, str]]:
+    """Yield group and kind of `rbac.authorization.k8s.io/Role,Secret`; core has no group."""
+    for entry in text.split(","):
+        group, _, kind = entry.strip().rpartition("/")
         if kind:
             yield group, kind

@@ -1,6 +1,6 @@
-"""Which kinds of units say how they are on their own objects, and how that is written.
+"""Status format of each kind of unit resource.
 
-A kind that is not here says nothing: its objects are left as Git has them.
+The status of other kinds is not written.
 """
 
 from __future__ import annotations
@@ -10,96 +10,100 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from tidegate.dialect.argo.sets.status import set_status
+from tidegate.dialect.argo.sets.status import application_set_status
 from tidegate.dialect.argo.status import application_status
-from tidegate.dialect.flux.release_status import release_status
+from tidegate.dialect.flux.release_status import helm_release_status
 from tidegate.dialect.flux.status import kustomization_status
-from tidegate.dialect.times import stamp
-from tidegate.model.account import OwnStatus, Provenance, UnitAccount
+from tidegate.dialect.times import format_rfc3339
+from tidegate.model.account import SourceRevision, StatusUpdate, UnitProgress
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 
 Body = dict[str, Json]
-Make = Callable[[Body, UnitAccount, Sequence[Provenance]], OwnStatus | None]
+BuildStatus = Callable[[Body, UnitProgress, Sequence[SourceRevision]], StatusUpdate | None]
 EVENT = Kind("", "v1", "Event")
-LONGEST = 1_024
-"""Bytes of an Event's message."""
+MAX_MESSAGE_BYTES = 1_024
+"""Maximum number of bytes in the message of an Event."""
 
 
-class StatusForm(msgspec.Struct, frozen=True):
-    """Of one kind: its group, who its controller is, and what it says.
-
-    `manager` owns what its controller writes into a status. `idle`: fields that alone are no news.
-    `follows`: it speaks of what the units say that it brings, also when it has done its own work.
-    """
+class StatusFormat(msgspec.Struct, frozen=True):
+    """Status format of one kind: its API group, its controller, and the function that builds it."""
 
     group: str
     manager: str
+    """Field manager of the controller for the status."""
     component: str
-    make: Make
-    idle: frozenset[str] = frozenset()
-    follows: bool = False
+    build: BuildStatus
+    ignored_fields: frozenset[str] = frozenset()
+    """Fields whose change alone is not written."""
+    follows_children: bool = False
+    """Whether it depends on the status of child units, also after its own rollout."""
 
 
-FORMS = {
-    "Application": StatusForm(
+STATUS_FORMATS = {
+    "Application": StatusFormat(
         "argoproj.io",
         "argocd-application-controller",
         "argocd-application-controller",
         application_status,
         frozenset({"reconciledAt"}),
     ),
-    "ApplicationSet": StatusForm(
+    "ApplicationSet": StatusFormat(
         "argoproj.io",
         "argocd-applicationset-controller",
         "argocd-applicationset-controller",
-        set_status,
-        follows=True,
+        application_set_status,
+        follows_children=True,
     ),
-    "Kustomization": StatusForm(
+    "Kustomization": StatusFormat(
         "kustomize.toolkit.fluxcd.io",
         "gotk-kustomize-controller",
         "kustomize-controller",
         kustomization_status,
     ),
-    "HelmRelease": StatusForm(
+    "HelmRelease": StatusFormat(
         "helm.toolkit.fluxcd.io",
         "gotk-helm-controller",
         "helm-controller",
-        release_status,
+        helm_release_status,
     ),
 }
 
 
-def note_of(own: Body, note: tuple[str, str, str], form: StatusForm, now: Ms) -> tuple[Ref, bytes]:
-    """A Kubernetes Event about an own object, by whom its controller would send it."""
-    severity, reason, message = note
-    home, uid = text(own, "metadata", "namespace"), text(own, "metadata", "uid")
-    told = "\0".join((uid, *note, str(now))).encode()
-    tail = hashlib.blake2b(told, digest_size=8).hexdigest()
-    ref = Ref(EVENT, home, f"{text(own, 'metadata', 'name')}.{tail}")
-    cut = message.encode()[:LONGEST].decode(errors="ignore")
+def build_event(
+    unit_resource: Body, event: tuple[str, str, str], status_format: StatusFormat, now: Ms
+) -> tuple[Ref, bytes]:
+    """Return a Kubernetes Event about a unit resource, as its controller would send it."""
+    severity, reason, message = event
+    namespace, uid = (
+        get_text(unit_resource, "metadata", "namespace"),
+        get_text(unit_resource, "metadata", "uid"),
+    )
+    seed = "\0".join((uid, *event, str(now))).encode()
+    suffix = hashlib.blake2b(seed, digest_size=8).hexdigest()
+    ref = Ref(EVENT, namespace, f"{get_text(unit_resource, 'metadata', 'name')}.{suffix}")
+    truncated = message.encode()[:MAX_MESSAGE_BYTES].decode(errors="ignore")
     body: Body = {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": ref.name, "namespace": home},
+        "metadata": {"name": ref.name, "namespace": namespace},
         "involvedObject": {
-            "apiVersion": text(own, "apiVersion"),
-            "kind": text(own, "kind"),
-            "namespace": home,
-            "name": text(own, "metadata", "name"),
+            "apiVersion": get_text(unit_resource, "apiVersion"),
+            "kind": get_text(unit_resource, "kind"),
+            "namespace": namespace,
+            "name": get_text(unit_resource, "metadata", "name"),
             "uid": uid,
-            "resourceVersion": text(own, "metadata", "resourceVersion"),
+            "resourceVersion": get_text(unit_resource, "metadata", "resourceVersion"),
         },
         "type": severity,
         "reason": reason,
-        "message": cut,
-        "source": {"component": form.component},
-        "reportingComponent": form.component,
+        "message": truncated,
+        "source": {"component": status_format.component},
+        "reportingComponent": status_format.component,
         "reportingInstance": "tidegate",
-        "firstTimestamp": stamp(now),
-        "lastTimestamp": stamp(now),
+        "firstTimestamp": format_rfc3339(now),
+        "lastTimestamp": format_rfc3339(now),
         "count": 1,
     }
     return ref, msgspec.json.encode(body)

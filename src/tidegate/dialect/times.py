@@ -1,4 +1,4 @@
-"""Times and durations as controllers in Go write them."""
+"""Timestamps and durations in the format of Go controllers."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 from tidegate.model.moment import HOUR, MINUTE, SECOND, Ms
 
 
-def stamp(moment: Ms) -> str:
-    """RFC 3339, to the second."""
-    return f"{datetime.fromtimestamp(moment // SECOND, UTC):%Y-%m-%dT%H:%M:%SZ}"
+def format_rfc3339(time: Ms) -> str:
+    """Format a time as RFC 3339, in whole seconds."""
+    return f"{datetime.fromtimestamp(time // SECOND, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def go_duration(span: Ms) -> str:
-    """As Go prints it: `5m0s`, `1.5s`, `250ms`."""
-    if span < SECOND:
-        return f"{span}ms" if span else "0s"
-    hours, rest = divmod(span, HOUR)
-    minutes, rest = divmod(rest, MINUTE)
-    seconds = f"{rest // SECOND}.{rest % SECOND:03}".rstrip("0").rstrip(".")
+def format_go_duration(duration: Ms) -> str:
+    """Format a duration like Go: `5m0s`, `1.5s`, `250ms`."""
+    if duration < SECOND:
+        return f"{duration}ms" if duration else "0s"
+    hours, remainder = divmod(duration, HOUR)
+    minutes, remainder = divmod(remainder, MINUTE)
+    seconds = f"{remainder // SECOND}.{remainder % SECOND:03}".rstrip("0").rstrip(".")
     head = f"{hours}h" if hours else ""
     return f"{head}{minutes}m{seconds}s" if hours or minutes else f"{seconds}s"

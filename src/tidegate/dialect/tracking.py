@@ -1,7 +1,6 @@
-"""How an object says whose it is: by an annotation of ours, or in the words of its dialect.
+"""Tracking metadata of objects: the unit that owns an object, by Tidegate, Argo CD or Flux.
 
-Whatever writes into a cluster besides us leaves its own mark. All marks are read, so that an object
-of Argo CD's or Flux's is not taken over without a word.
+The metadata of all tools is read, so an object of Argo CD or Flux is not silently adopted.
 """
 
 from __future__ import annotations
@@ -11,26 +10,31 @@ from collections.abc import Mapping
 
 from tidegate.model.objects import Json, Ref
 from tidegate.model.policy import Policy, Tracking
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.model.unit import UnitId
 
 Body = dict[str, Json]
 UNIT = "tidegate.dev/unit"
 TRACKING_ID = "argocd.argoproj.io/tracking-id"
-SET = "ApplicationSet"
-ARGO_HOME = "argocd"
-"""Where Argo CD's own applications are, whose names stand there alone."""
-LONGEST_LABEL = 63
-FLUX = {"Kustomization": "kustomize.toolkit.fluxcd.io", "HelmRelease": "helm.toolkit.fluxcd.io"}
+APPLICATION_SET = "ApplicationSet"
+ARGO_NAMESPACE = "argocd"
+"""Namespace of Argo CD, whose Applications are tracked by name only."""
+MAX_LABEL_LENGTH = 63
+FLUX_GROUPS = {
+    "Kustomization": "kustomize.toolkit.fluxcd.io",
+    "HelmRelease": "helm.toolkit.fluxcd.io",
+}
 
 
-def marks_of(unit: UnitId, policy: Policy, ref: Ref) -> tuple[dict[str, str], dict[str, str]]:
-    """The annotations and the labels by which an object says that it is the unit's."""
+def tracking_metadata(
+    unit: UnitId, policy: Policy, ref: Ref
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the annotations and labels that track an object of a unit."""
     match policy.tracking:
-        case Tracking.OWN:
-            return {UNIT: unit.mark}, {}
+        case Tracking.TIDEGATE:
+            return {UNIT: unit.tracking_id}, {}
         case Tracking.ARGO:
-            app = unit.name if unit.namespace == ARGO_HOME else f"{unit.namespace}_{unit.name}"
+            app = unit.name if unit.namespace == ARGO_NAMESPACE else f"{unit.namespace}_{unit.name}"
             kind = f"{ref.kind.group}/{ref.kind.name}"
             label = policy.instance_label
             if policy.labels_only:
@@ -38,54 +42,71 @@ def marks_of(unit: UnitId, policy: Policy, ref: Ref) -> tuple[dict[str, str], di
             labels = {label: _label_value(app)} if label else {}
             return {TRACKING_ID: f"{app}:{kind}:{ref.namespace}/{ref.name}"}, labels
         case Tracking.FLUX:
-            return {}, origin_labels(unit)
+            return {}, flux_labels(unit)
 
 
-def origin_labels(unit: UnitId) -> dict[str, str]:
-    """The labels by which Flux's controllers know their own."""
-    group = FLUX[unit.kind]
+def flux_labels(unit: UnitId) -> dict[str, str]:
+    """Return the labels by which Flux controllers track objects of a unit."""
+    group = FLUX_GROUPS[unit.kind]
     return {f"{group}/name": unit.name, f"{group}/namespace": unit.namespace}
 
 
 def _label_value(app: str) -> str:
-    """As long as a label may be, and ending as it must."""
-    return re.sub(r"[^A-Za-z0-9]+$", "", app[:LONGEST_LABEL])
+    """Return the name, cut to a valid label value."""
+    return re.sub(r"[^A-Za-z0-9]+$", "", app[:MAX_LABEL_LENGTH])
 
 
-def owner_of(body: Body, label: str = "") -> str:
-    """The unit that an object says it belongs to, as our own mark has it; empty for none.
+def owning_unit(body: Body, label: str = "") -> str:
+    """Return the tracking ID of the unit that owns an object; empty if none.
 
-    `label`: the key of the one that Argo CD goes by, where that is not its annotation. Then an
-    annotation counts for what has no such label: somebody went by it once.
+    `label`: the instance label, if Argo CD tracks by label. The annotation counts then for
+    objects without this label only: the tracking method may have changed.
     """
-    notes, labels = mapping(body, "metadata", "annotations"), mapping(body, "metadata", "labels")
-    by_label = _of_instance(text(labels, label)) if label else ""
-    told = by_label or _of_argo(text(notes, TRACKING_ID))
-    return text(notes, UNIT) or told or _of_flux(labels) or _of_set(body)
+    annotations, labels = (
+        get_mapping(body, "metadata", "annotations"),
+        get_mapping(body, "metadata", "labels"),
+    )
+    by_label = _owner_by_instance(get_text(labels, label)) if label else ""
+    by_argo = by_label or _owner_by_tracking_id(get_text(annotations, TRACKING_ID))
+    return (
+        get_text(annotations, UNIT)
+        or by_argo
+        or _owner_by_flux_labels(labels)
+        or _owner_by_application_set(body)
+    )
 
 
-def _of_set(body: Body) -> str:
-    """The ApplicationSet that made an Application."""
-    for one in mappings(body, "metadata", "ownerReferences"):
-        if text(one, "kind") == SET and text(one, "apiVersion").startswith("argoproj.io/"):
-            return UnitId(SET, "", text(body, "metadata", "namespace"), text(one, "name")).mark
+def _owner_by_application_set(body: Body) -> str:
+    """Return the ApplicationSet that created an Application; empty if none."""
+    for reference in get_mappings(body, "metadata", "ownerReferences"):
+        if get_text(reference, "kind") == APPLICATION_SET and get_text(
+            reference, "apiVersion"
+        ).startswith("argoproj.io/"):
+            return UnitId(
+                APPLICATION_SET,
+                "",
+                get_text(body, "metadata", "namespace"),
+                get_text(reference, "name"),
+            ).tracking_id
     return ""
 
 
-def _of_argo(tracking: str) -> str:
-    return _of_instance(tracking.partition(":")[0])
+def _owner_by_tracking_id(tracking: str) -> str:
+    return _owner_by_instance(tracking.partition(":")[0])
 
 
-def _of_instance(app: str) -> str:
+def _owner_by_instance(app: str) -> str:
     if not app:
         return ""
-    namespace, sign, name = app.partition("_")
-    return UnitId("Application", "", *((namespace, name) if sign else (ARGO_HOME, app))).mark
+    namespace, separator, name = app.partition("_")
+    return UnitId(
+        "Application", "", *((namespace, name) if separator else (ARGO_NAMESPACE, app))
+    ).tracking_id
 
 
-def _of_flux(labels: Mapping[str, Json]) -> str:
-    for kind, group in FLUX.items():
+def _owner_by_flux_labels(labels: Mapping[str, Json]) -> str:
+    for kind, group in FLUX_GROUPS.items():
         name, namespace = labels.get(f"{group}/name"), labels.get(f"{group}/namespace")
         if isinstance(name, str) and isinstance(namespace, str):
-            return UnitId(kind, "", namespace, name).mark
+            return UnitId(kind, "", namespace, name).tracking_id
     return ""

@@ -1,7 +1,6 @@
-"""Units among documents: the custom resources by which Argo CD and Flux deploy other objects.
+"""Units in documents: the custom resources of Argo CD and Flux that deploy other objects.
 
-Read before anything of them is rendered: who they are, where they stand, how they are rendered and
-run, where their objects go, and what they wait for.
+Read before rendering: identity, location, sources, policy, destination and dependencies.
 """
 
 from __future__ import annotations
@@ -11,34 +10,33 @@ from collections.abc import Callable, Iterable
 from msgspec import structs
 
 from tidegate.dialect.argo.application import read_application
-from tidegate.dialect.argo.sets.reading import read_set
-from tidegate.dialect.declared import Declared
-from tidegate.dialect.depending import with_own_dependencies
-from tidegate.dialect.flux.generator import read_generator
+from tidegate.dialect.argo.sets.reading import read_application_set
+from tidegate.dialect.declared import Declarations
+from tidegate.dialect.depending import with_annotated_dependencies
+from tidegate.dialect.flux.generator import read_artifact_generator
 from tidegate.dialect.flux.kustomization import read_kustomization
-from tidegate.dialect.flux.release import read_release
+from tidegate.dialect.flux.release import read_helm_release
 from tidegate.dialect.flux.sources import read_flux_source
 from tidegate.documents import Document
 from tidegate.model.objects import Kind
-from tidegate.model.patterns import late
-from tidegate.model.reading import text
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_text
 
-ARGO_HOME, FLUX_HOME = "argocd", "flux-system"
-FLUX = ".fluxcd.io"
-MARKS = late(rb"(?<!argocd\.)argoproj|fluxcd|secret-type|ENC\[AES256_GCM|\\[xuU]")
-"""One of these stands in every text that comes to an object of a dialect's own group, or to a
-cluster that Argo CD comes to know.
+ARGO_NAMESPACE, FLUX_NAMESPACE = "argocd", "flux-system"
+FLUX_GROUP_SUFFIX = ".fluxcd.io"
+RESOURCE_HINT = lazy_regex(rb"(?<!argocd\.)argoproj|fluxcd|secret-type|ENC\[AES256_GCM|\\[xuU]")
+"""Pattern in every file with a resource of Argo CD or Flux, or with a cluster Secret.
 
-What is encrypted or written with escapes could be anything.
+Encrypted or escaped text may contain anything, so it matches as well.
 """
-NOTHING = Declared()
-Reader = Callable[[Document, str], Declared]
+NO_DECLARATIONS = Declarations()
+Reader = Callable[[Document, str], Declarations]
 READERS: dict[tuple[str, str], Reader] = {
     ("argoproj.io", "Application"): read_application,
-    ("argoproj.io", "ApplicationSet"): read_set,
+    ("argoproj.io", "ApplicationSet"): read_application_set,
     ("kustomize.toolkit.fluxcd.io", "Kustomization"): read_kustomization,
-    ("helm.toolkit.fluxcd.io", "HelmRelease"): read_release,
-    ("source.extensions.fluxcd.io", "ArtifactGenerator"): read_generator,
+    ("helm.toolkit.fluxcd.io", "HelmRelease"): read_helm_release,
+    ("source.extensions.fluxcd.io", "ArtifactGenerator"): read_artifact_generator,
     **{
         ("source.toolkit.fluxcd.io", name): read_flux_source
         for name in (
@@ -53,52 +51,57 @@ READERS: dict[tuple[str, str], Reader] = {
 }
 
 
-def is_own_kind(kind: Kind) -> bool:
-    """Whether objects of this kind only say what units are, and what belongs to them."""
+def is_dialect_kind(kind: Kind) -> bool:
+    """Return whether objects of this kind define units or belong to their definition."""
     return (kind.group, kind.name) in READERS or (kind.group, kind.name) == (
         "argoproj.io",
         "AppProject",
     )
 
 
-def _read(document: Document, namespace: str) -> Declared:
-    kind = Kind.of(text(document.body, "apiVersion"), text(document.body, "kind"))
+def _read_document(document: Document, namespace: str) -> Declarations:
+    kind = Kind.of(get_text(document.body, "apiVersion"), get_text(document.body, "kind"))
     reader = READERS.get((kind.group, kind.name))
-    if reader is None or not text(document.body, "metadata", "name"):
-        return NOTHING
-    home = namespace or (FLUX_HOME if kind.group.endswith(FLUX) else ARGO_HOME)
-    return _named(with_own_dependencies(reader(document, home), document))
+    if reader is None or not get_text(document.body, "metadata", "name"):
+        return NO_DECLARATIONS
+    default_namespace = namespace or (
+        FLUX_NAMESPACE if kind.group.endswith(FLUX_GROUP_SUFFIX) else ARGO_NAMESPACE
+    )
+    return _with_unit_name(
+        with_annotated_dependencies(reader(document, default_namespace), document)
+    )
 
 
-def _named(declared: Declared) -> Declared:
-    """What is said of a unit, with its name: a template makes many at one place."""
+def _with_unit_name(declared: Declarations) -> Declarations:
+    """Return the declarations with the unit's name in each finding: templates create many units."""
     if not declared.findings or len(declared.units) != 1:
         return declared
-    about = (declared.units[0].id.called,)
-    findings = tuple(structs.replace(one, about=about) for one in declared.findings)
+    about = (declared.units[0].id.qualified_name,)
+    findings = tuple(structs.replace(finding, unit_names=about) for finding in declared.findings)
     return structs.replace(declared, findings=findings)
 
 
 class UnitFinder:
-    """Finds units, and reads each document once: that of a file, and the same as it is applied."""
+    """Finder of units that reads each document once, even if it is in a file and a render."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, str], tuple[Document, Declared]] = {}
+        self._cache: dict[tuple[int, str], tuple[Document, Declarations]] = {}
 
-    def find(self, documents: Iterable[Document], namespace: str = "") -> Declared:
-        """What these declare, in their order.
+    def find(self, documents: Iterable[Document], namespace: str = "") -> Declarations:
+        """Return what the documents declare, in order.
 
-        Those that name no namespace are in this one; where none is known, where they usually are.
+        `namespace` is used for resources without one; if it is empty, the usual one of the
+        tool.
         """
-        return Declared.together(self._read(one, namespace) for one in documents)
+        return Declarations.merge(self._read(document, namespace) for document in documents)
 
-    def _read(self, document: Document, namespace: str) -> Declared:
-        if text(document.body, "metadata", "namespace"):
+    def _read(self, document: Document, namespace: str) -> Declarations:
+        if get_text(document.body, "metadata", "namespace"):
             namespace = ""  # it has its own, and nobody asks for another
         key = (id(document), namespace)
-        if key not in self._known:
-            found = _read(document, namespace)
-            if found is NOTHING:
-                return found
-            self._known[key] = (document, found)  # held, so that nothing else gets its number
-        return self._known[key][1]
+        if key not in self._cache:
+            declared = _read_document(document, namespace)
+            if declared is NO_DECLARATIONS:
+                return declared
+            self._cache[key] = (document, declared)  # held, so that nothing else gets its number
+        return self._cache[key][1]

@@ -1,32 +1,32 @@
-"""YAML in, as Kubernetes reads it and with places; canonical text out.
+"""YAML reader with Kubernetes semantics and source locations, and canonical writer.
 
-    documents = read(source, "shop.yaml")
-    refuse_duplicates(documents)
-    find_place(source, documents[0], ("spec", "replicas"))
+    documents = read_documents(source, "shop.yaml")
+    reject_duplicates(documents)
+    find_location(source, documents[0], ("spec", "replicas"))
 
-`tidegate.documents.dump` writes. Nothing here knows a kind, except that a List is its items.
+`tidegate.documents.dump` writes. The package knows no kinds, except that a List is its items.
 """
 
-from tidegate.documents.document import Document, Duplicate, FieldPath
+from tidegate.documents.document import Document, DuplicateKey, FieldPath
 from tidegate.documents.reader import (
-    Read,
+    DocumentReader,
     duplicate_errors,
-    find_place,
-    find_places,
-    read,
-    read_value,
-    refuse_duplicates,
+    find_location,
+    find_locations,
+    read_documents,
+    read_first_value,
+    reject_duplicates,
 )
 
 __all__ = [
     "Document",
-    "Duplicate",
+    "DocumentReader",
+    "DuplicateKey",
     "FieldPath",
-    "Read",
     "duplicate_errors",
-    "find_place",
-    "find_places",
-    "read",
-    "read_value",
-    "refuse_duplicates",
+    "find_location",
+    "find_locations",
+    "read_documents",
+    "read_first_value",
+    "reject_duplicates",
 ]

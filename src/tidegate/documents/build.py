@@ -1,7 +1,7 @@
-"""From the text of one document to its value, as fast as Python can take libyaml's events.
+"""Parser for one YAML document, as fast as Python can consume libyaml's events.
 
-Nothing but the value and its place is kept. Where a key may be written twice, only that is noted:
-`outline` finds out where.
+Only the value and its location are kept. A possible duplicate key is only flagged; `outline`
+finds its location.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from tidegate.documents.events import events_of, spot_of
-from tidegate.documents.scalars import ScalarError, is_merge, read_key, read_value
-from tidegate.documents.stream import FilePart
-from tidegate.documents.trouble import explain, is_template, template
-from tidegate.errors import DocumentError, Place
+from tidegate.documents.events import event_position, event_source
+from tidegate.documents.scalars import ScalarError, is_merge, read_key, read_scalar
+from tidegate.documents.stream import DocumentText
+from tidegate.documents.trouble import explain_syntax_error, is_template, template_error
+from tidegate.errors import DocumentError, Location
 from tidegate.model.objects import Json
 
 DEPTH_LIMIT = 256
-"""How deep mappings and lists may be nested. Kubernetes stops at 10,000, Python far earlier."""
+"""Maximum nesting of mappings and lists. Kubernetes allows 10,000, Python far fewer."""
 
 _FEW_ALIASED = 100
 _FEW_NODES = 1_000
@@ -38,16 +38,16 @@ _MANY_NODES = 400_000
 _TOO_MANY_NODES = 4_000_000
 
 
-class Built(msgspec.Struct, frozen=True, gc=False):
-    """The value of a document, its place, and whether a key may be written twice in it."""
+class ParsedDocument(msgspec.Struct, frozen=True, gc=False):
+    """The value of a document, its location, and whether it may contain duplicate keys."""
 
     value: Json
-    place: Place
-    suspicious: bool
+    location: Location
+    may_have_duplicates: bool
 
 
 class _Anchor(msgspec.Struct, gc=False):
-    """What an alias stands for; `size` (in nodes) is 0 until its end was read."""
+    """The value of an anchor; `size` (in nodes) is 0 until the end of the value was read."""
 
     value: Json = None
     size: int = 0
@@ -57,16 +57,16 @@ class _Anchor(msgspec.Struct, gc=False):
     peak_before: int = 0
 
 
-def build(part: FilePart) -> Built | None:
-    """Read a part; None if there is nothing in it."""
+def parse_document(part: DocumentText) -> ParsedDocument | None:
+    """Parse one document. Returns None if it is empty."""
     try:
-        return _Builder(part).build()
+        return _Parser(part).parse()
     except YAMLError as error:
-        raise explain(error, part) from error
+        raise explain_syntax_error(error, part) from error
 
 
-class _Builder:
-    """Walks the events of one document once."""
+class _Parser:
+    """Parser that walks the events of one document once."""
 
     __slots__ = (
         "_aliased",
@@ -79,9 +79,9 @@ class _Builder:
         "_suspicious",
     )
 
-    def __init__(self, part: FilePart) -> None:
+    def __init__(self, part: DocumentText) -> None:
         self._part = part
-        self._next = events_of(part)
+        self._next = event_source(part)
         self._anchors: dict[str | None, _Anchor] = {}
         self._depth = 0
         self._peak = 0
@@ -89,19 +89,19 @@ class _Builder:
         self._aliased = 0
         self._suspicious = False
 
-    def build(self) -> Built | None:
+    def parse(self) -> ParsedDocument | None:
         self._next()
         if isinstance(self._next(), StreamEndEvent):
             return None
         root = self._next()
         value = self._node(root)
         self._next()
-        behind = self._next()
-        if not isinstance(behind, StreamEndEvent):
+        trailing = self._next()
+        if not isinstance(trailing, StreamEndEvent):
             problem = "text stands behind `...`, and Kubernetes never reads it"
             hint = "separate documents by a line `---`"
-            raise self._error("documents.separator", problem, behind, hint)
-        return Built(value, self._place(root), self._suspicious)
+            raise self._error("documents.separator", problem, trailing, hint)
+        return ParsedDocument(value, self._location(root), self._suspicious)
 
     def _node(self, event: Event | None) -> Json:
         if isinstance(event, ScalarEvent):
@@ -115,7 +115,7 @@ class _Builder:
     def _scalar(self, event: ScalarEvent) -> Json:
         self._nodes += 1
         try:
-            value = read_value(event)
+            value = read_scalar(event)
         except ScalarError as error:
             raise self._error(error.code, error.problem, event, error.hint) from None
         if event.anchor is not None:
@@ -134,7 +134,7 @@ class _Builder:
             if key in body:
                 self._suspicious = True
             body[key] = self._node(next_event())
-        self._leave(anchor, body)
+        self._exit(anchor, body)
         return body
 
     def _sequence(self, start: SequenceStartEvent) -> list[Json]:
@@ -143,7 +143,7 @@ class _Builder:
         items: list[Json] = []
         while not isinstance(event := next_event(), SequenceEndEvent):
             items.append(self._node(event))
-        self._leave(anchor, items)
+        self._exit(anchor, items)
         return items
 
     def _key(self, event: Event | None) -> str:
@@ -152,7 +152,7 @@ class _Builder:
         if isinstance(event, AliasEvent):
             scalar = self._alias(event).scalar
         if not isinstance(scalar, ScalarEvent):
-            raise self._odd_key(event)
+            raise self._invalid_key_error(event)
         try:
             key = read_key(scalar)
         except ScalarError as error:
@@ -161,16 +161,19 @@ class _Builder:
             self._anchors[scalar.anchor] = _Anchor(key, 1, scalar=scalar)
         return intern(key)  # thousands of documents have the same few
 
-    def _odd_key(self, event: Event | None) -> DocumentError:
-        line = spot_of(event)[0]
+    def _invalid_key_error(self, event: Event | None) -> DocumentError:
+        line = event_position(event)[0]
         if is_template(self._part, line):
-            return template(self._part, line)
+            return template_error(self._part, line)
         problem = "a mapping or a list cannot be a key"
         hint = "put a value that starts with `{` or `[` in quotes"
         return self._error("documents.key", problem, event, hint)
 
     def _merge(self, body: dict[str, Json]) -> None:
-        """Later keys win, whether merged or written: a `<<` overrides what stands before it."""
+        """Merge the mappings of a `<<` key.
+
+        Later keys win, whether merged or written: a `<<` overrides the keys before it.
+        """
         event = self._next()
         value = self._node(event)
         if isinstance(event, SequenceStartEvent) and isinstance(value, list):
@@ -194,7 +197,7 @@ class _Builder:
         if not anchor.size:
             problem = "the value of an anchor contains itself"
             raise self._error("documents.alias.loop", problem, event, "")
-        self._reach(self._depth + anchor.height, event)
+        self._check_depth(self._depth + anchor.height, event)
         self._nodes += 1 + anchor.size
         self._aliased += anchor.size
         if self._is_bomb():
@@ -203,7 +206,11 @@ class _Builder:
         return anchor
 
     def _is_bomb(self) -> bool:
-        """Kubernetes' own rule: the more nodes, the smaller the share that aliases may bring."""
+        """Return whether the share of aliased nodes exceeds Kubernetes' limit.
+
+        The more nodes, the smaller the allowed share. Like `allowedAliasRatio` in `decode.go` of
+        go-yaml.
+        """
         if self._aliased <= _FEW_ALIASED or self._nodes <= _FEW_NODES:
             return False
         surplus = min(max(self._nodes, _MANY_NODES), _TOO_MANY_NODES) - _MANY_NODES
@@ -213,7 +220,7 @@ class _Builder:
     def _enter(self, start: NodeEvent) -> _Anchor | None:
         self._nodes += 1
         self._depth += 1
-        self._reach(self._depth, start)
+        self._check_depth(self._depth, start)
         if start.anchor is None:
             return None
         anchor = _Anchor(nodes_before=self._nodes - 1, peak_before=self._peak)
@@ -221,7 +228,7 @@ class _Builder:
         self._peak = self._depth
         return anchor
 
-    def _leave(self, anchor: _Anchor | None, value: Json) -> None:
+    def _exit(self, anchor: _Anchor | None, value: Json) -> None:
         self._depth -= 1
         if anchor is not None:
             anchor.value = value
@@ -229,14 +236,14 @@ class _Builder:
             anchor.height = self._peak - self._depth
             self._peak = max(self._peak, anchor.peak_before)
 
-    def _reach(self, depth: int, event: Event | None) -> None:
+    def _check_depth(self, depth: int, event: Event | None) -> None:
         if depth > DEPTH_LIMIT:
             problem = f"mappings and lists are nested more than {DEPTH_LIMIT} deep"
             raise self._error("documents.depth", problem, event, "")
         self._peak = max(self._peak, depth)
 
-    def _place(self, event: Event | None) -> Place:
-        return self._part.place(*spot_of(event))
+    def _location(self, event: Event | None) -> Location:
+        return self._part.location(*event_position(event))
 
     def _error(self, code: str, problem: str, event: Event | None, hint: str) -> DocumentError:
-        return DocumentError(code, problem, where=self._place(event), hint=hint)
+        return DocumentError(code, problem, location=self._location(event), hint=hint)

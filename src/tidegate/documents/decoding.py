@@ -1,13 +1,13 @@
-"""Files that users write for us, as values: every mistake at once, each with its place and a hint.
+"""Decoder for files that users write for Tidegate: all mistakes at once, with location and hint.
 
     class Shop(msgspec.Struct, forbid_unknown_fields=True):
         name: str
-        opens: Span = Ms(0)
+        opens: Duration = Ms(0)
 
     decode(text, "shop.yaml", Shop, noun="shop")
 
-The types say all: which keys there are and which are needed, bounds (`msgspec.Meta`), the words of
-an enum, the form that a tag chooses. A key without a value is a key that is not there.
+The types define the format: known and required keys, bounds (`msgspec.Meta`), the values of an
+enum, the struct that a tag selects. A key with a null value counts as absent.
 """
 
 from __future__ import annotations
@@ -20,42 +20,42 @@ from typing import NamedTuple, TypeAlias, TypeVar, cast
 import msgspec
 from msgspec import inspect
 
-from tidegate.documents.build import build
-from tidegate.documents.document import FieldPath, path_text
-from tidegate.documents.outline import Outline, outline
-from tidegate.documents.stream import FilePart, split
-from tidegate.errors import DocumentError, FileError, Place, TidegateError, foreign
+from tidegate.documents.build import parse_document
+from tidegate.documents.document import FieldPath, format_path
+from tidegate.documents.outline import Outline, build_outline
+from tidegate.documents.stream import DocumentText, split_documents
+from tidegate.errors import DocumentError, FileError, Location, TidegateError, sanitize
 from tidegate.model.moment import Ms, format_duration, parse_duration
 from tidegate.model.objects import Json
 
-Flaw = tuple[FieldPath, TidegateError]
-"""A mistake, and the path of what is wrong."""
+FileProblem = tuple[FieldPath, TidegateError]
+"""The path of a wrong field, and the error about it."""
 _T = TypeVar("_T")
-Check: TypeAlias = Callable[[_T], Iterable[Flaw]]
-"""What a type cannot say of a value."""
+Check: TypeAlias = Callable[[_T], Iterable[FileProblem]]
+"""A check of constraints that a type cannot express."""
 
 
-class _TypeForm(NamedTuple):
-    """What a value of a type is in Python and in words, and how it is written."""
+class _TypeDescription(NamedTuple):
+    """The Python types, the noun and the hint for values of a type."""
 
     python: tuple[type, ...]
-    word: str
+    noun: str
     hint: str
 
 
-_MAPPING = _TypeForm((dict,), "a mapping", "write keys and values below it")
-_LIST = _TypeForm((list,), "a list", "write each entry on a line of its own, after `-`")
-_TEXT = _TypeForm((str,), "text", "put it in quotes")
-_FORMS: dict[type[inspect.Type], _TypeForm] = {
+_MAPPING = _TypeDescription((dict,), "a mapping", "write keys and values below it")
+_LIST = _TypeDescription((list,), "a list", "write each entry on a line of its own, after `-`")
+_TEXT = _TypeDescription((str,), "text", "put it in quotes")
+_DESCRIPTIONS: dict[type[inspect.Type], _TypeDescription] = {
     inspect.StructType: _MAPPING,
     inspect.DictType: _MAPPING,
     inspect.VarTupleType: _LIST,
     inspect.StrType: _TEXT,
     inspect.EnumType: _TEXT,
-    inspect.BoolType: _TypeForm((bool,), "`true` or `false`", "write it without quotes"),
-    inspect.IntType: _TypeForm((int,), "a whole number", "write it without quotes"),
-    inspect.FloatType: _TypeForm((float, int), "a number", "write it without quotes"),
-    inspect.Metadata: _TypeForm(
+    inspect.BoolType: _TypeDescription((bool,), "`true` or `false`", "write it without quotes"),
+    inspect.IntType: _TypeDescription((int,), "a whole number", "write it without quotes"),
+    inspect.FloatType: _TypeDescription((float, int), "a number", "write it without quotes"),
+    inspect.Metadata: _TypeDescription(
         (str, int, float), "a duration", "write it like `250ms`, `2s` or `1m30s`"
     ),
 }
@@ -64,103 +64,117 @@ _FORMS: dict[type[inspect.Type], _TypeForm] = {
 def decode(
     text: str | bytes, name: str, into: type[_T], *, noun: str, check: Check[_T] = lambda _: ()
 ) -> tuple[_T, ...]:
-    """The documents of a file as values. Raises one ExceptionGroup with an error for each mistake.
+    """Decode the documents of a file. Raises one ExceptionGroup with an error for each mistake.
 
-    `noun` is what such a file is called; `check` is asked about values that their type allows.
+    `noun` names such a file in messages; `check` is called for values that match their type.
     """
     return tuple(value for value, _ in _decode(text, name, into, noun, check))
 
 
-def decode_one(
+def decode_single(
     text: str | bytes, name: str, into: type[_T], *, noun: str, check: Check[_T] = lambda _: ()
 ) -> _T:
-    """The same for a file of one document; of an empty one, what there is without any key."""
-    return _decode_one(text, name, into, noun, check)[0]
+    """Decode a file of one document. An empty file is decoded like an empty mapping.
+
+    Raises one ExceptionGroup with an error for each mistake.
+    """
+    return _decode_single(text, name, into, noun, check)[0]
 
 
-def decode_placed(
+def decode_with_locations(
     text: str | bytes, name: str, into: type[_T], *, noun: str, check: Check[_T] = lambda _: ()
-) -> tuple[_T, Callable[[FieldPath], Place]]:
-    """The same, with what tells where a key or an entry is written."""
-    value, part = _decode_one(text, name, into, noun, check)
-    return value, outline(part).find if part else lambda _: Place(name)
+) -> tuple[_T, Callable[[FieldPath], Location]]:
+    """Decode a file of one document, and return a function that locates its keys and items.
+
+    Raises one ExceptionGroup with an error for each mistake.
+    """
+    value, part = _decode_single(text, name, into, noun, check)
+    return value, build_outline(part).find_location if part else lambda _: Location(name)
 
 
-def _decode_one(
+def _decode_single(
     text: str | bytes, name: str, into: type[_T], noun: str, check: Check[_T]
-) -> tuple[_T, FilePart | None]:
-    found = _decode(text, name, into, noun, check)
-    if len(found) > 1:
+) -> tuple[_T, DocumentText | None]:
+    decoded = _decode(text, name, into, noun, check)
+    if len(decoded) > 1:
         problem = f"a {noun} is one document, and here begins another"
-        where, hint = outline(found[1][1]).find(()), "put them into files of their own"
-        error = FileError("file.documents", problem, where=where, hint=hint)
+        location, hint = (
+            build_outline(decoded[1][1]).find_location(()),
+            "put them into files of their own",
+        )
+        error = FileError("file.documents", problem, location=location, hint=hint)
         raise ExceptionGroup(f"{noun} {name} cannot be used", [error])
-    return found[0] if found else (msgspec.convert({}, into), None)
+    return decoded[0] if decoded else (msgspec.convert({}, into), None)
 
 
 def _decode(
     text: str | bytes, name: str, into: type[_T], noun: str, check: Check[_T]
-) -> list[tuple[_T, FilePart]]:
-    """Values, and the parts of the file that they are made of."""
-    found: list[tuple[_T, FilePart]] = []
-    wrong: list[TidegateError] = []
+) -> list[tuple[_T, DocumentText]]:
+    """Return the decoded values, each with the text of its document."""
+    decoded: list[tuple[_T, DocumentText]] = []
+    errors: list[TidegateError] = []
     try:
-        for part in split(text, name):
-            built = build(part)
-            if built is None or built.value is None:
+        for part in split_documents(text, name):
+            parsed = parse_document(part)
+            if parsed is None or parsed.value is None:
                 continue
-            walk = _Decoding(noun)
-            made = walk.read(_type_info(cast("Hashable", into)), built.value, ())
-            if not walk.flaws:
-                found.append((msgspec.convert(made, into), part))
-                walk.flaws += check(found[-1][0])
-            if walk.flaws or built.suspicious:
-                wrong += _placed(outline(part), walk.flaws)
+            decoder = _Decoder(noun)
+            plain = decoder.read(_type_info(cast("Hashable", into)), parsed.value, ())
+            if not decoder.problems:
+                decoded.append((msgspec.convert(plain, into), part))
+                decoder.problems += check(decoded[-1][0])
+            if decoder.problems or parsed.may_have_duplicates:
+                errors += _located_errors(build_outline(part), decoder.problems)
     except DocumentError as error:
-        wrong.append(error)
-    if wrong:
-        told = sorted(wrong, key=lambda one: one.where or Place(""))
-        raise ExceptionGroup(f"{noun} {name} cannot be used", told)
-    return found
+        errors.append(error)
+    if errors:
+        sorted_errors = sorted(errors, key=lambda problem: problem.location or Location(""))
+        raise ExceptionGroup(f"{noun} {name} cannot be used", sorted_errors)
+    return decoded
 
 
-def suggest(word: str, known: Sequence[str]) -> str:
-    """A hint for a word that is not known: the nearest one, and all there are."""
-    near = get_close_matches(word, known, n=1)
-    listed = "there are " + ", ".join(f"`{one}`" for one in known)
-    return f"did you mean `{near[0]}`? {listed}" if near else listed
+def format_suggestion(word: str, known: Sequence[str]) -> str:
+    """Return a hint for an unknown word: the closest known word, and all known words."""
+    matches = get_close_matches(word, known, n=1)
+    listed = "there are " + ", ".join(f"`{name}`" for name in known)
+    return f"did you mean `{matches[0]}`? {listed}" if matches else listed
 
 
-def _placed(shape: Outline, flaws: Iterable[Flaw]) -> Iterator[TidegateError]:
-    for path, error in flaws:
-        error.where = shape.find(path).at(path_text(path))
+def _located_errors(
+    document_outline: Outline, problems: Iterable[FileProblem]
+) -> Iterator[TidegateError]:
+    for path, error in problems:
+        error.location = document_outline.find_location(path).with_field(format_path(path))
         yield error
-    for twice in shape.duplicates:
-        key = foreign(str(twice.path[-1]))
-        problem = f"`{key}` is written twice, first in line {twice.first.line}"
+    for duplicate in document_outline.duplicates:
+        key = sanitize(str(duplicate.path[-1]))
+        problem = f"`{key}` is written twice, first in line {duplicate.first.line}"
         hint = "remove one of the two"
-        yield FileError("file.duplicate", problem, where=twice.last, hint=hint)
+        yield FileError("file.duplicate", problem, location=duplicate.last, hint=hint)
 
 
-class _Decoding(msgspec.Struct):
-    """One way through a value and its type, side by side."""
+class _Decoder(msgspec.Struct):
+    """Decoder that walks a value and its type side by side."""
 
     noun: str
-    flaws: list[Flaw] = msgspec.field(default_factory=list)
+    problems: list[FileProblem] = msgspec.field(default_factory=list)
 
     def read(self, kind: inspect.Type, value: Json, path: FieldPath, owner: str = "") -> Json:
-        """A value as its type wants it; `owner` is what its keys belong to, if not to itself."""
+        """Return a value in the form that its type requires.
+
+        `owner` names the owner of its keys in messages, if it is not the value itself.
+        """
         match kind:
             case inspect.Metadata():
-                return self._read_span(kind, value, path)
+                return self._read_duration(kind, value, path)
             case inspect.UnionType():
-                return self._read_one_of(kind, value, path, owner)
+                return self._read_union(kind, value, path, owner)
             case inspect.CustomType() | inspect.AnyType():
                 return value
-            case _ if _is_a(kind, value):
+            case _ if _is_instance(kind, value):
                 return self._read_plain(kind, value, path, owner)
             case _:
-                self._note_type((kind,), value, path)
+                self._report_type((kind,), value, path)
                 return None
 
     def _read_plain(self, kind: inspect.Type, value: Json, path: FieldPath, owner: str) -> Json:
@@ -169,12 +183,13 @@ class _Decoding(msgspec.Struct):
                 return self._read_struct(kind, value, path, owner)
             case inspect.DictType(), dict():
                 return {
-                    key: self.read(kind.value_type, one, (*path, key)) for key, one in value.items()
+                    key: self.read(kind.value_type, child, (*path, key))
+                    for key, child in value.items()
                 }
             case inspect.VarTupleType(), list():
                 return [
-                    self.read(kind.item_type, one, (*path, place))
-                    for place, one in enumerate(value)
+                    self.read(kind.item_type, child, (*path, index))
+                    for index, child in enumerate(value)
                 ]
             case _:
                 self._check_leaf(kind, value, path)
@@ -183,115 +198,125 @@ class _Decoding(msgspec.Struct):
     def _read_struct(
         self, kind: inspect.StructType, value: dict[str, Json], path: FieldPath, owner: str
     ) -> Json:
-        fields = {one.encode_name: one for one in kind.fields}
+        fields = {field.encode_name: field for field in kind.fields}
         tag = {kind.tag_field: kind.tag} if kind.tag_field else {}
         known = (*tag, *fields)
         for key in value:
             if key not in known and kind.forbid_unknown_fields:
                 owner = f"`{kind.tag}`" if tag else owner or self._name(path)
-                problem = f"{owner} has no key `{foreign(key)}`"
-                error = FileError("file.key", problem, hint=suggest(key, known))
-                self.flaws.append(((*path, key), error))
-        made: dict[str, Json] = {**tag}
-        for key, one in fields.items():
+                problem = f"{owner} has no key `{sanitize(key)}`"
+                error = FileError("file.key", problem, hint=format_suggestion(key, known))
+                self.problems.append(((*path, key), error))
+        result: dict[str, Json] = {**tag}
+        for key, field in fields.items():
             if value.get(key) is not None:
-                inner = f"`{key}` of `{kind.tag}`" if tag else ""
-                made[key] = self.read(one.type, value[key], (*path, key), inner)
-            elif one.required:
+                child_owner = f"`{key}` of `{kind.tag}`" if tag else ""
+                result[key] = self.read(field.type, value[key], (*path, key), child_owner)
+            elif field.required:
                 owner = f"`{kind.tag}`" if tag else owner or self._name(path)
-                hint = f"add it: `{key}` is {_form(one.type).word}"
+                hint = f"add it: `{key}` is {_describe(field.type).noun}"
                 error = FileError("file.missing", f"{owner} needs `{key}`", hint=hint)
-                self.flaws.append((path, error))
-        return made
+                self.problems.append((path, error))
+        return result
 
-    def _read_one_of(
+    def _read_union(
         self, kind: inspect.UnionType, value: Json, path: FieldPath, owner: str
     ) -> Json:
-        kinds = tuple(one for one in kind.types if not isinstance(one, inspect.NoneType))
+        kinds = tuple(member for member in kind.types if not isinstance(member, inspect.NoneType))
         tagged = {
-            str(one.tag): one for one in kinds if isinstance(one, inspect.StructType) and one.tag
+            str(member.tag): member
+            for member in kinds
+            if isinstance(member, inspect.StructType) and member.tag
         }
         if tagged and isinstance(value, dict):
             return self._read_tagged(tagged, value, path)
-        fitting = [one for one in kinds if len(kinds) == 1 or _is_a(one, value)]
-        if fitting:
-            return self.read(fitting[0], value, path, owner)
-        self._note_type(kinds, value, path)
+        matching = [member for member in kinds if len(kinds) == 1 or _is_instance(member, value)]
+        if matching:
+            return self.read(matching[0], value, path, owner)
+        self._report_type(kinds, value, path)
         return None
 
     def _read_tagged(
         self, kinds: dict[str, inspect.StructType], value: dict[str, Json], path: FieldPath
     ) -> Json:
-        """The form of a mapping is told by one of its keys."""
+        """Read a mapping whose struct is selected by one of its keys."""
         key = next(iter(kinds.values())).tag_field or ""
         tag = value.get(key)
         if tag is None:
-            problem, hint = f"{self._name(path)} needs `{key}`", suggest("", tuple(kinds))
-            self.flaws.append((path, FileError("file.missing", problem, hint=hint)))
+            problem, hint = f"{self._name(path)} needs `{key}`", format_suggestion("", tuple(kinds))
+            self.problems.append((path, FileError("file.missing", problem, hint=hint)))
         elif not isinstance(tag, str):
-            self._note_type((inspect.StrType(),), tag, (*path, key))
+            self._report_type((inspect.StrType(),), tag, (*path, key))
         elif tag not in kinds:
-            self._note_word(tag, tuple(kinds), (*path, key))
+            self._report_unknown_word(tag, tuple(kinds), (*path, key))
         else:
             return self._read_struct(kinds[tag], value, path, "")
         return None
 
-    def _read_span(self, kind: inspect.Metadata, value: Json, path: FieldPath) -> Json:
-        """A duration, in milliseconds. Zero needs no unit."""
+    def _read_duration(self, kind: inspect.Metadata, value: Json, path: FieldPath) -> Json:
+        """Return a duration in milliseconds. Zero needs no unit."""
         step, least = (kind.extra or {})["step"], getattr(kind.type, "ge", None) or 0
         name = f"`{path[-1]}`"
         try:
-            written = "0s" if value == 0 and not isinstance(value, bool) else value
-            span = parse_duration(written if isinstance(written, str) else "")
+            text = "0s" if value == 0 and not isinstance(value, bool) else value
+            duration = parse_duration(text if isinstance(text, str) else "")
         except ValueError as error:
-            shown = foreign(str(value)) if isinstance(value, str | int | float) else "…"
-            why = error if isinstance(value, str) else "not a duration"
-            problem = f"{name} is `{shown}`, which is {why}"
-            self.flaws.append((path, FileError("file.duration", problem, hint=_form(kind).hint)))
+            shown = sanitize(str(value)) if isinstance(value, str | int | float) else "…"
+            reason = error if isinstance(value, str) else "not a duration"
+            problem = f"{name} is `{shown}`, which is {reason}"
+            self.problems.append(
+                (path, FileError("file.duration", problem, hint=_describe(kind).hint))
+            )
             return 0
-        if span < 0:
-            problem = f"{name} is `{foreign(str(value))}`, and time does not run backwards"
-            self._note_value(problem, path, "remove the minus sign")
-        elif span < least:
+        if duration < 0:
+            problem = f"{name} is `{sanitize(str(value))}`, and time does not run backwards"
+            self._report_value(problem, path, "remove the minus sign")
+        elif duration < least:
             problem = f"{name} must be {format_duration(Ms(least))} or more"
-            self._note_value(problem, path, _form(kind).hint)
-        elif span % step:
-            self._note_value(f"{name} must be whole seconds", path, "write it like `2s`")
-        return span
+            self._report_value(problem, path, _describe(kind).hint)
+        elif duration % step:
+            self._report_value(f"{name} must be whole seconds", path, "write it like `2s`")
+        return duration
 
     def _check_leaf(self, kind: inspect.Type, value: Json, path: FieldPath) -> None:
         if isinstance(kind, inspect.EnumType) and isinstance(value, str):
             words = tuple(str(word.value) for word in kind.cls)
             if value not in words:
-                self._note_word(value, words, path)
+                self._report_unknown_word(value, words, path)
         if isinstance(kind, inspect.IntType | inspect.FloatType) and isinstance(value, int | float):
             least, most = kind.ge, kind.le
             if (least is not None and value < least) or (most is not None and value > most):
                 bounds = f"{least} or more" if most is None else f"from {least} to {most}"
                 problem = f"{self._name(path)} must be {bounds}, not `{value}`"
-                self._note_value(problem, path, f"write a number {bounds}")
+                self._report_value(problem, path, f"write a number {bounds}")
 
-    def _note_word(self, word: str, known: tuple[str, ...], path: FieldPath) -> None:
+    def _report_unknown_word(self, word: str, known: tuple[str, ...], path: FieldPath) -> None:
         key = next(step for step in reversed(path) if isinstance(step, str))
-        self._note_value(f"there is no {key} `{foreign(word)}`", path, suggest(word, known))
+        self._report_value(
+            f"there is no {key} `{sanitize(word)}`", path, format_suggestion(word, known)
+        )
 
-    def _note_value(self, problem: str, path: FieldPath, hint: str) -> None:
-        self.flaws.append((path, FileError("file.value", problem, hint=hint)))
+    def _report_value(self, problem: str, path: FieldPath, hint: str) -> None:
+        self.problems.append((path, FileError("file.value", problem, hint=hint)))
 
-    def _note_type(self, kinds: Sequence[inspect.Type], value: Json, path: FieldPath) -> None:
-        wanted = " or ".join(dict.fromkeys(_form(kind).word for kind in kinds))
-        known = (form.word for form in _FORMS.values() if type(value) in form.python)
-        problem = f"{self._name(path)} must be {wanted}, not {next(known, 'nothing')}"
-        hint = _form(kinds[0]).hint
-        self.flaws.append((path, FileError("file.type", problem, hint=hint)))
+    def _report_type(self, kinds: Sequence[inspect.Type], value: Json, path: FieldPath) -> None:
+        expected = " or ".join(dict.fromkeys(_describe(kind).noun for kind in kinds))
+        actual = (
+            description.noun
+            for description in _DESCRIPTIONS.values()
+            if type(value) in description.python
+        )
+        problem = f"{self._name(path)} must be {expected}, not {next(actual, 'nothing')}"
+        hint = _describe(kinds[0]).hint
+        self.problems.append((path, FileError("file.type", problem, hint=hint)))
 
     def _name(self, path: FieldPath) -> str:
-        """How people call what stands at a path."""
+        """Return the name of the field at a path for messages."""
         match path:
             case (*_, str() as key):
-                return f"`{foreign(key)}`"
+                return f"`{sanitize(key)}`"
             case (*_, str() as key, int()):
-                return f"an entry of `{foreign(key)}`"
+                return f"an entry of `{sanitize(key)}`"
             case ():
                 return f"a {self.noun}"
             case _:
@@ -303,10 +328,10 @@ def _type_info(into: Hashable) -> inspect.Type:
     return inspect.type_info(into)
 
 
-def _is_a(kind: inspect.Type, value: Json) -> bool:
-    return type(value) in _FORMS[type(kind)].python
+def _is_instance(kind: inspect.Type, value: Json) -> bool:
+    return type(value) in _DESCRIPTIONS[type(kind)].python
 
 
-def _form(kind: inspect.Type) -> _TypeForm:
-    """That of the first type of a union."""
-    return _FORMS[type(kind.types[0] if isinstance(kind, inspect.UnionType) else kind)]
+def _describe(kind: inspect.Type) -> _TypeDescription:
+    """Return the description of a type; for a union, of its first member."""
+    return _DESCRIPTIONS[type(kind.types[0] if isinstance(kind, inspect.UnionType) else kind)]

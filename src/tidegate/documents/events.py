@@ -1,4 +1,4 @@
-"""The door to libyaml: a parser over the text of one document."""
+"""Parser events of libyaml for the text of one document."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
     from yaml.events import Event
 
-    from tidegate.documents.stream import FilePart
+    from tidegate.documents.stream import DocumentText
 
 
-def events_of(part: FilePart) -> Callable[[], Event | None]:
-    """What gives one event after the other."""
+def event_source(part: DocumentText) -> Callable[[], Event | None]:
+    """Return a function that returns the next parser event on each call."""
     return CParser(part.text).get_event
 
 
-def spot_of(event: Event | None) -> tuple[int, int]:
-    """The line and column where an event starts, counted from 0."""
+def event_position(event: Event | None) -> tuple[int, int]:
+    """Return the line and column where an event starts, counted from 0."""
     mark = event.start_mark if event else None
     return (mark.line, mark.column) if mark else (0, 0)

@@ -1,7 +1,7 @@
-"""The shape of one document with the place of every key and item: made on demand, never kept.
+"""Locations of all keys and items of a document, computed on demand.
 
-Takes a part that `build` has read before. Through an alias or a merge key it leads to where the
-value is written.
+Requires a document that `parse_document` accepts. Aliases and merge keys resolve to the location
+where the value is written.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import msgspec
 from yaml import events
 
-from tidegate.documents.document import Duplicate, FieldPath
-from tidegate.documents.events import events_of, spot_of
+from tidegate.documents.document import DuplicateKey, FieldPath
+from tidegate.documents.events import event_position, event_source
 from tidegate.documents.scalars import is_merge, read_key
-from tidegate.documents.stream import FilePart
-from tidegate.errors import Place
+from tidegate.documents.stream import DocumentText
+from tidegate.errors import Location
 
 
 class OutlineNode(msgspec.Struct, gc=False):
-    """Where a value starts, where its keys stand, and what is in it; lines count from 0.
+    """Start of a value, positions of its keys, and its child nodes; lines are counted from 0.
 
-    Scalars share the empty mappings: a file has many of them.
+    Scalars share the empty mappings, because a file has many of them.
     """
 
     start: tuple[int, int]
@@ -32,46 +32,46 @@ _NO_VALUES: dict[str | int, OutlineNode] = {}
 
 
 class Outline(msgspec.Struct, frozen=True, gc=False):
-    """A document's shape, and the keys that are written twice in it."""
+    """Locations in a document, and its duplicate keys."""
 
-    part: FilePart
+    part: DocumentText
     root: OutlineNode
-    duplicates: tuple[Duplicate, ...]
+    duplicates: tuple[DuplicateKey, ...]
 
-    def find(self, path: FieldPath) -> Place:
-        """The place of a key or an item; of the nearest thing above it if it is not there."""
-        spot, found = self.root, self.root.start
+    def find_location(self, path: FieldPath) -> Location:
+        """Return the location of a key or an item, or of its closest existing parent."""
+        node, position = self.root, self.root.start
         for key in path:
-            if key not in spot.values:
+            if key not in node.values:
                 break
-            found = spot.keys.get(key) or spot.values[key].start
-            spot = spot.values[key]
-        return self.part.place(*found)
+            position = node.keys.get(key) or node.values[key].start
+            node = node.values[key]
+        return self.part.location(*position)
 
-    def find_value(self, path: FieldPath) -> Place:
-        """The place where the value at a path starts."""
-        spot = self.root
+    def find_value_location(self, path: FieldPath) -> Location:
+        """Return the location where the value at a path starts."""
+        node = self.root
         for key in path:
-            spot = spot.values.get(key, spot)
-        return self.part.place(*spot.start)
+            node = node.values.get(key, node)
+        return self.part.location(*node.start)
 
 
-def outline(part: FilePart) -> Outline:
-    """Read a part again, this time for its places."""
-    outliner = _Outliner(part)
-    root = outliner.root()
-    return Outline(part, root, tuple(outliner.duplicates))
+def build_outline(part: DocumentText) -> Outline:
+    """Read the text of a document again and record its locations."""
+    builder = _OutlineBuilder(part)
+    root = builder.build()
+    return Outline(part, root, tuple(builder.duplicates))
 
 
-class _Outliner:
-    def __init__(self, part: FilePart) -> None:
+class _OutlineBuilder:
+    def __init__(self, part: DocumentText) -> None:
         self._part = part
-        self._next = events_of(part)
+        self._next = event_source(part)
         self._anchors: dict[str | None, OutlineNode] = {}
         self._scalars: dict[str | None, events.ScalarEvent] = {}
-        self.duplicates: list[Duplicate] = []
+        self.duplicates: list[DuplicateKey] = []
 
-    def root(self) -> OutlineNode:
+    def build(self) -> OutlineNode:
         self._next()
         self._next()
         return self._node(self._next(), ())
@@ -81,40 +81,40 @@ class _Outliner:
             return self._anchors[event.anchor]
         if isinstance(event, events.ScalarEvent):
             return self._scalar(event)
-        spot = OutlineNode(spot_of(event), {}, {})
+        node = OutlineNode(event_position(event), {}, {})
         if isinstance(event, events.NodeEvent) and event.anchor is not None:
-            self._anchors[event.anchor] = spot
+            self._anchors[event.anchor] = node
         if isinstance(event, events.MappingStartEvent):
-            self._mapping(spot, path)
+            self._mapping(node, path)
         else:
-            self._sequence(spot, path)
-        return spot
+            self._sequence(node, path)
+        return node
 
     def _scalar(self, event: events.ScalarEvent) -> OutlineNode:
-        spot = OutlineNode(spot_of(event), _NO_KEYS, _NO_VALUES)
+        node = OutlineNode(event_position(event), _NO_KEYS, _NO_VALUES)
         if event.anchor is not None:
-            self._anchors[event.anchor] = spot
+            self._anchors[event.anchor] = node
             self._scalars[event.anchor] = event
-        return spot
+        return node
 
-    def _mapping(self, spot: OutlineNode, path: FieldPath) -> None:
-        written: dict[str, tuple[int, int]] = {}
+    def _mapping(self, node: OutlineNode, path: FieldPath) -> None:
+        positions: dict[str, tuple[int, int]] = {}
         while not isinstance(event := self._next(), events.MappingEndEvent):
             if is_merge(event):
-                self._merge(spot, path)
+                self._merge(node, path)
                 continue
-            key, place = self._key(event), spot_of(event)
-            inner = (*path, key)
-            if key in written:
-                first, last = self._part.place(*written[key]), self._part.place(*place)
-                self.duplicates.append(Duplicate(inner, first, last))
-            written[key] = spot.keys[key] = place
-            spot.values[key] = self._node(self._next(), inner)
+            key, position = self._key(event), event_position(event)
+            key_path = (*path, key)
+            if key in positions:
+                first, last = self._part.location(*positions[key]), self._part.location(*position)
+                self.duplicates.append(DuplicateKey(key_path, first, last))
+            positions[key] = node.keys[key] = position
+            node.values[key] = self._node(self._next(), key_path)
 
-    def _sequence(self, spot: OutlineNode, path: FieldPath) -> None:
+    def _sequence(self, node: OutlineNode, path: FieldPath) -> None:
         index = 0
         while not isinstance(event := self._next(), events.SequenceEndEvent):
-            spot.values[index] = self._node(event, (*path, index))
+            node.values[index] = self._node(event, (*path, index))
             index += 1
 
     def _key(self, event: events.Event | None) -> str:
@@ -124,10 +124,10 @@ class _Outliner:
             return read_key(event)
         return read_key(self._scalars[event.anchor]) if isinstance(event, events.AliasEvent) else ""
 
-    def _merge(self, spot: OutlineNode, path: FieldPath) -> None:
+    def _merge(self, node: OutlineNode, path: FieldPath) -> None:
         event = self._next()
         value = self._node(event, (*path, "<<"))
         in_list = isinstance(event, events.SequenceStartEvent)
         for source in reversed(value.values.values()) if in_list else [value]:
-            spot.keys.update(source.keys)
-            spot.values.update(source.values)
+            node.keys.update(source.keys)
+            node.values.update(source.values)

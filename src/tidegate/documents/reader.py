@@ -1,6 +1,6 @@
-"""Read a file into documents, and find places in it again.
+"""Reader that splits a file into objects, and locates fields in it.
 
-A List is not an object of its own: its items are, each with its own line.
+A List is not an object: each of its items is, with its own location.
 """
 
 from __future__ import annotations
@@ -10,95 +10,103 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.documents.build import build
-from tidegate.documents.document import Document, Duplicate, FieldPath, path_text
-from tidegate.documents.outline import Outline, outline
-from tidegate.documents.stream import FilePart, split
-from tidegate.errors import DocumentError, Place
+from tidegate.documents.build import parse_document
+from tidegate.documents.document import Document, DuplicateKey, FieldPath, format_path
+from tidegate.documents.outline import Outline, build_outline
+from tidegate.documents.stream import DocumentText, split_documents
+from tidegate.errors import DocumentError, Location
 from tidegate.model.objects import Json
 
-Read: TypeAlias = Callable[[bytes, str], tuple[Document, ...]]
-"""The objects of a text, by how errors call it."""
+DocumentReader: TypeAlias = Callable[[bytes, str], tuple[Document, ...]]
+"""A function that reads the objects of a text; its second argument names the text in errors."""
 
 
-def read(source: str | bytes, name: str) -> tuple[Document, ...]:
-    """Read every object in a file, as Kubernetes reads it. `name` is how errors call the file."""
-    return tuple(document for part in split(source, name) for document in _read_part(part))
+def read_documents(source: str | bytes, name: str) -> tuple[Document, ...]:
+    """Read all objects of a file as Kubernetes reads them. `name` names the file in errors."""
+    return tuple(
+        document for part in split_documents(source, name) for document in _read_part(part)
+    )
 
 
-def read_value(source: str | bytes, name: str) -> Json:
-    """The first value in a file, whatever it is; None where there is nothing."""
-    for part in split(source, name):
-        built = build(part)
-        if built is not None:
-            return built.value
+def read_first_value(source: str | bytes, name: str) -> Json:
+    """Return the first value of a file, of any type. Returns None for an empty file."""
+    for part in split_documents(source, name):
+        parsed = parse_document(part)
+        if parsed is not None:
+            return parsed.value
     return None
 
 
-def refuse_duplicates(documents: Iterable[Document]) -> None:
-    """Raise for the first key that is written twice, for callers that take no such file."""
+def reject_duplicates(documents: Iterable[Document]) -> None:
+    """Raise a DocumentError for the first duplicate key."""
     for document in documents:
         for error in duplicate_errors(document):
             raise error
 
 
 def duplicate_errors(document: Document) -> Iterator[DocumentError]:
-    """Each key of a document that is written twice."""
-    for twice in document.duplicates:
-        field, first, last = path_text(twice.path), twice.first.line, twice.last.line
+    """Yield an error for each duplicate key of a document."""
+    for duplicate in document.duplicates:
+        field, first, last = format_path(duplicate.path), duplicate.first.line, duplicate.last.line
         lines = f": in line {first} and in line {last}" if first != last else f" in line {last}"
         yield DocumentError(
             "documents.duplicate",
             f"the key `{field}` is written twice{lines}, and Kubernetes drops the first",
-            where=Place(twice.last.name, twice.last.line, twice.last.column, field),
+            location=Location(
+                duplicate.last.name, duplicate.last.line, duplicate.last.column, field
+            ),
             hint="remove one of the two",
         )
 
 
-def find_place(source: str | bytes, document: Document, path: FieldPath) -> Place:
-    """The line and column of a key or an item, or of the nearest thing above it."""
-    return find_places(source, [(document, path)])[0]
+def find_location(source: str | bytes, document: Document, path: FieldPath) -> Location:
+    """Return the location of a key or an item, or of its closest existing parent."""
+    return find_locations(source, [(document, path)])[0]
 
 
-def find_places(
-    source: str | bytes, wanted: Sequence[tuple[Document, FieldPath]]
-) -> tuple[Place, ...]:
-    """The places of many paths in documents of one file, which is read once more.
+def find_locations(
+    source: str | bytes, fields: Sequence[tuple[Document, FieldPath]]
+) -> tuple[Location, ...]:
+    """Return the locations of many fields of documents in one file, which is read once more.
 
-    If the file has changed so much that a document is not found again, its old place is given.
+    A document that is not found because the file has changed keeps its old location.
     """
     try:
-        parts = split(source, wanted[0][0].place.name) if wanted else ()
+        parts = split_documents(source, fields[0][0].location.name) if fields else ()
     except DocumentError:
         parts = ()
-    shapes: dict[int, Outline | None] = {}
-    places = []
-    for document, path in wanted:
-        if document.part not in shapes:
-            shapes[document.part] = _shape(parts, document.part)
-        shape = shapes[document.part]
-        place = shape.find((*document.inside, *path)) if shape else document.place
-        places.append(Place(place.name, place.line, place.column, path_text(path)))
-    return tuple(places)
+    outlines: dict[int, Outline | None] = {}
+    locations = []
+    for document, path in fields:
+        if document.document_index not in outlines:
+            outlines[document.document_index] = _outline_of_part(parts, document.document_index)
+        document_outline = outlines[document.document_index]
+        location = (
+            document_outline.find_location((*document.list_path, *path))
+            if document_outline
+            else document.location
+        )
+        locations.append(Location(location.name, location.line, location.column, format_path(path)))
+    return tuple(locations)
 
 
-def _shape(parts: tuple[FilePart, ...], number: int) -> Outline | None:
+def _outline_of_part(parts: tuple[DocumentText, ...], number: int) -> Outline | None:
     try:
-        return outline(parts[number]) if build(parts[number]) else None
+        return build_outline(parts[number]) if parse_document(parts[number]) else None
     except (DocumentError, IndexError):
         return None
 
 
-def _read_part(part: FilePart) -> tuple[Document, ...]:
-    built = build(part)
-    if built is None or built.value is None:
+def _read_part(part: DocumentText) -> tuple[Document, ...]:
+    parsed = parse_document(part)
+    if parsed is None or parsed.value is None:
         return ()
-    value = built.value
-    if isinstance(value, dict) and not built.suspicious and not _is_list(value):
-        return (Document(value, built.place, part.number),)
-    shape = outline(part)
-    documents = tuple(_flatten(value, (), shape))
-    return _share(documents, shape.duplicates)
+    value = parsed.value
+    if isinstance(value, dict) and not parsed.may_have_duplicates and not _is_list(value):
+        return (Document(value, parsed.location, part.number),)
+    document_outline = build_outline(part)
+    documents = tuple(_flatten(value, (), document_outline))
+    return _assign_duplicates(documents, document_outline.duplicates)
 
 
 def _is_list(value: dict[str, Json]) -> bool:
@@ -106,47 +114,54 @@ def _is_list(value: dict[str, Json]) -> bool:
     return isinstance(kind, str) and kind.endswith("List") and "items" in value
 
 
-def _flatten(value: Json, inside: FieldPath, shape: Outline) -> Iterator[Document]:
-    place = shape.find_value(inside)
+def _flatten(value: Json, list_path: FieldPath, document_outline: Outline) -> Iterator[Document]:
+    location = document_outline.find_value_location(list_path)
     if not isinstance(value, dict):
         problem = "a document must be a mapping of keys to values"
         hint = "every object starts with `apiVersion` and `kind`"
-        raise DocumentError("documents.object", problem, where=place, hint=hint)
+        raise DocumentError("documents.object", problem, location=location, hint=hint)
     if not _is_list(value):
-        yield Document(value, place, shape.part.number, inside)
+        yield Document(value, location, document_outline.part.number, list_path)
         return
     items = value["items"]
     if not isinstance(items, list | None):
         problem = "`items` of a List must be a list"
-        raise DocumentError("documents.list", problem, where=shape.find((*inside, "items")))
+        raise DocumentError(
+            "documents.list",
+            problem,
+            location=document_outline.find_location((*list_path, "items")),
+        )
     for index, item in enumerate(items or ()):
-        yield from _flatten(_with_kind(item, value), (*inside, "items", index), shape)
+        yield from _flatten(_with_kind(item, value), (*list_path, "items", index), document_outline)
 
 
 def _with_kind(item: Json, parent: dict[str, Json]) -> Json:
-    """Items of a list with a kind of its own (`ConfigMapList`) need not say what they are."""
+    """Return a list item with the kind of its typed list (`ConfigMapList`) if the item has none."""
     kind = str(parent["kind"]).removesuffix("List")
     if not kind or not isinstance(item, dict) or item.get("kind") or item.get("apiVersion"):
         return item
     return {**item, "apiVersion": parent.get("apiVersion"), "kind": kind}
 
 
-def _share(
-    documents: tuple[Document, ...], duplicates: tuple[Duplicate, ...]
+def _assign_duplicates(
+    documents: tuple[Document, ...], duplicates: tuple[DuplicateKey, ...]
 ) -> tuple[Document, ...]:
-    """Give each document its own duplicates; those of a List around them go to the first."""
+    """Assign duplicate keys to their documents.
+
+    Those of an enclosing List go to the first document.
+    """
     if not duplicates or not documents:
         return documents
-    owners: dict[FieldPath, list[Duplicate]] = {document.inside: [] for document in documents}
-    for twice in duplicates:
-        ends = range(len(twice.path), -1, -1)
-        inside = next((p for end in ends if (p := twice.path[:end]) in owners), None)
-        if inside is None:
-            owners[documents[0].inside].append(twice)
+    owners: dict[FieldPath, list[DuplicateKey]] = {document.list_path: [] for document in documents}
+    for duplicate in duplicates:
+        ends = range(len(duplicate.path), -1, -1)
+        owner = next((p for end in ends if (p := duplicate.path[:end]) in owners), None)
+        if owner is None:
+            owners[documents[0].list_path].append(duplicate)
         else:
-            own = msgspec.structs.replace(twice, path=twice.path[len(inside) :])
-            owners[inside].append(own)
+            relative = msgspec.structs.replace(duplicate, path=duplicate.path[len(owner) :])
+            owners[owner].append(relative)
     return tuple(
-        msgspec.structs.replace(document, duplicates=tuple(owners[document.inside]))
+        msgspec.structs.replace(document, duplicates=tuple(owners[document.list_path]))
         for document in documents
     )

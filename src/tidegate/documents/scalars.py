@@ -1,7 +1,7 @@
-"""What a YAML scalar means to Kubernetes.
+"""YAML scalars as Kubernetes reads them.
 
-YAML 1.1 words (`on`, `y`, `~`) count, dates and times of day stay strings, and so does
-whatever has an unknown tag. Every rule was asked of kubectl; tests/data/yaml holds its answers.
+YAML 1.1 keywords (`on`, `y`, `~`) count; dates, times of day and scalars with an unknown tag stay
+strings. All rules were verified with kubectl; its answers are in tests/data/yaml.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import TypeAlias
 from yaml.events import ScalarEvent
 
 from tidegate.documents import numerals
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 
 Scalar: TypeAlias = str | int | float | bool | None
 
-_STANDARD = "tag:yaml.org,2002:"
-_STRING = _STANDARD + "str"
-_BINARY = _STANDARD + "binary"
-_MERGE = _STANDARD + "merge"
+_TAG_PREFIX = "tag:yaml.org,2002:"
+_STRING = _TAG_PREFIX + "str"
+_BINARY = _TAG_PREFIX + "binary"
+_MERGE = _TAG_PREFIX + "merge"
 
-_WORDS: dict[str, Scalar] = {
+_KEYWORDS: dict[str, Scalar] = {
     **dict.fromkeys(
         ("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True
     ),
@@ -37,16 +37,16 @@ _WORDS: dict[str, Scalar] = {
     **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
 }
 _NUMERIC_STARTS = frozenset("+-.0123456789")
-_STARTS = _NUMERIC_STARTS | {word[:1] for word in _WORDS}
+_NON_STRING_STARTS = _NUMERIC_STARTS | {word[:1] for word in _KEYWORDS}
 
 _DATE = r"(?P<date>[0-9]{4}-[0-9]{1,2}-[0-9]{1,2})"
 _TIME = r"(?P<time>[0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2})(?:[.,][0-9]+)?"
-_MOMENT = late(rf"{_DATE}(?:[Tt]{_TIME}(?:Z|[-+][0-9]{{2}}:[0-9]{{2}})|)")
-_MOMENT_WITHOUT_ZONE = late(rf"{_DATE} {_TIME}")
+_TIMESTAMP = lazy_regex(rf"{_DATE}(?:[Tt]{_TIME}(?:Z|[-+][0-9]{{2}}:[0-9]{{2}})|)")
+_TIMESTAMP_WITHOUT_ZONE = lazy_regex(rf"{_DATE} {_TIME}")
 
 
 class ScalarError(ValueError):
-    """A scalar that Kubernetes refuses; whoever knows the place makes an error of it."""
+    """A scalar that Kubernetes rejects. The caller adds the location."""
 
     def __init__(self, code: str, problem: str, hint: str) -> None:
         super().__init__(problem)
@@ -55,11 +55,11 @@ class ScalarError(ValueError):
         self.hint = hint
 
 
-def read_value(event: ScalarEvent) -> Scalar:
-    """The JSON value of a scalar."""
+def read_scalar(event: ScalarEvent) -> Scalar:
+    """Return the JSON value of a scalar. Raises ScalarError."""
     if event.tag is None:
         text = event.value
-        if not event.implicit[0] or text[:1] not in _STARTS:
+        if not event.implicit[0] or text[:1] not in _NON_STRING_STARTS:
             return text
         value = resolve(text)
     else:
@@ -68,21 +68,21 @@ def read_value(event: ScalarEvent) -> Scalar:
         if not math.isfinite(value):
             problem = "infinity and not-a-number have no form in JSON, so Kubernetes refuses them"
             raise ScalarError("documents.number", problem, "put the value in quotes")
-        return numerals.as_json(value)
+        return numerals.to_json_number(value)
     return value
 
 
 def read_key(event: ScalarEvent) -> str:
-    """The JSON key of a scalar: numbers and booleans become text."""
+    """Return the JSON key of a scalar: numbers and booleans become text. Raises ScalarError."""
     text = event.value
-    if event.tag is None and (not event.implicit[0] or text[:1] not in _STARTS):
+    if event.tag is None and (not event.implicit[0] or text[:1] not in _NON_STRING_STARTS):
         return text
     value = resolve(text) if event.tag is None else _read_tagged(event.tag, text)
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    key = None if value is None else numerals.print_key(value)
+    key = None if value is None else numerals.format_key(value)
     if key is None:
         noun = "`null`" if value is None else "a number of 2^63 or more"
         raise ScalarError("documents.key", f"{noun} cannot be a key", "put the key in quotes")
@@ -90,60 +90,60 @@ def read_key(event: ScalarEvent) -> str:
 
 
 def is_merge(event: object) -> bool:
-    """Whether a key is the merge key `<<`, which is one only without quotes."""
+    """Return whether a key is the merge key `<<`, which must be unquoted."""
     if not isinstance(event, ScalarEvent) or event.value != "<<":
         return False
     return event.tag == _MERGE or (event.tag is None and event.implicit[0])
 
 
 def resolve(text: str) -> Scalar:
-    """What a plain scalar is: a word YAML knows, a number as Go holds it, or a string."""
-    if text[:1] not in _STARTS:
+    """Resolve a plain scalar to a YAML keyword, a number as Go holds it, or a string."""
+    if text[:1] not in _NON_STRING_STARTS:
         return text
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in _KEYWORDS:
+        return _KEYWORDS[text]
     if text[0] in _NUMERIC_STARTS:
-        number = numerals.parse(text)
+        number = numerals.parse_number(text)
         return text if number is None else number
     return text
 
 
 def _read_tagged(tag: str, text: str) -> Scalar:
     if tag == _BINARY:
-        return _decode(text)
-    name = tag.removeprefix(_STANDARD)
+        return _decode_binary(text)
+    name = tag.removeprefix(_TAG_PREFIX)
     if tag == _STRING or name not in ("null", "bool", "int", "float", "timestamp"):
         return text
     if name == "timestamp":
-        return text if _is_moment(text) else _refuse(name)
+        return text if _is_timestamp(text) else _reject_tag(name)
     value = resolve(text)
     if name == "float" and type(value) is int and value < 2**63:
         return float(value)
-    wanted = {"null": type(None), "bool": bool, "int": int, "float": float}[name]
-    return value if type(value) is wanted else _refuse(name)
+    expected = {"null": type(None), "bool": bool, "int": int, "float": float}[name]
+    return value if type(value) is expected else _reject_tag(name)
 
 
-def _refuse(name: str) -> str:
+def _reject_tag(name: str) -> str:
     problem = f"the value is not what its tag `!!{name}` says"
     raise ScalarError("documents.tag", problem, "remove the tag, or mend the value")
 
 
-def _decode(text: str) -> str:
+def _decode_binary(text: str) -> str:
     try:
         raw = base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
     except (binascii.Error, ValueError):
         problem = "the value is not base64, as its tag `!!binary` says"
         raise ScalarError("documents.tag", problem, "remove the tag, or mend the value") from None
-    return replace_broken(raw.decode("utf-8", "surrogateescape"))
+    return replace_invalid_bytes(raw.decode("utf-8", "surrogateescape"))
 
 
-def replace_broken(text: str) -> str:
-    """What `surrogateescape` kept apart, as Go shows it: one U+FFFD for each byte."""
+def replace_invalid_bytes(text: str) -> str:
+    """Replace each byte that `surrogateescape` preserved by U+FFFD, as Go prints it."""
     return re.sub("[\udc80-\udcff]", "\ufffd", text)
 
 
-def _is_moment(text: str) -> bool:
-    match = _MOMENT.fullmatch(text) or _MOMENT_WITHOUT_ZONE.fullmatch(text)
+def _is_timestamp(text: str) -> bool:
+    match = _TIMESTAMP.fullmatch(text) or _TIMESTAMP_WITHOUT_ZONE.fullmatch(text)
     if match is None:
         return False
     try:

@@ -1,7 +1,7 @@
-"""From the bytes of a file to its parts: one part for each document, cut where Kubernetes cuts.
+"""Splitter from the bytes of a file to the text of each document, as Kubernetes splits.
 
-Kubernetes cuts a file at each line that starts with `---`, before YAML is read; a file that starts
-with `{` may also be JSON values, one behind the other.
+Kubernetes splits a file at each line that starts with `---`, before it parses YAML; a file that
+starts with `{` may also be a sequence of JSON values.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidegate.errors import DocumentError, Place
-from tidegate.model.patterns import late
+from tidegate.errors import DocumentError, Location
+from tidegate.model.patterns import lazy_regex
 
 SIZE_LIMIT = 64 * 1024 * 1024
-"""Bytes of one file. Larger ones are refused."""
+"""Maximum size of a file in bytes."""
 
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_SEPARATOR = late(r"^---([^\n]*)$", re.MULTILINE)
-_JSON_SPACE = late(r"[ \t\r\n]*")
-_ESCAPE = late(
+_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_SEPARATOR = lazy_regex(r"^---([^\n]*)$", re.MULTILINE)
+_JSON_SPACE = lazy_regex(r"[ \t\r\n]*")
+_ESCAPE = lazy_regex(
     r"\\u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
     r"|\\.",
@@ -29,35 +29,40 @@ _ESCAPE = late(
 )
 
 
-class FilePart(msgspec.Struct, frozen=True, gc=False):
-    """The text of one document, and how many lines of the file stand before it."""
+class DocumentText(msgspec.Struct, frozen=True, gc=False):
+    """The text of one document, and the number of lines before it in the file."""
 
     name: str
     number: int
     lines_before: int
     text: str
 
-    def place(self, line: int, column: int) -> Place:
-        """Where a line and a column of this part, counted from 0, stand in the file."""
-        return Place(self.name, self.lines_before + line + 1, column + 1)
+    def location(self, line: int, column: int) -> Location:
+        """Return the location of a line and column of this document, both counted from 0."""
+        return Location(self.name, self.lines_before + line + 1, column + 1)
 
-    def line(self, number: int) -> str:
-        """The text of a line, counted from 0; empty if there is none."""
+    def line_text(self, number: int) -> str:
+        """Return the text of a line, counted from 0.
+
+        Returns an empty text if there is no such line.
+        """
         return dict(enumerate(self.text.split("\n", number + 1))).get(number, "").rstrip("\r")
 
 
-def split(source: str | bytes, name: str) -> tuple[FilePart, ...]:
-    """Cut a file into its documents. Empty ones are kept, so that numbers stay what they are."""
+def split_documents(source: str | bytes, name: str) -> tuple[DocumentText, ...]:
+    """Split a file into documents. Empty documents are kept, so that indexes are stable."""
     if len(source) > SIZE_LIMIT:
         problem = f"the file is larger than {SIZE_LIMIT // 1024**2} MiB"
-        raise DocumentError("documents.size", problem, where=Place(name), hint="split the file")
+        raise DocumentError(
+            "documents.size", problem, location=Location(name), hint="split the file"
+        )
     text = _decode(source, name).removeprefix("\ufeff")
     spans = _json_spans(text)
     if spans is None:
-        return tuple(_cut(text, _yaml_spans(text, name), name))
+        return tuple(_slice(text, _yaml_spans(text, name), name))
     return tuple(
         msgspec.structs.replace(part, text=_ESCAPE.sub(_join_surrogates, part.text))
-        for part in _cut(text, spans, name)
+        for part in _slice(text, spans, name)
     )
 
 
@@ -67,69 +72,75 @@ def _decode(source: str | bytes, name: str) -> str:
         if isinstance(source, str):
             # libyaml takes bytes, so a string must be one that can become bytes.
             return source if source.isascii() else source.encode().decode()
-        encoding = "utf-16" if source[:2] in _UTF16_MARKS else "utf-8"
+        encoding = "utf-16" if source[:2] in _UTF16_BOMS else "utf-8"
         return source.decode(encoding)
     except UnicodeError as error:
         start = error.start if isinstance(error, UnicodeEncodeError | UnicodeDecodeError) else 0
         before = source[:start]
         text = before if isinstance(before, str) else before.decode(encoding, "replace")
         problem = f"the file is not {encoding.upper()}"
-        where, hint = place_behind(text, FilePart(name, 0, 0, "")), "save the file as UTF-8"
-        raise DocumentError("documents.encoding", problem, where=where, hint=hint) from None
+        location, hint = (
+            location_after(text, DocumentText(name, 0, 0, "")),
+            "save the file as UTF-8",
+        )
+        raise DocumentError("documents.encoding", problem, location=location, hint=hint) from None
 
 
-def place_behind(before: str, part: FilePart) -> Place:
-    """The place behind a piece of text that stands at the start of a part."""
-    return part.place(before.count("\n"), len(before) - before.rfind("\n") - 1)
+def location_after(before: str, part: DocumentText) -> Location:
+    """Return the location after a text at the start of a document."""
+    return part.location(before.count("\n"), len(before) - before.rfind("\n") - 1)
 
 
-def _cut(text: str, spans: list[tuple[int, int]], name: str) -> Iterator[FilePart]:
+def _slice(text: str, spans: list[tuple[int, int]], name: str) -> Iterator[DocumentText]:
     lines, counted = 0, 0
     for number, (start, end) in enumerate(spans):
         lines += text.count("\n", counted, start)
         counted = start
-        yield FilePart(name, number, lines, text[start:end])
+        yield DocumentText(name, number, lines, text[start:end])
 
 
 def _yaml_spans(text: str, name: str) -> list[tuple[int, int]]:
     spans = []
     start = 0
     for match in _SEPARATOR.finditer(text):
-        behind = match[1].strip()
-        if behind and not behind.startswith("#"):
+        trailing = match[1].strip()
+        if trailing and not trailing.startswith("#"):
             problem = "text stands behind the `---` that separates documents"
-            where = place_behind(text[: match.start()], FilePart(name, 0, 0, ""))
+            location = location_after(text[: match.start()], DocumentText(name, 0, 0, ""))
             hint = "start a new line behind `---`"
-            raise DocumentError("documents.separator", problem, where=where, hint=hint)
+            raise DocumentError("documents.separator", problem, location=location, hint=hint)
         spans.append((start, match.start()))
         start = match.end()
     return [*spans, (start, len(text))]
 
 
 def _json_spans(text: str) -> list[tuple[int, int]] | None:
-    """Where each of a file's JSON values starts and ends; None if the file is something else."""
+    """Return start and end of each JSON value of a file. Returns None if the file is not JSON."""
     find_value = json.JSONDecoder().raw_decode
     spans: list[tuple[int, int]] = []
-    start = _behind_space(text, 0)
+    start = _skip_space(text, 0)
     if not text.startswith("{", start):
         return None
     try:
         while start < len(text):
             _, end = find_value(text, start)
             spans.append((start, end))
-            start = _behind_space(text, end)
+            start = _skip_space(text, end)
     except (ValueError, RecursionError):
         return None
     return spans
 
 
-def _behind_space(text: str, start: int) -> int:
+def _skip_space(text: str, start: int) -> int:
     match = _JSON_SPACE.match(text, start)
     return match.end() if match else start
 
 
 def _join_surrogates(match: re.Match[str]) -> str:
-    """JSON writes one character beyond 16 bits as two escapes, YAML as one; alone they are none."""
+    """Replace a surrogate pair, which JSON needs above 16 bits, by the single escape of YAML.
+
+    A lone surrogate becomes U+FFFD.
+    """
     if match["lone"]:
         return "\\ufffd"
     if not match["high"]:

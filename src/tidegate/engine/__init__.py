@@ -1,1 +1,1 @@
-"""Deeds: a plan and a world become events. The smallest stage."""
+"""The rollout engine: runs a plan against a World and emits events."""

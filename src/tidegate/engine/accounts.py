@@ -1,4 +1,4 @@
-"""Accounts: what became of a unit so far, made of where its steps and objects are."""
+"""Progress of units for their status, computed from the state of their steps and objects."""
 
 from __future__ import annotations
 
@@ -6,221 +6,271 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.site import Site
+from tidegate.engine.reach.errands import ApiCall, Procedure
+from tidegate.engine.site import RolloutContext
 from tidegate.engine.turns.rollout import ItemRun, ItemState, StepRun, UnitRun
-from tidegate.engine.vocabulary import Stand
-from tidegate.model.account import Became, Going, ObjectAccount, UnitAccount
+from tidegate.engine.vocabulary import CompareResult
+from tidegate.model.account import ObjectProgress, ObjectResult, UnitPhase, UnitProgress
 from tidegate.model.event import StepState
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Live, Spot, identity
-from tidegate.model.plan import AWAITED, Deed, Item, Step, items_of
+from tidegate.model.objects import ClusterRef, LiveObject, versionless_key
+from tidegate.model.plan import AWAIT_ACTIONS, ItemAction, PlanItem, Step, step_items
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Verdict
 from tidegate.world import facts
 from tidegate.world.calls import Get
 
-UNTOLD = AWAITED | {Deed.CREATE, Deed.SKIP}
-"""What is not a unit's own, or not there."""
+UNREPORTED_ACTIONS = AWAIT_ACTIONS | {ItemAction.CREATE, ItemAction.SKIP}
+"""Actions on objects that are not part of the unit, or do not exist."""
 
 
-class Story(msgspec.Struct):
-    """What is known of one unit, besides where its steps are."""
+class UnitTracker(msgspec.Struct):
+    """State of one unit for its status, in addition to the state of its steps."""
 
-    spot: Spot
-    begun: Ms
-    operated: bool = False
+    resource_ref: ClusterRef
+    started_at: Ms
+    is_operated: bool = False
+    """Whether something was done to the unit, not only compared."""
     result: str = ""
     reason: str = ""
-    sentence: str = ""
-    by_gate: bool = False
-    by_test: bool = False
-    gating: set[str] = msgspec.field(default_factory=set)
-    """Its steps whose gates were begun."""
-    busy: bool = False
-    again: bool = False
-    """There is more to tell than what is being told."""
-    absent: bool = False
-    """There was something to tell, and no object yet to tell it on."""
-    unsaid: bool = False
-    """What it brings has said something that it does not say yet."""
-    following: bool = False
-    """That is being told."""
-    told: Ms = Ms(0)
-    done: bool = False
-    """Its end is told."""
-    verdicts: dict[Spot, Verdict] = msgspec.field(default_factory=dict)
-    """Of objects that have changed since they were judged."""
-    extra: tuple[ObjectAccount, ...] = ()
-    """What it has brought, Git no longer has, and nobody prunes."""
+    message: str = ""
+    failed_by_gate: bool = False
+    """Whether the first failure was a gate that did not open."""
+    failed_by_test: bool = False
+    """Whether the first failure was a test."""
+    gating_steps: set[str] = msgspec.field(default_factory=set)
+    """Steps whose gates have been reached."""
+    is_writing: bool = False
+    """Whether a status write is in progress."""
+    has_update: bool = False
+    """Whether the status has changed since the write in progress."""
+    is_missing: bool = False
+    """Whether a status had to be written before the unit resource existed."""
+    has_child_update: bool = False
+    """Whether the status of a child changed and is not included yet."""
+    is_following_children: bool = False
+    """Whether that update is being written."""
+    written_at: Ms = Ms(0)
+    """Time of the last write."""
+    is_final_written: bool = False
+    """Whether the final status is written."""
+    verdicts: dict[ClusterRef, Verdict] = msgspec.field(default_factory=dict)
+    """Verdicts of objects that have changed since their last evaluation."""
+    extra_objects: tuple[ObjectProgress, ...] = ()
+    """Live objects of the unit that Git no longer has and that are not pruned."""
 
 
-def make_account(site: Site, unit: UnitRun, story: Story) -> UnitAccount:
-    """What became of a unit until now."""
-    runs = Going.RUNS if story.operated else Going.WAITS
-    return UnitAccount(
+def build_progress(context: RolloutContext, unit: UnitRun, tracker: UnitTracker) -> UnitProgress:
+    """Return the progress of a unit until now."""
+    phase = UnitPhase.RUNNING if tracker.is_operated else UnitPhase.WAITING
+    return UnitProgress(
         unit=unit.unit.id,
-        going=Going.ENDED if story.result else runs,
-        now=site.world.now(),
-        begun=story.begun,
+        phase=UnitPhase.FINISHED if tracker.result else phase,
+        now=context.world.now(),
+        started_at=tracker.started_at,
         digest=unit.unit.digest,
-        operated=story.operated,
-        result=story.result,
-        reason=story.reason,
-        sentence=story.sentence,
-        by_gate=story.by_gate,
-        by_test=story.by_test,
-        is_known=unit.unit.id not in site.settings.left_out,
+        has_operation=tracker.is_operated,
+        result=tracker.result,
+        reason=tracker.reason,
+        message=tracker.message,
+        is_gate_failure=tracker.failed_by_gate,
+        is_test_failure=tracker.failed_by_test,
+        is_valid=unit.unit.id not in context.settings.excluded,
         retries=max((unit.attempts, *(step.attempts for step in unit.steps))),
-        waits_for=waits_for(unit),
-        objects=(*_objects(site, unit, story), *story.extra),
+        waits_for=blocking_units(unit),
+        objects=(*_object_progress(context, unit, tracker), *tracker.extra_objects),
         release=unit.unit.policy.release,
-        entries=site.ledgers.entries(unit.unit.id),
-        is_kept=unit.unit.policy.drift is not None,
-        remedied=unit.is_rescued if unit.has_rescues else None,
+        release_records=context.histories.record_bodies(unit.unit.id),
+        has_same_revision=unit.unit.policy.drift is not None,
+        remediation_succeeded=unit.is_remediated if unit.has_run_on_failure else None,
     )
 
 
-def waits_for(unit: UnitRun) -> tuple[UnitId, ...]:
-    """The units that hold steps of this one, but for who brings it; those that do so for good."""
-    others = (one for step in unit.steps for one in step.before if one.unit is not unit)
-    held = [one for one in others if one.state is not StepState.PASSED]
-    lost = [one for one in held if one.is_final]
-    names = dict.fromkeys(one.unit.unit.id for one in lost or held)
+def blocking_units(unit: UnitRun) -> tuple[UnitId, ...]:
+    """Return the units that block steps of this one, except its parent.
+
+    If some of them will never pass, only those are returned.
+    """
+    others = (
+        step_before
+        for step in unit.steps
+        for step_before in step.before
+        if step_before.unit is not unit
+    )
+    unpassed = [step_before for step_before in others if step_before.state is not StepState.PASSED]
+    never_passing = [step_before for step_before in unpassed if step_before.is_final]
+    names = dict.fromkeys(step_before.unit.unit.id for step_before in never_passing or unpassed)
     return tuple(name for name in names if name != unit.unit.parent)
 
 
-def kept_from_ending(unit: UnitRun) -> str:
-    """Which other unit keeps this one from coming to its end, in words."""
-    left = (step for step in unit.steps if step.state is StepState.SKIPPED)
-    before = (one for step in left for one in step.before if one.unit is not unit)
-    lost = [one for one in before if one.is_final and one.state is not StepState.PASSED]
-    first = min(lost, key=lambda one: one.state is not StepState.FAILED, default=None)
+def blocked_message(unit: UnitRun) -> str:
+    """Describe which other unit prevents this one from passing; empty if none does."""
+    skipped = (step for step in unit.steps if step.state is StepState.SKIPPED)
+    before = (
+        step_before
+        for step in skipped
+        for step_before in step.before
+        if step_before.unit is not unit
+    )
+    never_passing = [
+        step_before
+        for step_before in before
+        if step_before.is_final and step_before.state is not StepState.PASSED
+    ]
+    first = min(
+        never_passing,
+        key=lambda step_before: step_before.state is not StepState.FAILED,
+        default=None,
+    )
     return f"`{first.unit.unit.id}` did not pass" if first else ""
 
 
-def judge_anew(site: Site, unit: UnitRun) -> Errand[dict[Spot, Verdict]]:
-    """Verdicts of what has changed since it was judged last; scripts must be asked for them."""
-    found: dict[Spot, Verdict] = {}
+def evaluate_changed(
+    context: RolloutContext, unit: UnitRun
+) -> Procedure[dict[ClusterRef, Verdict]]:
+    """Return verdicts of the objects that changed since their last evaluation; may run scripts."""
+    verdicts: dict[ClusterRef, Verdict] = {}
     for run in (run for step in unit.steps for run in step.items):
-        live = site.outlook.lives.get(run.spot)
-        if live is None or run.item.deed in UNTOLD or run.spot not in site.owner:
+        live = context.live_cache.objects.get(run.object_ref)
+        if (
+            live is None
+            or run.item.deed in UNREPORTED_ACTIONS
+            or run.object_ref not in context.owners
+        ):
             continue
-        if run.judged is None or run.judged.version != live.version:
-            found[run.spot] = (yield from site.judge(run.spot, live)).verdict
+        if run.health is None or run.health.version != live.resource_version:
+            verdicts[run.object_ref] = (
+                yield from context.evaluate_health(run.object_ref, live)
+            ).verdict
     if unit.unit.policy.changed_only:
-        for step, item in _asked(site, unit):
-            spot = Spot(step.cluster, item.ref)
-            live = site.outlook.lives.get(spot)
-            if live is not None and spot not in found and spot in site.owner:
-                found[spot] = (yield from site.judge(spot, live)).verdict
-    return found
+        for step, item in _desired_items(context, unit):
+            object_ref = ClusterRef(step.cluster, item.ref)
+            live = context.live_cache.objects.get(object_ref)
+            if live is not None and object_ref not in verdicts and object_ref in context.owners:
+                verdicts[object_ref] = (
+                    yield from context.evaluate_health(object_ref, live)
+                ).verdict
+    return verdicts
 
 
-def left_behind(site: Site, unit: UnitRun) -> Errand[tuple[ObjectAccount, ...]]:
-    """What a unit that prunes nothing has brought, Git no longer has, and still lives."""
+def find_unpruned(context: RolloutContext, unit: UnitRun) -> Procedure[tuple[ObjectProgress, ...]]:
+    """Return the live objects that Git no longer has, of a unit that does not prune."""
     if unit.unit.policy.prunes:
         return ()
-    record = site.holds[unit.unit.id].record
-    spoken = {identity(run.item.ref) for step in unit.steps for run in step.items}
+    record = context.leases[unit.unit.id].record
+    planned_identities = {
+        versionless_key(run.item.ref) for step in unit.steps for run in step.items
+    }
     refs = [
         ref
         for ref, entry in record.entries.items()
-        if not entry.hook and entry.digest and identity(ref) not in spoken
+        if not entry.hook and entry.digest and versionless_key(ref) not in planned_identities
     ]
-    outcomes = (yield tuple(Ask(record.cluster, Get(ref)) for ref in refs)) if refs else ()
+    outcomes = (yield tuple(ApiCall(record.cluster, Get(ref)) for ref in refs)) if refs else ()
     return tuple(
-        ObjectAccount(ref=ref, is_wanted=False, lives=True, body=found.live.body)
-        for ref, found in zip(refs, outcomes, strict=True)
-        if isinstance(found, facts.Done) and found.live is not None
+        ObjectProgress(ref=ref, is_desired=False, is_live=True, body=outcome.live.body)
+        for ref, outcome in zip(refs, outcomes, strict=True)
+        if isinstance(outcome, facts.Success) and outcome.live is not None
     )
 
 
-def _objects(site: Site, unit: UnitRun, story: Story) -> Iterator[ObjectAccount]:
-    for step in (one for one in unit.steps if not site.is_remedy(one.step)):
+def _object_progress(
+    context: RolloutContext, unit: UnitRun, tracker: UnitTracker
+) -> Iterator[ObjectProgress]:
+    for step in (step_run for step_run in unit.steps if not context.is_remediation(step_run.step)):
         for run in step.items:
-            if run.item.deed in UNTOLD:
+            if run.item.deed in UNREPORTED_ACTIONS:
                 continue
-            last = run.judged.verdict if run.judged else None
-            yield _object(site, step, run, story.verdicts.get(run.spot, last))
-    yield from _settled(site, unit, story)
+            last_verdict = run.health.verdict if run.health else None
+            yield _progress_for_item(
+                context, step, run, tracker.verdicts.get(run.object_ref, last_verdict)
+            )
+    yield from _in_sync_progress(context, unit, tracker)
 
 
-def _settled(site: Site, unit: UnitRun, story: Story) -> Iterator[ObjectAccount]:
-    """What a unit that does only what differs has left out, since it is as wanted."""
+def _in_sync_progress(
+    context: RolloutContext, unit: UnitRun, tracker: UnitTracker
+) -> Iterator[ObjectProgress]:
+    """Yield the in-sync objects that a unit with `ApplyOutOfSyncOnly` has left out."""
     if not unit.unit.policy.changed_only:
         return
-    spoken = {run.spot for step in unit.steps for run in step.items}
-    for step, item in _asked(site, unit):
-        spot = Spot(step.cluster, item.ref)
-        live = site.outlook.lives.get(spot)
-        if live is None or spot in spoken:
+    planned_refs = {run.object_ref for step in unit.steps for run in step.items}
+    for step, item in _desired_items(context, unit):
+        object_ref = ClusterRef(step.cluster, item.ref)
+        live = context.live_cache.objects.get(object_ref)
+        if live is None or object_ref in planned_refs:
             continue
-        verdict = story.verdicts.get(spot)
-        yield ObjectAccount(
+        verdict = tracker.verdicts.get(object_ref)
+        yield ObjectProgress(
             ref=item.ref,
             phase=step.phase,
             wave=step.wave,
-            is_synced=True,
-            lives=True,
-            health=verdict.health if verdict and verdict.checked else None,
+            in_sync=True,
+            is_live=True,
+            health=verdict.health if verdict and verdict.is_checked else None,
             body=live.body,
         )
 
 
-def _asked(site: Site, unit: UnitRun) -> Iterator[tuple[Step, Item]]:
-    """All that Git asks for of a unit, but hooks and what is not its own."""
-    plan = site.parts.get(unit.unit.id)
+def _desired_items(context: RolloutContext, unit: UnitRun) -> Iterator[tuple[Step, PlanItem]]:
+    """Yield the desired items of a unit, except hooks and items of other units."""
+    plan = context.unit_plans.get(unit.unit.id)
     for step in plan.steps if plan else ():
-        for item in items_of(step):
-            if item.hook is None and item.deed not in UNTOLD:
+        for item in step_items(step):
+            if item.hook is None and item.deed not in UNREPORTED_ACTIONS:
                 yield step, item
 
 
-def _object(site: Site, step: StepRun, run: ItemRun, verdict: Verdict | None) -> ObjectAccount:
-    item, live = run.item, site.outlook.lives.get(run.spot)
-    is_wanted, became = item.deed is not Deed.DELETE, _became(run)
-    trouble = step.trouble.sentence if became is Became.FAILED and step.trouble else ""
-    return ObjectAccount(
+def _progress_for_item(
+    context: RolloutContext, step: StepRun, run: ItemRun, verdict: Verdict | None
+) -> ObjectProgress:
+    item, live = run.item, context.live_cache.objects.get(run.object_ref)
+    is_desired, result = item.deed is not ItemAction.DELETE, _object_result(run)
+    failure_message = step.failure.message if result is ObjectResult.FAILED and step.failure else ""
+    return ObjectProgress(
         ref=item.ref,
         phase=step.step.phase,
         wave=step.step.wave,
         is_hook=item.hook is not None,
-        is_wanted=is_wanted,
-        is_synced=is_wanted and _is_synced(site, run, live),
-        asks=item.asks and not step.unit.unit.policy.consents,
-        lives=live is not None,
-        waits=run.state is ItemState.GATING and step.state is StepState.GATING,
-        became=became,
-        health=verdict.health if live and verdict and verdict.checked else None,
-        sentence=run.waits or trouble,
+        is_desired=is_desired,
+        in_sync=is_desired and _is_synced(context, run, live),
+        requires_confirmation=item.asks and not step.unit.unit.policy.consents,
+        is_live=live is not None,
+        is_awaited=run.state is ItemState.GATING and step.state is StepState.GATING,
+        result=result,
+        health=verdict.health if live and verdict and verdict.is_checked else None,
+        message=run.wait_message or failure_message,
         body=item.body if live is None else live.body,
         drift=run.drift,
     )
 
 
-def _is_synced(site: Site, run: ItemRun, live: Live | None) -> bool:
-    """Whether it is as Git has it; of what was not looked at, by what we wrote last."""
+def _is_synced(context: RolloutContext, run: ItemRun, live: LiveObject | None) -> bool:
+    """Return whether an object is in sync with Git; if it was not compared, by the last write."""
     if run.written is not None:
         return live is not None
     if run.state is ItemState.PASSED:
         return True
-    known = site.holds[run.step.unit.unit.id].record.entries.get(run.item.ref)
-    return live is not None and known is not None and known.digest == run.item.digest
+    entry = context.leases[run.step.unit.unit.id].record.entries.get(run.item.ref)
+    return live is not None and entry is not None and entry.digest == run.item.digest
 
 
-def _became(run: ItemRun) -> Became:
-    """What was done to an object of a step."""
-    has_given_up = run.step.state is StepState.FAILED and run.state is ItemState.GATING
-    if run.state is ItemState.FAILED or has_given_up:
-        return Became.FAILED
-    if run.item.deed is Deed.DELETE:
-        if run.state is not ItemState.PASSED or run.stand is Stand.ABSENT:
-            return Became.NOTHING
-        asks = run.item.asks and not run.step.unit.unit.policy.consents
-        return Became.KEPT if asks else Became.PRUNED
+def _object_result(run: ItemRun) -> ObjectResult:
+    """Return what was done to an object of a step."""
+    gate_failed = run.step.state is StepState.FAILED and run.state is ItemState.GATING
+    if run.state is ItemState.FAILED or gate_failed:
+        return ObjectResult.FAILED
+    if run.item.deed is ItemAction.DELETE:
+        if run.state is not ItemState.PASSED or run.compare_result is CompareResult.ABSENT:
+            return ObjectResult.NONE
+        is_unconfirmed = run.item.asks and not run.step.unit.unit.policy.consents
+        return ObjectResult.PRUNE_SKIPPED if is_unconfirmed else ObjectResult.PRUNED
     if run.written is None:
-        return Became.UNCHANGED if run.state is ItemState.PASSED else Became.NOTHING
+        return ObjectResult.UNCHANGED if run.state is ItemState.PASSED else ObjectResult.NONE
     if not run.written.changed:
-        return Became.UNCHANGED
-    return Became.CREATED if run.stand is Stand.ABSENT else Became.CONFIGURED
+        return ObjectResult.UNCHANGED
+    return (
+        ObjectResult.CREATED
+        if run.compare_result is CompareResult.ABSENT
+        else ObjectResult.CONFIGURED
+    )

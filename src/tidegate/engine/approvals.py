@@ -1,9 +1,11 @@
-"""Approvals: somebody lets a unit go on that waits for leave, with an object beside its record.
+"""Approvals and suspensions of units, stored as ConfigMaps next to the unit records.
 
-An approval is of a unit and of one text: the next revision waits again. Whoever may write such an
-object may approve, and needs no right to write records.
+An approval is for a unit and one desired state: the next revision waits again. Permission to
+write such a ConfigMap is enough to approve; no access to records is needed. Suspensions are for
+units whose kind the cluster does not serve; other units are suspended in their own resource.
 
     kubectl get configmap -n tidegate-system -l tidegate.dev/approval=unit
+    kubectl get configmap -n tidegate-system -l tidegate.dev/suspended=unit
 """
 
 from __future__ import annotations
@@ -12,15 +14,21 @@ from collections.abc import Callable
 
 import msgspec
 
-from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.stored import CONFIG_MAP, NAMESPACE, OF_UNIT, keep_word, resource_name
-from tidegate.model.objects import Ref, Spot
+from tidegate.engine.reach.errands import ApiCall, Procedure
+from tidegate.engine.stored import (
+    CONFIG_MAP,
+    MARKER_VALUE,
+    TIDEGATE_NAMESPACE,
+    resource_name,
+    store_marker,
+)
+from tidegate.model.objects import ClusterRef, Ref
 from tidegate.model.unit import UnitId
 from tidegate.world.calls import Selection, Verb, Watch, Write
-from tidegate.world.facts import Change, Changed, Refusal, is_refusal
+from tidegate.world.facts import ErrorOutcome, WatchEvent, WatchEventType, is_error
 
-APPROVAL = "tidegate.dev/approval"
-TEXT, BY = "text", "by"
+APPROVAL_LABEL = "tidegate.dev/approval"
+DIGEST_KEY, APPROVER_KEY = "text", "by"
 
 
 class _ApprovalMap(msgspec.Struct):
@@ -28,63 +36,71 @@ class _ApprovalMap(msgspec.Struct):
 
 
 class Approvals(msgspec.Struct):
-    """The approvals of the clusters in which something of ours waits for one."""
+    """The approvals of the clusters in which units wait for one."""
 
-    text_of: Callable[[UnitId], str]
-    """What a unit is to become by the present plan."""
-    given: frozenset[UnitId] = frozenset()
-    """Units that whoever began the rollout approves."""
-    namespace: str = NAMESPACE
-    _known: dict[Spot, str] = msgspec.field(default_factory=dict)
-    """By approval, the text that it is of."""
-    _waiting: dict[Spot, UnitId] = msgspec.field(default_factory=dict)
-    _watched: set[str] = msgspec.field(default_factory=set)
+    desired_digest: Callable[[UnitId], str]
+    """Returns the digest of the desired state of a unit."""
+    preapproved: frozenset[UnitId] = frozenset()
+    """Units that were approved when the rollout was started."""
+    namespace: str = TIDEGATE_NAMESPACE
+    _approved_digests: dict[ClusterRef, str] = msgspec.field(default_factory=dict)
+    """Digest that each approval is for."""
+    _waiting: dict[ClusterRef, UnitId] = msgspec.field(default_factory=dict)
+    _watched_clusters: set[str] = msgspec.field(default_factory=set)
 
-    def wait(self, unit: UnitId, cluster: str) -> Errand[UnitId | Refusal | None]:
-        """Look for the approval of a unit, and for as long as the rollout lasts for later ones."""
-        spot = Spot(cluster, approval_ref(unit.mark, self.namespace))
-        self._waiting[spot] = unit
-        if unit in self.given:
+    def wait(self, unit: UnitId, cluster: str) -> Procedure[UnitId | ErrorOutcome | None]:
+        """Return the unit if it is approved.
+
+        Otherwise watch for approvals as long as the rollout lasts.
+        """
+        object_ref = ClusterRef(cluster, approval_ref(unit.tracking_id, self.namespace))
+        self._waiting[object_ref] = unit
+        if unit in self.preapproved:
             return unit
-        if cluster not in self._watched:
-            self._watched.add(cluster)
-            selection = Selection(CONFIG_MAP, self.namespace, labels=f"{APPROVAL}={OF_UNIT}")
-            (outcome,) = yield (Ask(cluster, Watch(selection)),)
-            if is_refusal(outcome):
-                self._watched.discard(cluster)
+        if cluster not in self._watched_clusters:
+            self._watched_clusters.add(cluster)
+            selection = Selection(
+                CONFIG_MAP, self.namespace, label_selector=f"{APPROVAL_LABEL}={MARKER_VALUE}"
+            )
+            (outcome,) = yield (ApiCall(cluster, Watch(selection)),)
+            if is_error(outcome):
+                self._watched_clusters.discard(cluster)
                 return outcome
-        return self._approved(spot)
+        return self._approved_unit(object_ref)
 
-    def changed(self, cluster: str, fact: Changed) -> UnitId | None:
-        """Take a change of a watch; the unit that is approved by it."""
-        spot = Spot(cluster, fact.live.ref)
-        if cluster not in self._watched or spot.ref.kind != CONFIG_MAP:
+    def apply_watch_event(self, cluster: str, event: WatchEvent) -> UnitId | None:
+        """Apply a watch event; return the unit that it approves, if any."""
+        object_ref = ClusterRef(cluster, event.live.ref)
+        if cluster not in self._watched_clusters or object_ref.ref.kind != CONFIG_MAP:
             return None
-        if fact.change is Change.DELETED:
-            self._known.pop(spot, None)
+        if event.type is WatchEventType.DELETED:
+            self._approved_digests.pop(object_ref, None)
             return None
-        body = msgspec.json.decode(fact.live.body, type=_ApprovalMap)
-        if spot.ref.namespace == self.namespace and TEXT in body.data:
-            self._known[spot] = body.data[TEXT]
-        return self._approved(spot)
+        body = msgspec.json.decode(event.live.body, type=_ApprovalMap)
+        if object_ref.ref.namespace == self.namespace and DIGEST_KEY in body.data:
+            self._approved_digests[object_ref] = body.data[DIGEST_KEY]
+        return self._approved_unit(object_ref)
 
-    def _approved(self, spot: Spot) -> UnitId | None:
-        unit = self._waiting.get(spot)
-        is_meant = unit is not None and self._known.get(spot) == self.text_of(unit)
-        return unit if is_meant else None
+    def _approved_unit(self, object_ref: ClusterRef) -> UnitId | None:
+        unit = self._waiting.get(object_ref)
+        is_approved = unit is not None and self._approved_digests.get(
+            object_ref
+        ) == self.desired_digest(unit)
+        return unit if is_approved else None
 
-    def use_up(self, unit: UnitId, cluster: str) -> Errand[None]:
-        """The unit is rolled out: what was approved is done, and counts no more."""
-        spot = Spot(cluster, approval_ref(unit.mark, self.namespace))
-        if self._known.pop(spot, None) is not None:
-            yield (Ask(cluster, Write(verb=Verb.DELETE, ref=spot.ref)),)
+    def delete_approval(self, unit: UnitId, cluster: str) -> Procedure[None]:
+        """Delete the approval of a unit that has been rolled out."""
+        object_ref = ClusterRef(cluster, approval_ref(unit.tracking_id, self.namespace))
+        if self._approved_digests.pop(object_ref, None) is not None:
+            yield (ApiCall(cluster, Write(verb=Verb.DELETE, ref=object_ref.ref)),)
 
 
-def approval_ref(unit: str, namespace: str = NAMESPACE) -> Ref:
+def approval_ref(unit: str, namespace: str = TIDEGATE_NAMESPACE) -> Ref:
+    """Return the reference of the approval of a unit."""
     return Ref(CONFIG_MAP, namespace, resource_name(unit))
 
 
-def approval(unit: str, text: str, by: str, namespace: str = NAMESPACE) -> Write:
-    """Approve what a unit is to become; an earlier approval of it is replaced."""
+def build_approval(unit: str, digest: str, by: str, namespace: str = TIDEGATE_NAMESPACE) -> Write:
+    """Return the write that approves a desired state of a unit; replaces an earlier approval."""
     ref = approval_ref(unit, namespace)
-    return keep_word(ref, unit, APPROVAL, {TEXT: text, BY: by})
+    return store_marker(ref, unit, APPROVAL_LABEL, {DIGEST_KEY: digest, APPROVER_KEY: by})

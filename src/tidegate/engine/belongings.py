@@ -1,73 +1,93 @@
-"""Whose the objects of a rollout are: what another unit has, what two write, what goes along."""
+"""Ownership checks before the first write: adoption, sharing, collateral deletion."""
 
 from __future__ import annotations
 
-from tidegate.engine.reach.checking import Examined
-from tidegate.engine.reach.contents import find_losses, told_loss
-from tidegate.engine.reach.errands import Errand
-from tidegate.engine.reach.preflight import Fault
-from tidegate.engine.reach.surroundings import DEFINITION, NAMESPACE
-from tidegate.engine.reach.writing import read_body
-from tidegate.engine.site import Site
-from tidegate.engine.vocabulary import Trouble
-from tidegate.errors import Place, PlanError, foreign
-from tidegate.model.objects import identity
-from tidegate.model.plan import Deed, Plan
+from tidegate.engine.reach.checking import ComparedItem
+from tidegate.engine.reach.contents import collateral_message, find_collateral
+from tidegate.engine.reach.errands import Procedure
+from tidegate.engine.reach.preflight import ObjectFailure
+from tidegate.engine.reach.surroundings import CRD, NAMESPACE
+from tidegate.engine.reach.writing import object_body
+from tidegate.engine.site import RolloutContext
+from tidegate.engine.vocabulary import Failure
+from tidegate.errors import Location, PlanError, sanitize
+from tidegate.model.objects import versionless_key
+from tidegate.model.plan import ItemAction, Plan
 
-CONTAINERS = frozenset({NAMESPACE, DEFINITION})
+CONTAINER_KINDS = frozenset({NAMESPACE, CRD})
 
 
-def refuse_names(site: Site, plan: Plan) -> None:
-    """Raise a PlanError for a unit whose name another source has: it would prune the other's.
+def check_unit_names(context: RolloutContext, plan: Plan) -> None:
+    """Raise a PlanError for a unit whose name another source uses: it would prune its objects.
 
-    A unit with an object of its own is that object's, wherever its text lies by now.
+    A unit that is defined by a resource (Application, Kustomization, HelmRelease) may move its
+    source.
     """
     for unit in plan.units:
-        known = site.holds[unit.id].record.source
+        recorded_source = context.leases[unit.id].record.source
         may_move = unit.id.kind or unit.policy.adopts_name
-        if known in {"", unit.source} or not unit.source or may_move:
+        if recorded_source in {"", unit.source} or not unit.source or may_move:
             continue
-        problem = f"`{unit.id}` was rolled out from `{foreign(known)}`, and this is `{unit.source}`"
+        problem = (
+            f"`{unit.id}` was rolled out from `{sanitize(recorded_source)}`, and this is"
+            f" `{unit.source}`"
+        )
         hint = "give it another name with `--name`; if it has moved, say so with `--adopt-name`"
-        raise PlanError("plan.name", problem, where=Place(unit.source), hint=hint)
+        raise PlanError("plan.name", problem, location=Location(unit.source), hint=hint)
 
 
-def taken_over(site: Site, examined: list[Examined]) -> list[Fault]:
-    """What would be written and says that it is another unit's."""
-    found: list[Fault] = []
-    for step, item, standing in filter(site.is_written, examined):
-        live = site.outlook.lives.get(standing.spot)
-        owner = "" if live is None else site.means.owner(read_body(live))
-        if owner not in {"", step.unit.mark}:
-            sentence = f"it belongs to the unit `{foreign(owner)}`, which loses it"
-            found.append((step, item.ref, Trouble("Taken", sentence)))
-    return found
+def find_adopted(
+    context: RolloutContext, compared_items: list[ComparedItem]
+) -> list[ObjectFailure]:
+    """Return the objects to be written that belong to another unit."""
+    adopted: list[ObjectFailure] = []
+    for step, item, compared in filter(context.will_be_modified, compared_items):
+        live = context.live_cache.objects.get(compared.object_ref)
+        owner = "" if live is None else context.evaluator.find_owner(object_body(live))
+        if owner not in {"", step.unit.tracking_id}:
+            message = f"it belongs to the unit `{sanitize(owner)}`, which loses it"
+            adopted.append((step, item.ref, Failure("Taken", message)))
+    return adopted
 
 
-def written_twice(site: Site, examined: list[Examined]) -> list[Fault]:
-    """What two units of the rollout would write. Definitions they may share."""
+def find_shared(context: RolloutContext, compared_items: list[ComparedItem]) -> list[ObjectFailure]:
+    """Return the objects that two units of the rollout write. CRDs may be shared."""
     return [
-        (step, item.ref, Trouble("Shared", f"the unit `{other}` writes it, too", final=True))
-        for step, item, standing in examined
-        if item.deed is Deed.APPLY and item.ref.kind != DEFINITION
-        for other in sorted(site.writers[standing.spot] - {step.unit})
+        (step, item.ref, Failure("Shared", f"the unit `{other}` writes it, too", final=True))
+        for step, item, compared in compared_items
+        if item.deed is ItemAction.APPLY and item.ref.kind != CRD
+        for other in sorted(context.writers[compared.object_ref] - {step.unit})
     ]
 
 
-def losses(site: Site, examined: list[Examined]) -> Errand[list[Fault]]:
-    """What would take objects of others along, and nobody has agreed to that."""
-    found: list[Fault] = []
-    leaving = [one for one in examined if one[1].deed is Deed.DELETE and site.is_written(one)]
-    going = {(step.cluster, *identity(item.ref)) for step, item, _ in leaving}
-    for step, item, standing in leaving:
-        live = site.outlook.lives.get(standing.spot)
-        agreed = site.examiner.units[step.unit].policy.deletes_contents
-        if live is None or agreed or item.ref.kind not in CONTAINERS:
+def find_collateral_failures(
+    context: RolloutContext, compared_items: list[ComparedItem]
+) -> Procedure[list[ObjectFailure]]:
+    """Return the deletions that would also delete objects of other owners without permission."""
+    failures: list[ObjectFailure] = []
+    deletions = [
+        compared_item
+        for compared_item in compared_items
+        if compared_item[1].deed is ItemAction.DELETE and context.will_be_modified(compared_item)
+    ]
+    deleted_identities = {(step.cluster, *versionless_key(item.ref)) for step, item, _ in deletions}
+    for step, item, compared in deletions:
+        live = context.live_cache.objects.get(compared.object_ref)
+        is_allowed = context.comparer.units[step.unit].policy.deletes_contents
+        if live is None or is_allowed or item.ref.kind not in CONTAINER_KINDS:
             continue
-        served = site.outlook.served.get(step.cluster, {}).values()
-        owner, mark = site.means.owner, step.unit.mark
-        along = yield from find_losses(standing.spot, live, served, owner, mark)
-        along = [ref for ref in along if (step.cluster, *identity(ref)) not in going]
-        if along:
-            found.append((step, item.ref, Trouble("Contents", told_loss(along), final=True)))
-    return found
+        served = context.live_cache.served_kinds.get(step.cluster, {}).values()
+        find_owner, tracking_id = context.evaluator.find_owner, step.unit.tracking_id
+        collateral = yield from find_collateral(
+            compared.object_ref, live, served, find_owner, tracking_id
+        )
+        collateral = [
+            ref
+            for ref in collateral
+            if (step.cluster, *versionless_key(ref)) not in deleted_identities
+        ]
+        if collateral:
+            failures.append(
+                (step, item.ref, Failure("Contents", collateral_message(collateral), final=True))
+            )
+    return failures

@@ -1,311 +1,348 @@
-"""What is told of units on their own objects, as a rollout goes.
+"""Status writer: updates the status of unit resources while the rollout runs.
 
-When a unit waits for others, begins, waits at a gate, and ends. What is said there is not known
-here: a reporter makes it of an account. Nothing waits for it but the end of the unit itself, which
-is behind all of its gates; what cannot be written is told, and ends nothing.
+A status is written when a unit waits for others, starts, waits at a gate, and ends. Its
+contents are built by a `StatusBuilder` from the progress of the unit. Only the end of the unit
+itself, after all of its gates, waits for a status write. A status that cannot be written is
+reported and fails nothing.
 """
 
 from __future__ import annotations
 
 from tidegate.engine.accounts import (
-    Story,
-    judge_anew,
-    kept_from_ending,
-    left_behind,
-    make_account,
-    waits_for,
+    UnitTracker,
+    blocked_message,
+    blocking_units,
+    build_progress,
+    evaluate_changed,
+    find_unpruned,
 )
-from tidegate.engine.hold import SETTLES
-from tidegate.engine.means import Report, Reporter
-from tidegate.engine.reach.errands import Ask, Errand, Errands, Pause
-from tidegate.engine.reach.writing import read_body
-from tidegate.engine.site import Site
+from tidegate.engine.hold import POLL_INTERVAL
+from tidegate.engine.means import StatusBuilder, StatusPatch
+from tidegate.engine.reach.errands import ApiCall, Pause, Procedure, ProcedureRunner
+from tidegate.engine.reach.writing import object_body
+from tidegate.engine.site import RolloutContext
 from tidegate.engine.turns.rollout import Rollout, UnitRun
-from tidegate.errors import foreign
-from tidegate.model.event import Event, Result, Told
+from tidegate.errors import sanitize
+from tidegate.model.event import Event, EventType, RolloutOutcome
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Live, Spot, as_served
+from tidegate.model.objects import ClusterRef, LiveObject, with_served_version
 from tidegate.model.unit import UnitId
 from tidegate.world import facts
-from tidegate.world.calls import Get, PatchForm, Verb, Write
+from tidegate.world.calls import Get, PatchType, Verb, Write
 
-EVERY = Ms(1 * SECOND)
-"""How often at most a unit under way is told of."""
-PER_OBJECT = Ms(2)
-"""How much less often for each of its objects: all of them are told each time."""
-TRIES = 3
-"""How often that is tried against others who write at the same time."""
+MIN_INTERVAL = Ms(1 * SECOND)
+"""Minimum interval between two status writes of a running unit."""
+INTERVAL_PER_OBJECT = Ms(2)
+"""Additional interval for each object, because every write includes all objects."""
+WRITE_TRIES = 3
+"""Number of tries to write a status while others write at the same time."""
 STATUS = "status"
 
 
-class Chronicle:
-    """Follows the units of a rollout, and tells of each where that is to be told."""
+class StatusWriter:
+    """Writer of the status of all units of a rollout."""
 
     def __init__(
-        self, site: Site, errands: Errands, rollout: Rollout, reporter: Reporter | None
+        self,
+        context: RolloutContext,
+        procedures: ProcedureRunner,
+        rollout: Rollout,
+        status_builder: StatusBuilder | None,
     ) -> None:
-        self._site = site
-        self._errands = errands
+        self._context = context
+        self._procedures = procedures
         self._rollout = rollout
-        self._reporter = reporter
+        self._status_builder = status_builder
         self.unreported: dict[UnitId, str] = {}
-        """What could not be told, and why."""
-        self._stories: dict[UnitId, Story] = {}
-        self._spots: dict[Spot, UnitId] = {}
-        self._waiters: dict[UnitId, set[UnitId]] = {}
-        self._late = 0
-        """How many ends are told now that had nothing to be told on before."""
-        self._stopping = False
+        """Units whose status could not be written, with the reason."""
+        self._trackers: dict[UnitId, UnitTracker] = {}
+        self._units_by_resource: dict[ClusterRef, UnitId] = {}
+        self._waiting_units: dict[UnitId, set[UnitId]] = {}
+        self._delayed_writes = 0
+        """Number of final statuses being written whose unit resource did not exist before."""
+        self._is_stopping = False
 
-    def hear(self, event: Event) -> None:
-        """Take note of an event, and tell what follows from it."""
-        if self._reporter is None:
+    def on_event(self, event: Event) -> None:
+        """Record an event and write the statuses that change with it."""
+        if self._status_builder is None:
             return
-        match event.told:
-            case Told.ROLLOUT_BEGUN:
-                self._begin()
-            case Told.OBJECT_WRITTEN | Told.OBJECT_UNCHANGED if event.ref is not None:
-                self._came(Spot(event.cluster, event.ref))
-            case Told.STEP_APPLYING | Told.STEP_GATING | Told.STEP_FAILED | Told.GATE_WAITING:
-                if event.unit is not None and (story := self._story(event.unit)) is not None:
-                    self._follow(event.unit, story, event)
-            case Told.UNIT_ENDED if event.unit is not None:
-                for name in self._waiters.pop(event.unit, ()):
-                    self._still_waits(name)
+        match event.type:
+            case EventType.ROLLOUT_STARTED:
+                self._start()
+            case EventType.OBJECT_WRITTEN | EventType.OBJECT_UNCHANGED if event.ref is not None:
+                self._on_resource_written(ClusterRef(event.cluster, event.ref))
+            case (
+                EventType.STEP_APPLYING
+                | EventType.STEP_GATING
+                | EventType.STEP_FAILED
+                | EventType.GATE_WAITING
+            ):
+                if event.unit is not None and (tracker := self._tracker(event.unit)) is not None:
+                    self._track(event.unit, tracker, event)
+            case EventType.UNIT_FINISHED if event.unit is not None:
+                for name in self._waiting_units.pop(event.unit, ()):
+                    self._write_waiting(name)
             case _:
                 return
 
-    def _begin(self) -> None:
-        """Units that have something to do, and wait for others, say for whom."""
+    def _start(self) -> None:
+        """Write the status of units that have work to do and wait for other units."""
         for name, unit in self._rollout.units.items():
-            if not unit.unheld or self._story(name) is None:
+            if not unit.needs_lease or self._tracker(name) is None:
                 continue
-            for one in waits_for(unit):
-                self._waiters.setdefault(one, set()).add(name)
-            self._still_waits(name)
+            for blocking_unit in blocking_units(unit):
+                self._waiting_units.setdefault(blocking_unit, set()).add(name)
+            self._write_waiting(name)
 
-    def _still_waits(self, name: UnitId) -> None:
-        story, unit = self._stories.get(name), self._rollout.units.get(name)
-        if story is None or unit is None or story.operated or unit.ended:
+    def _write_waiting(self, name: UnitId) -> None:
+        tracker, unit = self._trackers.get(name), self._rollout.units.get(name)
+        if tracker is None or unit is None or tracker.is_operated or unit.ended:
             return
-        if waits_for(unit):
-            self._tell(name, story)
+        if blocking_units(unit):
+            self._schedule_write(name, tracker)
 
-    def _follow(self, name: UnitId, story: Story, event: Event) -> None:
-        if event.told is Told.STEP_GATING:
-            story.gating.add(event.step)
-        elif event.told is Told.STEP_FAILED and not story.reason:
-            story.reason, story.sentence = event.reason, event.sentence
-            story.by_gate = event.step in story.gating
-            story.by_test = self._site.steps[event.step].tests
-        if not self._site.holds.has(name):
+    def _track(self, name: UnitId, tracker: UnitTracker, event: Event) -> None:
+        if event.type is EventType.STEP_GATING:
+            tracker.gating_steps.add(event.step)
+        elif event.type is EventType.STEP_FAILED and not tracker.reason:
+            tracker.reason, tracker.message = event.reason, event.message
+            tracker.failed_by_gate = event.step in tracker.gating_steps
+            tracker.failed_by_test = self._context.steps[event.step].is_test
+        if not self._context.leases.has(name):
             return
-        if not story.operated:
-            story.operated, story.begun = True, event.at
-            self._tell(name, story)
-        elif event.told in {Told.GATE_WAITING, Told.STEP_FAILED}:
-            self._tell(name, story)
+        if not tracker.is_operated:
+            tracker.is_operated, tracker.started_at = True, event.at
+            self._schedule_write(name, tracker)
+        elif event.type in {EventType.GATE_WAITING, EventType.STEP_FAILED}:
+            self._schedule_write(name, tracker)
 
-    def _came(self, spot: Spot) -> None:
-        """What there was to tell of a unit can be told: its own object is there."""
-        name = self._spots.get(spot)
-        story = None if name is None else self._stories[name]
-        if name is not None and story is not None and story.absent:
-            story.absent = False
-            if story.result:
-                self._late += 1
-                self._errands.run(self._write(name, story), self._caught_up)
+    def _on_resource_written(self, object_ref: ClusterRef) -> None:
+        """Write the pending status of a unit whose resource now exists."""
+        name = self._units_by_resource.get(object_ref)
+        tracker = None if name is None else self._trackers[name]
+        if name is not None and tracker is not None and tracker.is_missing:
+            tracker.is_missing = False
+            if tracker.result:
+                self._delayed_writes += 1
+                self._procedures.run(self._write_status(name, tracker), self._on_delayed_write)
             else:
-                self._tell(name, story)
+                self._schedule_write(name, tracker)
 
-    def _caught_up(self, _: None) -> None:
-        self._late -= 1
+    def _on_delayed_write(self, _: None) -> None:
+        self._delayed_writes -= 1
 
-    def end(self, name: UnitId, result: str) -> Errand[None]:
-        """Tell how a unit has ended; one that was only looked at where something else is told.
+    def finish(self, name: UnitId, result: str) -> Procedure[None]:
+        """Write the final status of a unit.
 
-        Who brings others is as well as they are, so that they come first.
+        For a unit that was only compared, only if the status changes.
+
+        The health of a parent depends on its children, so their final statuses are written
+        first.
         """
-        story = self._story(name)
-        if story is None:
+        tracker = self._tracker(name)
+        if tracker is None:
             return
         unit = self._rollout.units[name]
-        while not self._stopping and any(map(self._is_ending, self._brought_by(unit))):
-            yield Pause(Ms(self._site.world.now() + SETTLES))
-        if story.operated or not self._belongs_to_another(name):
-            story.verdicts = yield from judge_anew(self._site, unit)
-            story.extra = yield from left_behind(self._site, unit)
-            why = self._site.settings.left_out.get(name) or kept_from_ending(unit)
-            story.sentence = story.sentence or why
-            story.result = result
-            yield from self._write(name, story)
-        story.done = True
+        while not self._is_stopping and any(map(self._is_final_pending, self._children(unit))):
+            yield Pause(Ms(self._context.world.now() + POLL_INTERVAL))
+        if tracker.is_operated or not self._is_leased_by_other(name):
+            tracker.verdicts = yield from evaluate_changed(self._context, unit)
+            tracker.extra_objects = yield from find_unpruned(self._context, unit)
+            reason = self._context.settings.excluded.get(name) or blocked_message(unit)
+            tracker.message = tracker.message or reason
+            tracker.result = result
+            yield from self._write_status(name, tracker)
+        tracker.is_final_written = True
 
-    def _is_ending(self, name: UnitId) -> bool:
-        """Whether a unit has ended, and that is still to be told."""
-        return self._rollout.units[name].ended and not self._stories[name].done
+    def _is_final_pending(self, name: UnitId) -> bool:
+        """Return whether a unit has ended and its final status is not written yet."""
+        return self._rollout.units[name].ended and not self._trackers[name].is_final_written
 
-    def _brought_by(self, unit: UnitRun) -> list[UnitId]:
-        """The units that say how they are on objects of this one."""
-        spots = (run.spot for step in unit.steps for run in step.items)
-        names = (self._spots[spot] for spot in spots if spot in self._spots)
+    def _children(self, unit: UnitRun) -> list[UnitId]:
+        """Return the child units whose resources are objects of this unit."""
+        object_refs = (run.object_ref for step in unit.steps for run in step.items)
+        names = (
+            self._units_by_resource[object_ref]
+            for object_ref in object_refs
+            if object_ref in self._units_by_resource
+        )
         units = self._rollout.units
         return [name for name in names if units[name].unit.parent == unit.unit.id]
 
-    def stop(self, why: str) -> Errand[None]:
-        """Tell of the units that were under way that nobody goes on with them."""
-        self._stopping = True
-        for name, story in self._stories.items():
-            if story.operated and not story.result:
-                story.sentence = story.sentence or why
-                yield from self.end(name, Result.STOPPED)
-        while self._late:
-            yield Pause(Ms(self._site.world.now() + SETTLES))
-        for name, story in [*self._stories.items()]:
-            if story.unsaid:
-                story.unsaid = False
-                yield from self._write(name, story)
+    def stop(self, reason: str) -> Procedure[None]:
+        """Write the final status of units that were in progress when the rollout was stopped."""
+        self._is_stopping = True
+        for name, tracker in self._trackers.items():
+            if tracker.is_operated and not tracker.result:
+                tracker.message = tracker.message or reason
+                yield from self.finish(name, RolloutOutcome.STOPPED)
+        while self._delayed_writes:
+            yield Pause(Ms(self._context.world.now() + POLL_INTERVAL))
+        for name, tracker in [*self._trackers.items()]:
+            if tracker.has_child_update:
+                tracker.has_child_update = False
+                yield from self._write_status(name, tracker)
 
-    def _belongs_to_another(self, name: UnitId) -> bool:
-        record = self._site.holds[name].record
+    def _is_leased_by_other(self, name: UnitId) -> bool:
+        record = self._context.leases[name].record
         return bool(record.holder) and not record.is_ours
 
-    def _story(self, name: UnitId) -> Story | None:
-        """What is known of a unit whose own object there is something to say on."""
-        story = self._stories.get(name)
-        if story is not None or self._reporter is None:
-            return story
-        spot = self._reporter.place(name)
-        if spot is None:
-            return None
-        served = self._site.outlook.served.get(spot.cluster, {})
-        if not self._site.outlook.is_wanted(spot):
-            spot = Spot(spot.cluster, as_served(spot.ref, served))
-        if spot.ref.kind not in served:
-            return None
-        self._spots[spot] = name
-        story = self._stories[name] = Story(spot, self._site.world.now())
-        return story
+    def _tracker(self, name: UnitId) -> UnitTracker | None:
+        """Return the tracker of a unit.
 
-    def _tell(self, name: UnitId, story: Story) -> None:
-        """Tell of a unit under way, not too often and one after another."""
-        if story.busy or story.result:
-            story.again = True
+        None if the unit has no resource whose status is written.
+        """
+        tracker = self._trackers.get(name)
+        if tracker is not None or self._status_builder is None:
+            return tracker
+        object_ref = self._status_builder.unit_resource_ref(name)
+        if object_ref is None:
+            return None
+        served = self._context.live_cache.served_kinds.get(object_ref.cluster, {})
+        if not self._context.live_cache.is_tracked(object_ref):
+            object_ref = ClusterRef(object_ref.cluster, with_served_version(object_ref.ref, served))
+        if object_ref.ref.kind not in served:
+            return None
+        self._units_by_resource[object_ref] = name
+        tracker = self._trackers[name] = UnitTracker(object_ref, self._context.world.now())
+        return tracker
+
+    def _schedule_write(self, name: UnitId, tracker: UnitTracker) -> None:
+        """Schedule a status write of a running unit, rate-limited and one at a time."""
+        if tracker.is_writing or tracker.result:
+            tracker.has_update = True
             return
-        story.busy, story.again = True, False
-        self._errands.run(self._report(name, story), lambda _: self._told(name, story))
+        tracker.is_writing, tracker.has_update = True, False
+        self._procedures.run(
+            self._write_when_due(name, tracker), lambda _: self._on_written(name, tracker)
+        )
 
-    def _report(self, name: UnitId, story: Story) -> Errand[None]:
-        again = self._not_before(name, story)
-        if self._site.world.now() < again:
-            yield Pause(again)
-        if not story.result:
-            yield from self._write(name, story)
+    def _write_when_due(self, name: UnitId, tracker: UnitTracker) -> Procedure[None]:
+        not_before = self._next_write_at(name, tracker)
+        if self._context.world.now() < not_before:
+            yield Pause(not_before)
+        if not tracker.result:
+            yield from self._write_status(name, tracker)
 
-    def _not_before(self, name: UnitId, story: Story) -> Ms:
+    def _next_write_at(self, name: UnitId, tracker: UnitTracker) -> Ms:
         objects = sum(len(step.items) for step in self._rollout.units[name].steps)
-        return Ms(story.told + EVERY + objects * PER_OBJECT) if story.told else Ms(0)
+        return (
+            Ms(tracker.written_at + MIN_INTERVAL + objects * INTERVAL_PER_OBJECT)
+            if tracker.written_at
+            else Ms(0)
+        )
 
-    def _told(self, name: UnitId, story: Story) -> None:
-        story.busy = False
-        if story.again and not story.result:
-            self._tell(name, story)
+    def _on_written(self, name: UnitId, tracker: UnitTracker) -> None:
+        tracker.is_writing = False
+        if tracker.has_update and not tracker.result:
+            self._schedule_write(name, tracker)
 
-    def _write(self, name: UnitId, story: Story) -> Errand[None]:
-        """Bring what is there to what there is to say; others who write meanwhile are read."""
-        result, live = story.result, self._site.outlook.lives.get(story.spot)
-        if live is None and not self._site.outlook.is_wanted(story.spot):
-            live = yield from self._look(name, story)
-        for _ in range(TRIES):
+    def _write_status(self, name: UnitId, tracker: UnitTracker) -> Procedure[None]:
+        """Patch the status of a unit resource; on a conflict, read the resource again and retry."""
+        result, live = tracker.result, self._context.live_cache.objects.get(tracker.resource_ref)
+        if live is None and not self._context.live_cache.is_tracked(tracker.resource_ref):
+            live = yield from self._read_resource(name, tracker)
+        for _ in range(WRITE_TRIES):
             if live is None:
-                story.absent = True
+                tracker.is_missing = True
                 return
-            if story.result != result or self._reporter is None:
+            if tracker.result != result or self._status_builder is None:
                 return  # the end is told by now
-            own = read_body(live)
-            account = make_account(self._site, self._rollout.units[name], story)
-            report = self._reporter.report(account, own)
-            if report is None:
+            unit_resource = object_body(live)
+            progress = build_progress(self._context, self._rollout.units[name], tracker)
+            patch = self._status_builder.build_patch(progress, unit_resource)
+            if patch is None:
                 return
-            story.told = self._site.world.now()
-            (outcome,) = yield (Ask(story.spot.cluster, self._wish(story.spot, live, report)),)
-            if isinstance(outcome, facts.Done) and outcome.live is not None:
+            tracker.written_at = self._context.world.now()
+            (outcome,) = yield (
+                ApiCall(
+                    tracker.resource_ref.cluster,
+                    self._patch_write(tracker.resource_ref, live, patch),
+                ),
+            )
+            if isinstance(outcome, facts.Success) and outcome.live is not None:
                 self.unreported.pop(name, None)
-                self._site.outlook.wrote(story.spot, outcome.live)
-                self._tell_above(name)
-                yield from self._note(name, story, report)
+                self._context.live_cache.store(tracker.resource_ref, outcome.live)
+                self._update_parent(name)
+                yield from self._create_events(name, tracker, patch)
                 return
-            if not _is_passing(outcome):
-                self._fail(name, outcome)
+            if not _is_retryable(outcome):
+                self._record_failure(name, outcome)
                 return
-            live = yield from self._look(name, story)
+            live = yield from self._read_resource(name, tracker)
         self.unreported[name] = "others write it at the same time"
 
-    def _tell_above(self, name: UnitId) -> None:
-        """A unit has said something: who brought it may have to say that, too."""
+    def _update_parent(self, name: UnitId) -> None:
+        """Schedule an update of the parent if its status includes the status of its children."""
         parent = self._rollout.units[name].unit.parent
-        if parent is None or self._reporter is None or not self._reporter.follows(parent):
+        if (
+            parent is None
+            or self._status_builder is None
+            or not self._status_builder.reflects_children(parent)
+        ):
             return
-        story = self._story(parent)
-        if story is None or parent not in self._rollout.units:
+        tracker = self._tracker(parent)
+        if tracker is None or parent not in self._rollout.units:
             return
-        story.unsaid = True
-        if not story.following:
-            story.following = True
-            self._errands.run(self._tell_of_brought(parent, story), lambda _: None)
+        tracker.has_child_update = True
+        if not tracker.is_following_children:
+            tracker.is_following_children = True
+            self._procedures.run(self._write_child_updates(parent, tracker), lambda _: None)
 
-    def _tell_of_brought(self, name: UnitId, story: Story) -> Errand[None]:
-        """Tell what others say, not too often; what is left at the end is told there."""
-        while story.unsaid:
-            again = self._not_before(name, story)
-            if self._site.world.now() < again:
-                yield Pause(again)
-            if story.unsaid:
-                story.unsaid = False
-                yield from self._write(name, story)
-        story.following = False
+    def _write_child_updates(self, name: UnitId, tracker: UnitTracker) -> Procedure[None]:
+        """Write updates caused by children, rate-limited; the rest is written at the end."""
+        while tracker.has_child_update:
+            not_before = self._next_write_at(name, tracker)
+            if self._context.world.now() < not_before:
+                yield Pause(not_before)
+            if tracker.has_child_update:
+                tracker.has_child_update = False
+                yield from self._write_status(name, tracker)
+        tracker.is_following_children = False
 
-    def _look(self, name: UnitId, story: Story) -> Errand[Live | None]:
-        (found,) = yield (Ask(story.spot.cluster, Get(story.spot.ref)),)
-        if isinstance(found, facts.Done):
-            return found.live
-        if not isinstance(found, facts.Missing):
-            self._fail(name, found)
+    def _read_resource(self, name: UnitId, tracker: UnitTracker) -> Procedure[LiveObject | None]:
+        (outcome,) = yield (ApiCall(tracker.resource_ref.cluster, Get(tracker.resource_ref.ref)),)
+        if isinstance(outcome, facts.Success):
+            return outcome.live
+        if not isinstance(outcome, facts.NotFound):
+            self._record_failure(name, outcome)
         return None
 
-    def _wish(self, spot: Spot, live: Live, report: Report) -> Write:
-        served = self._site.outlook.served[spot.cluster][spot.ref.kind]
+    def _patch_write(self, object_ref: ClusterRef, live: LiveObject, patch: StatusPatch) -> Write:
+        served_kind = self._context.live_cache.served_kinds[object_ref.cluster][object_ref.ref.kind]
         return Write(
             verb=Verb.PATCH,
-            form=PatchForm.MERGE,
-            ref=spot.ref,
-            body=report.patch,
-            subresource=STATUS if STATUS in served.subresources else "",
-            manager=report.manager,
+            patch_type=PatchType.MERGE,
+            ref=object_ref.ref,
+            body=patch.patch,
+            subresource=STATUS if STATUS in served_kind.subresources else "",
+            manager=patch.manager,
             uid=live.uid,
-            version=live.version,
+            resource_version=live.resource_version,
         )
 
-    def _note(self, name: UnitId, story: Story, report: Report) -> Errand[None]:
-        asks = tuple(
-            Ask(
-                story.spot.cluster,
-                Write(verb=Verb.CREATE, ref=ref, body=body, manager=report.manager),
+    def _create_events(
+        self, name: UnitId, tracker: UnitTracker, patch: StatusPatch
+    ) -> Procedure[None]:
+        calls = tuple(
+            ApiCall(
+                tracker.resource_ref.cluster,
+                Write(verb=Verb.CREATE, ref=ref, body=body, manager=patch.manager),
             )
-            for ref, body in report.notes
+            for ref, body in patch.events
         )
-        for outcome in (yield asks) if asks else ():
-            if facts.is_refusal(outcome) and not isinstance(outcome, facts.Exists):
-                self._fail(name, outcome)
+        for outcome in (yield calls) if calls else ():
+            if facts.is_error(outcome) and not isinstance(outcome, facts.AlreadyExists):
+                self._record_failure(name, outcome)
                 return
 
-    def _fail(self, name: UnitId, outcome: facts.Outcome) -> None:
-        why = outcome.message if facts.is_refusal(outcome) else "the answer was not an object"
-        self.unreported[name] = foreign(why)
+    def _record_failure(self, name: UnitId, outcome: facts.Outcome) -> None:
+        message = outcome.message if facts.is_error(outcome) else "the answer was not an object"
+        self.unreported[name] = sanitize(message)
 
 
-def _is_passing(outcome: facts.Outcome) -> bool:
-    """Whether it is worth another look: somebody else was there, or the answer was lost."""
-    if isinstance(outcome, facts.Lost):
-        return outcome.reason is not facts.Loss.WITHDRAWN
-    return isinstance(outcome, facts.Conflict | facts.Missing)
+def _is_retryable(outcome: facts.Outcome) -> bool:
+    """Return whether a failed write is worth a retry: a conflict, or a lost response."""
+    if isinstance(outcome, facts.NoResponse):
+        return outcome.reason is not facts.LossReason.CANCELLED
+    return isinstance(outcome, facts.Conflict | facts.NotFound)

@@ -1,88 +1,118 @@
-"""What to do next: pure, and incremental.
+"""The pure and incremental decision function of the engine.
 
-    state + input + time → commands, events, the next alarm
+    state + input + time → commands, events, time of the next call
 
-It changes only its own state. An input touches what it concerns and what that sets free, so that a
-rollout costs what its steps and edges cost.
+`decide` changes only the rollout state. An input touches what it concerns and what depends on
+it, so the cost of a rollout is proportional to its steps and edges.
 """
 
 from __future__ import annotations
 
-from tidegate.engine import vocabulary as words
-from tidegate.engine.turns.applying import checked, gone, replaced, resume, verified, wrote
-from tidegate.engine.turns.ending import allow, collected, finish, journaled, lent, stop
-from tidegate.engine.turns.gating import judged, look, looked, probed
-from tidegate.engine.turns.graft import expanded, give_way, supersede, taken
-from tidegate.engine.turns.ordering import begin, foreseen, outlast, start
-from tidegate.engine.turns.rollout import Rollout, StepRun, Turn
+from tidegate.engine import vocabulary as messages
+from tidegate.engine.turns.applying import (
+    check_deletions,
+    handle_object_deleted,
+    handle_replaced_object,
+    handle_step_compared,
+    handle_verify_finished,
+    handle_write_finished,
+)
+from tidegate.engine.turns.ending import (
+    finish_idle,
+    handle_hooks_deleted,
+    handle_journal_saved,
+    handle_lease_requested,
+    handle_stop_requested,
+    handle_unblocked,
+)
+from tidegate.engine.turns.gating import (
+    check_gate,
+    handle_health_changed,
+    handle_probe_finished,
+    handle_status_read,
+)
+from tidegate.engine.turns.graft import (
+    handle_lease_acquired,
+    handle_plan_superseded,
+    handle_step_expanded,
+    switch_plan,
+)
+from tidegate.engine.turns.ordering import (
+    check_children_deadline,
+    handle_preflight_failed,
+    handle_rollout_started,
+    start_step,
+)
+from tidegate.engine.turns.rollout import DecisionContext, Rollout, StepRun
 from tidegate.model.event import StepState
 from tidegate.model.moment import Ms
 
 
-def decide(rollout: Rollout, heard: words.Input, now: Ms) -> words.Decision:
-    turn = Turn(rollout, now)
-    if isinstance(heard, words.AboutObjects):
-        _hear_of_objects(turn, heard)
-    elif isinstance(heard, words.Journaled):
-        journaled(turn, heard)
-    elif isinstance(heard, words.Foreseen):
-        foreseen(turn, heard)
-    elif isinstance(heard, words.Collected):
-        collected(turn, heard)
-    elif isinstance(heard, words.Taken):
-        taken(turn, heard)
-    elif isinstance(heard, words.Lent):
-        lent(turn, heard)
+def decide(rollout: Rollout, trigger: messages.Input, now: Ms) -> messages.Decision:
+    """Apply one input to the rollout state and return the decision."""
+    context = DecisionContext(rollout, now)
+    if isinstance(trigger, messages.ObjectInput):
+        _handle_object_input(context, trigger)
+    elif isinstance(trigger, messages.JournalSaved):
+        handle_journal_saved(context, trigger)
+    elif isinstance(trigger, messages.PreflightFailed):
+        handle_preflight_failed(context, trigger)
+    elif isinstance(trigger, messages.HooksDeleted):
+        handle_hooks_deleted(context, trigger)
+    elif isinstance(trigger, messages.LeaseAcquired):
+        handle_lease_acquired(context, trigger)
+    elif isinstance(trigger, messages.LeaseRequested):
+        handle_lease_requested(context, trigger)
     else:
-        _hear_of_order(turn, heard)
-    give_way(turn)
-    finish(turn)
-    return turn.decision()
+        _handle_control_input(context, trigger)
+    switch_plan(context)
+    finish_idle(context)
+    return context.to_decision()
 
 
-def _hear_of_objects(turn: Turn, heard: words.AboutObjects) -> None:
-    match heard:
-        case words.Checked():
-            checked(turn, heard)
-        case words.Wrote():
-            wrote(turn, heard)
-        case words.Judged():
-            replaced(turn, heard)
-            judged(turn, heard)
-        case words.Gone():
-            gone(turn, heard)
-        case words.Looked():
-            looked(turn, heard)
-        case words.Probed():
-            probed(turn, heard)
-        case words.Verified():
-            verified(turn, heard)
+def _handle_object_input(context: DecisionContext, trigger: messages.ObjectInput) -> None:
+    match trigger:
+        case messages.StepCompared():
+            handle_step_compared(context, trigger)
+        case messages.WriteFinished():
+            handle_write_finished(context, trigger)
+        case messages.HealthChanged():
+            handle_replaced_object(context, trigger)
+            handle_health_changed(context, trigger)
+        case messages.ObjectDeleted():
+            handle_object_deleted(context, trigger)
+        case messages.StatusRead():
+            handle_status_read(context, trigger)
+        case messages.ProbeFinished():
+            handle_probe_finished(context, trigger)
+        case messages.VerifyFinished():
+            handle_verify_finished(context, trigger)
 
 
-def _hear_of_order(turn: Turn, heard: words.AboutOrder) -> None:
-    match heard:
-        case words.Begun():
-            begin(turn, heard)
-        case words.Expanded():
-            expanded(turn, heard)
-        case words.Superseded():
-            supersede(turn, heard)
-        case words.Stopped():
-            stop(turn, heard)
-        case words.Approved() | words.Refreshed():
-            allow(turn, heard)
-        case words.Rung():
-            for name in turn.rollout.rung(turn.now):
-                _ring(turn, turn.rollout.steps.get(name))
+def _handle_control_input(context: DecisionContext, trigger: messages.ControlInput) -> None:
+    match trigger:
+        case messages.RolloutStarted():
+            handle_rollout_started(context, trigger)
+        case messages.StepExpanded():
+            handle_step_expanded(context, trigger)
+        case messages.PlanSuperseded():
+            handle_plan_superseded(context, trigger)
+        case messages.StopRequested():
+            handle_stop_requested(context, trigger)
+        case messages.ApprovalGranted() | messages.RefreshFinished():
+            handle_unblocked(context, trigger)
+        case messages.TimerElapsed():
+            for name in context.rollout.pop_due_timers(context.now):
+                _handle_timer(context, context.rollout.steps.get(name))
 
 
-def _ring(turn: Turn, step: StepRun | None) -> None:
-    """An alarm of a step: its pause is over, or its gate wants a look."""
+def _handle_timer(context: DecisionContext, step: StepRun | None) -> None:
+    """Handle a timer of a step: its delay is over, or its gate must be checked."""
     if step is None:
         return
     if step.state is StepState.WAITING:
-        (outlast if step.unmet else start)(turn, step)
+        (check_children_deadline if step.unmet_edges else start_step)(context, step)
     elif step.state is StepState.APPLYING:
-        resume(turn, step)
+        check_deletions(context, step)
     elif step.state is StepState.GATING and not step.step.expands:
-        look(turn, step)
+        check_gate(context, step)

@@ -1,4 +1,4 @@
-"""Commands become errands; what comes of them is heard as inputs."""
+"""Executor of commands: runs each as a procedure and sends its result back as an input."""
 
 from __future__ import annotations
 
@@ -7,393 +7,514 @@ from functools import partial
 
 import msgspec
 
-from tidegate.engine import vocabulary as words
-from tidegate.engine.expanding import expand, named_trouble
-from tidegate.engine.forgetting import forget_deleted, forget_hooks
-from tidegate.engine.opening import reopen_unit
-from tidegate.engine.reach.checking import WRITTEN, status_name
-from tidegate.engine.reach.errands import Ask, Errand, Errands, Pause, acting_as
-from tidegate.engine.reach.hooks import announcement, collect, is_announced, let_go
-from tidegate.engine.reach.needs import await_kind, brought_kinds
-from tidegate.engine.reach.preflight import Fault
+from tidegate.engine import vocabulary as messages
+from tidegate.engine.expanding import expand, failure_with_object
+from tidegate.engine.forgetting import remove_deleted_items, remove_hook_entries
+from tidegate.engine.opening import prepare_unit_again
+from tidegate.engine.reach.checking import WRITE_RESULTS, status_digest
+from tidegate.engine.reach.errands import ApiCall, Pause, Procedure, ProcedureRunner, impersonate
+from tidegate.engine.reach.hooks import (
+    announced_entry,
+    delete_hooks,
+    is_announced,
+    remove_finalizers,
+)
+from tidegate.engine.reach.needs import planned_kinds, wait_until_served
+from tidegate.engine.reach.preflight import ObjectFailure
 from tidegate.engine.reach.probing import probe
-from tidegate.engine.reach.writing import apply, delete, read_body, trouble_of, written
-from tidegate.engine.site import Site, refuse
-from tidegate.model.journal import Entry
-from tidegate.model.ledger import EntryEnd
+from tidegate.engine.reach.writing import (
+    apply_object,
+    delete_object,
+    failure_from_outcome,
+    object_body,
+    written_object,
+)
+from tidegate.engine.site import RolloutContext, raise_for_error
+from tidegate.model.journal import JournalEntry
+from tidegate.model.ledger import RevisionOutcome
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Live, Ref, Spot
-from tidegate.model.plan import Step, items_of
+from tidegate.model.objects import ClusterRef, Kind, LiveObject, Ref
+from tidegate.model.plan import Step, step_items
 from tidegate.model.unit import UnitId
 from tidegate.world.calls import Get
 from tidegate.world.facts import (
-    Done,
+    Delivery,
+    ErrorOutcome,
     Invalid,
-    Loss,
-    Lost,
-    Missing,
+    LossReason,
+    NoResponse,
+    NotFound,
     Outcome,
-    Refusal,
-    Sent,
+    Success,
 )
 
-OVERTAKEN = Lost(Sent.NO, Loss.WITHDRAWN, "another rollout of the unit came between")
-"""What was decided before is out of date: the step begins anew."""
-LOST = words.Trouble("Overtaken", "another rollout has the unit now")
-SCHEMA_WITHIN = Ms(3_000)
-SCHEMA_AGAIN = Ms(200)
-"""A server takes a moment to read a definition that was changed."""
-UNKNOWN = "unknown"
+LEASE_CHANGED = NoResponse(
+    Delivery.NOT_SENT, LossReason.CANCELLED, "another rollout of the unit came between"
+)
+"""Outcome of a write decided before another rollout changed the unit; its step restarts."""
+LEASE_LOST = messages.Failure("Overtaken", "another rollout has the unit now")
+SCHEMA_TIMEOUT = Ms(3_000)
+SCHEMA_RETRY_INTERVAL = Ms(200)
+"""Retry interval while a server loads a changed CRD."""
+UNKNOWN_FIELD = "unknown"
 
 
-class Deeds:
-    """Does what was decided."""
+class CommandExecutor:
+    """Executor of the commands of a rollout."""
 
-    def __init__(self, site: Site, errands: Errands, hear: Callable[[words.Input], None]) -> None:
-        self._site = site
-        self._errands = errands
-        self._hear = hear
-        self._begun: set[str] = set()
-        """Steps that check their objects themselves."""
-        self._taking: set[UnitId] = set()
-        """Units that we wait for, or have taken a moment ago."""
-
-    def do(self, command: words.Command) -> None:
-        site = self._site
-        match command:
-            case words.CheckStep():
-                self._begun.add(command.step)
-                self._errands.run(self._check(command), self._hear)
-            case words.Foresee():
-                errand_of_foresight = site.inspector.foresee(command.spot, self._begun)
-                self._errands.run(errand_of_foresight, self._foresaw)
-            case (
-                words.Apply() | words.Delete() | words.LookAgain() | words.Probe() | words.Verify()
-            ):
-                self._do_to_objects(command)
-            case words.Expand():
-                self._errands.run(expand(self._site, site.steps[command.step]), self._hear)
-            case words.Take() | words.LetGo() | words.AwaitApproval() | words.Refresh():
-                self._do_to_unit(command)
-            case words.Remember():
-                self._remember(command)
-            case words.Collect():
-                self._collect(command)
-
-    def _do_to_unit(
-        self, command: words.Take | words.LetGo | words.AwaitApproval | words.Refresh
+    def __init__(
+        self,
+        context: RolloutContext,
+        procedures: ProcedureRunner,
+        send_input: Callable[[messages.Input], None],
     ) -> None:
-        """Who waits for a unit already goes on waiting, now with a step that could begin."""
-        if isinstance(command, words.Refresh):
-            self._errands.run(self._settle(command), partial(self._refresh, command))
-            return
-        hold = self._site.holds[command.unit]
-        if isinstance(command, words.AwaitApproval):
-            errand = self._site.approvals.wait(command.unit, hold.record.cluster)
-            self._errands.run(errand, self._approved)
-            return
-        if isinstance(command, words.LetGo):
-            self._taking.discard(command.unit)
-            self._errands.run(hold.close(self._site.world.now, lends=True), lambda _: None)
-            return
-        hold.wanted |= command.wanted
-        if command.unit not in self._taking:
-            self._taking.add(command.unit)
-            self._errands.run(self._hold(command), self._held)
+        self._context = context
+        self._procedures = procedures
+        self._send_input = send_input
+        self._compared_steps: set[str] = set()
+        """Steps that have been compared and therefore validate their own objects."""
+        self._acquiring: set[UnitId] = set()
+        """Units whose lease we wait for, or have just acquired."""
 
-    def _settle(self, command: words.Refresh) -> Errand[words.Trouble | None]:
-        """Have it in the ledger how the last try ended before anybody looks what is next.
+    def execute(self, command: messages.Command) -> None:
+        """Execute one command."""
+        context = self._context
+        match command:
+            case messages.CompareStep():
+                self._compared_steps.add(command.step)
+                self._procedures.run(self._compare_step(command), self._send_input)
+            case messages.Preflight():
+                recheck = context.preflight_checker.check_deferred(
+                    command.object_ref, self._compared_steps
+                )
+                self._procedures.run(recheck, self._on_preflight_failures)
+            case (
+                messages.Apply()
+                | messages.Delete()
+                | messages.ReadStatus()
+                | messages.Probe()
+                | messages.Verify()
+            ):
+                self._execute_object_command(command)
+            case messages.Expand():
+                self._procedures.run(
+                    expand(self._context, context.steps[command.step]), self._send_input
+                )
+            case (
+                messages.AcquireLease()
+                | messages.ReleaseLease()
+                | messages.AwaitApproval()
+                | messages.Refresh()
+            ):
+                self._execute_unit_command(command)
+            case messages.SaveJournal():
+                self._save_journal(command)
+            case messages.DeleteHooks():
+                self._delete_hooks(command)
 
-        Hooks that were run for a failure are run again for the next one.
+    def _execute_unit_command(
+        self,
+        command: messages.AcquireLease
+        | messages.ReleaseLease
+        | messages.AwaitApproval
+        | messages.Refresh,
+    ) -> None:
+        """Execute a command about a unit. A second `AcquireLease` only updates the pending one."""
+        if isinstance(command, messages.Refresh):
+            self._procedures.run(self._record_attempt(command), partial(self._refresh, command))
+            return
+        lease = self._context.leases[command.unit]
+        if isinstance(command, messages.AwaitApproval):
+            procedure = self._context.approvals.wait(command.unit, lease.record.cluster)
+            self._procedures.run(procedure, self._on_approval)
+            return
+        if isinstance(command, messages.ReleaseLease):
+            self._acquiring.discard(command.unit)
+            self._procedures.run(
+                lease.release(self._context.world.now, keeps_progress=True), lambda _: None
+            )
+            return
+        lease.is_needed |= command.is_needed
+        if command.unit not in self._acquiring:
+            self._acquiring.add(command.unit)
+            self._procedures.run(self._acquire_lease(command), self._on_lease_acquired)
+
+    def _record_attempt(self, command: messages.Refresh) -> Procedure[messages.Failure | None]:
+        """Record the outcome of the last attempt before the source is refreshed.
+
+        On-failure hooks are forgotten, so that they run again for the next failure.
         """
-        steps = self._site.steps_of(command.unit)
-        forget_hooks(self._site, (step for step in steps if step.rescues))
-        ledgers, remedied = self._site.ledgers, EntryEnd(passed=True, hooks=command.hooks)
-        failure, now = command.failure, self._site.world.now()
-        return (yield from ledgers.settle(command.unit, failure, remedied, now))
+        steps = self._context.steps_for_unit(command.unit)
+        remove_hook_entries(self._context, (step for step in steps if step.rescues))
+        histories, remediated = (
+            self._context.histories,
+            RevisionOutcome(passed=True, hooks=command.hooks),
+        )
+        failure, now = command.failure, self._context.world.now()
+        return (yield from histories.record_attempt(command.unit, failure, remediated, now))
 
-    def _refresh(self, command: words.Refresh, unsettled: words.Trouble | None) -> None:
-        refresher, unit = self._site.settings.refresher, command.unit
-        if unsettled is not None:
-            why = f"its ledger is not closed: {unsettled.sentence}"
-            self._hear(words.Stopped(why, unit))
-        elif refresher is None:
-            self._hear(words.Refreshed(unit))
+    def _refresh(self, command: messages.Refresh, failure: messages.Failure | None) -> None:
+        request_refresh, unit = self._context.settings.request_refresh, command.unit
+        if failure is not None:
+            reason = f"its ledger is not closed: {failure.message}"
+            self._send_input(messages.StopRequested(reason, unit))
+        elif request_refresh is None:
+            self._send_input(messages.RefreshFinished(unit))
         else:
-            refresher(command)
+            request_refresh(command)
 
-    def _hold(self, command: words.Take) -> Errand[words.Taken | None]:
-        """Hold a unit; what others did there meanwhile is looked at, and what it comes to then.
+    def _acquire_lease(
+        self, command: messages.AcquireLease
+    ) -> Procedure[messages.LeaseAcquired | None]:
+        """Acquire the lease of a unit; prepare the unit again if other processes changed it.
 
-        While it is looked at our heartbeat may be late: then it could be another's, and is taken
-        again, unless we let go of it.
+        If the heartbeat expires during the preparation, another process may hold the lease. It
+        is then acquired again, unless it was released in the meantime.
         """
-        site, name = self._site, command.unit
-        is_old, opening = False, None
-        while name in self._taking:
-            is_old |= yield from site.take(name, wanted=command.wanted)
-            if is_old and command.anew and site.holds.has(name):
-                opening = yield from reopen_unit(site, name)
-            if site.holds.has(name) or name in site.holds.lost or site.holds[name].leaving:
+        context, name = self._context, command.unit
+        is_stale, preparation = False, None
+        while name in self._acquiring:
+            is_stale |= yield from context.acquire_lease(name, is_needed=command.is_needed)
+            if is_stale and command.is_unstarted and context.leases.has(name):
+                preparation = yield from prepare_unit_again(context, name)
+            if (
+                context.leases.has(name)
+                or name in context.leases.lost
+                or context.leases[name].is_releasing
+            ):
                 break
-        self._taking.discard(name)
-        if not site.holds.has(name):
+        self._acquiring.discard(name)
+        if not context.leases.has(name):
             return None  # it was let go of meanwhile, and that was told
-        if opening is None:
-            return words.Taken(name)
-        for fault in opening.faults:
-            return words.Taken(name, trouble=named_trouble(fault))
-        return words.Taken(name, opening.plan)
+        if preparation is None:
+            return messages.LeaseAcquired(name)
+        for object_failure in preparation.failures:
+            return messages.LeaseAcquired(name, failure=failure_with_object(object_failure))
+        return messages.LeaseAcquired(name, preparation.plan)
 
-    def _held(self, taken: words.Taken | None) -> None:
-        if taken is not None:
-            self._hear(taken)
+    def _on_lease_acquired(self, acquired: messages.LeaseAcquired | None) -> None:
+        if acquired is not None:
+            self._send_input(acquired)
 
-    def _approved(self, found: UnitId | Refusal | None) -> None:
-        if isinstance(found, UnitId):
-            self._hear(words.Approved(unit=found))
+    def _on_approval(self, result: UnitId | ErrorOutcome | None) -> None:
+        if isinstance(result, UnitId):
+            self._send_input(messages.ApprovalGranted(unit=result))
         else:
-            refuse(found, self._site)
+            raise_for_error(result, self._context)
 
-    def _collect(self, command: words.Collect) -> None:
-        site, unit = self._site, command.unit
-        steps = site.steps_of(unit)
-        errand = collect(steps, site.outlook, site.world.now, command)
-        identity = site.examiner.units[unit].policy.identity
-        self._errands.run(
-            acting_as(identity, errand), lambda gone: self._hear(words.Collected(unit, gone))
+    def _delete_hooks(self, command: messages.DeleteHooks) -> None:
+        context, unit = self._context, command.unit
+        steps = context.steps_for_unit(unit)
+        procedure = delete_hooks(steps, context.live_cache, context.world.now, command)
+        identity = context.comparer.units[unit].policy.identity
+        self._procedures.run(
+            impersonate(identity, procedure),
+            lambda deleted: self._send_input(messages.HooksDeleted(unit, deleted)),
         )
 
-    def _do_to_objects(self, command: words.ToObjects) -> None:
-        site = self._site
+    def _execute_object_command(self, command: messages.ObjectCommand) -> None:
+        context = self._context
         match command:
-            case words.Apply():
-                live = site.outlook.lives.get(command.spot)
-                self._errands.run(self._apply(command, live), partial(self._wrote, command, live))
-            case words.Delete():
-                errand = self._delete(command)
-                self._errands.run(errand, partial(self._deleted, command))
-            case words.LookAgain():
-                self._errands.run(self._look(command), self._hear)
-            case words.Probe():
-                planned = site.planned(command.spot.cluster)
-                errand_of_probe = probe(command.spot, site.outlook, planned)
-                self._errands.run(errand_of_probe, partial(self._probed, command))
-            case words.Verify():
+            case messages.Apply():
+                live = context.live_cache.objects.get(command.object_ref)
+                self._procedures.run(
+                    self._apply(command, live), partial(self._on_applied, command, live)
+                )
+            case messages.Delete():
+                procedure = self._delete(command)
+                self._procedures.run(procedure, partial(self._on_deleted, command))
+            case messages.ReadStatus():
+                self._procedures.run(self._read_status(command), self._send_input)
+            case messages.Probe():
+                planned = context.planned_items(command.object_ref.cluster)
+                probe_procedure = probe(command.object_ref, context.live_cache, planned)
+                self._procedures.run(probe_procedure, partial(self._on_probed, command))
+            case messages.Verify():
                 self._verify(command)
 
-    def _check(self, command: words.CheckStep) -> Errand[words.Checked]:
-        """How the objects stand; what was out of view until now is looked at first."""
-        site = self._site
-        step = site.steps[command.step]
-        spots = [Spot(step.cluster, item.ref) for item in items_of(step)]
-        unserved = yield from self._bring_into_view(spots, brought_kinds(items_of(step)))
-        if unserved is not None:
-            return words.Checked(step.id, trouble=unserved)
-        examined = site.examined(step)
-        for fault in (yield from site.inspector.faults(examined, late=True)):
-            return words.Checked(step.id, trouble=named_trouble(fault))
-        writes = any(map(site.is_written, examined)) or site.ledgers.opens(step)
-        if writes and (yield from self._take_for(command)):
-            if step.unit in site.holds.lost:
-                return words.Checked(step.id, trouble=LOST)
-            return (yield from self._check(command))
-        unentered = yield from self._announce(step, command.ended, writes=writes)
-        if unentered is not None:
-            return words.Checked(step.id, trouble=unentered)
-        for spot in spots:
-            live = site.outlook.lives.get(spot)
+    def _compare_step(self, command: messages.CompareStep) -> Procedure[messages.StepCompared]:
+        """Compare the objects of a step; objects that are not cached yet are read first."""
+        context = self._context
+        step = context.steps[command.step]
+        object_refs = [ClusterRef(step.cluster, item.ref) for item in step_items(step)]
+        failure = yield from self._sync_cache(object_refs, planned_kinds(step_items(step)))
+        if failure is not None:
+            return messages.StepCompared(step.id, failure=failure)
+        compared_items = context.compared_items(step)
+        for object_failure in (
+            yield from context.preflight_checker.find_failures(compared_items, is_last_check=True)
+        ):
+            return messages.StepCompared(step.id, failure=failure_with_object(object_failure))
+        writes = any(
+            map(context.will_be_modified, compared_items)
+        ) or context.histories.starts_revision(step)
+        if writes and (yield from self._acquire_for_step(command)):
+            if step.unit in context.leases.lost:
+                return messages.StepCompared(step.id, failure=LEASE_LOST)
+            return (yield from self._compare_step(command))
+        start_failure = yield from self._announce(step, command.outcome, writes=writes)
+        if start_failure is not None:
+            return messages.StepCompared(step.id, failure=start_failure)
+        for object_ref in object_refs:
+            live = context.live_cache.objects.get(object_ref)
             if live is not None:
-                self._hear((yield from site.judge(spot, live)))
-        return words.Checked(step.id, site.stand(step))
+                self._send_input((yield from context.evaluate_health(object_ref, live)))
+        return messages.StepCompared(step.id, context.compare_step(step))
 
-    def _take_for(self, command: words.CheckStep) -> Errand[bool]:
-        """Hold the unit before something of a step is written. True: what we know of it is old."""
-        unit = self._site.steps[command.step].unit
-        if command.enters:
-            self._site.holds[unit].enter()
-        return (yield from self._site.take(unit))
+    def _acquire_for_step(self, command: messages.CompareStep) -> Procedure[bool]:
+        """Acquire the lease before a write of a step.
+
+        Return True if the cached state of the unit is stale.
+        """
+        unit = self._context.steps[command.step].unit
+        if command.takes_slot:
+            self._context.leases[unit].record_slot()
+        return (yield from self._context.acquire_lease(unit))
 
     def _announce(
-        self, step: Step, ended: EntryEnd | None, *, writes: bool
-    ) -> Errand[words.Trouble | None]:
-        """Say what begins, and which hooks are about to be made: who comes after us knows by that.
+        self, step: Step, outcome: RevisionOutcome | None, *, writes: bool
+    ) -> Procedure[messages.Failure | None]:
+        """Start the release revision and record the hooks that are about to be created.
 
-        A trouble keeps the step from beginning.
+        A later process recognizes them by these records. Return the failure that prevents the
+        start.
         """
-        site = self._site
-        unentered = None
+        context = self._context
+        failure = None
         if writes:
-            unentered = yield from site.ledgers.begin(step, ended, site.world.now())
-        if unentered is not None:
-            return unentered
-        hold, before = site.holds[step.unit], site.holds[step.unit].record.entries
-        fresh: dict[Ref, Entry] = {}
-        for _, item, standing in site.examined(step):
-            known = before.get(item.ref) or Entry()
-            if item.hook is not None and standing.stand in WRITTEN and not is_announced(known):
-                fresh[item.ref] = announcement(standing.live, known)
-        for ref, entry in fresh.items():
-            hold.record.remember(ref, entry)
-        if fresh:
-            yield from hold.settle(site.world.now)
+            failure = yield from context.histories.start(step, outcome, context.world.now())
+        if failure is not None:
+            return failure
+        lease, entries = context.leases[step.unit], context.leases[step.unit].record.entries
+        announced: dict[Ref, JournalEntry] = {}
+        for _, item, compared in context.compared_items(step):
+            entry_before = entries.get(item.ref) or JournalEntry()
+            if (
+                item.hook is not None
+                and compared.result in WRITE_RESULTS
+                and not is_announced(entry_before)
+            ):
+                announced[item.ref] = announced_entry(compared.live, entry_before)
+        for ref, entry in announced.items():
+            lease.record.set_entry(ref, entry)
+        if announced:
+            yield from lease.flush_all(context.world.now)
         return None
 
-    def _foresaw(self, faults: list[Fault]) -> None:
-        for fault in faults:
-            step = fault[0]
-            self._hear(words.Foreseen(step.id, step.digest, named_trouble(fault)))
+    def _on_preflight_failures(self, failures: list[ObjectFailure]) -> None:
+        for object_failure in failures:
+            step = object_failure[0]
+            self._send_input(
+                messages.PreflightFailed(step.id, step.digest, failure_with_object(object_failure))
+            )
 
-    def _bring_into_view(
-        self, spots: list[Spot], brought: Container[Kind] = ()
-    ) -> Errand[words.Trouble | None]:
-        """Watch kinds that were not served before; a trouble if they still are not.
+    def _sync_cache(
+        self, object_refs: list[ClusterRef], defined_kinds: Container[Kind] = ()
+    ) -> Procedure[messages.Failure | None]:
+        """Watch kinds that were not served before; return a failure if they still are not.
 
-        What the step itself brings is served when its definition is written.
+        Kinds that the step itself defines are served after their CRD is written.
         """
-        outlook = self._site.outlook
-        hidden = outlook.hidden(spots)
-        refused = None
-        if not all(map(outlook.serves, hidden)):
-            refused = yield from outlook.catalogue(spot.cluster for spot in hidden)
-        if hidden and refused is None:
-            refused = yield from outlook.view(hidden)
-        if refused is not None:
-            return trouble_of(refused)
-        for spot in hidden:
-            if not outlook.serves(spot) and spot.ref.kind not in brought:
-                return words.Trouble("NotServed", f"the cluster does not serve `{spot.ref.kind}`")
+        live_cache = self._context.live_cache
+        unsynced = live_cache.find_unsynced(object_refs)
+        error = None
+        if not all(map(live_cache.is_served, unsynced)):
+            error = yield from live_cache.discover_kinds(
+                object_ref.cluster for object_ref in unsynced
+            )
+        if unsynced and error is None:
+            error = yield from live_cache.sync(unsynced)
+        if error is not None:
+            return failure_from_outcome(error)
+        for object_ref in unsynced:
+            if not live_cache.is_served(object_ref) and object_ref.ref.kind not in defined_kinds:
+                return messages.Failure(
+                    "NotServed", f"the cluster does not serve `{object_ref.ref.kind}`"
+                )
         return None
 
-    def _apply(self, command: words.Apply, live: Live | None) -> Errand[Outcome]:
-        """Nothing is written while the unit may be somebody else's."""
-        site = self._site
-        unit = site.owner[command.spot]
-        if (yield from site.take(unit.id)):
-            return OVERTAKEN
-        refuse((yield from await_kind(command.spot, site.outlook, site.world.now)), site)
-        ends = site.world.now() + SCHEMA_WITHIN
+    def _apply(self, command: messages.Apply, live: LiveObject | None) -> Procedure[Outcome]:
+        """Apply an object, after making sure that we hold the lease of its unit."""
+        context = self._context
+        unit = context.owners[command.object_ref]
+        if (yield from context.acquire_lease(unit.id)):
+            return LEASE_CHANGED
+        raise_for_error(
+            (
+                yield from wait_until_served(
+                    command.object_ref, context.live_cache, context.world.now
+                )
+            ),
+            context,
+        )
+        deadline = context.world.now() + SCHEMA_TIMEOUT
         while True:
-            means, urgent = site.means, command.urgent
-            errand = apply(command.spot, command.item, unit, live=live, means=means, urgent=urgent)
-            outcome = yield from acting_as(unit.policy.identity, errand)
-            if not self._is_ahead(command.spot, outcome) or site.world.now() >= ends:
+            evaluator, urgent = context.evaluator, command.urgent
+            procedure = apply_object(
+                command.object_ref,
+                command.item,
+                unit,
+                live=live,
+                evaluator=evaluator,
+                urgent=urgent,
+            )
+            outcome = yield from impersonate(unit.policy.identity, procedure)
+            if (
+                not self._may_be_unloaded_crd(command.object_ref, outcome)
+                or context.world.now() >= deadline
+            ):
                 return outcome
-            yield Pause(Ms(site.world.now() + SCHEMA_AGAIN))
+            yield Pause(Ms(context.world.now() + SCHEMA_RETRY_INTERVAL))
 
-    def _is_ahead(self, spot: Spot, outcome: Outcome) -> bool:
-        """Whether the server may not have read the definition yet that this plan brings."""
-        if not isinstance(outcome, Invalid) or all(one.reason != UNKNOWN for one in outcome.causes):
+    def _may_be_unloaded_crd(self, object_ref: ClusterRef, outcome: Outcome) -> bool:
+        """Return whether the server may not have loaded a CRD of this plan yet."""
+        if not isinstance(outcome, Invalid) or all(
+            cause.reason != UNKNOWN_FIELD for cause in outcome.causes
+        ):
             return False
-        return spot.ref.kind in brought_kinds(item for item, _ in self._site.planned(spot.cluster))
+        return object_ref.ref.kind in planned_kinds(
+            item for item, _ in self._context.planned_items(object_ref.cluster)
+        )
 
-    def _wrote(self, command: words.Apply, before: Live | None, outcome: Outcome) -> None:
-        site = self._site
-        spot, item = command.spot, command.item
-        if not isinstance(outcome, Done) or outcome.live is None:
-            self._hear(words.Wrote(command.step, spot, trouble_of(outcome, spot.ref)))
+    def _on_applied(
+        self, command: messages.Apply, before: LiveObject | None, outcome: Outcome
+    ) -> None:
+        context = self._context
+        object_ref, item = command.object_ref, command.item
+        if not isinstance(outcome, Success) or outcome.live is None:
+            self._send_input(
+                messages.WriteFinished(
+                    command.step, object_ref, failure_from_outcome(outcome, object_ref.ref)
+                )
+            )
             return
         live = outcome.live
-        site.outlook.wrote(spot, live)
-        unit, body = site.owner[spot], read_body(live)
-        seal, is_hook = site.means.seal(unit, item, body), item.hook is not None
-        record = site.holds[unit.id].record
-        known = record.entries.get(item.ref) or Entry()
-        entry = Entry(item.digest, seal, live.uid, hook=is_hook, ran=known.ran if is_hook else ())
-        if (known.opened, known.uid) == (item.digest, live.uid):
-            entry = msgspec.structs.replace(entry, opened=known.opened)
-        record.remember(item.ref, entry)
-        self._errands.run(site.judge(spot, live, body), self._hear)
-        became = written(live, before=before, status=status_name(live, body))
-        self._hear(words.Wrote(command.step, spot, became))
+        context.live_cache.store(object_ref, live)
+        unit, body = context.owners[object_ref], object_body(live)
+        fingerprint, is_hook = (
+            context.evaluator.compute_fingerprint(unit, item, body),
+            item.hook is not None,
+        )
+        record = context.leases[unit.id].record
+        entry_before = record.entries.get(item.ref) or JournalEntry()
+        entry = JournalEntry(
+            item.digest,
+            fingerprint,
+            live.uid,
+            hook=is_hook,
+            ran=entry_before.ran if is_hook else (),
+        )
+        if (entry_before.opened, entry_before.uid) == (item.digest, live.uid):
+            entry = msgspec.structs.replace(entry, opened=entry_before.opened)
+        record.set_entry(item.ref, entry)
+        self._procedures.run(context.evaluate_health(object_ref, live, body), self._send_input)
+        applied = written_object(live, before=before, status=status_digest(live, body))
+        self._send_input(messages.WriteFinished(command.step, object_ref, applied))
 
-    def _delete(self, command: words.Delete) -> Errand[Outcome]:
-        unit = self._site.owner[command.spot]
-        if (yield from self._site.take(unit.id)):
-            return OVERTAKEN
-        return (yield from acting_as(unit.policy.identity, self._take_away(command)))
+    def _delete(self, command: messages.Delete) -> Procedure[Outcome]:
+        unit = self._context.owners[command.object_ref]
+        if (yield from self._context.acquire_lease(unit.id)):
+            return LEASE_CHANGED
+        return (yield from impersonate(unit.policy.identity, self._delete_released(command)))
 
-    def _take_away(self, command: words.Delete) -> Errand[Outcome]:
-        """What holds a hook of ours, or a unit whose objects are gone, is taken off first."""
-        outlook, step = self._site.outlook, self._site.steps[command.step]
-        items = (one for one in items_of(step) if one.ref == command.spot.ref)
-        more = next((one.releases for one in items), ())
-        yield from let_go((command.spot,), outlook, self._site.world.now, more)
-        known = outlook.lives.get(command.spot)
-        return (yield from delete(command.spot, command.uid, command.propagation, known))
+    def _delete_released(self, command: messages.Delete) -> Procedure[Outcome]:
+        """Delete an object after removing finalizers of hooks and of emptied units."""
+        live_cache, step = self._context.live_cache, self._context.steps[command.step]
+        items = (item for item in step_items(step) if item.ref == command.object_ref.ref)
+        finalizers = next((item.releases for item in items), ())
+        yield from remove_finalizers(
+            (command.object_ref,), live_cache, self._context.world.now, finalizers
+        )
+        live = live_cache.objects.get(command.object_ref)
+        return (
+            yield from delete_object(command.object_ref, command.uid, command.propagation, live)
+        )
 
-    def _deleted(self, command: words.Delete, outcome: Outcome) -> None:
+    def _on_deleted(self, command: messages.Delete, outcome: Outcome) -> None:
         match outcome:
-            case Done(live=Live() as live):
-                became = written(live, before=None, status="")
-                self._hear(words.Wrote(command.step, command.spot, became))
-            case Done() | Missing():
-                self._site.outlook.deleted(command.spot, command.uid)
-                self._hear(words.Wrote(command.step, command.spot, None))
+            case Success(live=LiveObject() as live):
+                deleted = written_object(live, before=None, status="")
+                self._send_input(messages.WriteFinished(command.step, command.object_ref, deleted))
+            case Success() | NotFound():
+                self._context.live_cache.remove(command.object_ref, command.uid)
+                self._send_input(messages.WriteFinished(command.step, command.object_ref, None))
             case _:
-                self._hear(words.Wrote(command.step, command.spot, trouble_of(outcome)))
+                self._send_input(
+                    messages.WriteFinished(
+                        command.step, command.object_ref, failure_from_outcome(outcome)
+                    )
+                )
 
-    def _look(self, command: words.LookAgain) -> Errand[words.Looked]:
-        outlook = self._site.outlook
-        asks = tuple(Ask(spot.cluster, Get(spot.ref)) for spot, _ in command.objects)
-        outcomes = yield asks
-        for (spot, uid), outcome in zip(command.objects, outcomes, strict=True):
-            if isinstance(outcome, Done) and outcome.live is not None:
-                outlook.wrote(spot, outcome.live)
-                self._hear((yield from self._site.judge(spot, outcome.live)))
-            elif isinstance(outcome, Missing):
-                outlook.lives.pop(spot, None)
-                self._hear(words.Gone(spot, uid))
-        return words.Looked(command.step)
+    def _read_status(self, command: messages.ReadStatus) -> Procedure[messages.StatusRead]:
+        live_cache = self._context.live_cache
+        calls = tuple(
+            ApiCall(object_ref.cluster, Get(object_ref.ref)) for object_ref, _ in command.objects
+        )
+        outcomes = yield calls
+        for (object_ref, uid), outcome in zip(command.objects, outcomes, strict=True):
+            if isinstance(outcome, Success) and outcome.live is not None:
+                live_cache.store(object_ref, outcome.live)
+                self._send_input(
+                    (yield from self._context.evaluate_health(object_ref, outcome.live))
+                )
+            elif isinstance(outcome, NotFound):
+                live_cache.objects.pop(object_ref, None)
+                self._send_input(messages.ObjectDeleted(object_ref, uid))
+        return messages.StatusRead(command.step)
 
-    def _verify(self, command: words.Verify) -> None:
-        """Compare what is known to live; one that is gone by now is told of by itself.
+    def _verify(self, command: messages.Verify) -> None:
+        """Compare a live object with what was written. A deleted object is reported separately.
 
-        A newer plan may have been taken in since, whose step has the object no more: nobody waits
-        for an answer then.
+        Nothing is sent if a newer plan has removed the object from its step.
         """
-        site, spot = self._site, command.spot
-        live = site.outlook.lives.get(spot)
-        items = items_of(site.steps[command.step])
-        item = next((one for one in items if one.ref == spot.ref), None)
+        context, object_ref = self._context, command.object_ref
+        live = context.live_cache.objects.get(object_ref)
+        items = step_items(context.steps[command.step])
+        item = next((candidate for candidate in items if candidate.ref == object_ref.ref), None)
         if live is None or item is None:
             return
-        unit = site.owner[spot]
-        known = site.holds[unit.id].record.entries.get(spot.ref)
-        seal = known.seal if known is not None and known.uid == live.uid else ""
-        changed = site.means.changed(unit, item, read_body(live), seal)
-        trouble = words.Trouble("Changed", changed) if changed else None
-        generation, version = live.generation, live.version
-        self._hear(words.Verified(command.step, spot, generation, version, trouble))
+        unit = context.owners[object_ref]
+        entry = context.leases[unit.id].record.entries.get(object_ref.ref)
+        fingerprint = entry.seal if entry is not None and entry.uid == live.uid else ""
+        overwritten = context.evaluator.describe_overwritten_fields(
+            unit, item, object_body(live), fingerprint
+        )
+        failure = messages.Failure("Changed", overwritten) if overwritten else None
+        generation, version = live.generation, live.resource_version
+        self._send_input(
+            messages.VerifyFinished(command.step, object_ref, generation, version, failure)
+        )
 
-    def _probed(self, command: words.Probe, trouble: words.Trouble | None) -> None:
-        self._hear(words.Probed(command.step, command.spot, trouble))
+    def _on_probed(self, command: messages.Probe, failure: messages.Failure | None) -> None:
+        self._send_input(messages.ProbeFinished(command.step, command.object_ref, failure))
 
-    def _remember(self, command: words.Remember) -> None:
-        site = self._site
-        forget_deleted(site, site.steps[command.step])
-        record = site.holds[site.steps[command.step].unit].record
-        for spot, digest, uid in command.opened:
-            known = record.entries.get(spot.ref) or Entry()
-            entry = msgspec.structs.replace(known, digest=digest, uid=uid, opened=digest)
-            if spot in command.hooks:
-                entry = msgspec.structs.replace(entry, hook=True, ran=(*known.ran, digest))
-            record.remember(spot.ref, entry)
+    def _save_journal(self, command: messages.SaveJournal) -> None:
+        context = self._context
+        remove_deleted_items(context, context.steps[command.step])
+        record = context.leases[context.steps[command.step].unit].record
+        for object_ref, digest, uid in command.opened_gates:
+            entry_before = record.entries.get(object_ref.ref) or JournalEntry()
+            entry = msgspec.structs.replace(entry_before, digest=digest, uid=uid, opened=digest)
+            if object_ref in command.hooks:
+                entry = msgspec.structs.replace(entry, hook=True, ran=(*entry_before.ran, digest))
+            record.set_entry(object_ref.ref, entry)
         if command.hooks:
-            self._errands.run(self._settle_hooks(command), self._hear)
-        elif any(item.expires for item in items_of(site.steps[command.step])):
+            self._procedures.run(self._save_hook_verdicts(command), self._send_input)
+        elif any(item.expires for item in step_items(context.steps[command.step])):
             # Soon the journal is all that is left of them.
-            hold = site.holds[site.steps[command.step].unit]
-            self._errands.run(hold.flush(site.world.now), lambda _: None)
+            lease = context.leases[context.steps[command.step].unit]
+            self._procedures.run(lease.flush(context.world.now), lambda _: None)
 
-    def _settle_hooks(self, command: words.Remember) -> Errand[words.Journaled]:
-        """A verdict is in the journal before its hook may go."""
-        site = self._site
-        unit = site.steps[command.step].unit
-        hold = site.holds[unit]
-        yield from site.take(unit)
-        yield from hold.settle(site.world.now)
-        identity = site.examiner.units[unit].policy.identity
-        freeing = let_go(command.hooks, site.outlook, site.world.now)
-        yield from acting_as(identity, freeing)
-        return words.Journaled(command.step)
+    def _save_hook_verdicts(
+        self, command: messages.SaveJournal
+    ) -> Procedure[messages.JournalSaved]:
+        """Write hook verdicts to the journal, then remove the hook finalizers."""
+        context = self._context
+        unit = context.steps[command.step].unit
+        lease = context.leases[unit]
+        yield from context.acquire_lease(unit)
+        yield from lease.flush_all(context.world.now)
+        identity = context.comparer.units[unit].policy.identity
+        release = remove_finalizers(command.hooks, context.live_cache, context.world.now)
+        yield from impersonate(identity, release)
+        return messages.JournalSaved(command.step)

@@ -1,4 +1,4 @@
-"""The loop: facts in, decisions made, commands out, until all is at rest."""
+"""The driver loop: World messages in, decisions, commands out, until every unit has ended."""
 
 from __future__ import annotations
 
@@ -7,364 +7,411 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
-from tidegate.engine import vocabulary as words
-from tidegate.engine.chronicle import Chronicle
+from tidegate.engine import vocabulary as messages
+from tidegate.engine.chronicle import StatusWriter
 from tidegate.engine.decide import decide
-from tidegate.engine.deeds import Deeds
-from tidegate.engine.forgetting import forget_failed, forget_hooks, forget_object
+from tidegate.engine.deeds import CommandExecutor
+from tidegate.engine.forgetting import remove_failed_hooks, remove_hook_entries, remove_object
 from tidegate.engine.heartbeat import Heartbeat
-from tidegate.engine.hold import SETTLES, UnitHold, told_takeover
-from tidegate.engine.means import Means
-from tidegate.engine.opening import Opening, open_rollout, reopen_rollout
-from tidegate.engine.reach.errands import Errand, Errands, Pause
-from tidegate.engine.reach.preflight import Fault
-from tidegate.engine.site import Settings, Site
+from tidegate.engine.hold import POLL_INTERVAL, UnitLease, takeover_message
+from tidegate.engine.means import ObjectEvaluator
+from tidegate.engine.opening import Preparation, prepare_rollout, prepare_running_rollout
+from tidegate.engine.reach.errands import Pause, Procedure, ProcedureRunner
+from tidegate.engine.reach.preflight import ObjectFailure
+from tidegate.engine.site import RolloutContext, RolloutSettings
 from tidegate.engine.turns.rollout import Rollout
-from tidegate.model.event import Event, Result, Told
-from tidegate.model.ledger import EntryEnd
+from tidegate.model.event import Event, EventType, RolloutOutcome
+from tidegate.model.ledger import RevisionOutcome
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan, PlannedUnit
 from tidegate.model.unit import UnitId
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Answer, Change, Changed, Ended, Fact, NotServed, Refusal
-from tidegate.world.refusals import refusal_error
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import (
+    ErrorOutcome,
+    Message,
+    NotServed,
+    Response,
+    WatchEnded,
+    WatchEvent,
+    WatchEventType,
+)
+from tidegate.world.refusals import error_from_outcome
 
-HELD = "Held"
-Decide: TypeAlias = Callable[[Rollout, words.Input, Ms], words.Decision]
+LEASED = "Held"
+Decide: TypeAlias = Callable[[Rollout, messages.Input, Ms], messages.Decision]
 
 
 class Driver:
-    """One rollout on its way, in a world that it shares with others. Turn it until it is closed."""
+    """One running rollout in a World that it shares with others.
+
+    Call `run_once` until `closed` is set.
+    """
 
     def __init__(
         self,
-        world: Exchange,
+        world: Dispatcher,
         plan: Plan,
-        means: Means,
-        settings: Settings,
+        evaluator: ObjectEvaluator,
+        settings: RolloutSettings,
         emit: Callable[[Event], None],
         decide: Decide = decide,
     ) -> None:
         self.closed = False
         self.result = ""
-        self.is_overtaken = False
-        """It gave way to another rollout."""
-        self.is_late = False
-        """Its time was up."""
+        self.is_superseded = False
+        """Whether this rollout gave way to another one."""
+        self.is_timed_out = False
+        """Whether the rollout was stopped because its time was up."""
         self._decide = decide
         self.world = world
-        self._plan = self._asked = plan
-        self._left_out = settings.left_out
+        self._plan = self._requested_plan = plan
+        self._excluded = settings.excluded
         self._emit = emit
-        self._site = Site(world, means, settings, self._tell_of_unit, self._lose)
-        self._party = world.party()
-        self._errands = Errands(self._party, self._site.may_write_until)
+        self._context = RolloutContext(
+            world, evaluator, settings, self._emit_unit_event, self._on_lease_lost
+        )
+        self._client = world.client()
+        self._procedures = ProcedureRunner(self._client, self._context.write_deadline)
         self._rollout = Rollout()
-        self._inbox: deque[words.Input] = deque()
-        self._deeds = Deeds(self._site, self._errands, self._inbox.append)
-        self._chronicle = Chronicle(self._site, self._errands, self._rollout, settings.reporter)
-        self._alarm: Ms | None = None
-        self._begun = False
-        self._ending = 0
-        """How many units are being let go of."""
+        self._inbox: deque[messages.Input] = deque()
+        self._executor = CommandExecutor(self._context, self._procedures, self._inbox.append)
+        self._status_writer = StatusWriter(
+            self._context, self._procedures, self._rollout, settings.status_builder
+        )
+        self._wake_at: Ms | None = None
+        self._started = False
+        self._ending_units = 0
+        """Number of units whose lease is being released."""
         self._failures: dict[UnitId, str] = {}
-        """By unit, what failed first."""
-        self._site.enlist(plan.units, plan.steps, digest=plan.digest)
+        """First failure of each unit."""
+        self._context.register(plan.units, plan.steps, digest=plan.digest)
 
     def open(self) -> None:
-        self._errands.run(open_rollout(self._site, self._plan), self._opened)
-        self._work()
+        """Start preparing the plan."""
+        self._procedures.run(prepare_rollout(self._context, self._plan), self._on_prepared)
+        self._process_inbox()
 
-    async def turn(self, until: Ms | None = None) -> None:
-        """Wait for news, at most until a moment, and do what follows from them."""
-        moments = [one for one in (self.alarm, until) if one is not None]
-        for fact in await self._party.wait(min(moments, default=None)):
-            self.take(fact)
-        self.ring()
+    async def run_once(self, until: Ms | None = None) -> None:
+        """Wait for World messages, at most until `until`, and process them."""
+        deadlines = [deadline for deadline in (self.wake_at, until) if deadline is not None]
+        for message in await self._client.wait(min(deadlines, default=None)):
+            self.process(message)
+        self.run_due()
 
-    def take(self, fact: Fact) -> None:
-        match fact:
-            case Answer():
-                self._errands.answered(fact.ticket, fact.outcome)
-            case Ended(outcome=refused) if refused is not None:
-                cluster = self._errands.watches.pop(fact.ticket, None)
-                if not self._errands.answered(fact.ticket, refused) and cluster is not None:
-                    self._unwatched(cluster, refused)
-            case Changed():
-                cluster = self._errands.watches.get(fact.ticket)
+    def process(self, message: Message) -> None:
+        """Process one World message."""
+        match message:
+            case Response():
+                self._procedures.deliver(message.request_id, message.outcome)
+            case WatchEnded(outcome=error) if error is not None:
+                cluster = self._procedures.watches.pop(message.request_id, None)
+                if not self._procedures.deliver(message.request_id, error) and cluster is not None:
+                    self._handle_watch_error(cluster, error)
+            case WatchEvent():
+                cluster = self._procedures.watches.get(message.request_id)
                 if cluster is not None:
-                    self._changed(cluster, fact)
+                    self._handle_watch_event(cluster, message)
             case _:
                 pass
-        self._work()
+        self._process_inbox()
 
-    def _unwatched(self, cluster: str, refused: Refusal) -> None:
-        """A kind that is gone took its objects along, and its steps fail; else we are blind."""
-        if not isinstance(refused, NotServed):
-            raise refusal_error(refused, "watching the cluster", where=self._site.place)
-        self._errands.run(self._site.outlook.look_anew(cluster), lambda _: None)
+    def _handle_watch_error(self, cluster: str, error: ErrorOutcome) -> None:
+        """Rediscover kinds if the watched kind is no longer served; raise any other watch error.
 
-    def ring(self) -> None:
-        """Do what is due."""
+        The objects of a kind that is no longer served are gone, and their steps fail.
+        """
+        if not isinstance(error, NotServed):
+            raise error_from_outcome(error, "watching the cluster", location=self._context.location)
+        self._procedures.run(self._context.live_cache.rediscover_kinds(cluster), lambda _: None)
+
+    def run_due(self) -> None:
+        """Run everything that is due: paused procedures, renewals, journal writes and timers."""
         if self.closed:
             return
         now = self.world.now()
-        self._errands.ring(now)
-        self._keep(now)
-        if self._alarm is not None and now >= self._alarm:
-            self._inbox.append(words.Rung())
-        self._work()
+        self._procedures.resume_due(now)
+        self._maintain_leases(now)
+        if self._wake_at is not None and now >= self._wake_at:
+            self._inbox.append(messages.TimerElapsed())
+        self._process_inbox()
 
     @property
-    def alarm(self) -> Ms | None:
-        alarms = [self._alarm, self._errands.alarm, self._site.holds.flush_at]
-        alarms += [keeping.heartbeat.alarm for keeping in self._site.holds.keepings.values()]
-        return min((alarm for alarm in alarms if alarm is not None), default=None)
+    def wake_at(self) -> Ms | None:
+        """Time of the next due action; None if there is none."""
+        times = [self._wake_at, self._procedures.wake_at, self._context.leases.flush_at]
+        times += [
+            cluster_leases.heartbeat.wake_at
+            for cluster_leases in self._context.leases.leases_by_cluster.values()
+        ]
+        return min((time for time in times if time is not None), default=None)
 
-    def _keep(self, now: Ms) -> None:
-        """Renew heartbeats and write journals where that is due."""
-        for keeping in self._site.holds.keepings.values():
-            heartbeat = keeping.heartbeat
-            if heartbeat.is_due(now):
-                renewed = partial(self._renewed, heartbeat, heartbeat.life)
-                self._errands.run(heartbeat.renew(self.world.now), renewed)
-            if heartbeat.lapses(now):
-                self._let_go(heartbeat.cluster)
-        for hold in self._site.holds.due(now):
-            self._errands.run(hold.flush(self.world.now), lambda _: None)
+    def _maintain_leases(self, now: Ms) -> None:
+        """Renew heartbeats and write journals that are due."""
+        for cluster_leases in self._context.leases.leases_by_cluster.values():
+            heartbeat = cluster_leases.heartbeat
+            if heartbeat.is_renewal_due(now):
+                on_renewed = partial(self._on_renewed, heartbeat, heartbeat.incarnation)
+                self._procedures.run(heartbeat.renew(self.world.now), on_renewed)
+            if heartbeat.has_just_expired(now):
+                self._cancel_writes(heartbeat.cluster)
+        for lease in self._context.leases.pop_due(now):
+            self._procedures.run(lease.flush(self.world.now), lambda _: None)
 
     def stop(self, reason: str) -> None:
-        """Begin nothing more; what is under way ends in good order."""
-        if self._begun:
-            self._inbox.append(words.Stopped(reason))
-            self._work()
+        """Start nothing more; what is in progress finishes in order."""
+        if self._started:
+            self._inbox.append(messages.StopRequested(reason))
+            self._process_inbox()
         elif not self.result:
-            self._errands.withdraw()
-            self._site.holds.drop_errands()
+            self._procedures.cancel_all()
+            self._context.leases.reset_procedures()
             now = self.world.now()
-            self._tell(Event(now, Told.ROLLOUT_ENDED, reason="stopped", sentence=reason))
-        self._party.wake()
+            self._emit_event(
+                Event(now, EventType.ROLLOUT_FINISHED, reason="stopped", message=reason)
+            )
+        self._client.wake()
 
     @property
     def unreported(self) -> dict[UnitId, str]:
-        """The units whose own objects could not be told how they are, and why."""
-        return self._chronicle.unreported
+        """Units whose status could not be written, with the reason."""
+        return self._status_writer.unreported
 
-    def supersede(self, plan: Plan, left_out: Mapping[UnitId, str] | None = None) -> bool:
-        """Go on with a newer plan. False: this rollout has ended, the plan needs one of its own.
+    def supersede(self, plan: Plan, excluded: Mapping[UnitId, str] | None = None) -> bool:
+        """Continue with a newer plan.
 
-        `left_out`: by unit of which nothing can be done, why.
+        Return False if this rollout has ended and cannot take the plan.
+
+        `excluded` maps units that cannot be started to the reason.
         """
         if self.result:
             return False
-        self._asked, self._left_out = plan, left_out or {}
-        self._site.enlist(plan.units, plan.steps, digest=plan.digest)
-        self._site.holds.plan(plan.digest)
-        if self._begun:
-            self._inbox.append(words.Superseded(None))
-            self._errands.run(reopen_rollout(self._site, plan), self._opened)
-            self._work()
-            self._party.wake()
+        self._requested_plan, self._excluded = plan, excluded or {}
+        self._context.register(plan.units, plan.steps, digest=plan.digest)
+        self._context.leases.set_plan(plan.digest)
+        if self._started:
+            self._inbox.append(messages.PlanSuperseded(None))
+            self._procedures.run(prepare_running_rollout(self._context, plan), self._on_prepared)
+            self._process_inbox()
+            self._client.wake()
         return True
 
-    def refreshed(self, unit: UnitId, trouble: str = "") -> None:
-        """A unit goes on as it was planned; with a trouble, it cannot go on at all."""
-        found = words.Trouble("Late", trouble, final=True) if trouble else None
-        self._inbox.append(words.Refreshed(unit, found))
-        self._work()
-        self._party.wake()
+    def finish_refresh(self, unit: UnitId, message: str = "") -> None:
+        """Continue a unit as planned; with a message, the unit cannot continue."""
+        failure = messages.Failure("Late", message, final=True) if message else None
+        self._inbox.append(messages.RefreshFinished(unit, failure))
+        self._process_inbox()
+        self._client.wake()
 
-    def _opened(self, opening: Opening) -> None:
-        plan = opening.plan
-        if opening.asked is not self._asked:
-            if not self._begun:
-                self._errands.run(open_rollout(self._site, self._asked), self._opened)
+    def _on_prepared(self, preparation: Preparation) -> None:
+        plan = preparation.plan
+        if preparation.requested is not self._requested_plan:
+            if not self._started:
+                self._procedures.run(
+                    prepare_rollout(self._context, self._requested_plan), self._on_prepared
+                )
             return
-        self._tell_of(Told.OBJECT_REFUSED, opening.faults)
-        if self._site.settings.only_looks:
-            self._end(Event(self.world.now(), Told.ROLLOUT_ENDED, reason="stopped"))
+        self._emit_object_failures(EventType.OBJECT_REFUSED, preparation.failures)
+        if self._context.settings.preflight_only:
+            self._finish_now(Event(self.world.now(), EventType.ROLLOUT_FINISHED, reason="stopped"))
             return
-        keeps_going = self._site.settings.keeps_going and not self._begun
-        if not opening.faults or keeps_going:
-            self._tell_of(Told.OBJECT_TAKEN, opening.taken)
-            told = self._left_out.items()
-            left_out = {unit: words.Trouble("LeftOut", why, final=True) for unit, why in told}
-            left_out |= {step.unit: trouble for step, _, trouble in reversed(opening.faults)}
-            due = opening.due
-            begun = (
-                words.Superseded(plan, due, left_out)
-                if self._begun
-                else words.Begun(plan, left_out, due, opening.under_way)
+        skip_faulty_units = self._context.settings.skip_faulty_units and not self._started
+        if not preparation.failures or skip_faulty_units:
+            self._emit_object_failures(EventType.OBJECT_ADOPTED, preparation.adopted)
+            excluded_items = self._excluded.items()
+            excluded = {
+                unit: messages.Failure("LeftOut", reason, final=True)
+                for unit, reason in excluded_items
+            }
+            excluded |= {step.unit: failure for step, _, failure in reversed(preparation.failures)}
+            due_units = preparation.due_units
+            start_input = (
+                messages.PlanSuperseded(plan, due_units, excluded)
+                if self._started
+                else messages.RolloutStarted(
+                    plan, excluded, due_units, preparation.units_in_progress
+                )
             )
-            self._inbox.append(begun)
-            self._inbox += (words.Approved(unit=one) for one in self._site.settings.approved)
-            self._begun, self._plan = True, plan
-            self._inbox += (words.Stopped(why, unit) for unit, why in self._site.holds.lost.items())
+            self._inbox.append(start_input)
+            self._inbox += (
+                messages.ApprovalGranted(unit=approved_unit)
+                for approved_unit in self._context.settings.approved
+            )
+            self._started, self._plan = True, plan
+            self._inbox += (
+                messages.StopRequested(reason, unit)
+                for unit, reason in self._context.leases.lost.items()
+            )
             return
-        self._refuse()
+        self._reject_plan()
 
-    def _tell_of(self, told: Told, objects: list[Fault]) -> None:
+    def _emit_object_failures(self, event_type: EventType, objects: list[ObjectFailure]) -> None:
         now = self.world.now()
-        for step, ref, trouble in objects:
-            origin = self._site.origin_of(step, ref)
-            for field, sentence in trouble.parts or (("", trouble.sentence),):
+        for step, ref, failure in objects:
+            origin = self._context.object_origin(step, ref)
+            for field, message in failure.field_messages or (("", failure.message),):
                 self._emit(
                     Event(
                         now,
-                        told,
+                        event_type,
                         step.id,
                         ref,
-                        trouble.reason,
-                        sentence,
+                        failure.reason,
+                        message,
                         unit=step.unit,
                         cluster=step.cluster,
                         field=field,
-                        where=origin,
+                        location=origin,
                     )
                 )
 
-    def _refuse(self) -> None:
-        """Nothing of a plan is begun of which something cannot be taken."""
+    def _reject_plan(self) -> None:
+        """Start nothing of a plan that failed preflight."""
         now = self.world.now()
-        if self._begun:
-            self._inbox.append(words.Stopped("the newer plan is refused"))
+        if self._started:
+            self._inbox.append(messages.StopRequested("the newer plan is refused"))
         else:
-            self._end(Event(now, Told.ROLLOUT_ENDED, reason="invalid"))
+            self._finish_now(Event(now, EventType.ROLLOUT_FINISHED, reason="invalid"))
 
-    def _end(self, last: Event) -> None:
-        self._emit(last)
-        self.result = last.reason
+    def _finish_now(self, final_event: Event) -> None:
+        self._emit(final_event)
+        self.result = final_event.reason
         self.closed = True
-        self._errands.withdraw()
+        self._procedures.cancel_all()
 
-    def _close(self) -> Errand[None]:
-        while self._ending:
-            yield Pause(Ms(self.world.now() + SETTLES))
+    def _shut_down(self) -> Procedure[None]:
+        while self._ending_units:
+            yield Pause(Ms(self.world.now() + POLL_INTERVAL))
         for unit in self._rollout.units.values():
             if unit.failed and not unit.ended:
-                forget_failed(self._site, unit)
+                remove_failed_hooks(self._context, unit)
         for name, run in self._rollout.units.items():
             if not run.ended:
-                yield from self._close_ledger(name, Result.STOPPED)
-        yield from self._chronicle.stop(self._rollout.stopped)
-        yield from self._site.holds.close()
+                yield from self._finish_release(name, RolloutOutcome.STOPPED)
+        yield from self._status_writer.stop(self._rollout.stop_reason)
+        yield from self._context.leases.release_all()
 
-    def _closed(self, _: None) -> None:
+    def _on_shut_down(self, _: None) -> None:
         self.closed = True
-        self._errands.withdraw()
+        self._procedures.cancel_all()
 
-    def _let_go(self, cluster: str) -> None:
-        """Somebody else may hold our units now: nothing of ours may be sent before we know."""
-        is_of = self._site.is_of
-        self._errands.withdraw_writes(lambda place, ref: place == cluster and is_of(place, ref))
+    def _cancel_writes(self, cluster: str) -> None:
+        """Cancel pending writes in a cluster: another process may hold our units now."""
+        is_managed = self._context.is_managed
+        self._procedures.cancel_writes(lambda name, ref: name == cluster and is_managed(name, ref))
 
-    def _renewed(self, heartbeat: Heartbeat, life: int, _: None) -> None:
-        if heartbeat.life != life:
-            self._let_go(heartbeat.cluster)
-        wished = self._site.holds.take_wishes(heartbeat)
-        for unit in wished.given_up:
-            self._lose(unit, told_takeover(unit))
-        if self._site.holds.are_waiting:
-            self._inbox += map(words.Lent, wished.lendable)
+    def _on_renewed(self, heartbeat: Heartbeat, incarnation: int, _: None) -> None:
+        if heartbeat.incarnation != incarnation:
+            self._cancel_writes(heartbeat.cluster)
+        requested = self._context.leases.process_requests(heartbeat)
+        for unit in requested.yielded:
+            self._on_lease_lost(unit, takeover_message(unit))
+        if self._context.leases.is_waiting:
+            self._inbox += map(messages.LeaseRequested, requested.lendable)
 
-    def _lose(self, unit: UnitId, reason: str) -> None:
-        self.is_overtaken = True
-        if self._begun:  # before that, what was lost is told behind the beginning
-            self._inbox.append(words.Stopped(reason, unit))
+    def _on_lease_lost(self, unit: UnitId, reason: str) -> None:
+        self.is_superseded = True
+        if self._started:  # before that, what was lost is told behind the beginning
+            self._inbox.append(messages.StopRequested(reason, unit))
 
-    def _tell_of_unit(self, told: Told, unit: UnitId, sentence: str) -> None:
-        reason = HELD if told is Told.UNIT_WAITING else ""
-        self._emit(Event(self.world.now(), told, reason=reason, sentence=sentence, unit=unit))
+    def _emit_unit_event(self, event_type: EventType, unit: UnitId, message: str) -> None:
+        reason = LEASED if event_type is EventType.UNIT_WAITING else ""
+        self._emit(Event(self.world.now(), event_type, reason=reason, message=message, unit=unit))
 
-    def _changed(self, cluster: str, fact: Changed) -> None:
-        approved = self._site.approvals.changed(cluster, fact)
+    def _handle_watch_event(self, cluster: str, event: WatchEvent) -> None:
+        approved = self._context.approvals.apply_watch_event(cluster, event)
         if approved is not None:
-            self._inbox.append(words.Approved(unit=approved))
-        spot = self._site.outlook.changed(cluster, fact)
-        if spot is None or not self._begun or spot not in self._site.owner:
+            self._inbox.append(messages.ApprovalGranted(unit=approved))
+        object_ref = self._context.live_cache.apply_watch_event(cluster, event)
+        if object_ref is None or not self._started or object_ref not in self._context.owners:
             return  # what is about to be pruned is looked at before it has a step
-        self._errands.run(self._site.judge(spot, fact.live), self._inbox.append)
-        if fact.change is Change.DELETED:
-            self._inbox.append(words.Gone(spot, fact.live.uid))
+        self._procedures.run(
+            self._context.evaluate_health(object_ref, event.live), self._inbox.append
+        )
+        if event.type is WatchEventType.DELETED:
+            self._inbox.append(messages.ObjectDeleted(object_ref, event.live.uid))
 
-    def _work(self) -> None:
-        """Decide on everything that was heard, and do what was decided."""
+    def _process_inbox(self) -> None:
+        """Decide on every pending input and run the resulting commands."""
         while self._inbox and not self._rollout.ended:
             decision = self._decide(self._rollout, self._inbox.popleft(), self.world.now())
-            self._alarm = decision.alarm
+            self._wake_at = decision.wake_at
             for command in decision.commands:
-                self._deeds.do(command)
+                self._executor.execute(command)
             # The end is told here: the journal must know by then which gates opened last.
             for event in decision.events:
-                self._tell(event)
+                self._emit_event(event)
 
     def _finish_unit(self, name: UnitId, result: str) -> None:
-        """Remember what is brought, so that its hooks need not run again; let go of the unit."""
-        unit, hold = self._rollout.units[name], self._site.holds[name]
-        if result == Result.PASSED and hold.tried:
-            hold.record.finish(unit.unit.digest)
-        if result == Result.FAILED:
-            forget_failed(self._site, unit)
-        self._ending += 1
-        self._errands.run(self._leave_unit(unit.unit, hold, result), self._let_unit_go)
+        """Mark the unit as completed, so that its hooks do not run again, and release it."""
+        unit, lease = self._rollout.units[name], self._context.leases[name]
+        if result == RolloutOutcome.PASSED and lease.may_be_holder:
+            lease.record.mark_completed(unit.unit.digest)
+        if result == RolloutOutcome.FAILED:
+            remove_failed_hooks(self._context, unit)
+        self._ending_units += 1
+        self._procedures.run(self._release_unit(unit.unit, lease, result), self._on_unit_released)
 
-    def _leave_unit(self, unit: PlannedUnit, hold: UnitHold, result: str) -> Errand[None]:
-        """Tell how it ended while it is still ours, and let it go.
+    def _release_unit(self, unit: PlannedUnit, lease: UnitLease, result: str) -> Procedure[None]:
+        """Write the final status while the unit is still leased, then release the lease.
 
-        An approval counts until it is remembered what it was for: who is killed in between would
-        have to be given another one.
+        The approval is deleted after the journal is written: a process killed in between would
+        otherwise need a new approval.
         """
-        yield from self._close_ledger(unit.id, result)
-        yield from self._chronicle.end(unit.id, result)
-        yield from hold.close(self.world.now)
-        if result == Result.PASSED:
-            yield from self._site.approvals.use_up(unit.id, unit.cluster)
+        yield from self._finish_release(unit.id, result)
+        yield from self._status_writer.finish(unit.id, result)
+        yield from lease.release(self.world.now)
+        if result == RolloutOutcome.PASSED:
+            yield from self._context.approvals.delete_approval(unit.id, unit.cluster)
 
-    def _close_ledger(self, name: UnitId, result: str) -> Errand[None]:
-        """Enter how the unit ended, where it keeps a ledger and is ours."""
+    def _finish_release(self, name: UnitId, result: str) -> Procedure[None]:
+        """Record the outcome of the release, if the unit has a history and we hold its lease."""
         run, now = self._rollout.units[name], self.world.now()
-        if not self._site.holds.has(name):
+        if not self._context.leases.has(name):
             return
-        sentence = self._failures.get(name) or run.stopped or self._rollout.stopped
-        ended = EntryEnd(result == Result.PASSED, sentence, run.hook_runs(now))
-        rescued = EntryEnd(run.is_rescued, sentence, run.hook_runs(now, rescues=True))
-        trouble = yield from self._site.ledgers.end(name, ended, rescued, now)
-        if trouble is not None:
-            self._chronicle.unreported[name] = f"its ledger is not closed: {trouble.sentence}"
+        message = self._failures.get(name) or run.stop_reason or self._rollout.stop_reason
+        outcome = RevisionOutcome(result == RolloutOutcome.PASSED, message, run.hook_runs(now))
+        remediation_outcome = RevisionOutcome(
+            run.is_remediated, message, run.hook_runs(now, on_failure=True)
+        )
+        failure = yield from self._context.histories.finish(name, outcome, remediation_outcome, now)
+        if failure is not None:
+            self._status_writer.unreported[name] = f"its ledger is not closed: {failure.message}"
 
-    def _let_unit_go(self, _: None) -> None:
-        self._ending -= 1
+    def _on_unit_released(self, _: None) -> None:
+        self._ending_units -= 1
 
-    def _tell(self, event: Event) -> None:
+    def _emit_event(self, event: Event) -> None:
         self._emit(event)
-        self._chronicle.hear(event)
-        steps = self._site.steps
-        match event.told:
-            case Told.OBJECT_PRUNED if event.ref is not None:
-                forget_object(self._site, steps[event.step], event.ref)
-            case Told.RETRY_PLANNED if self._rollout.steps[event.step].rules.retry.whole:
-                forget_hooks(self._site, self._site.steps_of(steps[event.step].unit))
-            case Told.STEP_FAILED if event.unit is not None:
-                self._failures.setdefault(event.unit, event.sentence or event.reason)
-            case Told.UNIT_ENDED if event.unit is not None:
+        self._status_writer.on_event(event)
+        steps = self._context.steps
+        match event.type:
+            case EventType.OBJECT_PRUNED if event.ref is not None:
+                remove_object(self._context, steps[event.step], event.ref)
+            case EventType.RETRY_SCHEDULED if self._rollout.steps[event.step].semantics.retry.whole:
+                remove_hook_entries(
+                    self._context, self._context.steps_for_unit(steps[event.step].unit)
+                )
+            case EventType.STEP_FAILED if event.unit is not None:
+                self._failures.setdefault(event.unit, event.message or event.reason)
+            case EventType.UNIT_FINISHED if event.unit is not None:
                 self._finish_unit(event.unit, event.reason)
-            case Told.ROLLOUT_ENDED:
+            case EventType.ROLLOUT_FINISHED:
                 self.result = event.reason
-                self._errands.run(self._close(), self._closed)
+                self._procedures.run(self._shut_down(), self._on_shut_down)
             case _:
                 pass
 
 
 async def drive(driver: Driver, *, until: Ms | None = None) -> str:
-    """Run a rollout to its end, or to a moment; how it ended, in a word.
+    """Run a rollout to its end, or until a time, and return its result.
 
-    Others of the same world go on beside it, each in a task of its own.
+    Other rollouts of the same World run in their own tasks.
     """
     driver.open()
     while not driver.closed:
-        await driver.turn(until)
+        await driver.run_once(until)
         if until is not None and driver.world.now() >= until:
             until = None
-            driver.is_late = not driver.result
+            driver.is_timed_out = not driver.result
             driver.stop("its time is up")
     return driver.result

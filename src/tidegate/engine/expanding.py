@@ -1,36 +1,37 @@
-"""A step that yields further steps when its turn comes: they are looked at as a rollout is."""
+"""Expansion of steps while a rollout runs."""
 
 from __future__ import annotations
 
 import msgspec
 
-from tidegate.engine import vocabulary as words
-from tidegate.engine.opening import reopen_rollout
-from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.reach.preflight import Fault
-from tidegate.engine.reach.writing import trouble_of
-from tidegate.engine.site import Site
-from tidegate.model.plan import Fragment, Plan, Step
-from tidegate.world.calls import Local
-from tidegate.world.facts import Said
+from tidegate.engine import vocabulary as messages
+from tidegate.engine.opening import prepare_running_rollout
+from tidegate.engine.reach.errands import ApiCall, Procedure
+from tidegate.engine.reach.preflight import ObjectFailure
+from tidegate.engine.reach.writing import failure_from_outcome
+from tidegate.engine.site import RolloutContext
+from tidegate.model.plan import Plan, PlanFragment, Step
+from tidegate.world.calls import RunWorker
+from tidegate.world.facts import RawResponse
 
 
-def expand(site: Site, step: Step) -> Errand[words.Expanded]:
-    (outcome,) = yield (Ask(step.cluster, Local(step.expands, step.id.encode())),)
-    if not isinstance(outcome, Said):
-        return words.Expanded(step.id, trouble_of(outcome))
-    site.expanded.add(step.id)
-    asked = Plan.of(msgspec.json.decode(outcome.body, type=Fragment))
-    site.enlist(asked.units, asked.steps, digest=asked.digest)
-    opening = yield from reopen_rollout(site, asked)
-    for fault in opening.faults:
-        return words.Expanded(step.id, named_trouble(fault))
-    plan = opening.plan
-    part = Fragment(units=plan.units, steps=plan.steps, edges=plan.edges, slots=plan.slots)
-    return words.Expanded(step.id, part, opening.due)
+def expand(context: RolloutContext, step: Step) -> Procedure[messages.StepExpanded]:
+    """Ask a worker for the further steps of an expanding step, and prepare them."""
+    (outcome,) = yield (ApiCall(step.cluster, RunWorker(step.expands, step.id.encode())),)
+    if not isinstance(outcome, RawResponse):
+        return messages.StepExpanded(step.id, failure_from_outcome(outcome))
+    context.expanded_steps.add(step.id)
+    requested = Plan.from_fragment(msgspec.json.decode(outcome.body, type=PlanFragment))
+    context.register(requested.units, requested.steps, digest=requested.digest)
+    preparation = yield from prepare_running_rollout(context, requested)
+    for object_failure in preparation.failures:
+        return messages.StepExpanded(step.id, failure_with_object(object_failure))
+    plan = preparation.plan
+    fragment = PlanFragment(units=plan.units, steps=plan.steps, edges=plan.edges, slots=plan.slots)
+    return messages.StepExpanded(step.id, fragment, preparation.due_units)
 
 
-def named_trouble(fault: Fault) -> words.Trouble:
-    """A trouble of a step, which names the object."""
-    _, ref, trouble = fault
-    return words.Trouble(trouble.reason, f"{ref}: {trouble.sentence}", trouble.final)
+def failure_with_object(object_failure: ObjectFailure) -> messages.Failure:
+    """Return the failure with the name of its object in the message."""
+    _, ref, failure = object_failure
+    return messages.Failure(failure.reason, f"{ref}: {failure.message}", failure.final)

@@ -1,8 +1,8 @@
-"""Does a verdict speak of what we applied? Pure questions about one object.
+"""Fences: does a health verdict refer to what was applied? Pure checks of one object.
 
-How a kind proves it is one table. Kinds that are not in it prove by the generation that they say
-they have seen, where they say so; kinds of Kubernetes' own otherwise have no status that lags
-behind, and those of others are given a while to write one.
+One table says how each kind shows that its status is current. Other kinds are checked by their
+`observedGeneration`, if they have one. Without it, built-in Kubernetes kinds have no status
+that lags behind, and custom resources get some time to write one.
 """
 
 from __future__ import annotations
@@ -11,127 +11,155 @@ from enum import StrEnum
 
 import msgspec
 
-from tidegate.engine.vocabulary import Judged, Written
+from tidegate.engine.vocabulary import HealthChanged, WrittenObject
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind
 
 
-class Proof(StrEnum):
-    """How a kind proves that its status speaks of the present text."""
+class FreshnessCheck(StrEnum):
+    """How a kind shows that its status refers to the current spec."""
 
-    OBSERVED = "observedGeneration"
-    CONDITION = "the condition's observedGeneration"
-    NEWER = "a newer status"
-    IDENTITY = "its uid"
+    OBSERVED_GENERATION = "observedGeneration"
+    CONDITION_GENERATION = "the condition's observedGeneration"
+    STATUS_CHANGED = "a newer status"
+    UID = "its uid"
     NONE = "nothing to prove"
 
 
-_PROOFS: dict[str, dict[Proof, tuple[str, ...]]] = {
+_CHECKS_BY_GROUP: dict[str, dict[FreshnessCheck, tuple[str, ...]]] = {
     "": {
-        Proof.OBSERVED: ("ReplicationController",),
-        Proof.NEWER: ("PersistentVolumeClaim", "PersistentVolume"),
-        Proof.IDENTITY: ("Pod",),
+        FreshnessCheck.OBSERVED_GENERATION: ("ReplicationController",),
+        FreshnessCheck.STATUS_CHANGED: ("PersistentVolumeClaim", "PersistentVolume"),
+        FreshnessCheck.UID: ("Pod",),
     },
-    "apps": {Proof.OBSERVED: ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")},
-    "batch": {Proof.IDENTITY: ("Job",)},
-    "policy": {Proof.OBSERVED: ("PodDisruptionBudget",)},
+    "apps": {
+        FreshnessCheck.OBSERVED_GENERATION: ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
+    },
+    "batch": {FreshnessCheck.UID: ("Job",)},
+    "policy": {FreshnessCheck.OBSERVED_GENERATION: ("PodDisruptionBudget",)},
     # Released autoscalers have no generation, and tell of none that they have seen.
-    "autoscaling": {Proof.NEWER: ("HorizontalPodAutoscaler",)},
-    "networking.k8s.io": {Proof.NEWER: ("Ingress",)},
-    "apiregistration.k8s.io": {Proof.NEWER: ("APIService",)},
-    "apiextensions.k8s.io": {Proof.IDENTITY: ("CustomResourceDefinition",)},
+    "autoscaling": {FreshnessCheck.STATUS_CHANGED: ("HorizontalPodAutoscaler",)},
+    "networking.k8s.io": {FreshnessCheck.STATUS_CHANGED: ("Ingress",)},
+    "apiregistration.k8s.io": {FreshnessCheck.STATUS_CHANGED: ("APIService",)},
+    "apiextensions.k8s.io": {FreshnessCheck.UID: ("CustomResourceDefinition",)},
     "gateway.networking.k8s.io": {
-        Proof.CONDITION: ("Gateway", "GatewayClass", "HTTPRoute", "GRPCRoute", "TLSRoute")
+        FreshnessCheck.CONDITION_GENERATION: (
+            "Gateway",
+            "GatewayClass",
+            "HTTPRoute",
+            "GRPCRoute",
+            "TLSRoute",
+        )
     },
-    "cert-manager.io": {Proof.CONDITION: ("Certificate", "Issuer", "ClusterIssuer")},
+    "cert-manager.io": {
+        FreshnessCheck.CONDITION_GENERATION: ("Certificate", "Issuer", "ClusterIssuer")
+    },
 }
-TABLE = {
+CHECKS = {
     (group, name): proof
-    for group, proofs in _PROOFS.items()
+    for group, proofs in _CHECKS_BY_GROUP.items()
     for proof, names in proofs.items()
     for name in names
 }
 
-PROBED = frozenset(
+PROBED_KINDS = frozenset(
     {
         ("apiextensions.k8s.io", "CustomResourceDefinition"),
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
         ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
     }
 )
-"""Kinds that promise a service: a gate asks for it before it opens."""
+"""Kinds that promise a service: their gate probes the service before it opens."""
 
-OWN_GROUPS = (".k8s.io",)
-BARE_GROUPS = frozenset({"", "apps", "batch", "autoscaling", "policy", "extensions"})
-
-
-def proof_of(kind: Kind) -> Proof:
-    known = TABLE.get((kind.group, kind.name))
-    if known is not None:
-        return known
-    own = kind.group in BARE_GROUPS or kind.group.endswith(OWN_GROUPS)
-    return Proof.NONE if own else Proof.NEWER
+KUBERNETES_GROUP_SUFFIXES = (".k8s.io",)
+KUBERNETES_GROUPS = frozenset({"", "apps", "batch", "autoscaling", "policy", "extensions"})
 
 
-def is_probed(kind: Kind) -> bool:
-    return (kind.group, kind.name) in PROBED
+def freshness_check(kind: Kind) -> FreshnessCheck:
+    """Return how a kind shows that its status is current."""
+    check = CHECKS.get((kind.group, kind.name))
+    if check is not None:
+        return check
+    is_built_in = kind.group in KUBERNETES_GROUPS or kind.group.endswith(KUBERNETES_GROUP_SUFFIXES)
+    return FreshnessCheck.NONE if is_built_in else FreshnessCheck.STATUS_CHANGED
 
 
-class Doubt(msgspec.Struct, frozen=True, gc=False):
-    """Why a verdict does not count; from `until` on it is accepted all the same, unproven."""
+def needs_probe(kind: Kind) -> bool:
+    """Return whether the gate of a kind needs a probe."""
+    return (kind.group, kind.name) in PROBED_KINDS
+
+
+class FenceReason(msgspec.Struct, frozen=True, gc=False):
+    """Why a health verdict does not count yet."""
 
     reason: str
-    sentence: str
+    message: str
     until: Ms | None = None
+    """Time from which the verdict is accepted without proof; None if it never is."""
 
 
-def doubt(written: Written, judged: Judged, *, lapses: Ms) -> Doubt | None:
-    """What speaks against this verdict; None: it is about what we applied.
+def check_fence(
+    written: WrittenObject, health: HealthChanged, *, accept_after: Ms
+) -> FenceReason | None:
+    """Return why a verdict does not refer to what was applied; None if it does.
 
-    `lapses`: from when on a kind that cannot prove anything is believed.
+    `accept_after` is the time from which kinds that cannot show it are accepted.
     """
-    if judged.uid != written.uid:
-        return Doubt("AnotherObject", "what is there is not the object that was applied")
-    if judged.generation < written.generation or is_older(judged.version, written.version):
-        return Doubt("OlderState", "only a state from before the write is known")
-    seen = judged.verdict.speaks_of
-    if seen:
-        return None if seen >= written.generation else _unseen(seen, written.generation)
-    match proof_of(judged.spot.ref.kind):
-        case Proof.OBSERVED:
-            return _unseen(seen, written.generation)
-        case Proof.NONE | Proof.IDENTITY:
+    if health.uid != written.uid:
+        return FenceReason("AnotherObject", "what is there is not the object that was applied")
+    if health.generation < written.generation or is_older(health.version, written.version):
+        return FenceReason("OlderState", "only a state from before the write is known")
+    observed = health.verdict.observed_generation
+    if observed:
+        return (
+            None if observed >= written.generation else _not_observed(observed, written.generation)
+        )
+    match freshness_check(health.object_ref.ref.kind):
+        case FreshnessCheck.OBSERVED_GENERATION:
+            return _not_observed(observed, written.generation)
+        case FreshnessCheck.NONE | FreshnessCheck.UID:
             return None
-        case Proof.NEWER | Proof.CONDITION:
-            return _unless_newer(written, judged, lapses)
+        case FreshnessCheck.STATUS_CHANGED | FreshnessCheck.CONDITION_GENERATION:
+            return _check_status_changed(written, health, accept_after)
 
 
-def is_foreign(written: Written, judged: Judged, verified: tuple[int, str]) -> bool:
-    """Whether somebody may have changed what we wrote, and nobody has looked yet.
+def needs_verification(
+    written: WrittenObject, health: HealthChanged, verified: tuple[int, str]
+) -> bool:
+    """Return whether the object may have been changed since our write and was not verified since.
 
-    Each change of its text gives an object a new generation. Kinds without one have a new version
-    with every change.
+    Each change of the spec increases the generation. Kinds without a generation get a new
+    resourceVersion with every change.
     """
-    if judged.uid != written.uid or is_older(judged.version, written.version):
+    if health.uid != written.uid or is_older(health.version, written.version):
         return False
     generation, version = verified
-    if judged.generation:
-        return judged.generation > max(written.generation, generation)
-    return judged.version not in (written.version, version)
+    if health.generation:
+        return health.generation > max(written.generation, generation)
+    return health.version not in (written.version, version)
 
 
-def _unless_newer(written: Written, judged: Judged, lapses: Ms) -> Doubt | None:
-    if written.trusted or judged.status != written.status:
+def _check_status_changed(
+    written: WrittenObject, health: HealthChanged, accept_after: Ms
+) -> FenceReason | None:
+    if written.trusted or health.status_digest != written.status_digest:
         return None
-    return Doubt("NoNewerStatus", "its status has not changed since the write", until=lapses)
+    return FenceReason(
+        "NoNewerStatus", "its status has not changed since the write", until=accept_after
+    )
 
 
-def _unseen(seen: int, wanted: int) -> Doubt:
-    if not seen:
-        return Doubt("NotObserved", "its controller has not looked at it yet")
-    return Doubt("NotObserved", f"its controller has seen generation {seen}, and not yet {wanted}")
+def _not_observed(observed: int, expected: int) -> FenceReason:
+    if not observed:
+        return FenceReason("NotObserved", "its controller has not looked at it yet")
+    return FenceReason(
+        "NotObserved", f"its controller has seen generation {observed}, and not yet {expected}"
+    )
 
 
-def is_older(version: str, than: str) -> bool:
-    """Whether one version of an object comes before another; versions are whole numbers."""
-    return version.isdecimal() and than.isdecimal() and int(version) < int(than)
+def is_older(version: str, other: str) -> bool:
+    """Return whether one resourceVersion of an object precedes another.
+
+    Both are compared as integers.
+    """
+    return version.isdecimal() and other.isdecimal() and int(version) < int(other)

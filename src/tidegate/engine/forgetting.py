@@ -1,60 +1,74 @@
-"""What a journal need not know any more.
+"""Removal of journal entries that are no longer needed.
 
-Objects are forgotten when they are gone. That a hook ran counts for as long as its rollout lasts,
-though the hook is gone; where the rollout failed, its hooks begin anew with it.
+Entries of objects are removed when the objects are gone. A hook entry counts as long as its
+rollout lasts, even if the hook is gone; if the rollout failed, its hooks run again with the
+next one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.engine.site import Site
+from tidegate.engine.site import RolloutContext
 from tidegate.engine.turns.rollout import UnitRun
 from tidegate.model.event import StepState
-from tidegate.model.objects import Ref, Spot
-from tidegate.model.plan import Deed, Step, items_of
+from tidegate.model.objects import ClusterRef, Ref
+from tidegate.model.plan import ItemAction, Step, step_items
 from tidegate.model.unit import UnitId
 
 FAILED = StepState.FAILED
 
 
-def forget_gone(site: Site, stale: dict[UnitId, list[Spot]]) -> list[UnitId]:
-    """Remember nothing of what is neither wanted nor there; the units whose journals did."""
-    forgetful: dict[UnitId, None] = {}
-    for unit, spots in stale.items():
-        unseen = site.outlook.hidden(spots)
-        for spot in spots:
-            is_gone = spot not in site.outlook.lives and spot not in unseen
-            if is_gone and spot.ref in site.holds[unit].record.entries:
-                site.holds[unit].record.forget(spot.ref)
-                forgetful[unit] = None
-    return list(forgetful)
+def remove_missing_objects(
+    context: RolloutContext, prune_candidates: dict[UnitId, list[ClusterRef]]
+) -> list[UnitId]:
+    """Remove entries of objects that are neither desired nor live.
+
+    Return the units that had some.
+    """
+    cleaned_units: dict[UnitId, None] = {}
+    for unit, object_refs in prune_candidates.items():
+        unsynced = context.live_cache.find_unsynced(object_refs)
+        for object_ref in object_refs:
+            is_gone = object_ref not in context.live_cache.objects and object_ref not in unsynced
+            if is_gone and object_ref.ref in context.leases[unit].record.entries:
+                context.leases[unit].record.remove_entry(object_ref.ref)
+                cleaned_units[unit] = None
+    return list(cleaned_units)
 
 
-def forget_deleted(site: Site, step: Step) -> None:
-    """Remember nothing of what a step was to delete and is gone, whoever deleted it."""
-    for item in items_of(step):
-        if item.deed is Deed.DELETE and Spot(step.cluster, item.ref) not in site.outlook.lives:
-            forget_object(site, step, item.ref)
+def remove_deleted_items(context: RolloutContext, step: Step) -> None:
+    """Remove entries of objects that a step was to delete and that no longer exist."""
+    for item in step_items(step):
+        if (
+            item.deed is ItemAction.DELETE
+            and ClusterRef(step.cluster, item.ref) not in context.live_cache.objects
+        ):
+            remove_object(context, step, item.ref)
 
 
-def forget_object(site: Site, step: Step, ref: Ref) -> None:
-    record = site.holds[step.unit].record
-    known = record.entries.get(ref)
-    if known is not None and not known.hook:
-        record.forget(ref)
+def remove_object(context: RolloutContext, step: Step, ref: Ref) -> None:
+    """Remove the entry of an object, unless it is a hook."""
+    record = context.leases[step.unit].record
+    entry = record.entries.get(ref)
+    if entry is not None and not entry.hook:
+        record.remove_entry(ref)
 
 
-def forget_hooks(site: Site, steps: Iterable[Step]) -> None:
-    """Let the hooks of these run again."""
+def remove_hook_entries(context: RolloutContext, steps: Iterable[Step]) -> None:
+    """Remove the hook entries of steps, so that the hooks run again."""
     for step in steps:
-        for item in items_of(step):
+        for item in step_items(step):
             if item.hook is not None:
-                site.holds[step.unit].record.forget(item.ref)
+                context.leases[step.unit].record.remove_entry(item.ref)
 
 
-def forget_failed(site: Site, unit: UnitRun) -> None:
-    """What failed begins anew the next time, and its hooks with it."""
-    whole = unit.rules.retry.whole
-    anew = (one for one in unit.steps if whole or one.state is FAILED or one.step.rescues)
-    forget_hooks(site, (one.step for one in anew))
+def remove_failed_hooks(context: RolloutContext, unit: UnitRun) -> None:
+    """Remove the hook entries of failed steps, so that the next rollout runs their hooks again."""
+    retries_all = unit.semantics.retry.whole
+    rerun_steps = (
+        step_run
+        for step_run in unit.steps
+        if retries_all or step_run.state is FAILED or step_run.step.rescues
+    )
+    remove_hook_entries(context, (step_run.step for step_run in rerun_steps))

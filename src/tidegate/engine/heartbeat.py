@@ -1,9 +1,10 @@
-"""Who is alive: one Lease for each process and cluster, which its process renews.
+"""Heartbeats: one Lease for each process and cluster, renewed by its process.
 
-Nobody compares clocks. A process knows by its own clock when it renewed last, and stops writing
-before anybody may take it for dead. Others know by theirs for how long they have seen a Lease
-unchanged: after its whole term they delete it, and what its process held is free. So whoever still
-finds its own Lease knows that nobody has taken anything from it.
+Clocks are never compared. A process knows by its own clock when it last renewed the Lease, and
+stops writing before others may consider it dead. Other processes measure with their own clocks
+how long the Lease has not changed. After its whole duration they delete it, and the units of
+its process are free. So a process that still finds its own Lease knows that it has lost
+nothing.
 
     kubectl get lease -n tidegate-system
 """
@@ -14,47 +15,50 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from tidegate.engine.reach.errands import Ask, Errand, Pause
-from tidegate.engine.record import LASTING, Now
-from tidegate.engine.stored import NAMESPACE, resource_name
+from tidegate.engine.reach.errands import ApiCall, Pause, Procedure
+from tidegate.engine.record import PERMANENT_ERRORS, Clock
+from tidegate.engine.stored import TIDEGATE_NAMESPACE, resource_name
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Live, Ref
+from tidegate.model.objects import Json, Kind, LiveObject, Ref
 from tidegate.world.calls import Get, Verb, Write
 from tidegate.world.facts import (
-    Done,
-    Exists,
-    Missing,
+    AlreadyExists,
+    ErrorOutcome,
+    NotFound,
     Outcome,
-    Refusal,
-    is_refusal,
+    Success,
+    is_error,
 )
 
 LEASE = Kind("coordination.k8s.io", "v1", "Lease")
-NAMESPACES = Kind("", "v1", "Namespace")
-LASTS = Ms(15 * SECOND)
-RENEWS = Ms(5 * SECOND)
-MARGIN = Ms(5 * SECOND)
-"""How long before the end of its term a process stops to write."""
-ASKS_AGAIN = Ms(1 * SECOND)
-TRIES = 3
-"""How often a Lease is written at once against others who write it at the same time."""
-GIVE_WAY = "give-way.tidegate.dev/"
-"""An annotation for each unit that somebody else wants, with the name of its record."""
+NAMESPACE_KIND = Kind("", "v1", "Namespace")
+LEASE_DURATION = Ms(15 * SECOND)
+RENEW_INTERVAL = Ms(5 * SECOND)
+WRITE_MARGIN = Ms(5 * SECOND)
+"""How long before the end of its lease a process stops writing."""
+RETRY_PERIOD = Ms(1 * SECOND)
+WRITE_TRIES = 3
+"""Number of immediate tries to write a Lease that others write at the same time."""
+REQUEST_PREFIX = "give-way.tidegate.dev/"
+"""Prefix of annotations that request a unit, followed by the name of its record."""
 
 
-class Wish(msgspec.Struct, frozen=True):
-    """Asks for a unit that was taken in this turn: `holder` wants it, for the `plan` it signed."""
+class LeaseRequest(msgspec.Struct, frozen=True):
+    """A request for a unit that another process holds."""
 
-    turn: int
+    transitions: int
+    """Acquisition count of the unit's record at the time of the request."""
     plan: str = ""
+    """Salted digest of the plan of the requesting process."""
     holder: str = ""
+    """Identity of the requesting process."""
 
 
 class _LeaseMeta(msgspec.Struct):
     annotations: dict[str, str] = {}
 
 
-class _Spec(msgspec.Struct, rename="camel"):
+class _LeaseSpec(msgspec.Struct, rename="camel"):
     holder_identity: str | None = ""
     renew_time: str | None = ""
     lease_duration_seconds: int | None = 0
@@ -63,173 +67,190 @@ class _Spec(msgspec.Struct, rename="camel"):
 
 class Lease(msgspec.Struct):
     metadata: _LeaseMeta = msgspec.field(default_factory=_LeaseMeta)
-    spec: _Spec = msgspec.field(default_factory=_Spec)
+    spec: _LeaseSpec = msgspec.field(default_factory=_LeaseSpec)
 
 
 class Heartbeat(msgspec.Struct):
-    """Our own Lease in one cluster."""
+    """The Lease of this process in one cluster."""
 
     cluster: str
     holder: str
-    namespace: str = NAMESPACE
-    life: int = 0
-    """Counts up when the Lease turns out to be gone: what was held before is not ours any more."""
-    wishes: dict[str, Wish] = msgspec.field(default_factory=dict)
-    """What others want of us, by the name of the unit's record."""
-    is_used: bool = False
-    """It may be there."""
-    renewing: bool = False
-    _beginning: bool = False
+    namespace: str = TIDEGATE_NAMESPACE
+    incarnation: int = 0
+    """Incremented when the Lease turns out to be gone: units held before are no longer ours."""
+    requests: dict[str, LeaseRequest] = msgspec.field(default_factory=dict)
+    """Requests of other processes, by the name of the unit's record."""
+    may_exist: bool = False
+    """Whether the Lease may exist."""
+    is_renewing: bool = False
+    _is_starting: bool = False
     _uid: str = ""
     _version: str = ""
     _transitions: int = 0
-    _renewed: Ms = Ms(0)
-    _tried: Ms = Ms(0)
-    _lapsed: bool = False
+    _renewed_at: Ms = Ms(0)
+    _tried_at: Ms = Ms(0)
+    _expired: bool = False
 
     @property
     def ref(self) -> Ref:
         return lease_ref(self.holder, self.namespace)
 
     @property
-    def is_begun(self) -> bool:
+    def is_started(self) -> bool:
+        """Whether the Lease is written and not lost."""
         return bool(self._version)
 
     @property
-    def ends(self) -> Ms:
-        """When writing must stop unless a renewal that was sent later succeeds."""
-        return Ms(self._renewed + LASTS - MARGIN)
+    def renew_deadline(self) -> Ms:
+        """Time at which writing must stop unless a later renewal succeeds."""
+        return Ms(self._renewed_at + LEASE_DURATION - WRITE_MARGIN)
 
     @property
-    def may_write_until(self) -> Ms | None:
-        """The same for whoever is about to write; None before anything can have been taken."""
-        return self.ends if self.is_begun else Ms(0) if self.is_used else None
+    def write_deadline(self) -> Ms | None:
+        """Time until which a write may be sent; None before any lease can have been acquired."""
+        return self.renew_deadline if self.is_started else Ms(0) if self.may_exist else None
 
-    def is_good(self, now: Ms) -> bool:
-        """Whether it is still safe to write."""
-        return self.is_begun and now < self.ends
+    def is_valid(self, now: Ms) -> bool:
+        """Return whether it is still safe to write."""
+        return self.is_started and now < self.renew_deadline
 
-    def is_due(self, now: Ms) -> bool:
-        """Whether it is to be renewed."""
-        return self.is_begun and not self.renewing and now >= self._next
-
-    @property
-    def _next(self) -> Ms:
-        return max(Ms(self._renewed + RENEWS), Ms(self._tried + ASKS_AGAIN))
-
-    def lapses(self, now: Ms) -> bool:
-        """Whether writing must stop from now on; told once."""
-        lapsed, self._lapsed = self._lapsed, self.is_begun and now >= self.ends
-        return self._lapsed and not lapsed
+    def is_renewal_due(self, now: Ms) -> bool:
+        """Return whether the Lease must be renewed now."""
+        return self.is_started and not self.is_renewing and now >= self._next_renewal
 
     @property
-    def alarm(self) -> Ms | None:
-        """When it wants to be looked at."""
-        moments = [] if self._lapsed else [self.ends]
-        moments += [] if self.renewing else [self._next]
-        return min(moments, default=None) if self.is_begun else None
+    def _next_renewal(self) -> Ms:
+        return max(Ms(self._renewed_at + RENEW_INTERVAL), Ms(self._tried_at + RETRY_PERIOD))
 
-    def begin(self, now: Now) -> Errand[Refusal | None]:
-        """Be known as alive, however long that takes, or say what no waiting can mend."""
-        while not self.is_good(now()):
-            if self.is_begun or self._beginning:
-                yield Pause(Ms(now() + ASKS_AGAIN // 5))
+    def has_just_expired(self, now: Ms) -> bool:
+        """Return whether writing must stop from now on; True only once per expiry."""
+        was_expired, self._expired = self._expired, self.is_started and now >= self.renew_deadline
+        return self._expired and not was_expired
+
+    @property
+    def wake_at(self) -> Ms | None:
+        """Time of the next renewal or expiry; None if the Lease is not written."""
+        times = [] if self._expired else [self.renew_deadline]
+        times += [] if self.is_renewing else [self._next_renewal]
+        return min(times, default=None) if self.is_started else None
+
+    def start(self, now: Clock) -> Procedure[ErrorOutcome | None]:
+        """Write the Lease, however long that takes; return an error that waiting cannot resolve."""
+        while not self.is_valid(now()):
+            if self.is_started or self._is_starting:
+                yield Pause(Ms(now() + RETRY_PERIOD // 5))
                 continue
-            self._beginning = True
-            refused = yield from self._make(now)
-            self._beginning = False
-            if isinstance(refused, LASTING):
-                return refused
-            if refused is not None:
-                yield Pause(Ms(now() + ASKS_AGAIN))
+            self._is_starting = True
+            error = yield from self._create(now)
+            self._is_starting = False
+            if isinstance(error, PERMANENT_ERRORS):
+                return error
+            if error is not None:
+                yield Pause(Ms(now() + RETRY_PERIOD))
         return None
 
-    def _make(self, now: Now) -> Errand[Refusal | None]:
-        self._transitions, self.is_used, at = 0, True, now()
-        (made,) = yield (self._write(Verb.CREATE, at),)
-        if isinstance(made, Missing):
-            return (yield from self._make_room())
-        if is_refusal(made) and not isinstance(made, LASTING):
+    def _create(self, now: Clock) -> Procedure[ErrorOutcome | None]:
+        self._transitions, self.may_exist, at = 0, True, now()
+        (outcome,) = yield (self._write_call(Verb.CREATE, at),)
+        if isinstance(outcome, NotFound):
+            return (yield from self._create_namespace())
+        if is_error(outcome) and not isinstance(outcome, PERMANENT_ERRORS):
             # It may be there: by a write whose answer was lost, or of a process that had our name.
-            (found,) = yield (Ask(self.cluster, Get(self.ref)),)
-            if isinstance(found, Done) and found.live is not None:
-                self._transitions = (read_lease(found.live).spec.lease_transitions or 0) + 1
+            (existing,) = yield (ApiCall(self.cluster, Get(self.ref)),)
+            if isinstance(existing, Success) and existing.live is not None:
+                self._transitions = (read_lease(existing.live).spec.lease_transitions or 0) + 1
                 at = now()
-                (made,) = yield (self._write(Verb.REPLACE, at, version=found.live.version),)
-        self._renewed_by(made, at)
-        return made if is_refusal(made) else None
+                (outcome,) = yield (
+                    self._write_call(Verb.REPLACE, at, version=existing.live.resource_version),
+                )
+        self._record_renewal(outcome, at)
+        return outcome if is_error(outcome) else None
 
-    def _make_room(self) -> Errand[Refusal | None]:
+    def _create_namespace(self) -> Procedure[ErrorOutcome | None]:
         metadata: Json = {"name": self.namespace}
         body: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-        ref = Ref(NAMESPACES, "", self.namespace)
+        ref = Ref(NAMESPACE_KIND, "", self.namespace)
         request = Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body))
-        (room,) = yield (Ask(self.cluster, request),)
-        return room if is_refusal(room) and not isinstance(room, Exists) else None
+        (outcome,) = yield (ApiCall(self.cluster, request),)
+        return outcome if is_error(outcome) and not isinstance(outcome, AlreadyExists) else None
 
-    def renew(self, now: Now) -> Errand[None]:
-        """Say that we live. Whoever wrote meanwhile wants something: look what."""
-        self.renewing = True
-        for _ in range(TRIES):
-            self._tried = at = now()
-            (outcome,) = yield (self._write(Verb.REPLACE, at, version=self._version),)
-            self._renewed_by(outcome, at)
-            if not is_refusal(outcome):
+    def renew(self, now: Clock) -> Procedure[None]:
+        """Renew the Lease.
+
+        A conflict means that another process added a request: read it and retry.
+        """
+        self.is_renewing = True
+        for _ in range(WRITE_TRIES):
+            self._tried_at = at = now()
+            (outcome,) = yield (self._write_call(Verb.REPLACE, at, version=self._version),)
+            self._record_renewal(outcome, at)
+            if not is_error(outcome):
                 break
-            (found,) = yield (Ask(self.cluster, Get(self.ref)),)
-            if not self._look(found):
+            (current,) = yield (ApiCall(self.cluster, Get(self.ref)),)
+            if not self._is_current(current):
                 break
-        self.renewing = False
+        self.is_renewing = False
 
-    def _renewed_by(self, outcome: Outcome, at: Ms) -> None:
-        if isinstance(outcome, Done) and outcome.live is not None:
-            self._renewed, self._uid, self._version = at, outcome.live.uid, outcome.live.version
+    def _record_renewal(self, outcome: Outcome, at: Ms) -> None:
+        if isinstance(outcome, Success) and outcome.live is not None:
+            self._renewed_at, self._uid, self._version = (
+                at,
+                outcome.live.uid,
+                outcome.live.resource_version,
+            )
 
-    def _look(self, found: Outcome) -> bool:
-        """Whether the Lease is there and ours."""
-        if isinstance(found, Done) and found.live is not None:
-            lease = read_lease(found.live)
-            spec, is_same = lease.spec, found.live.uid == self._uid
+    def _is_current(self, outcome: Outcome) -> bool:
+        """Read the requests and return whether the Lease exists and is ours."""
+        if isinstance(outcome, Success) and outcome.live is not None:
+            lease = read_lease(outcome.live)
+            spec, is_same = lease.spec, outcome.live.uid == self._uid
             if is_same and (spec.lease_transitions or 0) == self._transitions:
-                self._version, self.wishes = found.live.version, read_wishes(lease)
+                self._version, self.requests = outcome.live.resource_version, read_requests(lease)
                 return True
-        elif not isinstance(found, Missing):
+        elif not isinstance(outcome, NotFound):
             return False
-        self.life += 1
+        self.incarnation += 1
         self._version = ""
         return False
 
-    def end(self, now: Now) -> Errand[None]:
-        """Be gone, so that nobody waits for us."""
-        while self.renewing:
-            yield Pause(Ms(now() + ASKS_AGAIN // 5))
+    def delete_lease(self, now: Clock) -> Procedure[None]:
+        """Delete the Lease, so that no process waits for it to expire."""
+        while self.is_renewing:
+            yield Pause(Ms(now() + RETRY_PERIOD // 5))
         self._version = ""
-        (found,) = yield (Ask(self.cluster, Get(self.ref)),)
-        if isinstance(found, Done) and found.live is not None and self._is_last(found.live):
-            write = Write(verb=Verb.DELETE, ref=self.ref, uid=found.live.uid)
-            yield (Ask(self.cluster, write),)
+        (outcome,) = yield (ApiCall(self.cluster, Get(self.ref)),)
+        if (
+            isinstance(outcome, Success)
+            and outcome.live is not None
+            and self._is_latest(outcome.live)
+        ):
+            write = Write(verb=Verb.DELETE, ref=self.ref, uid=outcome.live.uid)
+            yield (ApiCall(self.cluster, write),)
 
-    def drop_errands(self) -> None:
-        """Whoever was writing here was withdrawn."""
-        self.renewing = self._beginning = False
+    def reset_procedures(self) -> None:
+        """Reset the state of procedures that were cancelled."""
+        self.is_renewing = self._is_starting = False
 
-    def _is_last(self, live: Live) -> bool:
-        """Whether the Lease is as we wrote it last, whatever we heard of that write."""
+    def _is_latest(self, live: LiveObject) -> bool:
+        """Return whether the Lease is the one that we wrote last, even if the response was lost."""
         return (read_lease(live).spec.lease_transitions or 0) == self._transitions
 
-    def _write(self, verb: Verb, at: Ms, *, version: str = "") -> Ask:
-        notes = {GIVE_WAY + name: note_of(wish) for name, wish in self.wishes.items()}
+    def _write_call(self, verb: Verb, at: Ms, *, version: str = "") -> ApiCall:
+        request_annotations = {
+            REQUEST_PREFIX + name: format_request(request)
+            for name, request in self.requests.items()
+        }
         metadata: dict[str, Json] = {
             "name": self.ref.name,
             "namespace": self.namespace,
-            "annotations": {**notes},
+            "annotations": {**request_annotations},
         }
         if version:
             metadata["resourceVersion"] = version
         spec: Json = {
             "holderIdentity": self.holder,
-            "renewTime": _written(at),
-            "leaseDurationSeconds": LASTS // SECOND,
+            "renewTime": _format_micro_time(at),
+            "leaseDurationSeconds": LEASE_DURATION // SECOND,
             "leaseTransitions": self._transitions,
         }
         body: Json = {
@@ -239,32 +260,32 @@ class Heartbeat(msgspec.Struct):
             "spec": spec,
         }
         encoded = msgspec.json.encode(body)
-        write = Write(verb=verb, ref=self.ref, body=encoded, version=version)
-        return Ask(self.cluster, write, urgent=True)
+        write = Write(verb=verb, ref=self.ref, body=encoded, resource_version=version)
+        return ApiCall(self.cluster, write, urgent=True)
 
 
-def lease_ref(holder: str, namespace: str = NAMESPACE) -> Ref:
+def lease_ref(holder: str, namespace: str = TIDEGATE_NAMESPACE) -> Ref:
     return Ref(LEASE, namespace, resource_name(holder))
 
 
-def read_lease(live: Live) -> Lease:
+def read_lease(live: LiveObject) -> Lease:
     return msgspec.json.decode(live.body, type=Lease)
 
 
-def read_wishes(lease: Lease) -> dict[str, Wish]:
-    """What is asked for in our words; anybody may write annotations."""
-    found: dict[str, Wish] = {}
-    for key, note in lease.metadata.annotations.items():
-        turn, *words = note.split(" ", 2)
-        if key.startswith(GIVE_WAY) and turn.isdecimal():
-            found[key.removeprefix(GIVE_WAY)] = Wish(int(turn), *words)
-    return found
+def read_requests(lease: Lease) -> dict[str, LeaseRequest]:
+    """Return the valid requests in the annotations of a Lease; other annotations are ignored."""
+    requests: dict[str, LeaseRequest] = {}
+    for key, value in lease.metadata.annotations.items():
+        transitions, *values = value.split(" ", 2)
+        if key.startswith(REQUEST_PREFIX) and transitions.isdecimal():
+            requests[key.removeprefix(REQUEST_PREFIX)] = LeaseRequest(int(transitions), *values)
+    return requests
 
 
-def note_of(wish: Wish) -> str:
-    return f"{wish.turn} {wish.plan} {wish.holder}"
+def format_request(request: LeaseRequest) -> str:
+    return f"{request.transitions} {request.plan} {request.holder}"
 
 
-def _written(at: Ms) -> str:
-    moment = datetime.fromtimestamp(at // SECOND, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at % SECOND:03}000Z"
+def _format_micro_time(at: Ms) -> str:
+    timestamp = datetime.fromtimestamp(at // SECOND, UTC)
+    return f"{timestamp:%Y-%m-%dT%H:%M:%S}.{at % SECOND:03}000Z"

@@ -1,4 +1,4 @@
-"""A unit in our keeping: taken by its record, for as long as our heartbeat goes on."""
+"""The lease of one unit: acquired through its record, valid while our heartbeat is renewed."""
 
 from __future__ import annotations
 
@@ -7,296 +7,333 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from tidegate.engine.heartbeat import Wish
-from tidegate.engine.neighbours import Keeping, Neighbour
-from tidegate.engine.reach.errands import Errand, Pause
-from tidegate.engine.reach.hooks import free
-from tidegate.engine.record import LASTING, Now, Record
-from tidegate.errors import ClusterError, Place
-from tidegate.model.event import Told
+from tidegate.engine.heartbeat import LeaseRequest
+from tidegate.engine.neighbours import ClusterLeases, Peer
+from tidegate.engine.reach.errands import Pause, Procedure
+from tidegate.engine.reach.hooks import remove_finalizers_uncached
+from tidegate.engine.record import PERMANENT_ERRORS, Clock, UnitRecord
+from tidegate.errors import ClusterError, Location
+from tidegate.model.event import EventType
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Ref, Spot
+from tidegate.model.objects import ClusterRef, Ref
 from tidegate.model.unit import UnitId
-from tidegate.world.facts import Forbidden, Outcome, is_refusal
-from tidegate.world.refusals import refusal_error
+from tidegate.world.facts import Forbidden, Outcome, is_error
+from tidegate.world.refusals import error_from_outcome
 
-FLUSHES = Ms(1 * SECOND)
-"""How often at most a journal is written while a rollout runs."""
-SETTLES = Ms(50)
-"""How long one writer of a record waits for another, before it looks again."""
-CLOSES = Ms(1 * MINUTE)
-"""How long troubles of a cluster may keep us from letting a unit go."""
-Tell = Callable[[Told, UnitId, str], None]
-"""Says something of a unit, with a sentence."""
+FLUSH_INTERVAL = Ms(1 * SECOND)
+"""Minimum interval between two journal writes while a rollout runs."""
+POLL_INTERVAL = Ms(50)
+"""How long one writer of a record waits for another before it checks again."""
+RELEASE_TIMEOUT = Ms(1 * MINUTE)
+"""How long cluster errors may delay the release of a unit."""
+EmitUnitEvent = Callable[[EventType, UnitId, str], None]
+"""Callback that emits an event about a unit, with a message."""
 
 
-def told_takeover(unit: UnitId) -> str:
+def takeover_message(unit: UnitId) -> str:
     return f"another rollout of `{unit}` takes over"
 
 
-class OvertakenError(ClusterError):
-    """Somebody else brought another plan of a unit while we were away."""
+class SupersededError(ClusterError):
+    """Another process rolled out another plan of a unit while this process was cut off."""
 
     exit_code = 6
 
 
-class UnitHold(msgspec.Struct):
-    """What the rollout of one unit keeps in its cluster."""
+class UnitLease(msgspec.Struct):
+    """The lease of one unit and the record that it is stored in."""
 
     unit: UnitId
-    record: Record
-    keeping: Keeping
-    plan: str
-    tell: Tell
-    text: str = ""
-    """The digest of what the unit is to become."""
+    record: UnitRecord
+    cluster_leases: ClusterLeases
+    plan_digest: str
+    emit_unit_event: EmitUnitEvent
+    desired_digest: str = ""
+    """Digest of the desired state of the unit."""
     source: str = ""
-    """Where that lies."""
+    """Source of the desired state."""
     refs: dict[Ref, None] = msgspec.field(default_factory=dict)
-    """The objects that may be written, in the order in which they became known."""
+    """Objects that may be written, in the order in which they became known."""
     hooks: set[Ref] = msgspec.field(default_factory=set)
-    """Those of the present plan."""
-    begun: Ms | None = None
-    looked: int = 0
-    """The epoch of the record in which its objects were looked at last."""
-    busy: bool = False
-    """Its record is being taken or written."""
-    asked_to_go: Wish | None = None
-    """What somebody else with another plan wants."""
-    tried: bool = False
-    """Its record may say that we hold it."""
-    wanted: bool = False
-    """A step of it could begin: whoever else has it is asked, also for the same plan."""
-    leaving: bool = False
-    """It is being let go of: nobody waits for it meanwhile."""
-    _life: int = -1
-    """The life of our heartbeat in which it was taken."""
-    _told: str = ""
-    """The plan that the record names since we wrote it last."""
-    _enters: bool = False
-    """It has its slot: the journal is to say so before anything is written."""
-    _counted: tuple[int, str, bool] = (0, "", False)
-    """So many of these does the journal name, the text it speaks of, and whether it has a slot."""
-    _has_counted: bool = False
-    """The record has named our objects in this rollout."""
-    _said: str = ""
-    """What was told of our waiting."""
+    """Hooks of the current plan."""
+    started_at: Ms | None = None
+    compared_epoch: int = 0
+    """Epoch of the record for which the cached objects are valid."""
+    is_busy: bool = False
+    """Whether the record is being acquired or written."""
+    handled_request: LeaseRequest | None = None
+    """The request of a process with another plan that was handled last."""
+    may_be_holder: bool = False
+    """Whether the stored record may name us as the holder."""
+    is_needed: bool = False
+    """Whether a step could start; then a holder with the same plan is asked for the unit, too."""
+    is_releasing: bool = False
+    """Whether the lease is being released."""
+    _incarnation: int = -1
+    """Incarnation of our heartbeat in which the lease was acquired."""
+    _written_plan: str = ""
+    """Plan that the record has named since our last write."""
+    _has_slot: bool = False
+    """Whether the unit has its slot, which the journal must say before anything is written."""
+    _registered: tuple[int, str, bool] = (0, "", False)
+    """Journal contents: number of objects, desired digest, and whether the unit has a slot."""
+    _was_registered: bool = False
+    """Whether the objects were registered in the journal during this rollout."""
+    _wait_message: str = ""
+    """The wait message that was emitted last."""
 
-    def intend(self, text: str) -> None:
-        """Bring another text from now on."""
-        if text != self.text:
-            self.text, self.hooks, self.begun, self._enters = text, set(), None, False
+    def set_desired(self, digest: str) -> None:
+        """Switch to another desired state."""
+        if digest != self.desired_digest:
+            self.desired_digest, self.hooks, self.started_at, self._has_slot = (
+                digest,
+                set(),
+                None,
+                False,
+            )
 
-    def enter(self) -> None:
-        """Have who comes after us know that the unit has one of its group's slots."""
-        self._enters = True
+    def record_slot(self) -> None:
+        """Record that the unit has a slot of its group, for processes that resume the rollout."""
+        self._has_slot = True
 
-    def begin(self, now: Ms) -> Ms:
-        """When the rollout of this text began: now, unless one is taken up again.
+    def start(self, now: Ms) -> Ms:
+        """Return when the rollout of this desired state started: now, unless it is resumed.
 
-        Names are made of it, so the journal gets to know the same moment.
+        Generated names depend on this time, so the journal stores the same value.
         """
-        self.begun = self.record.begun(self.text, now)
-        return self.begun
+        self.started_at = self.record.start_time(self.desired_digest, now)
+        return self.started_at
 
     @property
     def is_ours(self) -> bool:
-        """Whether nobody can have taken it from us, though we may not write at the moment."""
-        return self._life == self.keeping.heartbeat.life and self.record.is_ours
+        """Whether no other process can have the lease, though we may not write right now."""
+        return (
+            self._incarnation == self.cluster_leases.heartbeat.incarnation and self.record.is_ours
+        )
 
-    def is_taken(self, now: Ms) -> bool:
-        """Whether its objects may be written."""
-        is_good = self.is_ours and not self.leaving and self.keeping.heartbeat.is_good(now)
-        return is_good and self._counted == self._countable
+    def is_acquired(self, now: Ms) -> bool:
+        """Return whether the objects of the unit may be written."""
+        is_valid = (
+            self.is_ours and not self.is_releasing and self.cluster_leases.heartbeat.is_valid(now)
+        )
+        return is_valid and self._registered == self._to_register
 
     @property
-    def _countable(self) -> tuple[int, str, bool]:
-        return len(self.refs), self.text, self._enters
+    def _to_register(self) -> tuple[int, str, bool]:
+        return len(self.refs), self.desired_digest, self._has_slot
 
-    def take(self, now: Now) -> Errand[None]:
-        """Hold the unit, and count its objects as its own before they are written.
+    def acquire(self, now: Clock) -> Procedure[None]:
+        """Acquire the lease and register the objects of the unit before they are written.
 
-        Another process that holds it is waited for, unless we let go of it meanwhile.
+        Wait for another process that holds the lease, unless the lease is released in the
+        meantime.
         """
-        while self.busy or self.leaving:
-            yield Pause(Ms(now() + SETTLES))
-        self.busy = True
+        while self.is_busy or self.is_releasing:
+            yield Pause(Ms(now() + POLL_INTERVAL))
+        self.is_busy = True
         try:
-            yield from self._take(now)
-            self.wanted = self.wanted and not self.is_taken(now())
+            yield from self._acquire(now)
+            self.is_needed = self.is_needed and not self.is_acquired(now())
         finally:
-            self.busy = False
+            self.is_busy = False
 
-    def _take(self, now: Now) -> Errand[None]:
-        while not self.leaving and not self.is_taken(now()):
-            yield from self.be_alive(now)
+    def _acquire(self, now: Clock) -> Procedure[None]:
+        while not self.is_releasing and not self.is_acquired(now()):
+            yield from self.ensure_heartbeat(now)
             if self.is_ours:
-                yield from self._free_earlier(now)
-                yield from self._bear((yield from self._count(now)), "writing", now)
+                yield from self._release_unfinished_hooks(now)
+                yield from self._wait_out((yield from self._register(now)), "writing", now)
                 continue
-            if self._life >= 0:
-                yield from self._bear((yield from self.record.read(now)), "reading", now)
-            yield from self._await_holder(now)
-            if not self.leaving:
-                yield from self._seize(now)
+            if self._incarnation >= 0:
+                yield from self._wait_out((yield from self.record.read(now)), "reading", now)
+            yield from self._wait_for_holder(now)
+            if not self.is_releasing:
+                yield from self._claim(now)
 
-    def be_alive(self, now: Now) -> Errand[None]:
-        """Have our heartbeat go on before anything is taken by it."""
-        refused = yield from self.keeping.heartbeat.begin(now)
-        if refused is not None:
-            raise refusal_error(refused, "taking the lease", where=self._place)
+    def ensure_heartbeat(self, now: Clock) -> Procedure[None]:
+        """Start our heartbeat before a lease is acquired."""
+        error = yield from self.cluster_leases.heartbeat.start(now)
+        if error is not None:
+            raise error_from_outcome(error, "taking the lease", location=self._location)
 
-    def _seize(self, now: Now) -> Errand[None]:
-        """Make the record ours, over what we know of it."""
-        heartbeat, record = self.keeping.heartbeat, self.record
-        life, known, self._counted = heartbeat.life, record.epoch, (0, "", False)
-        record.claim(heartbeat.holder)
-        self.tried = True
-        if record.is_large(self.refs) or record.earlier_hooks(self.text):
-            refused = yield from record.write_claim(now)
-        else:
-            refused = yield from self._count(now)
-        if record.is_ours:
-            self._life, self._told = life, record.plan
-            self._say("")
-        elif record.epoch == known:
-            yield from self._bear(refused, "writing", now)
-
-    def _count(self, now: Now) -> Errand[Outcome | None]:
-        known = self._countable
-        begun = now() if self.begun is None else self.begun
-        if self._enters:
-            self.record.enter(self.text)
-        self.record.expect(
-            self.plan,
-            self.refs,
-            text=self.text,
-            source=self.source,
-            now=begun,
-            goes_on=self._has_counted or self.looked != self.record.epoch,
+    def _claim(self, now: Clock) -> Procedure[None]:
+        """Write our claim over the known version of the record."""
+        heartbeat, record = self.cluster_leases.heartbeat, self.record
+        incarnation, known_epoch, self._registered = (
+            heartbeat.incarnation,
+            record.epoch,
+            (0, "", False),
         )
-        refused = yield from self.record.write(now)
-        if refused is None:
-            self._has_counted = True
-            self._counted, self._told = known, self.record.plan
-        return refused
+        record.claim(heartbeat.holder)
+        self.may_be_holder = True
+        if record.is_large(self.refs) or record.unfinished_hooks(self.desired_digest):
+            error = yield from record.write_claim(now)
+        else:
+            error = yield from self._register(now)
+        if record.is_ours:
+            self._incarnation, self._written_plan = incarnation, record.plan
+            self._emit_wait("")
+        elif record.epoch == known_epoch:
+            yield from self._wait_out(error, "writing", now)
 
-    def _await_holder(self, now: Now) -> Errand[None]:
-        """Wait until nobody else holds the unit. Whoever did may have written until then."""
-        record, keeping = self.record, self.keeping
-        while (holder := record.holder) not in ("", keeping.heartbeat.holder):
-            self._refuse_overtaken()
-            if self.leaving or keeping.neighbours.is_dead(holder, record.seen_at):
+    def _register(self, now: Clock) -> Procedure[Outcome | None]:
+        registered = self._to_register
+        started_at = now() if self.started_at is None else self.started_at
+        if self._has_slot:
+            self.record.record_slot(self.desired_digest)
+        self.record.register_objects(
+            self.plan_digest,
+            self.refs,
+            digest=self.desired_digest,
+            source=self.source,
+            now=started_at,
+            is_resumed=self._was_registered or self.compared_epoch != self.record.epoch,
+        )
+        error = yield from self.record.write(now)
+        if error is None:
+            self._was_registered = True
+            self._registered, self._written_plan = registered, self.record.plan
+        return error
+
+    def _wait_for_holder(self, now: Clock) -> Procedure[None]:
+        """Wait until no other process holds the unit.
+
+        The previous holder may have written until then.
+        """
+        record, cluster_leases = self.record, self.cluster_leases
+        while (holder := record.holder) not in ("", cluster_leases.heartbeat.holder):
+            self._raise_if_superseded()
+            if self.is_releasing or cluster_leases.peers.is_dead(holder, record.seen_at):
                 break
-            keeping.waiting[record.unit] = record
+            cluster_leases.waiting[record.unit] = record
             try:
-                seen = yield from keeping.look(record, now)
-                if seen is not None and seen.dead_at is None and not self.leaving:
-                    yield from self._urge(seen)
+                peer = yield from cluster_leases.poll(record, now)
+                if peer is not None and peer.dead_at is None and not self.is_releasing:
+                    yield from self._request_release(peer)
             finally:
-                keeping.waiting.pop(record.unit, None)
-        self._refuse_overtaken()
+                cluster_leases.waiting.pop(record.unit, None)
+        self._raise_if_superseded()
         record.epoch += holder != "" and not record.is_ours
 
-    def _urge(self, seen: Neighbour) -> Errand[None]:
-        """Have the holder know that we wait, where that helps, and everybody else.
+    def _request_release(self, peer: Peer) -> Procedure[None]:
+        """Request the unit from its holder where that helps, and report that we wait.
 
-        One with another plan is to give way, whoever asks for that. One with the same plan is asked
-        when a step could begin: it lets go of a unit in which it only waits, as we do.
+        A holder with another plan is asked to give way. A holder with the same plan is asked
+        only if a step could start: it releases units in which it is only waiting, as we do.
         """
         record, name = self.record, self.record.ref.name
-        is_rival, asked = record.plan != self.plan, seen.asked.get(name)
-        was_asked = asked is not None and (not is_rival or asked.plan != record.sign(record.plan))
-        if (is_rival or self.wanted) and not was_asked:
-            if is_rival:
-                self.keeping.rivals.ask(record.holder)
-            wish = Wish(record.turn, record.sign(self.plan), self.keeping.heartbeat.holder)
-            (answer,) = yield (self.keeping.neighbours.ask_to_go(record.holder, name, wish),)
-            if isinstance(answer, Forbidden):
-                raise refusal_error(answer, "asking for the unit", where=self._place)
-            was_asked = not is_refusal(answer)
-        since = datetime.fromtimestamp(seen.first // SECOND, UTC)
-        asked_to = ", and was asked to give way" if is_rival and was_asked else ""
-        self._say(f"`{record.holder}` holds it, as we see since {since:%H:%M:%S} UTC{asked_to}")
+        is_competing, request_sent = record.plan != self.plan_digest, peer.requests.get(name)
+        was_requested = request_sent is not None and (
+            not is_competing or request_sent.plan != record.salted_digest(record.plan)
+        )
+        if (is_competing or self.is_needed) and not was_requested:
+            if is_competing:
+                self.cluster_leases.competitors.record_request(record.holder)
+            request = LeaseRequest(
+                record.transitions,
+                record.salted_digest(self.plan_digest),
+                self.cluster_leases.heartbeat.holder,
+            )
+            (outcome,) = yield (
+                self.cluster_leases.peers.request_call(record.holder, name, request),
+            )
+            if isinstance(outcome, Forbidden):
+                raise error_from_outcome(outcome, "asking for the unit", location=self._location)
+            was_requested = not is_error(outcome)
+        since = datetime.fromtimestamp(peer.first_seen_at // SECOND, UTC)
+        suffix = ", and was asked to give way" if is_competing and was_requested else ""
+        self._emit_wait(f"`{record.holder}` holds it, as we see since {since:%H:%M:%S} UTC{suffix}")
 
-    def _say(self, sentence: str) -> None:
-        """Tell what we wait for, once; and that we go on, if we have waited."""
-        if sentence != self._said:
-            self._said = sentence
-            told = Told.UNIT_WAITING if sentence else Told.UNIT_TAKEN
-            self.tell(told, self.unit, sentence)
+    def _emit_wait(self, message: str) -> None:
+        """Emit once what we wait for; an empty message emits that the wait is over."""
+        if message != self._wait_message:
+            self._wait_message = message
+            event_type = EventType.UNIT_WAITING if message else EventType.UNIT_ACQUIRED
+            self.emit_unit_event(event_type, self.unit, message)
 
-    def _free_earlier(self, now: Now) -> Errand[None]:
-        """Let go of hooks of a rollout that did not come to its end."""
-        refs = (ref for ref in self.record.earlier_hooks(self.text) if ref not in self.hooks)
-        yield from free([Spot(self.record.cluster, ref) for ref in refs], now)
+    def _release_unfinished_hooks(self, now: Clock) -> Procedure[None]:
+        """Remove the finalizers of hooks of an unfinished rollout."""
+        refs = (
+            ref
+            for ref in self.record.unfinished_hooks(self.desired_digest)
+            if ref not in self.hooks
+        )
+        yield from remove_finalizers_uncached(
+            [ClusterRef(self.record.cluster, ref) for ref in refs], now
+        )
 
-    def _bear(self, refused: Outcome | None, deed: str, now: Now) -> Errand[None]:
-        """Wait until a trouble of the cluster is over; one with what was asked is an error."""
-        if isinstance(refused, LASTING):
-            raise refusal_error(refused, f"{deed} the journal", where=self._place)
-        if refused is not None:
-            yield Pause(Ms(now() + FLUSHES))
+    def _wait_out(self, error: Outcome | None, action: str, now: Clock) -> Procedure[None]:
+        """Wait before retrying after a transient error; raise a permanent one."""
+        if isinstance(error, PERMANENT_ERRORS):
+            raise error_from_outcome(error, f"{action} the journal", location=self._location)
+        if error is not None:
+            yield Pause(Ms(now() + FLUSH_INTERVAL))
 
-    def flush(self, now: Now) -> Errand[Outcome | None]:
-        """Write the journal if it is ours; what is refused is tried again with the next flush."""
-        while self.busy:
-            yield Pause(Ms(now() + SETTLES))
+    def flush(self, now: Clock) -> Procedure[Outcome | None]:
+        """Write the journal if the lease is ours; what fails is retried with the next flush."""
+        while self.is_busy:
+            yield Pause(Ms(now() + POLL_INTERVAL))
         if not self.record.is_ours:
             return None
-        self.busy = True
-        refused = yield from self.record.write(now)
-        self.busy = False
-        return refused
+        self.is_busy = True
+        error = yield from self.record.write(now)
+        self.is_busy = False
+        return error
 
-    def settle(self, now: Now) -> Errand[None]:
-        """Write the journal until all of it is written, for as long as the record is ours."""
+    def flush_all(self, now: Clock) -> Procedure[None]:
+        """Write the journal until everything is written, as long as the lease is ours."""
         while self.record.is_ours:
-            refused = yield from self.flush(now)
-            if refused is None:
+            error = yield from self.flush(now)
+            if error is None:
                 return
-            yield from self._bear(refused, "writing", now)
+            yield from self._wait_out(error, "writing", now)
 
-    def close(self, now: Now, *, lends: bool = False) -> Errand[None]:
-        """Write what is not written yet and let go, with one write.
+    def release(self, now: Clock, *, keeps_progress: bool = False) -> Procedure[None]:
+        """Write pending changes and release the lease, with one write.
 
-        That is safe though our time may be up: if somebody took the unit, nothing is written.
-        `lends`: we come back to it, and know what has been done of our text until then.
+        This is safe after our lease expired: if another process acquired the unit, nothing is
+        written. With `keeps_progress`, the unit will be acquired again and its progress is
+        remembered.
         """
-        self.leaving, self.wanted = True, False
-        while self.busy:
-            yield Pause(Ms(now() + SETTLES))
-        ends = now() + CLOSES
-        if self.tried and not self.record.is_ours:
+        self.is_releasing, self.is_needed = True, False
+        while self.is_busy:
+            yield Pause(Ms(now() + POLL_INTERVAL))
+        deadline = now() + RELEASE_TIMEOUT
+        if self.may_be_holder and not self.record.is_ours:
             yield from self.record.read(now)
-        while self.tried and self.record.is_ours and now() < ends:
+        while self.may_be_holder and self.record.is_ours and now() < deadline:
             self.record.release()
-            refused = yield from self.flush(now)
-            if refused is None:
+            error = yield from self.flush(now)
+            if error is None:
                 break
-            yield from self._bear(refused, "writing", now)
-        self.tried, self.leaving, self._life = False, False, -1
-        self._has_counted = self._has_counted and lends
+            yield from self._wait_out(error, "writing", now)
+        self.may_be_holder, self.is_releasing, self._incarnation = False, False, -1
+        self._was_registered = self._was_registered and keeps_progress
 
-    def drop_errands(self) -> None:
-        """Whoever was writing here was withdrawn."""
-        self.busy = self.leaving = False
+    def reset_procedures(self) -> None:
+        """Reset the state of procedures that were cancelled."""
+        self.is_busy = self.is_releasing = False
 
     @property
-    def _place(self) -> Place:
-        return Place(f"unit {self.record.unit}")
+    def _location(self) -> Location:
+        return Location(f"unit {self.record.unit}")
 
-    def _refuse_overtaken(self) -> None:
-        """Who was away while another plan was brought leaves the unit alone: that is the newer.
+    def _raise_if_superseded(self) -> None:
+        """Raise SupersededError if a newer plan was rolled out while we did not hold the lease.
 
-        So does who gave way to its holder somewhere else.
+        The same applies if we gave way to the holder in another unit.
         """
         record = self.record
-        if self.keeping.rivals.has_yielded(record.holder) and record.plan != self.plan:
-            raise OvertakenError("cluster.overtaken", told_takeover(self.unit), where=self._place)
-        was_there = self._life < 0 and not record.was_away
-        if was_there or record.plan in ("", self.plan, self._told):
+        if (
+            self.cluster_leases.competitors.has_yielded_to(record.holder)
+            and record.plan != self.plan_digest
+        ):
+            raise SupersededError(
+                "cluster.overtaken", takeover_message(self.unit), location=self._location
+            )
+        saw_all_plans = self._incarnation < 0 and not record.missed_other_plan
+        if saw_all_plans or record.plan in ("", self.plan_digest, self._written_plan):
             return
         problem = f"another rollout of `{record.unit}` took over while this one was cut off"
         hint = "see what it did, then run this command again"
-        raise OvertakenError("cluster.overtaken", problem, where=self._place, hint=hint)
+        raise SupersededError("cluster.overtaken", problem, location=self._location, hint=hint)

@@ -1,4 +1,4 @@
-"""All units in our keeping: read together, taken side by side, each let go by itself."""
+"""The leases of all units of a rollout: records are read together, leases acquired in parallel."""
 
 from __future__ import annotations
 
@@ -7,178 +7,223 @@ from functools import partial
 from typing import NamedTuple
 
 from tidegate.engine.heartbeat import Heartbeat
-from tidegate.engine.hold import FLUSHES, OvertakenError, Tell, UnitHold
-from tidegate.engine.neighbours import Keeping, Neighbours, Rivals, read_records
-from tidegate.engine.reach.errands import Errand, together
-from tidegate.engine.record import Now, Record
-from tidegate.model.journal import Kin
+from tidegate.engine.hold import FLUSH_INTERVAL, EmitUnitEvent, SupersededError, UnitLease
+from tidegate.engine.neighbours import ClusterLeases, CompetingPeers, Peers, read_records
+from tidegate.engine.reach.errands import Procedure, gather
+from tidegate.engine.record import Clock, UnitRecord
+from tidegate.model.journal import UnitOrigin
 from tidegate.model.moment import Ms
 from tidegate.model.plan import PlannedUnit
 from tidegate.model.unit import UnitId
 from tidegate.world.facts import Outcome
 
-PER_UNIT = Ms(10)
-"""How much longer a journal waits to be written for each other one that does."""
-Lost = Callable[[UnitId, str], None]
-"""Hears that a unit is somebody else's now, and why."""
+FLUSH_INTERVAL_PER_UNIT = Ms(10)
+"""Additional delay of a journal write for each unit with unwritten changes."""
+OnLeaseLost = Callable[[UnitId, str], None]
+"""Callback for a unit that another process took over, with the reason."""
 
 
-class Wished(NamedTuple):
-    """Units that others wait for: `lendable` with our plan, `given_up` for another one."""
+class RequestedUnits(NamedTuple):
+    """Units that other processes wait for."""
 
     lendable: list[UnitId]
-    given_up: list[UnitId]
+    """Units requested by processes with the same plan."""
+    yielded: list[UnitId]
+    """Units that we give up for another plan."""
 
 
-class Holds:
-    """The holds of a rollout, by unit, and what those of one cluster share."""
+class UnitLeases:
+    """The leases of a rollout by unit, and the lease state of each cluster."""
 
-    def __init__(self, holder: str, namespace: str, now: Now, tell: Tell, lost: Lost) -> None:
-        self.keepings: dict[str, Keeping] = {}
+    def __init__(
+        self,
+        holder: str,
+        namespace: str,
+        now: Clock,
+        emit_unit_event: EmitUnitEvent,
+        on_lease_lost: OnLeaseLost,
+    ) -> None:
+        self.leases_by_cluster: dict[str, ClusterLeases] = {}
         self._dirty: dict[UnitId, None] = {}
-        """Units whose journals are not written as they are."""
-        self._stirred_at = Ms(0)
+        """Units whose journals have unwritten changes."""
+        self._dirty_since = Ms(0)
         self._holder = holder
-        self._rivals = Rivals(holder)
+        self._competitors = CompetingPeers(holder)
         self._namespace = namespace
         self._now = now
-        self._tell = tell
-        self._tell_loss = lost
+        self._emit_unit_event = emit_unit_event
+        self._on_lease_lost = on_lease_lost
         self.lost: dict[UnitId, str] = {}
-        """Units that somebody else has, and that do not come back; and why."""
-        self._all: dict[UnitId, UnitHold] = {}
+        """Units that were taken over for good by other processes, with the reason."""
+        self._leases: dict[UnitId, UnitLease] = {}
 
-    def __getitem__(self, unit: UnitId) -> UnitHold:
-        return self._all[unit]
+    def __getitem__(self, unit: UnitId) -> UnitLease:
+        return self._leases[unit]
 
     def names(self) -> list[UnitId]:
-        return list(self._all)
+        return list(self._leases)
 
     def add(self, unit: PlannedUnit, plan: str, parent: PlannedUnit | None = None) -> None:
-        """Have a hold for a unit, for the text that it has in a plan. `parent`: who brings it."""
-        known = self._all.get(unit.id)
-        if known is not None:
-            known.intend(unit.digest)
+        """Add a lease for a unit of a plan, or update its desired state."""
+        lease = self._leases.get(unit.id)
+        if lease is not None:
+            lease.set_desired(unit.digest)
             return
-        cluster, place = unit.cluster, self._namespace
-        if cluster not in self.keepings:
-            heartbeat = Heartbeat(cluster, self._holder, place)
-            self.keepings[cluster] = Keeping(heartbeat, Neighbours(cluster, place), self._rivals)
-        record = Record(unit.id.mark, cluster, place, partial(self._stirred, unit.id))
-        keeping = self.keepings[cluster]
+        cluster, namespace = unit.cluster, self._namespace
+        if cluster not in self.leases_by_cluster:
+            heartbeat = Heartbeat(cluster, self._holder, namespace)
+            self.leases_by_cluster[cluster] = ClusterLeases(
+                heartbeat, Peers(cluster, namespace), self._competitors
+            )
+        record = UnitRecord(
+            unit.id.tracking_id, cluster, namespace, partial(self._mark_dirty, unit.id)
+        )
+        cluster_leases = self.leases_by_cluster[cluster]
         if unit.parent is not None:
-            above = parent.parent if parent is not None else None
-            falls = parent is not None and parent.policy.cascades
-            record.kin = Kin.of(unit.id, unit.parent, unit.policy, above=above, falls=falls)
-        self._all[unit.id] = UnitHold(
-            unit.id, record, keeping, plan, self._tell, text=unit.digest, source=unit.source
+            grandparent = parent.parent if parent is not None else None
+            is_cascaded = parent is not None and parent.policy.cascades
+            record.origin = UnitOrigin.from_policy(
+                unit.id,
+                unit.parent,
+                unit.policy,
+                grandparent=grandparent,
+                deleted_with_parent=is_cascaded,
+            )
+        self._leases[unit.id] = UnitLease(
+            unit.id,
+            record,
+            cluster_leases,
+            plan,
+            self._emit_unit_event,
+            desired_digest=unit.digest,
+            source=unit.source,
         )
 
-    def _stirred(self, unit: UnitId) -> None:
+    def _mark_dirty(self, unit: UnitId) -> None:
         if not self._dirty:
-            self._stirred_at = self._now()
+            self._dirty_since = self._now()
         self._dirty[unit] = None
 
-    def plan(self, digest: str) -> None:
-        """Have all of them bring another plan."""
-        for hold in self._all.values():
-            hold.plan = digest
+    def set_plan(self, digest: str) -> None:
+        """Set the plan of all leases."""
+        for lease in self._leases.values():
+            lease.plan_digest = digest
 
-    def load(self, units: Iterable[UnitId]) -> Errand[Outcome | None]:
-        """Read the records of those units that are not ours anyhow."""
-        wanted: dict[str, list[Record]] = {}
-        for hold in (self._all[unit] for unit in units):
-            if not hold.is_ours:
-                hold.record.look_anew()
-                wanted.setdefault(hold.record.cluster, []).append(hold.record)
-        outcomes = yield from together(read_records(some, self._now) for some in wanted.values())
-        return next((one for one in outcomes if one is not None), None)
+    def load_records(self, units: Iterable[UnitId]) -> Procedure[Outcome | None]:
+        """Read the records of the units that we do not hold; return the first error, if any."""
+        by_cluster: dict[str, list[UnitRecord]] = {}
+        for lease in (self._leases[unit] for unit in units):
+            if not lease.is_ours:
+                lease.record.forget_last_read()
+                by_cluster.setdefault(lease.record.cluster, []).append(lease.record)
+        outcomes = yield from gather(
+            read_records(records, self._now) for records in by_cluster.values()
+        )
+        return next((outcome for outcome in outcomes if outcome is not None), None)
 
-    def news(self, units: Iterable[UnitId]) -> set[UnitId]:
-        """Those of these units where others have been at work since we looked at their objects."""
-        found = {unit for unit in units if self._all[unit].looked != self._all[unit].record.epoch}
-        for unit in found:
-            self._all[unit].looked = self._all[unit].record.epoch
-        return found
+    def pop_changed(self, units: Iterable[UnitId]) -> set[UnitId]:
+        """Return the units that others changed since their objects were cached, each once."""
+        changed = {
+            unit
+            for unit in units
+            if self._leases[unit].compared_epoch != self._leases[unit].record.epoch
+        }
+        for unit in changed:
+            self._leases[unit].compared_epoch = self._leases[unit].record.epoch
+        return changed
 
-    def take(self, unit: UnitId, *, wanted: bool = True) -> Errand[None]:
-        """Hold a unit, whose objects are counted as its own before they are written.
+    def acquire(self, unit: UnitId, *, is_needed: bool = True) -> Procedure[None]:
+        """Acquire the lease of a unit and register its objects before they are written.
 
-        One that somebody else has taken over is lost, and not an error.
+        A unit that another process has taken over is recorded as lost; that is not an error.
         """
-        hold = self._all[unit]
-        if unit in self.lost or hold.is_taken(self._now()):
+        lease = self._leases[unit]
+        if unit in self.lost or lease.is_acquired(self._now()):
             return
-        hold.wanted |= wanted
+        lease.is_needed |= is_needed
         try:
-            yield from hold.take(self._now)
-        except OvertakenError as error:
-            self._lose(unit, error)
+            yield from lease.acquire(self._now)
+        except SupersededError as error:
+            self._record_loss(unit, error)
 
     def has(self, unit: UnitId) -> bool:
-        """Whether a unit is ours and stays so, though we may not write at the moment."""
-        hold = self._all[unit]
-        return unit not in self.lost and hold.is_ours and not hold.leaving
+        """Return whether we hold the lease of a unit, though we may not write right now."""
+        lease = self._leases[unit]
+        return unit not in self.lost and lease.is_ours and not lease.is_releasing
 
-    def be_alive(self, units: Iterable[UnitId]) -> Errand[None]:
-        """Be known as alive in the clusters of these units, before any of them is taken."""
-        firsts = {self._all[unit].record.cluster: self._all[unit] for unit in units}
-        yield from together(hold.be_alive(self._now) for hold in firsts.values())
+    def ensure_heartbeats(self, units: Iterable[UnitId]) -> Procedure[None]:
+        """Start our heartbeat in the clusters of these units before a lease is acquired."""
+        lease_by_cluster = {self._leases[unit].record.cluster: self._leases[unit] for unit in units}
+        yield from gather(lease.ensure_heartbeat(self._now) for lease in lease_by_cluster.values())
 
     @property
-    def are_waiting(self) -> bool:
-        """Whether we wait for a unit that somebody else holds."""
-        return any(keeping.waiting for keeping in self.keepings.values())
+    def is_waiting(self) -> bool:
+        """Whether we wait for a unit that another process holds."""
+        return any(cluster_leases.waiting for cluster_leases in self.leases_by_cluster.values())
 
-    def _lose(self, unit: UnitId, error: OvertakenError) -> None:
+    def _record_loss(self, unit: UnitId, error: SupersededError) -> None:
         self.lost[unit] = error.problem
-        self._tell_loss(unit, error.problem)
+        self._on_lease_lost(unit, error.problem)
 
-    def take_wishes(self, heartbeat: Heartbeat) -> Wished:
-        """The units that others ask for; what we do not hold is nobody's wish."""
-        if not heartbeat.wishes:
-            return Wished([], [])
-        names = {hold.record.ref.name: hold for hold in self._all.values() if hold.is_ours}
-        heartbeat.wishes = {
-            name: wish
-            for name, wish in heartbeat.wishes.items()
-            if name in names and names[name].record.turn == wish.turn
+    def process_requests(self, heartbeat: Heartbeat) -> RequestedUnits:
+        """Return the units that other processes request.
+
+        Drop requests for units that we do not hold.
+        """
+        if not heartbeat.requests:
+            return RequestedUnits([], [])
+        names = {lease.record.ref.name: lease for lease in self._leases.values() if lease.is_ours}
+        heartbeat.requests = {
+            name: request
+            for name, request in heartbeat.requests.items()
+            if name in names and names[name].record.transitions == request.transitions
         }
-        wanted = [(names[name], wish) for name, wish in heartbeat.wishes.items()]
-        wished = Wished([], [])
-        for hold, wish in wanted:
-            if wish.plan == hold.record.sign(hold.plan):
-                wished.lendable.append(hold.unit)
-            elif wish != hold.asked_to_go:
-                hold.asked_to_go = wish
-                if self._rivals.yields_to(wish.holder):
-                    wished.given_up.append(hold.unit)
-        return wished
+        requests = [(names[name], request) for name, request in heartbeat.requests.items()]
+        requested = RequestedUnits([], [])
+        for lease, request in requests:
+            if request.plan == lease.record.salted_digest(lease.plan_digest):
+                requested.lendable.append(lease.unit)
+            elif request != lease.handled_request:
+                lease.handled_request = request
+                if self._competitors.yield_to(request.holder):
+                    requested.yielded.append(lease.unit)
+        return requested
 
     @property
     def flush_at(self) -> Ms | None:
-        """When journals are written: many units write each of theirs less often."""
+        """Time of the next journal writes.
+
+        The more units have changes, the less often each is written.
+        """
         if not self._dirty:
             return None
-        return Ms(self._stirred_at + max(FLUSHES, len(self._dirty) * PER_UNIT))
+        return Ms(
+            self._dirty_since + max(FLUSH_INTERVAL, len(self._dirty) * FLUSH_INTERVAL_PER_UNIT)
+        )
 
-    def due(self, now: Ms) -> list[UnitHold]:
-        """The holds whose journals are to be written now."""
+    def pop_due(self, now: Ms) -> list[UnitLease]:
+        """Return the leases whose journals must be written now."""
         if self.flush_at is None or now < self.flush_at:
             return []
         units, self._dirty = list(self._dirty), {}
-        return [self._all[unit] for unit in units]
+        return [self._leases[unit] for unit in units]
 
-    def close(self) -> Errand[None]:
-        """Let go of all units, then of our name: whatever still bears it is free."""
-        tried = [hold for hold in self._all.values() if hold.tried or hold.busy]
-        yield from together(hold.close(self._now) for hold in tried)
-        used = [one.heartbeat for one in self.keepings.values() if one.heartbeat.is_used]
-        yield from together(heartbeat.end(self._now) for heartbeat in used)
+    def release_all(self) -> Procedure[None]:
+        """Release all units, then delete our Leases, which frees everything that still names us."""
+        open_leases = [
+            lease for lease in self._leases.values() if lease.may_be_holder or lease.is_busy
+        ]
+        yield from gather(lease.release(self._now) for lease in open_leases)
+        heartbeats = [
+            cluster_leases.heartbeat
+            for cluster_leases in self.leases_by_cluster.values()
+            if cluster_leases.heartbeat.may_exist
+        ]
+        yield from gather(heartbeat.delete_lease(self._now) for heartbeat in heartbeats)
 
-    def drop_errands(self) -> None:
-        """All errands were withdrawn."""
-        for hold in self._all.values():
-            hold.drop_errands()
-        for keeping in self.keepings.values():
-            keeping.heartbeat.drop_errands()
+    def reset_procedures(self) -> None:
+        """Reset the state of procedures that were cancelled."""
+        for lease in self._leases.values():
+            lease.reset_procedures()
+        for cluster_leases in self.leases_by_cluster.values():
+            cluster_leases.heartbeat.reset_procedures()

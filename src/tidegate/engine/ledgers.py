@@ -1,13 +1,14 @@
-"""What units' own tools keep of their rollouts, such as Helm's records of releases.
+"""Release histories of units, such as the records of Helm releases.
 
-What is entered is not known here: a bookkeeper makes it of what is there. A ledger is read before a
-rollout; what begins is entered before the first object is written, by whoever holds the unit, and
-how it ended behind the last gate. Who is killed in between is known by the entry that is open.
+The contents of records are built by a `HistoryBackend`. A history is read before the rollout.
+The holder of the unit's lease records the start before the first object is written and the
+outcome after the last gate. A process that was killed in between is recognized by the
+unfinished record.
 
-    begun ── objects ── ended ── tests ── reviewed
+    started ── objects ── finished ── tests ── tested
 
-Where a unit is tested, its entry ends before the first test begins, and how the tests went is
-entered behind them.
+If a unit is tested, its revision is finished before the first test starts, and the test results
+are recorded after the tests.
 """
 
 from __future__ import annotations
@@ -17,302 +18,352 @@ from functools import partial
 
 import msgspec
 
-from tidegate.engine.means import Bookkeeper, FailingUnit
-from tidegate.engine.reach.errands import Ask, Errand, acting_as, together
-from tidegate.engine.reach.writing import trouble_of
-from tidegate.engine.vocabulary import Trouble
-from tidegate.model.identity import Identity
-from tidegate.model.ledger import Action, Entering, EntryEnd, LedgerPlace
+from tidegate.engine.means import FailingUnit, HistoryBackend
+from tidegate.engine.reach.errands import ApiCall, Procedure, gather, impersonate
+from tidegate.engine.reach.writing import failure_from_outcome
+from tidegate.engine.vocabulary import Failure
+from tidegate.model.identity import ImpersonatedUser
+from tidegate.model.ledger import PendingRevision, ReleaseAction, ReleaseStorage, RevisionOutcome
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Live, Ref, Spot
-from tidegate.model.plan import Deed, Fragment, PlannedUnit, Step, items_of
+from tidegate.model.objects import ClusterRef, Kind, LiveObject, Ref
+from tidegate.model.plan import ItemAction, PlanFragment, PlannedUnit, Step, step_items
 from tidegate.model.unit import UnitId
 from tidegate.world import facts
 from tidegate.world.calls import List, Selection, Verb, Write
 
-PAGE = 100
-TRIES = 5
-"""How often an entry is tried against others who write at the same time."""
+PAGE_SIZE = 100
+WRITE_TRIES = 5
+"""Number of tries to write a record while others write at the same time."""
 NAMESPACE = Kind("", "v1", "Namespace")
-PASSED = EntryEnd(passed=True)
+PASSED = RevisionOutcome(passed=True)
 
 
-class _OpenLedger(msgspec.Struct):
-    """What stands in the ledger of a unit, and what is to be entered."""
+class _OpenHistory(msgspec.Struct):
+    """Records of a unit and the revision that is about to be written."""
 
     unit: PlannedUnit
-    place: LedgerPlace
-    keeper: Bookkeeper
-    entries: tuple[Live, ...] = ()
-    entering: Entering = msgspec.field(default_factory=lambda: Entering(Action.KEEP))
-    begun: bool = False
-    ended: bool = False
-    tests: bool = False
-    """It has ended, and is tested."""
-    remedies: bool = False
-    """What is entered is about a failure."""
-    tried: bool = False
-    """It has failed before, and is tried again."""
+    storage: ReleaseStorage
+    backend: HistoryBackend
+    records: tuple[LiveObject, ...] = ()
+    pending: PendingRevision = msgspec.field(
+        default_factory=lambda: PendingRevision(ReleaseAction.UNCHANGED)
+    )
+    is_started: bool = False
+    is_finished: bool = False
+    is_testing: bool = False
+    """Whether the revision is finished and its tests are running."""
+    is_remediation: bool = False
+    """Whether the pending revision remediates a failure."""
+    is_retry: bool = False
+    """Whether the unit has failed before and is retried."""
 
     @property
-    def is_open(self) -> bool:
-        """Whether what is entered has no end yet, whoever has begun it."""
-        return self.begun or self.entering.goes_on
+    def is_unfinished(self) -> bool:
+        """Whether the pending revision was started, by any process, and not finished."""
+        return self.is_started or self.pending.is_resumed
 
 
-class Ledgers:
-    """The ledgers of a rollout, by unit."""
+class ReleaseHistories:
+    """The release histories of a rollout, by unit."""
 
-    def __init__(self, keeper: Bookkeeper | None) -> None:
-        self._keeper = keeper
-        self._books: dict[UnitId, _OpenLedger] = {}
-        self._spots: set[Spot] = set()
+    def __init__(self, backend: HistoryBackend | None) -> None:
+        self._backend = backend
+        self._histories: dict[UnitId, _OpenHistory] = {}
+        self._record_refs: set[ClusterRef] = set()
 
-    def read(self, units: Sequence[PlannedUnit]) -> Errand[facts.Refusal | None]:
-        """Read what is entered; what is begun already is known better."""
-        keeper = self._keeper
-        if keeper is None:
+    def read(self, units: Sequence[PlannedUnit]) -> Procedure[facts.ErrorOutcome | None]:
+        """Read the records of units, except of those whose revision this process has started."""
+        backend = self._backend
+        if backend is None:
             return None
         for unit in units:
-            place = keeper.place(unit.id)
-            if unit.id not in self._books and place is not None:
-                self._books[unit.id] = _OpenLedger(unit, place, keeper)
-        books = (self._books[unit.id] for unit in units if unit.id in self._books)
-        unread = [one for one in books if not one.begun]
-        looks = (acting_as(_identity(one), self._look(one)) for one in unread)
-        outcomes = yield from together(looks)
-        return next((one for one in outcomes if one is not None), None)
+            storage = backend.storage(unit.id)
+            if unit.id not in self._histories and storage is not None:
+                self._histories[unit.id] = _OpenHistory(unit, storage, backend)
+        histories = (self._histories[unit.id] for unit in units if unit.id in self._histories)
+        unstarted = [history for history in histories if not history.is_started]
+        reloads = (impersonate(_identity(history), self._reload(history)) for history in unstarted)
+        outcomes = yield from gather(reloads)
+        return next((outcome for outcome in outcomes if outcome is not None), None)
 
-    def entering(self, unit: UnitId) -> Entering | None:
-        """What is to be entered; None for a unit without a ledger."""
-        book = self._books.get(unit)
-        return None if book is None else book.entering
+    def pending_revision(self, unit: UnitId) -> PendingRevision | None:
+        """Return the revision to be written; None for a unit without release history."""
+        history = self._histories.get(unit)
+        return None if history is None else history.pending
 
-    def entries(self, unit: UnitId) -> tuple[bytes, ...]:
-        """What is entered, as it stands."""
-        book = self._books.get(unit)
-        return () if book is None else tuple(one.body for one in book.entries)
+    def record_bodies(self, unit: UnitId) -> tuple[bytes, ...]:
+        """Return the records of a unit as they are stored."""
+        history = self._histories.get(unit)
+        return () if history is None else tuple(record.body for record in history.records)
 
-    def has(self, spot: Spot) -> bool:
-        """Whether an object is an entry."""
-        return spot in self._spots
+    def is_record(self, object_ref: ClusterRef) -> bool:
+        """Return whether an object is a release record."""
+        return object_ref in self._record_refs
 
-    def remedy(self, failing: FailingUnit) -> Fragment | None:
-        """What is done about the failure of what begins; None: nothing, or nothing begins."""
-        book = self._books.get(failing.unit.id)
-        if book is None or not book.entering.is_due or book.remedies:
+    def plan_remediation(self, failing: FailingUnit) -> PlanFragment | None:
+        """Return the on-failure steps of a pending revision.
+
+        None if there are none, or no revision.
+        """
+        history = self._histories.get(failing.unit.id)
+        if history is None or not history.pending.is_due or history.is_remediation:
             return None
-        return book.keeper.remedy(failing, book.entries, book.entering)
+        return history.backend.plan_remediation(failing, history.records, history.pending)
 
-    def opens(self, step: Step) -> bool:
-        """Whether something is entered before a step begins, though nothing be written in it."""
-        book = self._books.get(step.unit)
-        if book is None:
+    def starts_revision(self, step: Step) -> bool:
+        """Return whether a record is written before a step, even if it writes no object."""
+        history = self._histories.get(step.unit)
+        if history is None:
             return False
         if step.rescues:
-            return book.is_open and not book.remedies
-        if step.tests:
-            return not book.tests
-        is_new = book.entering.is_due and not book.entering.goes_on and _brings(step)
-        return (book.tried or is_new) and not book.begun
-
-    def begin(self, step: Step, ended: EntryEnd | None, now: Ms) -> Errand[Trouble | None]:
-        """Enter what begins, unless that is done; what keeps us from it.
-
-        `ended`: how the unit came out, where the step stands behind that.
-        """
-        book = self._books.get(step.unit)
-        if book is None:
-            return None
-        if ended is None:
-            begins = self._begin_anew(book, now)
-        elif step.tests:
-            begins = self._begin_tests(book, ended, now)
-        else:
-            begins = self._begin_remedy(book, ended, now)
-        return (yield from acting_as(_identity(book), begins))
-
-    def _begin_tests(self, book: _OpenLedger, ended: EntryEnd, now: Ms) -> Errand[Trouble | None]:
-        """Enter that all of it is brought, before it is tested."""
-        if book.tests or not book.entering.is_due:
-            return None
-        if book.entering.action is not Action.TEST:
-            trouble = yield from self._end(book, ended, now)
-            if trouble is not None:
-                return trouble
-        book.begun = book.ended = book.tests = True
-        return None
-
-    def _begin_remedy(
-        self, book: _OpenLedger, failure: EntryEnd, now: Ms
-    ) -> Errand[Trouble | None]:
-        """Enter how it has failed, and what is done about that."""
-        if not book.is_open or book.remedies:
-            return None
-        trouble = yield from self._come_out(book, failure, now)
-        if trouble is not None:
-            return trouble
-        book.entering = book.keeper.intend_remedy(book.unit.id, book.entries)
-        book.begun, book.ended, book.tests, book.remedies = False, False, False, True
-        return (yield from self._begin(book, now)) if book.entering.is_due else None
-
-    def _begin_anew(self, book: _OpenLedger, now: Ms) -> Errand[Trouble | None]:
-        for name in book.keeper.before(book.unit.id):
-            # All of its steps have passed; that it is let go of comes later, and by itself.
-            trouble = yield from self.end(name, PASSED, PASSED, now)
-            if trouble is not None:
-                return trouble
-        if book.tried and not book.begun:
-            refused = yield from self._look(book)
-            if refused is not None:
-                return trouble_of(refused)
-            if book.entering.problem:
-                return Trouble("Ledger", book.entering.problem, final=True)
-        if book.begun or not book.entering.is_due:
-            return None
-        return (yield from self._begin(book, now))
-
-    def settle(
-        self, unit: UnitId, failure: EntryEnd | None, remedied: EntryEnd, now: Ms
-    ) -> Errand[Trouble | None]:
-        """Enter how it has failed, or what was done about that: it is about to be tried again."""
-        book = self._books.get(unit)
-        if book is None or not book.is_open:
-            return None
-        ended = remedied if book.remedies else failure
-        trouble = None
-        if ended is not None:
-            trouble = yield from acting_as(_identity(book), self._come_out(book, ended, now))
-        book.entering = Entering(Action.KEEP)  # until it is looked at again
-        book.begun, book.ended, book.tests, book.remedies = False, False, False, False
-        book.tried = True
-        return trouble
-
-    def end(
-        self, unit: UnitId, ended: EntryEnd, remedied: EntryEnd, now: Ms
-    ) -> Errand[Trouble | None]:
-        """Enter how it ended; also what has begun, where nothing had to be written for it."""
-        book = self._books.get(unit)
-        if book is None or not book.entering.is_due or (book.ended and not book.tests):
-            return None
-        ended = remedied if book.remedies else ended
-        if not (book.begun or book.entering.goes_on or ended.passed):
-            return None  # nothing of it was begun
-        return (yield from acting_as(_identity(book), self._come_out(book, ended, now)))
-
-    def _come_out(self, book: _OpenLedger, ended: EntryEnd, now: Ms) -> Errand[Trouble | None]:
-        """Enter how it ended, or how its tests went where it is brought."""
-        if not book.tests and book.entering.action is not Action.TEST:
-            return (yield from self._end(book, ended, now))
-        review = partial(book.keeper.review, book.unit.id, ended=ended, now=now)
-        trouble = yield from self._enter(book, lambda: review(book.entries, book.entering))
-        book.tests = book.tests and trouble is not None
-        return trouble
-
-    def _begin(self, book: _OpenLedger, now: Ms) -> Errand[Trouble | None]:
-        keeper, name, wanted = book.keeper, book.unit.id, book.entering
-        trouble: Trouble | None = None
-        for _ in range(TRIES):
-            writes = keeper.begin(name, book.entries, book.entering, now)
-            trouble = yield from self._write_all(book, writes)
-            if trouble is None:
-                book.begun = True
-                return None
-            refused = yield from self._look(book)
-            if refused is not None:
-                return trouble_of(refused)
-            if (book.entering.action, book.entering.number) != (wanted.action, wanted.number):
-                why = "somebody else has released it meanwhile"
-                return Trouble("Released", why, final=True)
-        return trouble
-
-    def _end(self, book: _OpenLedger, ended: EntryEnd, now: Ms) -> Errand[Trouble | None]:
-        if not book.begun:
-            trouble = yield from self._begin(book, now)
-            if trouble is not None:
-                return trouble
-        end, name = book.keeper.end, book.unit.id
-        trouble = yield from self._enter(
-            book, lambda: end(name, book.entries, book.entering, ended, now)
+            return history.is_unfinished and not history.is_remediation
+        if step.is_test:
+            return not history.is_testing
+        is_new = (
+            history.pending.is_due and not history.pending.is_resumed and _applies_objects(step)
         )
-        book.ended = trouble is None
-        return trouble
+        return (history.is_retry or is_new) and not history.is_started
 
-    def _enter(
-        self, book: _OpenLedger, writes: Callable[[], Iterable[Write]]
-    ) -> Errand[Trouble | None]:
-        """Write what follows from the entries there are; those are read again if others wrote."""
-        trouble: Trouble | None = None
-        for _ in range(TRIES):
-            trouble = yield from self._write_all(book, writes())
-            if trouble is None:
-                return None
-            refused = yield from self._read_entries(book)
-            if refused is not None:
-                return trouble_of(refused)
-        return trouble
+    def start(
+        self, step: Step, outcome: RevisionOutcome | None, now: Ms
+    ) -> Procedure[Failure | None]:
+        """Record the start of a revision, unless it is recorded already.
 
-    def _write_all(self, book: _OpenLedger, writes: Iterable[Write]) -> Errand[Trouble | None]:
-        """One after another, until one is refused."""
-        for write in writes:
-            trouble = yield from self._write(book, write)
-            if trouble is not None:
-                return trouble
+        Return the failure, if any.
+
+        `outcome` is that of the unit, for steps that run after it: tests and on-failure steps.
+        """
+        history = self._histories.get(step.unit)
+        if history is None:
+            return None
+        if outcome is None:
+            procedure = self._start_revision(history, now)
+        elif step.is_test:
+            procedure = self._start_tests(history, outcome, now)
+        else:
+            procedure = self._start_remediation(history, outcome, now)
+        return (yield from impersonate(_identity(history), procedure))
+
+    def _start_tests(
+        self, history: _OpenHistory, outcome: RevisionOutcome, now: Ms
+    ) -> Procedure[Failure | None]:
+        """Finish the revision before its tests start."""
+        if history.is_testing or not history.pending.is_due:
+            return None
+        if history.pending.action is not ReleaseAction.TEST:
+            failure = yield from self._write_finish(history, outcome, now)
+            if failure is not None:
+                return failure
+        history.is_started = history.is_finished = history.is_testing = True
         return None
 
-    def _write(self, book: _OpenLedger, write: Write) -> Errand[Trouble | None]:
-        """One entry; the namespace of the first is made where there is none."""
-        cluster = book.unit.cluster
-        self._spots.add(Spot(cluster, write.ref))
-        (outcome,) = yield (Ask(cluster, write),)
-        if isinstance(outcome, facts.Missing) and write.verb is Verb.CREATE:
-            yield (Ask(cluster, _namespace(write.ref.namespace)),)
-            (outcome,) = yield (Ask(cluster, write),)
-        if isinstance(outcome, facts.Missing) and write.verb is Verb.DELETE:
-            outcome = facts.Done(None)
-        if isinstance(outcome, facts.Done):
-            self._take(book, write.ref, outcome.live)
+    def _start_remediation(
+        self, history: _OpenHistory, outcome: RevisionOutcome, now: Ms
+    ) -> Procedure[Failure | None]:
+        """Record the failure, and the start of the remediation."""
+        if not history.is_unfinished or history.is_remediation:
             return None
-        return trouble_of(outcome, write.ref)
+        write_failure = yield from self._record_outcome(history, outcome, now)
+        if write_failure is not None:
+            return write_failure
+        history.pending = history.backend.plan_remediation_revision(
+            history.unit.id, history.records
+        )
+        history.is_started, history.is_finished, history.is_testing, history.is_remediation = (
+            False,
+            False,
+            False,
+            True,
+        )
+        return (yield from self._write_start(history, now)) if history.pending.is_due else None
 
-    def _take(self, book: _OpenLedger, ref: Ref, live: Live | None) -> None:
-        others = (one for one in book.entries if one.ref != ref)
-        book.entries = tuple(others) if live is None else (*others, live)
+    def _start_revision(self, history: _OpenHistory, now: Ms) -> Procedure[Failure | None]:
+        for name in history.backend.preceding_units(history.unit.id):
+            # All of its steps have passed; that it is let go of comes later, and by itself.
+            failure = yield from self.finish(name, PASSED, PASSED, now)
+            if failure is not None:
+                return failure
+        if history.is_retry and not history.is_started:
+            error = yield from self._reload(history)
+            if error is not None:
+                return failure_from_outcome(error)
+            if history.pending.problem:
+                return Failure("Ledger", history.pending.problem, final=True)
+        if history.is_started or not history.pending.is_due:
+            return None
+        return (yield from self._write_start(history, now))
 
-    def _look(self, book: _OpenLedger) -> Errand[facts.Refusal | None]:
-        """Read the entries, and find out what follows from them."""
-        refused = yield from self._read_entries(book)
-        if refused is None:
-            book.entering = book.keeper.intend(book.unit.id, book.entries)
-        return refused
+    def record_attempt(
+        self,
+        unit: UnitId,
+        failed_outcome: RevisionOutcome | None,
+        remediated_outcome: RevisionOutcome,
+        now: Ms,
+    ) -> Procedure[Failure | None]:
+        """Record the failed attempt, or its remediation, before the unit is retried."""
+        history = self._histories.get(unit)
+        if history is None or not history.is_unfinished:
+            return None
+        outcome = remediated_outcome if history.is_remediation else failed_outcome
+        write_failure = None
+        if outcome is not None:
+            write_failure = yield from impersonate(
+                _identity(history), self._record_outcome(history, outcome, now)
+            )
+        history.pending = PendingRevision(ReleaseAction.UNCHANGED)  # until it is looked at again
+        history.is_started, history.is_finished, history.is_testing, history.is_remediation = (
+            False,
+            False,
+            False,
+            False,
+        )
+        history.is_retry = True
+        return write_failure
 
-    def _read_entries(self, book: _OpenLedger) -> Errand[facts.Refusal | None]:
-        place = book.place
-        selection = Selection(place.kind, place.namespace, labels=place.labels)
-        found: list[Live] = []
+    def finish(
+        self, unit: UnitId, outcome: RevisionOutcome, remediated_outcome: RevisionOutcome, now: Ms
+    ) -> Procedure[Failure | None]:
+        """Record the outcome of a revision; also its start, if no object had to be written."""
+        history = self._histories.get(unit)
+        if (
+            history is None
+            or not history.pending.is_due
+            or (history.is_finished and not history.is_testing)
+        ):
+            return None
+        outcome = remediated_outcome if history.is_remediation else outcome
+        if not (history.is_started or history.pending.is_resumed or outcome.passed):
+            return None  # nothing of it was begun
+        return (
+            yield from impersonate(_identity(history), self._record_outcome(history, outcome, now))
+        )
+
+    def _record_outcome(
+        self, history: _OpenHistory, outcome: RevisionOutcome, now: Ms
+    ) -> Procedure[Failure | None]:
+        """Record the outcome, or the test results if the revision is already finished."""
+        if not history.is_testing and history.pending.action is not ReleaseAction.TEST:
+            return (yield from self._write_finish(history, outcome, now))
+        build_writes = partial(
+            history.backend.build_test_writes, history.unit.id, outcome=outcome, now=now
+        )
+        failure = yield from self._write_with_retries(
+            history, lambda: build_writes(history.records, history.pending)
+        )
+        history.is_testing = history.is_testing and failure is not None
+        return failure
+
+    def _write_start(self, history: _OpenHistory, now: Ms) -> Procedure[Failure | None]:
+        backend, name, expected = history.backend, history.unit.id, history.pending
+        failure: Failure | None = None
+        for _ in range(WRITE_TRIES):
+            writes = backend.build_start_writes(name, history.records, history.pending, now)
+            failure = yield from self._write_all(history, writes)
+            if failure is None:
+                history.is_started = True
+                return None
+            error = yield from self._reload(history)
+            if error is not None:
+                return failure_from_outcome(error)
+            if (history.pending.action, history.pending.number) != (
+                expected.action,
+                expected.number,
+            ):
+                message = "somebody else has released it meanwhile"
+                return Failure("Released", message, final=True)
+        return failure
+
+    def _write_finish(
+        self, history: _OpenHistory, outcome: RevisionOutcome, now: Ms
+    ) -> Procedure[Failure | None]:
+        if not history.is_started:
+            failure = yield from self._write_start(history, now)
+            if failure is not None:
+                return failure
+        build_writes, name = history.backend.build_finish_writes, history.unit.id
+        failure = yield from self._write_with_retries(
+            history, lambda: build_writes(name, history.records, history.pending, outcome, now)
+        )
+        history.is_finished = failure is None
+        return failure
+
+    def _write_with_retries(
+        self, history: _OpenHistory, build_writes: Callable[[], Iterable[Write]]
+    ) -> Procedure[Failure | None]:
+        """Write records built from the existing ones; read those again if another process wrote."""
+        failure: Failure | None = None
+        for _ in range(WRITE_TRIES):
+            failure = yield from self._write_all(history, build_writes())
+            if failure is None:
+                return None
+            error = yield from self._read_records(history)
+            if error is not None:
+                return failure_from_outcome(error)
+        return failure
+
+    def _write_all(
+        self, history: _OpenHistory, writes: Iterable[Write]
+    ) -> Procedure[Failure | None]:
+        """Write records in order; stop at the first failure and return it."""
+        for write in writes:
+            failure = yield from self._write_record(history, write)
+            if failure is not None:
+                return failure
+        return None
+
+    def _write_record(self, history: _OpenHistory, write: Write) -> Procedure[Failure | None]:
+        """Write one record; create the namespace of the first one if it does not exist."""
+        cluster = history.unit.cluster
+        self._record_refs.add(ClusterRef(cluster, write.ref))
+        (outcome,) = yield (ApiCall(cluster, write),)
+        if isinstance(outcome, facts.NotFound) and write.verb is Verb.CREATE:
+            yield (ApiCall(cluster, _create_namespace(write.ref.namespace)),)
+            (outcome,) = yield (ApiCall(cluster, write),)
+        if isinstance(outcome, facts.NotFound) and write.verb is Verb.DELETE:
+            outcome = facts.Success(None)
+        if isinstance(outcome, facts.Success):
+            self._update_record(history, write.ref, outcome.live)
+            return None
+        return failure_from_outcome(outcome, write.ref)
+
+    def _update_record(self, history: _OpenHistory, ref: Ref, live: LiveObject | None) -> None:
+        others = (record for record in history.records if record.ref != ref)
+        history.records = tuple(others) if live is None else (*others, live)
+
+    def _reload(self, history: _OpenHistory) -> Procedure[facts.ErrorOutcome | None]:
+        """Read the records and plan the pending revision from them."""
+        error = yield from self._read_records(history)
+        if error is None:
+            history.pending = history.backend.plan_revision(history.unit.id, history.records)
+        return error
+
+    def _read_records(self, history: _OpenHistory) -> Procedure[facts.ErrorOutcome | None]:
+        storage = history.storage
+        selection = Selection(storage.kind, storage.namespace, label_selector=storage.labels)
+        records: list[LiveObject] = []
         resume = ""
         while True:
-            (page,) = yield (Ask(book.unit.cluster, List(selection, PAGE, resume)),)
-            if not isinstance(page, facts.Listed):
-                return page if facts.is_refusal(page) else None
-            found += page.items
-            resume = page.resume
+            (page,) = yield (ApiCall(history.unit.cluster, List(selection, PAGE_SIZE, resume)),)
+            if not isinstance(page, facts.ListPage):
+                return page if facts.is_error(page) else None
+            records += page.items
+            resume = page.continue_token
             if not resume:
                 break
-        book.entries = tuple(found)
-        self._spots |= {Spot(book.unit.cluster, one.ref) for one in found}
+        history.records = tuple(records)
+        self._record_refs |= {ClusterRef(history.unit.cluster, record.ref) for record in records}
         return None
 
 
-def _identity(book: _OpenLedger) -> Identity | None:
-    return book.unit.policy.identity
+def _identity(history: _OpenHistory) -> ImpersonatedUser | None:
+    return history.unit.policy.identity
 
 
-def _brings(step: Step) -> bool:
-    """Whether a step has objects of the unit, and does not only wait for those of others."""
-    return any(item.deed is Deed.APPLY for item in items_of(step))
+def _applies_objects(step: Step) -> bool:
+    """Return whether a step applies objects of its unit, and does not only wait for others."""
+    return any(item.deed is ItemAction.APPLY for item in step_items(step))
 
 
-def _namespace(name: str) -> Write:
+def _create_namespace(name: str) -> Write:
     body = {"apiVersion": "v1", "kind": NAMESPACE.name, "metadata": {"name": name}}
     return Write(verb=Verb.CREATE, ref=Ref(NAMESPACE, "", name), body=msgspec.json.encode(body))

@@ -1,4 +1,4 @@
-"""What the engine is handed: judgement of bodies that other parts know how to make."""
+"""Protocols that the engine is given: object evaluation, release history and status patches."""
 
 from __future__ import annotations
 
@@ -7,195 +7,226 @@ from typing import Protocol
 
 import msgspec
 
-from tidegate.engine.vocabulary import Compared
-from tidegate.model.account import UnitAccount
+from tidegate.engine.vocabulary import Comparison
+from tidegate.model.account import UnitProgress
 from tidegate.model.drift import ObjectDrift
-from tidegate.model.ledger import Entering, EntryEnd, LedgerPlace
+from tidegate.model.ledger import PendingRevision, ReleaseStorage, RevisionOutcome
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Live, Ref, Spot
-from tidegate.model.plan import Fragment, Item, Plan, PlannedUnit, Step
+from tidegate.model.objects import ClusterRef, Json, Kind, LiveObject, Ref
+from tidegate.model.plan import Plan, PlanFragment, PlanItem, PlannedUnit, Step
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Verdict
 from tidegate.schema.fit import Misfit
-from tidegate.world.calls import Local, Write
+from tidegate.world.calls import RunWorker, Write
 from tidegate.world.facts import Outcome
 
 Body = dict[str, Json]
 
 
-class FoundUnit(msgspec.Struct, frozen=True):
-    """What a unit is found to be when its rollout begins.
+class UnitLiveState(msgspec.Struct, frozen=True):
+    """Live state of a unit when its rollout starts."""
 
-    `begun`: when it began, perhaps in an earlier process. `stale`: objects that are the unit's and
-    that Git no longer has.
-    """
-
-    begun: Ms
-    stale: tuple[Body, ...] = ()
+    started_at: Ms
+    """Start of the rollout, possibly in an earlier process."""
+    prune_candidates: tuple[Body, ...] = ()
+    """Live objects of the unit that are no longer in Git."""
 
 
-class Draft(msgspec.Struct, frozen=True):
-    """What is written of an object; `replaces`: in the place of all that is there."""
+class WritePayload(msgspec.Struct, frozen=True):
+    """Body to write for an object."""
 
     body: bytes
     replaces: bool = False
+    """Whether the body replaces the whole live object."""
 
 
-class Means(Protocol):
-    """Pure questions about one object, and three about a plan."""
+class ObjectEvaluator(Protocol):
+    """Pure evaluation of single objects, and three changes of a plan."""
 
-    def complete(self, plan: Plan, found: dict[UnitId, FoundUnit]) -> Plan:
-        """The plan with what lives added to it: names, and deletions."""
+    def complete_plan(self, plan: Plan, live_states: dict[UnitId, UnitLiveState]) -> Plan:
+        """Return the plan with live state added: generated names and deletions."""
         ...
 
-    def without_hooks(self, plan: Plan, units: set[UnitId], *, but_tests: bool = False) -> Plan:
-        """The plan without the hooks of these units, which have nothing else to do."""
+    def remove_hooks(self, plan: Plan, units: set[UnitId], *, keep_tests: bool = False) -> Plan:
+        """Return the plan without the hooks of these units, which have nothing else to do."""
         ...
 
-    def without_settled(self, plan: Plan, settled: set[tuple[UnitId, Ref]]) -> Plan:
-        """The plan without those of a unit's settled objects that it need not wait for.
+    def remove_settled(self, plan: Plan, settled: set[tuple[UnitId, Ref]]) -> Plan:
+        """Return the plan without the settled objects that their unit need not wait for.
 
-        They are as wanted, and their gates have opened for this very text.
+        Settled objects are in sync, and their gates have opened for this manifest.
         """
         ...
 
-    def script(self, unit: PlannedUnit, body: Body, now: Ms) -> Local | None:
-        """The work that must be done elsewhere before an object can be judged, if any."""
-        ...
+    def health_script(self, unit: PlannedUnit, body: Body, now: Ms) -> RunWorker | None:
+        """Return the worker call that must run before the health can be evaluated.
 
-    def scripted(self, work: Local, outcome: Outcome, body: Body) -> Verdict:
-        """How it is, by what came of that work."""
-        ...
-
-    def judge(self, unit: PlannedUnit, body: Body, now: Ms) -> Verdict:
-        """How it is, by the rules of its unit."""
-        ...
-
-    def stand(self, unit: PlannedUnit, item: Item, live: Body | None, seal: str) -> Compared:
-        """How it stands against what lives; `seal` is of the write that brought this very text."""
-        ...
-
-    def changed(self, unit: PlannedUnit, item: Item, live: Body, seal: str) -> str:
-        """Who has changed what of the fields we wrote; empty: nobody has."""
-        ...
-
-    def is_exempt(self, item: Item, live: Body | None) -> bool:
-        """Whether it says itself that nobody shall look what others have changed of it."""
-        ...
-
-    def drift(self, unit: PlannedUnit, item: Item, live: Body | None) -> ObjectDrift | None:
-        """What others have changed of it; None: nothing but whose fields they are."""
-        ...
-
-    def owner(self, body: Body) -> str:
-        """The unit that an object says it belongs to; empty for none."""
-        ...
-
-    def misfit(self, item: Item, definition: bytes) -> Misfit | None:
-        """What is wrong with its text, by the schema of its kind; None: nobody here knows it.
-
-        `definition` is the CRD of its kind, where there is one.
+        None if there is none.
         """
         ...
 
-    def left_open(self, item: Item, live: Body | None) -> bytes:
-        """What of it the rules here leave to the server, in a word of no meaning; empty: nothing.
+    def verdict_from_script(self, script: RunWorker, outcome: Outcome, body: Body) -> Verdict:
+        """Return the health verdict from the outcome of a worker call."""
+        ...
 
-        Objects of a kind with the same word get the same answer.
+    def evaluate_health(self, unit: PlannedUnit, body: Body, now: Ms) -> Verdict:
+        """Return the health verdict by the rules of the unit."""
+        ...
+
+    def compare(
+        self, unit: PlannedUnit, item: PlanItem, live: Body | None, fingerprint: str
+    ) -> Comparison:
+        """Compare an object with the live object.
+
+        `fingerprint` is that of the write of this manifest; empty if there was none.
         """
         ...
 
-    def draft(self, unit: PlannedUnit, item: Item, live: Body | None) -> Draft:
-        """What is written of it, given what lives."""
+    def describe_overwritten_fields(
+        self, unit: PlannedUnit, item: PlanItem, live: Body, fingerprint: str
+    ) -> str:
+        """Describe which of the written fields were changed and by whom; empty if none was."""
         ...
 
-    def seal(self, unit: PlannedUnit, item: Item, live: Body) -> str:
-        """A name for what we brought, as a write has left it."""
+    def is_drift_detection_disabled(self, item: PlanItem, live: Body | None) -> bool:
+        """Return whether the manifest or the live object disables Flux drift detection."""
         ...
 
-    def adopt(self, unit: PlannedUnit, item: Item, live: Body) -> bytes | None:
-        """The patch that makes fields of earlier appliers ours, where there are any."""
+    def find_drift(
+        self, unit: PlannedUnit, item: PlanItem, live: Body | None
+    ) -> ObjectDrift | None:
+        """Return the changes made by others; None if only field ownership differs."""
+        ...
+
+    def find_owner(self, body: Body) -> str:
+        """Return the tracking id of the unit that owns a live object; empty for none."""
+        ...
+
+    def find_schema_violations(self, item: PlanItem, crd: bytes) -> Misfit | None:
+        """Return the schema violations of a manifest; None if the schema of its kind is unknown.
+
+        `crd` is the CRD of the kind, if there is one.
+        """
+        ...
+
+    def server_checked_key(self, item: PlanItem, live: Body | None) -> bytes:
+        """Return an opaque key of the part that only the server can validate.
+
+        Empty if there is none.
+
+        Objects of one kind with equal keys get the same answer from the server.
+        """
+        ...
+
+    def build_payload(self, unit: PlannedUnit, item: PlanItem, live: Body | None) -> WritePayload:
+        """Return the body to write, given the live object."""
+        ...
+
+    def compute_fingerprint(self, unit: PlannedUnit, item: PlanItem, live: Body) -> str:
+        """Return a fingerprint of the fields we own, as a write has left them."""
+        ...
+
+    def adoption_patch(self, unit: PlannedUnit, item: PlanItem, live: Body) -> bytes | None:
+        """Return the patch that transfers fields of earlier field managers to us.
+
+        None if there are none.
+        """
         ...
 
 
 class FailingUnit(msgspec.Struct, frozen=True):
-    """A unit that may fail: what it is about to write, what lives, and what has a namespace."""
+    """A unit that may fail, with the data that its remediation is planned from."""
 
     unit: PlannedUnit
     steps: tuple[Step, ...]
-    find: Callable[[Ref], Live | None]
+    """Steps that are about to be run."""
+    find_live: Callable[[Ref], LiveObject | None]
+    """Returns the live object of a reference; None if there is none."""
     is_namespaced: Callable[[Kind], bool | None]
+    """Returns whether a kind is namespaced; None if the cluster does not serve it."""
 
 
-class Bookkeeper(Protocol):
-    """Knows which units keep a ledger, and what stands in it."""
+class HistoryBackend(Protocol):
+    """Access to the release history of units, such as the records of Helm releases."""
 
-    def place(self, unit: UnitId) -> LedgerPlace | None:
-        """Where the entries of a unit lie; None: it keeps none."""
+    def storage(self, unit: UnitId) -> ReleaseStorage | None:
+        """Return where the records of a unit are stored; None if the unit has no history."""
         ...
 
-    def before(self, unit: UnitId) -> Sequence[UnitId]:
-        """Units that end before it begins, and whose ledgers are closed by then."""
+    def preceding_units(self, unit: UnitId) -> Sequence[UnitId]:
+        """Return the units that end, with finished revisions, before this unit starts."""
         ...
 
-    def intend(self, unit: UnitId, entries: Sequence[Live]) -> Entering:
-        """What a rollout of it is, by what is entered."""
+    def plan_revision(self, unit: UnitId, records: Sequence[LiveObject]) -> PendingRevision:
+        """Return the revision that a rollout will write, given the existing records."""
         ...
 
-    def begin(
-        self, unit: UnitId, entries: Sequence[Live], entering: Entering, now: Ms
+    def build_start_writes(
+        self, unit: UnitId, records: Sequence[LiveObject], pending: PendingRevision, now: Ms
     ) -> tuple[Write, ...]:
-        """What is written before anything of it is, one after another."""
+        """Return the writes, in order, that precede the first object of the unit."""
         ...
 
-    def remedy(
-        self, failing: FailingUnit, entries: Sequence[Live], entering: Entering
-    ) -> Fragment | None:
-        """What is done if it fails: steps that rescue, in their order."""
+    def plan_remediation(
+        self, failing: FailingUnit, records: Sequence[LiveObject], pending: PendingRevision
+    ) -> PlanFragment | None:
+        """Return the on-failure steps of a unit, in order; None if it has none."""
         ...
 
-    def intend_remedy(self, unit: UnitId, entries: Sequence[Live]) -> Entering:
-        """What is entered when that begins."""
+    def plan_remediation_revision(
+        self, unit: UnitId, records: Sequence[LiveObject]
+    ) -> PendingRevision:
+        """Return the revision that is written when the remediation starts."""
         ...
 
-    def end(
-        self, unit: UnitId, entries: Sequence[Live], entering: Entering, ended: EntryEnd, now: Ms
-    ) -> tuple[Write, ...]:
-        """What is written behind its last gate, one after another."""
-        ...
-
-    def review(
+    def build_finish_writes(
         self,
         unit: UnitId,
-        entries: Sequence[Live],
-        entering: Entering,
-        *,
-        ended: EntryEnd,
+        records: Sequence[LiveObject],
+        pending: PendingRevision,
+        outcome: RevisionOutcome,
         now: Ms,
     ) -> tuple[Write, ...]:
-        """What is written behind its tests, where it had ended before them."""
+        """Return the writes, in order, that follow the last gate of the unit."""
+        ...
+
+    def build_test_writes(
+        self,
+        unit: UnitId,
+        records: Sequence[LiveObject],
+        pending: PendingRevision,
+        *,
+        outcome: RevisionOutcome,
+        now: Ms,
+    ) -> tuple[Write, ...]:
+        """Return the writes, in order, that follow the tests of a finished revision."""
         ...
 
 
-class Report(msgspec.Struct, frozen=True):
-    """A merge patch of an own object, who writes it, and Events about it."""
+class StatusPatch(msgspec.Struct, frozen=True):
+    """Merge patch for the status of a unit resource."""
 
     patch: bytes
     manager: str
-    notes: tuple[tuple[Ref, bytes], ...] = ()
+    """Field manager of the patch."""
+    events: tuple[tuple[Ref, bytes], ...] = ()
+    """Reference and body of the Kubernetes Events to create with it."""
 
 
-class Reporter(Protocol):
-    """Knows where units' own objects are, and what is to be said there."""
+class StatusBuilder(Protocol):
+    """Builder of status patches for unit resources (Applications, Kustomizations, HelmReleases)."""
 
-    def place(self, unit: UnitId) -> Spot | None:
-        """The own object of a unit; None: it has none, or nobody says anything there."""
+    def unit_resource_ref(self, unit: UnitId) -> ClusterRef | None:
+        """Return the reference of the unit resource.
+
+        None if there is none or its status is not written.
+        """
         ...
 
-    def follows(self, unit: UnitId) -> bool:
-        """Whether it speaks of what the units say that it brings."""
+    def reflects_children(self, unit: UnitId) -> bool:
+        """Return whether the status of the unit includes the status of its child units."""
         ...
 
-    def report(self, account: UnitAccount, own: Body) -> Report | None:
-        """What to write, given what is there; None: that says all of it."""
+    def build_patch(self, progress: UnitProgress, unit_resource: Body) -> StatusPatch | None:
+        """Return the patch from the current status to the desired one; None if they are equal."""
         ...

@@ -1,6 +1,6 @@
-"""The other processes, and what the units of one cluster share: our heartbeat, and who waits.
+"""Other tidegate processes, and the lease state that the units of one cluster share.
 
-A process is seen once for all units that it holds, and by our own clock only.
+A process is observed once for all units that it holds, by our own clock only.
 """
 
 from __future__ import annotations
@@ -10,165 +10,184 @@ from collections.abc import Iterable
 import msgspec
 
 from tidegate.engine.heartbeat import (
-    ASKS_AGAIN,
-    GIVE_WAY,
-    LASTS,
+    LEASE_DURATION,
+    REQUEST_PREFIX,
+    RETRY_PERIOD,
     Heartbeat,
-    Wish,
+    LeaseRequest,
+    format_request,
     lease_ref,
-    note_of,
     read_lease,
-    read_wishes,
+    read_requests,
 )
-from tidegate.engine.reach.errands import Ask, Errand, Pause, together
-from tidegate.engine.record import LASTING, Now, Record
-from tidegate.engine.stored import NAMESPACE, list_heads
-from tidegate.errors import Place
+from tidegate.engine.reach.errands import ApiCall, Pause, Procedure, gather
+from tidegate.engine.record import PERMANENT_ERRORS, Clock, UnitRecord
+from tidegate.engine.stored import TIDEGATE_NAMESPACE, list_heads
+from tidegate.errors import Location
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.world.calls import Get, Verb, Write
-from tidegate.world.facts import Done, Missing, Outcome
-from tidegate.world.refusals import refusal_error
+from tidegate.world.facts import NotFound, Outcome, Success
+from tidegate.world.refusals import error_from_outcome
 
 
-class Neighbour(msgspec.Struct):
-    """What we have seen of another process."""
+class Peer(msgspec.Struct):
+    """Observed state of another process."""
 
-    mark: tuple[str, str, int] = ("", "", 0)
-    """What changes with each renewal. It is compared with itself only."""
-    since: Ms = Ms(0)
-    """When we first saw it so."""
-    first: Ms = Ms(0)
-    """When we first saw the process at all."""
+    lease_state: tuple[str, str, int] = ("", "", 0)
+    """Values that change with each renewal; only compared for equality."""
+    unchanged_since: Ms = Ms(0)
+    """Time at which these values were first seen."""
+    first_seen_at: Ms = Ms(0)
+    """Time at which the process was first seen."""
     dead_at: Ms | None = None
-    """It was dead at this moment, and could hold nothing that was written before."""
-    asked: dict[str, Wish] = msgspec.field(default_factory=dict)
-    """What it has been asked for, by the names of records."""
+    """Time at which the process was dead, so it holds nothing that was written before."""
+    requests: dict[str, LeaseRequest] = msgspec.field(default_factory=dict)
+    """Lease requests that were sent to the process, by record name."""
 
 
-class Rivals(msgspec.Struct):
-    """Processes with other plans for our units: one of two gives way to the other, everywhere.
+class CompetingPeers(msgspec.Struct):
+    """Processes with another plan for our units: one of two gives way, in all clusters.
 
-    Who is asked gives way. Two that have asked each other go by their names, so that both come to
-    the same.
+    The process that is asked gives way. If both have asked each other, their holder names
+    decide, so that both come to the same decision.
     """
 
-    ours: str
-    _asked: set[str] = msgspec.field(default_factory=set)
-    _yielded: set[str] = msgspec.field(default_factory=set)
+    our_holder: str
+    _requested: set[str] = msgspec.field(default_factory=set)
+    _yielded_to: set[str] = msgspec.field(default_factory=set)
 
-    def ask(self, holder: str) -> None:
-        """Note it before they can know, so that neither takes the other for the one who asks."""
-        self._asked.add(holder)
+    def record_request(self, holder: str) -> None:
+        """Record a request before the other process can see it, so that both agree on who asked."""
+        self._requested.add(holder)
 
-    def yields_to(self, holder: str) -> bool:
-        """Whether one who asks is given way to, now and from now on."""
-        if holder in self._asked and self.ours > holder:
+    def yield_to(self, holder: str) -> bool:
+        """Return whether we give way to a requesting process, now and from now on."""
+        if holder in self._requested and self.our_holder > holder:
             return False
-        self._yielded.add(holder)
+        self._yielded_to.add(holder)
         return True
 
-    def has_yielded(self, holder: str) -> bool:
-        return holder in self._yielded
+    def has_yielded_to(self, holder: str) -> bool:
+        return holder in self._yielded_to
 
 
-class Neighbours(msgspec.Struct):
-    """The other processes at work in one cluster, each seen once for all units."""
+class Peers(msgspec.Struct):
+    """The other processes in one cluster."""
 
     cluster: str
-    namespace: str = NAMESPACE
-    known: dict[str, Neighbour] = msgspec.field(default_factory=dict)
+    namespace: str = TIDEGATE_NAMESPACE
+    by_holder: dict[str, Peer] = msgspec.field(default_factory=dict)
 
     def is_dead(self, holder: str, since: Ms) -> bool:
-        """Whether it holds nothing of what was there at a moment."""
-        dead_at = self.known[holder].dead_at if holder in self.known else None
+        """Return whether a process holds nothing of what existed at a time."""
+        dead_at = self.by_holder[holder].dead_at if holder in self.by_holder else None
         return dead_at is not None and dead_at >= since
 
-    def look(self, holder: str, now: Now) -> Errand[Neighbour]:
-        """See whether a process lives; one that is dead is taken away, so that nobody waits again.
+    def observe(self, holder: str, now: Clock) -> Procedure[Peer]:
+        """Observe whether a process is alive.
 
-        It was alive when it wrote what we see, which is not after the answer came. It has not
-        written since if it is still so when we ask after its whole term.
+        Delete the Lease of a dead one, so that no process waits for it.
+
+        The process was alive when it wrote what we read, which is not later than the response.
+        If nothing has changed when we read again after the whole lease duration, it is dead.
         """
-        asked = now()
-        seen = self.known.setdefault(holder, Neighbour(first=asked))
+        read_at = now()
+        peer = self.by_holder.setdefault(holder, Peer(first_seen_at=read_at))
         ref = lease_ref(holder, self.namespace)
-        (found,) = yield (Ask(self.cluster, Get(ref)),)
-        seen.dead_at = None
-        self._check(found, ref)
-        if isinstance(found, Missing):
-            seen.dead_at = asked
-        if not isinstance(found, Done) or found.live is None:
-            return seen
-        live, lease = found.live, read_lease(found.live)
+        (outcome,) = yield (ApiCall(self.cluster, Get(ref)),)
+        peer.dead_at = None
+        self._raise_if_permanent(outcome, ref)
+        if isinstance(outcome, NotFound):
+            peer.dead_at = read_at
+        if not isinstance(outcome, Success) or outcome.live is None:
+            return peer
+        live, lease = outcome.live, read_lease(outcome.live)
         spec = lease.spec
-        mark = (live.uid, spec.renew_time or "", spec.lease_transitions or 0)
-        seen.asked = read_wishes(lease)
-        if mark != seen.mark:
-            seen.mark, seen.since = mark, now()
-        elif asked >= seen.since + (spec.lease_duration_seconds or LASTS // SECOND) * SECOND:
-            write = Write(verb=Verb.DELETE, ref=ref, uid=live.uid, version=live.version)
-            (gone,) = yield (Ask(self.cluster, write),)
-            self._check(gone, ref)
-            if isinstance(gone, Done | Missing):
-                seen.dead_at = asked
-        return seen
+        lease_state = (live.uid, spec.renew_time or "", spec.lease_transitions or 0)
+        peer.requests = read_requests(lease)
+        if lease_state != peer.lease_state:
+            peer.lease_state, peer.unchanged_since = lease_state, now()
+        elif (
+            read_at
+            >= peer.unchanged_since
+            + (spec.lease_duration_seconds or LEASE_DURATION // SECOND) * SECOND
+        ):
+            write = Write(
+                verb=Verb.DELETE, ref=ref, uid=live.uid, resource_version=live.resource_version
+            )
+            (deletion,) = yield (ApiCall(self.cluster, write),)
+            self._raise_if_permanent(deletion, ref)
+            if isinstance(deletion, Success | NotFound):
+                peer.dead_at = read_at
+        return peer
 
     @staticmethod
-    def _check(outcome: Outcome, ref: Ref) -> None:
-        """Whoever may not look would wait for ever."""
-        if isinstance(outcome, LASTING):
-            raise refusal_error(outcome, "seeing who holds the unit", where=Place(str(ref)))
+    def _raise_if_permanent(outcome: Outcome, ref: Ref) -> None:
+        """Raise a permanent error outcome: without read access the wait would never end."""
+        if isinstance(outcome, PERMANENT_ERRORS):
+            raise error_from_outcome(
+                outcome, "seeing who holds the unit", location=Location(str(ref))
+            )
 
-    def ask_to_go(self, holder: str, record: str, wish: Wish) -> Ask:
-        """Ask for a unit; its holder finds that when it renews."""
-        note: Json = {"metadata": {"annotations": {GIVE_WAY + record: note_of(wish)}}}
-        ref, body = lease_ref(holder, self.namespace), msgspec.json.encode(note)
-        return Ask(self.cluster, Write(verb=Verb.PATCH, ref=ref, body=body))
+    def request_call(self, holder: str, record: str, request: LeaseRequest) -> ApiCall:
+        """Return the call that requests a unit; its holder sees the request at its next renewal."""
+        patch: Json = {
+            "metadata": {"annotations": {REQUEST_PREFIX + record: format_request(request)}}
+        }
+        ref, body = lease_ref(holder, self.namespace), msgspec.json.encode(patch)
+        return ApiCall(self.cluster, Write(verb=Verb.PATCH, ref=ref, body=body))
 
 
-FEW = 4
-"""So many records are asked for by their names; more are listed."""
+MAX_SINGLE_READS = 4
+"""Up to this number, records are read one by one; more are listed."""
 
 
-class Keeping(msgspec.Struct):
-    """By unit, `waiting` are the records that somebody else holds and we want."""
+class ClusterLeases(msgspec.Struct):
+    """Lease state that the units of one cluster share."""
 
     heartbeat: Heartbeat
-    neighbours: Neighbours
-    rivals: Rivals
-    waiting: dict[str, Record] = msgspec.field(default_factory=dict)
-    looked: Ms = Ms(0)
+    peers: Peers
+    competitors: CompetingPeers
+    waiting: dict[str, UnitRecord] = msgspec.field(default_factory=dict)
+    """Records, by unit, that other processes hold and we wait for."""
+    polled_at: Ms = Ms(0)
 
-    def look(self, record: Record, now: Now) -> Errand[Neighbour | None]:
-        """See what has become of everything that is waited for; once a moment for all units.
+    def poll(self, record: UnitRecord, now: Clock) -> Procedure[Peer | None]:
+        """Observe all records that are waited for, at most once per retry period for all units.
 
-        Who holds this one then; None if nobody does, or nothing is known of its holder yet.
+        Return the process that holds this record; None if there is none, or it is not known
+        yet.
         """
-        if now() < self.looked + ASKS_AGAIN:
-            yield Pause(Ms(self.looked + ASKS_AGAIN))
-        if now() >= self.looked + ASKS_AGAIN:
-            self.looked = now()
+        if now() < self.polled_at + RETRY_PERIOD:
+            yield Pause(Ms(self.polled_at + RETRY_PERIOD))
+        if now() >= self.polled_at + RETRY_PERIOD:
+            self.polled_at = now()
             records = list(self.waiting.values())
             yield from read_records(records, now)
-            holders = dict.fromkeys(one.holder for one in records if one.holder)
-            yield from together(self.neighbours.look(holder, now) for holder in holders)
-        return self.neighbours.known.get(record.holder)
+            holders = dict.fromkeys(
+                waiting_record.holder for waiting_record in records if waiting_record.holder
+            )
+            yield from gather(self.peers.observe(holder, now) for holder in holders)
+        return self.peers.by_holder.get(record.holder)
 
 
-def read_records(records: Iterable[Record], now: Now) -> Errand[Outcome | None]:
-    """Read many records of one cluster and namespace with few calls."""
-    wanted = {one.ref.name: one for one in records}
-    found = None
-    if len(wanted) > FEW:
-        first = next(iter(wanted.values()))
-        found = yield from list_heads(first.cluster, first.ref.namespace)
-    if found is None:
-        asks = tuple(Ask(one.cluster, Get(one.ref)) for one in wanted.values())
-        outcomes: tuple[Outcome, ...] = yield asks
+def read_records(records: Iterable[UnitRecord], now: Clock) -> Procedure[Outcome | None]:
+    """Read many records of one cluster and namespace with few calls.
+
+    Return the first error, if any.
+    """
+    by_name = {record.ref.name: record for record in records}
+    heads = None
+    if len(by_name) > MAX_SINGLE_READS:
+        first = next(iter(by_name.values()))
+        heads = yield from list_heads(first.cluster, first.ref.namespace)
+    if heads is None:
+        calls = tuple(ApiCall(record.cluster, Get(record.ref)) for record in by_name.values())
+        outcomes: tuple[Outcome, ...] = yield calls
     else:
-        lives = (found.get(name) for name in wanted)
-        outcomes = tuple(Missing("") if live is None else Done(live) for live in lives)
-    pairs = zip(wanted.values(), outcomes, strict=True)
-    refusals = yield from together(one.found(outcome, now) for one, outcome in pairs)
-    return next((one for one in refusals if one is not None), None)
+        live_heads = (heads.get(name) for name in by_name)
+        outcomes = tuple(NotFound("") if live is None else Success(live) for live in live_heads)
+    pairs = zip(by_name.values(), outcomes, strict=True)
+    errors = yield from gather(record.load(outcome, now) for record, outcome in pairs)
+    return next((error for error in errors if error is not None), None)

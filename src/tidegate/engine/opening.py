@@ -1,7 +1,8 @@
-"""Before the first write: look at what lives, add it to the plan, check everything.
+"""Preparation of a rollout before its first write: read live objects, complete the plan, preflight.
 
-A plan with a fault in it writes nothing. Units with something to do are held afterwards, each by
-itself. Where somebody else was at work in one until then, it alone is looked at again.
+A plan that fails preflight writes nothing. Units with work to do are leased afterwards, one by
+one. A unit that another process changed in the meantime is prepared again on its own. A step
+that expands is prepared in the same way when it runs.
 """
 
 from __future__ import annotations
@@ -11,135 +12,169 @@ from functools import partial
 
 import msgspec
 
-from tidegate.engine.belongings import losses, refuse_names, taken_over, written_twice
-from tidegate.engine.forgetting import forget_gone, forget_hooks
-from tidegate.engine.heartbeat import ASKS_AGAIN
-from tidegate.engine.means import FoundUnit
-from tidegate.engine.reach.checking import Examined
-from tidegate.engine.reach.errands import Errand, Pause
-from tidegate.engine.reach.needs import unmet_needs
-from tidegate.engine.reach.preflight import Fault
-from tidegate.engine.reach.rights import ask_leave
-from tidegate.engine.reach.writing import read_body
-from tidegate.engine.site import Site, refuse
-from tidegate.engine.vocabulary import Stand, Trouble
+from tidegate.engine.belongings import (
+    check_unit_names,
+    find_adopted,
+    find_collateral_failures,
+    find_shared,
+)
+from tidegate.engine.forgetting import remove_hook_entries, remove_missing_objects
+from tidegate.engine.heartbeat import RETRY_PERIOD
+from tidegate.engine.means import UnitLiveState
+from tidegate.engine.reach.checking import ComparedItem
+from tidegate.engine.reach.errands import Pause, Procedure
+from tidegate.engine.reach.needs import find_unmet_prerequisites
+from tidegate.engine.reach.preflight import ObjectFailure
+from tidegate.engine.reach.rights import review_access
+from tidegate.engine.reach.writing import object_body
+from tidegate.engine.site import RolloutContext, raise_for_error
+from tidegate.engine.vocabulary import CompareResult, Failure
 from tidegate.errors import ClusterError
-from tidegate.model.ledger import Action
+from tidegate.model.ledger import ReleaseAction
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Spot
-from tidegate.model.plan import Edge, Plan, Step, items_of
+from tidegate.model.objects import ClusterRef
+from tidegate.model.plan import Edge, Plan, Step, step_items
 from tidegate.model.unit import UnitId
-from tidegate.world.facts import is_refusal
-from tidegate.world.refusals import refusal_error
+from tidegate.world.facts import is_error
+from tidegate.world.refusals import error_from_outcome
 
-PASSING = frozenset(
+TRANSIENT_CODES = frozenset(
     f"cluster.{word}"
     for word in ("disconnected", "failed", "proxy", "throttled", "timeout", "unreachable")
 )
-"""What may be well again in a moment."""
+"""Error codes of problems that may be over in a moment."""
 
 
-class Opening(msgspec.Struct, frozen=True):
-    """The plan that was asked for, what it comes to in this cluster, and what is wrong with it."""
+class Preparation(msgspec.Struct, frozen=True):
+    """Result of the preparation of a plan."""
 
-    asked: Plan
+    requested: Plan
+    """The plan that was requested."""
     plan: Plan
-    faults: list[Fault]
-    taken: list[Fault] = []
-    """Objects that belong to other units until now."""
-    due: tuple[UnitId, ...] = ()
-    """The units with something to do, but for those at fault."""
-    under_way: tuple[UnitId, ...] = ()
-    """Those that have their slots, or of which something waits for its gate."""
+    """The plan completed with the live state of the clusters."""
+    failures: list[ObjectFailure]
+    """Failures found by preflight."""
+    adopted: list[ObjectFailure] = []
+    """Objects that are adopted from other units."""
+    due_units: tuple[UnitId, ...] = ()
+    """Units with work to do, except those that failed preflight."""
+    units_in_progress: tuple[UnitId, ...] = ()
+    """Units that already have slots, or of which an object still waits at its gate."""
 
 
-def open_rollout(site: Site, asked: Plan) -> Errand[Opening]:
-    """Look, complete and check: a plan, or a part of one that comes later."""
-    clusters = (unit.cluster for unit in asked.units)
-    refuse((yield from site.outlook.catalogue(clusters)), site)
-    unread = yield from site.load(unit.id for unit in asked.units)
-    if unread is not None and is_refusal(unread):
-        raise refusal_error(unread, "reading the journal", where=site.place)
-    site.parts |= _parts(asked)
-    before = [site.holds[unit.id].looked for unit in asked.units]
-    opening = yield from _open(site, asked)
-    if site.settings.only_looks:
-        return opening
-    yield from site.holds.be_alive(opening.due)
-    if before != [site.holds[unit.id].looked for unit in asked.units]:
+def prepare_rollout(context: RolloutContext, requested: Plan) -> Procedure[Preparation]:
+    """Prepare a plan, or a part of one that is added later."""
+    clusters = (unit.cluster for unit in requested.units)
+    raise_for_error((yield from context.live_cache.discover_kinds(clusters)), context)
+    error = yield from context.load_records(unit.id for unit in requested.units)
+    if error is not None and is_error(error):
+        raise error_from_outcome(error, "reading the journal", location=context.location)
+    context.unit_plans |= _plans_by_unit(requested)
+    epochs_before = [context.leases[unit.id].compared_epoch for unit in requested.units]
+    preparation = yield from _prepare(context, requested)
+    if context.settings.preflight_only:
+        return preparation
+    yield from context.leases.ensure_heartbeats(preparation.due_units)
+    if epochs_before != [context.leases[unit.id].compared_epoch for unit in requested.units]:
         # A unit for which an earlier plan had waited was taken meanwhile.
-        return (yield from open_rollout(site, asked))
-    return opening
+        return (yield from prepare_rollout(context, requested))
+    return preparation
 
 
-def _open(site: Site, asked: Plan) -> Errand[Opening]:
-    refuse_names(site, asked)
-    refuse((yield from site.ledgers.read(asked.units)), site)
-    spots = [Spot(step.cluster, item.ref) for step in asked.steps for item in items_of(step)]
-    stale = site.stale(asked)
-    leaving = [spot for gone in stale.values() for spot in gone]
-    site.outlook.want(leaving)
-    refuse((yield from site.outlook.view([*spots, *leaving])), site)
-    forgetful = forget_gone(site, stale)
-    plan, examined = complete(site, asked, stale)
-    faults = yield from unmet_needs(site.may_bring(), examined, site.outlook)
-    leave = yield from ask_leave(examined, site.outlook, site.examiner.units)
-    faults += leave.faults
-    faults += yield from site.inspector.faults(leave.allowed, late=False)
-    faults += written_twice(site, examined)
-    faults += yield from losses(site, examined)
-    faults += _unenterable(site, plan)
-    wrong = {step.unit for step, *_ in faults}
-    due = dict.fromkeys((*_due(site, examined), *_entering(site, plan), *forgetful))
-    if faults and not site.settings.keeps_going:
-        due = {}
-    taken = [] if faults else taken_over(site, examined)
-    able = tuple(name for name in due if name not in wrong)
-    awaited = {one[0].unit for one in examined if _is_awaited(site, one)}
-    begun = tuple(name for name in able if name in awaited or _has_entered(site, name))
-    return Opening(asked, plan, faults, taken, able, begun)
+def _prepare(context: RolloutContext, requested: Plan) -> Procedure[Preparation]:
+    check_unit_names(context, requested)
+    raise_for_error((yield from context.histories.read(requested.units)), context)
+    object_refs = [
+        ClusterRef(step.cluster, item.ref) for step in requested.steps for item in step_items(step)
+    ]
+    prune_candidates = context.find_prune_candidates(requested)
+    prune_refs = [object_ref for refs in prune_candidates.values() for object_ref in refs]
+    context.live_cache.track(prune_refs)
+    raise_for_error((yield from context.live_cache.sync([*object_refs, *prune_refs])), context)
+    cleaned_units = remove_missing_objects(context, prune_candidates)
+    plan, compared_items = complete_plan(context, requested, prune_candidates)
+    failures = yield from find_unmet_prerequisites(
+        context.unexpanded_steps(), compared_items, context.live_cache
+    )
+    review = yield from review_access(compared_items, context.live_cache, context.comparer.units)
+    failures += review.failures
+    failures += yield from context.preflight_checker.find_failures(
+        review.allowed, is_last_check=False
+    )
+    failures += find_shared(context, compared_items)
+    failures += yield from find_collateral_failures(context, compared_items)
+    failures += _history_failures(context, plan)
+    failed_units = {step.unit for step, *_ in failures}
+    due_units = dict.fromkeys(
+        (
+            *_units_with_work(context, compared_items),
+            *_units_with_pending_revision(context, plan),
+            *cleaned_units,
+        )
+    )
+    if failures and not context.settings.skip_faulty_units:
+        due_units = {}
+    adopted = [] if failures else find_adopted(context, compared_items)
+    startable = tuple(name for name in due_units if name not in failed_units)
+    waiting_units = {
+        compared_item[0].unit
+        for compared_item in compared_items
+        if _waits_at_gate(context, compared_item)
+    }
+    in_progress = tuple(
+        name for name in startable if name in waiting_units or _has_slot(context, name)
+    )
+    return Preparation(requested, plan, failures, adopted, startable, in_progress)
 
 
-def _has_entered(site: Site, unit: UnitId) -> bool:
-    return site.holds[unit].record.has_entered(site.examiner.units[unit].digest)
+def _has_slot(context: RolloutContext, unit: UnitId) -> bool:
+    return context.leases[unit].record.has_slot(context.comparer.units[unit].digest)
 
 
-def _is_awaited(site: Site, examined: Examined) -> bool:
-    """Whether an object is there as it is wanted, and nobody has seen it ready."""
-    is_there = examined[2].stand is Stand.SAME
-    return is_there and site.is_due(examined) and not site.is_written(examined)
+def _waits_at_gate(context: RolloutContext, compared_item: ComparedItem) -> bool:
+    """Return whether an object is in sync but its gate has not opened yet."""
+    is_in_sync = compared_item[2].result is CompareResult.IN_SYNC
+    return (
+        is_in_sync
+        and context.has_work(compared_item)
+        and not context.will_be_modified(compared_item)
+    )
 
 
-def reopen_rollout(site: Site, asked: Plan) -> Errand[Opening]:
-    """The same while another plan is under way: troubles of the cluster are waited out."""
-    return (yield from _patient(site, partial(open_rollout, site, asked)))
+def prepare_running_rollout(context: RolloutContext, requested: Plan) -> Procedure[Preparation]:
+    """Prepare a plan while another one is running; transient cluster errors are waited out."""
+    return (yield from _retry_transient(context, partial(prepare_rollout, context, requested)))
 
 
-def reopen_unit(site: Site, unit: UnitId) -> Errand[Opening]:
-    """What a unit of ours comes to after somebody else was at work in it."""
+def prepare_unit_again(context: RolloutContext, unit: UnitId) -> Procedure[Preparation]:
+    """Prepare a leased unit again after another process changed it."""
     while True:
-        asked = site.parts[unit]
-        opening = yield from _patient(site, partial(_open, site, asked))
-        if site.parts[unit] is asked:
+        requested = context.unit_plans[unit]
+        preparation = yield from _retry_transient(context, partial(_prepare, context, requested))
+        if context.unit_plans[unit] is requested:
             break
-    record = site.holds[unit].record
-    if opening.due and record.is_done(asked.units[0].digest):
-        forget_hooks(site, opening.plan.steps)  # they ran for another rollout, which has ended
-    return opening
+    record = context.leases[unit].record
+    if preparation.due_units and record.is_completed(requested.units[0].digest):
+        remove_hook_entries(
+            context, preparation.plan.steps
+        )  # they ran for another rollout, which has ended
+    return preparation
 
 
-def _patient(site: Site, errand: Callable[[], Errand[Opening]]) -> Errand[Opening]:
+def _retry_transient(
+    context: RolloutContext, procedure: Callable[[], Procedure[Preparation]]
+) -> Procedure[Preparation]:
     while True:
         try:
-            return (yield from errand())
+            return (yield from procedure())
         except ClusterError as error:
-            if error.code not in PASSING:
+            if error.code not in TRANSIENT_CODES:
                 raise
-        yield Pause(Ms(site.world.now() + ASKS_AGAIN))
+        yield Pause(Ms(context.world.now() + RETRY_PERIOD))
 
 
-def _parts(plan: Plan) -> dict[UnitId, Plan]:
-    """Each unit of a plan by itself, with the edges between its own steps."""
+def _plans_by_unit(plan: Plan) -> dict[UnitId, Plan]:
+    """Return a separate plan for each unit, with the edges between its own steps."""
     steps: dict[UnitId, list[Step]] = {unit.id: [] for unit in plan.units}
     edges: dict[UnitId, list[Edge]] = {unit.id: [] for unit in plan.units}
     units = {step.id: step.unit for step in plan.steps}
@@ -159,102 +194,134 @@ def _parts(plan: Plan) -> dict[UnitId, Plan]:
     }
 
 
-def complete(
-    site: Site, asked: Plan, stale: dict[UnitId, list[Spot]]
-) -> tuple[Plan, list[Examined]]:
-    """The plan with what lives added to it, and how its objects stand."""
-    now, lives = site.world.now(), site.outlook.lives
-    found = {
-        unit.id: FoundUnit(
-            site.holds[unit.id].begin(now),
-            tuple(read_body(lives[spot]) for spot in stale.get(unit.id, ()) if spot in lives),
+def complete_plan(
+    context: RolloutContext, requested: Plan, prune_candidates: dict[UnitId, list[ClusterRef]]
+) -> tuple[Plan, list[ComparedItem]]:
+    """Return the plan completed with live state, and its objects with their compare results."""
+    now, live_objects = context.world.now(), context.live_cache.objects
+    live_states = {
+        unit.id: UnitLiveState(
+            context.leases[unit.id].start(now),
+            tuple(
+                object_body(live_objects[object_ref])
+                for object_ref in prune_candidates.get(unit.id, ())
+                if object_ref in live_objects
+            ),
         )
-        for unit in asked.units
+        for unit in requested.units
     }
-    plan = site.means.complete(asked, found)
-    _begin_anew(site, plan)
-    examined = _examined(site, plan)
-    due = [*_due(site, examined), *_entering(site, plan)]
-    kept = {unit.id for unit in plan.units if _is_entering(site, unit.id, Action.KEEP)}
-    idle = {unit.id for unit in plan.units if unit.id not in due} | kept
-    plan = site.means.without_hooks(plan, idle) if idle else plan
-    tested = {unit.id for unit in plan.units if _is_entering(site, unit.id, Action.TEST)}
-    plan = site.means.without_hooks(plan, tested, but_tests=True) if tested else plan
-    settled = {(one[0].unit, one[1].ref) for one in examined if not site.is_due(one)}
-    plan = site.means.without_settled(plan, settled)
-    plan = _with_remedies(site, plan)
-    if plan is not asked:
-        site.enlist(plan.units, plan.steps, digest=plan.digest)
-    return plan, _examined(site, plan)
+    plan = context.evaluator.complete_plan(requested, live_states)
+    _reopen_completed(context, plan)
+    compared_items = _compare_plan(context, plan)
+    due_units = [
+        *_units_with_work(context, compared_items),
+        *_units_with_pending_revision(context, plan),
+    ]
+    unchanged_releases = {
+        unit.id
+        for unit in plan.units
+        if _has_pending_action(context, unit.id, ReleaseAction.UNCHANGED)
+    }
+    idle = {unit.id for unit in plan.units if unit.id not in due_units} | unchanged_releases
+    plan = context.evaluator.remove_hooks(plan, idle) if idle else plan
+    tested_releases = {
+        unit.id for unit in plan.units if _has_pending_action(context, unit.id, ReleaseAction.TEST)
+    }
+    plan = (
+        context.evaluator.remove_hooks(plan, tested_releases, keep_tests=True)
+        if tested_releases
+        else plan
+    )
+    settled = {
+        (compared_item[0].unit, compared_item[1].ref)
+        for compared_item in compared_items
+        if not context.has_work(compared_item)
+    }
+    plan = context.evaluator.remove_settled(plan, settled)
+    plan = _with_remediations(context, plan)
+    if plan is not requested:
+        context.register(plan.units, plan.steps, digest=plan.digest)
+    return plan, _compare_plan(context, plan)
 
 
-def _with_remedies(site: Site, plan: Plan) -> Plan:
-    """The plan with what is done about failures of units that keep a ledger.
+def _with_remediations(context: RolloutContext, plan: Plan) -> Plan:
+    """Add the on-failure steps of units that have a release history.
 
-    A unit may be run otherwise for that.
+    The policy of a unit may change for that.
     """
     steps: dict[UnitId, list[Step]] = {}
     for step in plan.steps:
         steps.setdefault(step.unit, []).append(step)
-    found = [site.remedy(unit, steps.get(unit.id, ())) for unit in plan.units]
-    made = [one for one in found if one is not None]
-    if not made:
+    fragments = [context.plan_remediation(unit, steps.get(unit.id, ())) for unit in plan.units]
+    remediations = [fragment for fragment in fragments if fragment is not None]
+    if not remediations:
         return plan
-    others = {unit.id: unit for one in made for unit in one.units}
+    changed_units = {unit.id: unit for fragment in remediations for unit in fragment.units}
     return msgspec.structs.replace(
         plan,
-        units=tuple(others.get(unit.id, unit) for unit in plan.units),
-        steps=(*plan.steps, *(step for one in made for step in one.steps)),
-        edges=(*plan.edges, *(edge for one in made for edge in one.edges)),
+        units=tuple(changed_units.get(unit.id, unit) for unit in plan.units),
+        steps=(*plan.steps, *(step for fragment in remediations for step in fragment.steps)),
+        edges=(*plan.edges, *(edge for fragment in remediations for edge in fragment.edges)),
     )
 
 
-def _is_entering(site: Site, unit: UnitId, action: Action) -> bool:
-    """Whether this is what is entered of a unit.
+def _has_pending_action(context: RolloutContext, unit: UnitId, action: ReleaseAction) -> bool:
+    """Return whether the pending revision of a unit has this action.
 
-    Where it is nothing, what is put back of it is no rollout that has hooks; where it is how its
-    tests went, it has no others.
+    With `KEEP`, restored objects are not a rollout and run no hooks. With `TEST`, only test
+    hooks run.
     """
-    entering = site.ledgers.entering(unit)
-    return entering is not None and entering.action is action
+    pending = context.histories.pending_revision(unit)
+    return pending is not None and pending.action is action
 
 
-def _entering(site: Site, plan: Plan) -> list[UnitId]:
-    """The units with something to enter into their ledgers, though nothing may be to be written."""
-    found = ((unit.id, site.ledgers.entering(unit.id)) for unit in plan.units)
-    return [name for name, entering in found if entering is not None and entering.is_due]
+def _units_with_pending_revision(context: RolloutContext, plan: Plan) -> list[UnitId]:
+    """Return the units that write a revision, even if no object is written."""
+    pending_revisions = (
+        (unit.id, context.histories.pending_revision(unit.id)) for unit in plan.units
+    )
+    return [name for name, pending in pending_revisions if pending is not None and pending.is_due]
 
 
-def _begin_anew(site: Site, plan: Plan) -> None:
-    """What is entered anew is a rollout of its own, though the text may be the last one's."""
+def _reopen_completed(context: RolloutContext, plan: Plan) -> None:
+    """Reopen the journal of units that write a new revision of an unchanged manifest."""
     for unit in plan.units:
-        entering, record = site.ledgers.entering(unit.id), site.holds[unit.id].record
-        if entering is None or not entering.is_due or entering.goes_on:
+        pending, record = (
+            context.histories.pending_revision(unit.id),
+            context.leases[unit.id].record,
+        )
+        if pending is None or not pending.is_due or pending.is_resumed:
             continue
-        if record.is_done(unit.digest):
-            forget_hooks(site, (step for step in plan.steps if step.unit == unit.id))
-            record.reopen()
+        if record.is_completed(unit.digest):
+            remove_hook_entries(context, (step for step in plan.steps if step.unit == unit.id))
+            record.mark_incomplete()
 
 
-def _unenterable(site: Site, plan: Plan) -> list[Fault]:
-    """Units whose ledgers cannot take what is to be entered."""
+def _history_failures(context: RolloutContext, plan: Plan) -> list[ObjectFailure]:
+    """Return the units whose release history cannot take the new revision."""
     first: dict[UnitId, Step] = {}
     for step in plan.steps:
         first.setdefault(step.unit, step)
     return [
-        (step, item.ref, Trouble("Ledger", entering.problem, final=True))
+        (step, item.ref, Failure("Ledger", pending.problem, final=True))
         for name, step in first.items()
-        if (entering := site.ledgers.entering(name)) is not None and entering.problem
-        for item in items_of(step)[:1]
+        if (pending := context.histories.pending_revision(name)) is not None and pending.problem
+        for item in step_items(step)[:1]
     ]
 
 
-def _examined(site: Site, plan: Plan) -> list[Examined]:
-    """How the objects stand. What is done about a failure is looked at when it is due."""
-    steps = (step for step in plan.steps if not site.is_remedy(step))
-    return [one for step in steps for one in site.examined(step)]
+def _compare_plan(context: RolloutContext, plan: Plan) -> list[ComparedItem]:
+    """Compare the objects of a plan. On-failure steps are compared only when they run."""
+    steps = (step for step in plan.steps if not context.is_remediation(step))
+    return [compared_item for step in steps for compared_item in context.compared_items(step)]
 
 
-def _due(site: Site, examined: list[Examined]) -> list[UnitId]:
-    """The units with something to do."""
-    return list(dict.fromkeys(one[0].unit for one in examined if site.is_due(one)))
+def _units_with_work(context: RolloutContext, compared_items: list[ComparedItem]) -> list[UnitId]:
+    """Return the units with work to do."""
+    return list(
+        dict.fromkeys(
+            compared_item[0].unit
+            for compared_item in compared_items
+            if context.has_work(compared_item)
+        )
+    )

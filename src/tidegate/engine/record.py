@@ -1,8 +1,9 @@
-"""The record of a unit: who rolls it out, and its journal, in one Secret of its cluster.
+"""The record of a unit: lease holder and journal, in one Secret of its cluster.
 
-Whoever takes the unit, writes its journal or finishes writes this object, and only over the version
-that it knows: who is late changes nothing, and who came between is noticed. Of a large unit the
-entries are in parts of their own; the digest of an object's name picks its part.
+Every change (acquire, journal write, release) replaces this Secret at the known
+resourceVersion, so an outdated process changes nothing and a concurrent change is noticed. The
+entries of a large unit are in separate parts; a hash of the object's reference selects the
+part.
 """
 
 from __future__ import annotations
@@ -15,360 +16,402 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.engine import stored
-from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.stored import NAMESPACE, SECRET, Head, JournalPart, StoredLine, resource_name
-from tidegate.model.journal import Entry, Journal, Kin
+from tidegate.engine.reach.errands import ApiCall, Procedure
+from tidegate.engine.stored import (
+    SECRET,
+    TIDEGATE_NAMESPACE,
+    JournalPart,
+    RecordHead,
+    StoredEntry,
+    resource_name,
+)
+from tidegate.model.journal import Journal, JournalEntry, UnitOrigin
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import digest_bytes
 from tidegate.world.calls import Get, Verb, Write
-from tidegate.world.facts import Done, Forbidden, Invalid, Missing, NotServed, Outcome
+from tidegate.world.facts import Forbidden, Invalid, NotFound, NotServed, Outcome, Success
 
-PER_PART = 1_500
-"""Objects in a part: about 300 KiB."""
-TRIES = 3
-"""How often a record is written at once where it is not certain what became of the write."""
-SILENCE = Ms(10 * SECOND)
-"""Who has not read a record for so long cannot say whose plan is the newer."""
-LASTING = Forbidden | Invalid | NotServed
-"""Refusals that no waiting mends."""
-Now: TypeAlias = Callable[[], Ms]
+ENTRIES_PER_PART = 1_500
+"""Objects per part: about 300 KiB."""
+WRITE_TRIES = 3
+"""Number of immediate tries while the result of a write is uncertain."""
+MAX_READ_GAP = Ms(10 * SECOND)
+"""A process that has not read the record for this long cannot know whose plan is newer."""
+PERMANENT_ERRORS = Forbidden | Invalid | NotServed
+"""Error outcomes that do not go away by waiting."""
+Clock: TypeAlias = Callable[[], Ms]
 
 
-class Record:
-    """What is stored of one unit, what is new, and what must be written."""
+class UnitRecord:
+    """Stored state of one unit, with the changes that must be written."""
 
     def __init__(
         self,
         unit: str,
         cluster: str,
-        namespace: str = NAMESPACE,
-        stirred: Callable[[], None] = lambda: None,
+        namespace: str = TIDEGATE_NAMESPACE,
+        on_change: Callable[[], None] = lambda: None,
     ) -> None:
         self.unit = unit
         self.cluster = cluster
-        self.kin: Kin | None = None
-        """Who brings the unit, where somebody does."""
-        self.entries: dict[Ref, Entry] = {}
+        self.origin: UnitOrigin | None = None
+        """The unit and its parent; None for a unit without parent."""
+        self.entries: dict[Ref, JournalEntry] = {}
         self.epoch = 0
-        """How often something was found that others have written."""
+        """Number of times that changes by other processes were found."""
         self.seen_at = Ms(0)
-        """When we came to know what is stored."""
-        self.was_away = False
-        """Another plan was brought while we did not look for a long time."""
+        """Time at which the stored state became known."""
+        self.missed_other_plan = False
+        """Whether another plan was rolled out during a long gap between our reads."""
         self._read_at: Ms | None = None
         self._namespace = namespace
-        self._stirred = stirred
-        self._head = Head()
-        self._stored = Head()
+        self._on_change = on_change
+        self._head = RecordHead()
+        self._stored_head = RecordHead()
         self._version = ""
         self._uid = ""
-        self._signs: tuple[str, ...] = ()
-        """Whom the record may name as holder if we wrote it."""
-        self._versions: dict[int, str] = {}
-        self._dirty: set[int] = set()
+        self._expected_holders: tuple[str, ...] = ()
+        """Holders that the record may name if this process wrote it."""
+        self._part_versions: dict[int, str] = {}
+        self._dirty_parts: set[int] = set()
 
     @property
     def ref(self) -> Ref:
+        """Reference of the Secret."""
         return Ref(SECRET, self._namespace, resource_name(self.unit))
 
     @property
     def holder(self) -> str:
-        """Who holds the unit, as far as we know."""
-        return self._stored.holder
+        """Holder of the lease, as last read."""
+        return self._stored_head.holder
 
     @property
-    def turn(self) -> int:
-        """How often the unit was taken."""
-        return self._stored.turn
+    def transitions(self) -> int:
+        """Number of times the lease was acquired."""
+        return self._stored_head.turn
 
     @property
     def plan(self) -> str:
-        """The digest of the plan that it is held for, or was last."""
-        return self._stored.plan
+        """Digest of the plan that the lease is held for, or was held for last."""
+        return self._stored_head.plan
 
-    def sign(self, plan: str) -> str:
-        """The plan's digest for places where anybody reads it: only who can read this Secret knows
-        its uid, and nobody else can try out values of secrets on what comes out.
+    def salted_digest(self, plan: str) -> str:
+        """Return a digest of the plan digest that may be public.
+
+        It is salted with the uid of this Secret. Only processes that can read the Secret know
+        the uid, so secret values cannot be guessed from the result.
         """
         return digest_bytes(self._uid.encode(), plan.encode()) if plan else ""
 
     @property
     def source(self) -> str:
-        """Where the text lies that was brought last; empty where nobody said."""
-        return self._stored.source
+        """Source of the state that was rolled out last; empty if unknown."""
+        return self._stored_head.source
 
     @property
     def is_ours(self) -> bool:
-        """Whether nobody has written since we took it, as far as we know."""
-        return self._is_by_us(self._stored)
+        """Whether we hold the lease and no other process has written since, as last read."""
+        return self._is_written_by_us(self._stored_head)
 
-    def _is_by_us(self, head: Head) -> bool:
-        return head.turn == self._head.turn and head.holder in self._signs
+    def _is_written_by_us(self, head: RecordHead) -> bool:
+        return head.turn == self._head.turn and head.holder in self._expected_holders
 
-    def look_anew(self) -> None:
-        """Whatever was done until the next reading was done before us."""
-        self.was_away, self._read_at = False, None
+    def forget_last_read(self) -> None:
+        """Forget the last read: changes until the next one count as earlier than ours."""
+        self.missed_other_plan, self._read_at = False, None
 
-    def read(self, now: Now) -> Errand[Outcome | None]:
-        """Read what is stored; what comes back is a refusal other than that nothing is."""
-        (found,) = yield (Ask(self.cluster, Get(self.ref)),)
-        return (yield from self.found(found, now))
+    def read(self, now: Clock) -> Procedure[Outcome | None]:
+        """Read the record; return an error outcome other than NotFound."""
+        (outcome,) = yield (ApiCall(self.cluster, Get(self.ref)),)
+        return (yield from self.load(outcome, now))
 
-    def found(self, found: Outcome, now: Now) -> Errand[Outcome | None]:
-        """Take what was read. What others wrote counts; what we wrote we know better."""
-        if isinstance(found, Done) and found.live is not None:
-            head, version = stored.read_head(found.live), found.live.version
-            self._uid = found.live.uid
-        elif isinstance(found, Missing):
-            head, version, self._uid = Head(), "", ""
+    def load(self, outcome: Outcome, now: Clock) -> Procedure[Outcome | None]:
+        """Load what was read. Changes by other processes replace ours.
+
+        Our own changes are already known.
+        """
+        if isinstance(outcome, Success) and outcome.live is not None:
+            head, version = stored.read_head(outcome.live), outcome.live.resource_version
+            self._uid = outcome.live.uid
+        elif isinstance(outcome, NotFound):
+            head, version, self._uid = RecordHead(), "", ""
         else:
-            return found
-        before, self._read_at = self._read_at, now()
+            return outcome
+        read_before, self._read_at = self._read_at, now()
         if version == self._version:
             return None
-        is_silence = before is not None and self._read_at >= before + SILENCE
-        self.was_away |= is_silence and head.plan != self._stored.plan
-        self._version, self._stored, self.seen_at = version, head, self._read_at
-        if self._is_by_us(head):
+        has_gap = read_before is not None and self._read_at >= read_before + MAX_READ_GAP
+        self.missed_other_plan |= has_gap and head.plan != self._stored_head.plan
+        self._version, self._stored_head, self.seen_at = version, head, self._read_at
+        if self._is_written_by_us(head):
             return None
         self.epoch += 1
-        self._head, self._signs = msgspec.structs.replace(head, entries=()), ()
-        self._versions.clear()
-        self._dirty.clear()
+        self._head, self._expected_holders = msgspec.structs.replace(head, entries=()), ()
+        self._part_versions.clear()
+        self._dirty_parts.clear()
         self.entries.update((line.ref, line.entry) for line in head.entries)
         return (yield from self._read_parts(head.parts, now))
 
-    def _read_parts(self, count: int, now: Now) -> Errand[Outcome | None]:
-        """All parts that the head counts. One that is not there is lost, or was divided anew."""
-        parts = yield tuple(Ask(self.cluster, Get(self._part(number))) for number in range(count))
-        lost = [number for number, part in enumerate(parts) if isinstance(part, Missing)]
-        if lost:
-            ref, version = self._part(lost[0]), self._version
-            refused = yield from self.read(now)
-            if refused is not None or self._version != version:
-                return refused
-            raise stored.damaged(ref, "a part of it is gone")
+    def _read_parts(self, count: int, now: Clock) -> Procedure[Outcome | None]:
+        """Read all parts that the head counts.
+
+        A missing part is lost, or the journal was split again.
+        """
+        parts = yield tuple(
+            ApiCall(self.cluster, Get(self._part_ref(number))) for number in range(count)
+        )
+        missing = [number for number, part in enumerate(parts) if isinstance(part, NotFound)]
+        if missing:
+            ref, version = self._part_ref(missing[0]), self._version
+            error = yield from self.read(now)
+            if error is not None or self._version != version:
+                return error
+            raise stored.damaged_error(ref, "a part of it is gone")
         for number, part in enumerate(parts):
-            if isinstance(part, Done) and part.live is not None:
-                lines = stored.read(part.live, JournalPart).entries
-                self._versions[number] = part.live.version
+            if isinstance(part, Success) and part.live is not None:
+                lines = stored.read_content(part.live, JournalPart).entries
+                self._part_versions[number] = part.live.resource_version
                 self.entries.update((line.ref, line.entry) for line in lines)
             else:
                 return part
         return None
 
-    def is_done(self, text: str) -> bool:
-        """Whether a rollout of this very text has passed, and none of another since."""
-        return self._head.done == self._head.text == text != ""
+    def is_completed(self, digest: str) -> bool:
+        """Return whether this desired state was the last one rolled out, and has passed."""
+        return self._head.done == self._head.text == digest != ""
 
-    def begun(self, text: str, now: Ms) -> Ms:
-        """When the rollout of this text began: now, unless one is taken up again."""
-        return self._head.begun if self._is_under_way(text) else now
+    def start_time(self, digest: str, now: Ms) -> Ms:
+        """Return when the rollout of this desired state started: now, unless it is resumed."""
+        return self._head.begun if self._is_in_progress(digest) else now
 
-    def _is_under_way(self, text: str) -> bool:
-        return self._head.text == text != self._head.done
+    def _is_in_progress(self, digest: str) -> bool:
+        return self._head.text == digest != self._head.done
 
-    def has_entered(self, text: str) -> bool:
-        """Whether the unit got its slot for this text, and has not come to its end."""
-        return self._is_under_way(text) and self._head.entered == text
+    def has_slot(self, digest: str) -> bool:
+        """Return whether the unit got its slot for this desired state and has not ended."""
+        return self._is_in_progress(digest) and self._head.entered == digest
 
-    def earlier_hooks(self, text: str) -> list[Ref]:
-        """The hooks of a rollout of another text that was not brought to its end."""
-        if self._is_under_way(text) or self._head.done == self._head.text:
+    def unfinished_hooks(self, digest: str) -> list[Ref]:
+        """Return the hooks of an unfinished rollout of another desired state."""
+        if self._is_in_progress(digest) or self._head.done == self._head.text:
             return []
         return [ref for ref, entry in self.entries.items() if entry.hook]
 
     def is_large(self, refs: Iterable[Ref]) -> bool:
-        """Whether it is in parts, or will be with these."""
-        return self._head.parts > 0 or len(self.entries.keys() | set(refs)) > PER_PART
+        """Return whether the journal is split into parts, or will be with these objects."""
+        return self._head.parts > 0 or len(self.entries.keys() | set(refs)) > ENTRIES_PER_PART
 
     def claim(self, holder: str) -> None:
-        """Take the unit with the next write."""
-        self._head = msgspec.structs.replace(self._head, holder=holder, turn=self._stored.turn + 1)
-        self._signs = (holder,)
-        self._dirty.update(range(self._head.parts))
+        """Acquire the lease with the next write."""
+        self._head = msgspec.structs.replace(
+            self._head, holder=holder, turn=self._stored_head.turn + 1
+        )
+        self._expected_holders = (holder,)
+        self._dirty_parts.update(range(self._head.parts))
 
-    def expect(
+    def register_objects(
         self,
         plan: str,
         refs: Iterable[Ref],
         *,
-        text: str,
+        digest: str,
         source: str,
         now: Ms,
-        goes_on: bool = False,
+        is_resumed: bool = False,
     ) -> None:
-        """Count these objects as the unit's before they are written; nothing is forgotten yet.
+        """Register these objects in the journal before they are written; no object is removed yet.
 
-        What is remembered of hooks counts only for the rollout that ran them. One that `goes_on`
-        began before: somebody else may have brought the same text to its end since.
+        Hook entries count only for the rollout that ran them. With `is_resumed`, the rollout
+        started earlier: another process may have completed the same state in the meantime.
         """
-        begun = self.begun(text, now)
-        if not self._is_under_way(text) and not (goes_on and self._head.text == text):
+        started_at = self.start_time(digest, now)
+        if not self._is_in_progress(digest) and not (is_resumed and self._head.text == digest):
             for ref in [ref for ref, entry in self.entries.items() if entry.hook]:
                 del self.entries[ref]
         for ref in refs:
-            self.entries.setdefault(ref, Entry())
+            self.entries.setdefault(ref, JournalEntry())
         parts = self._head.parts
-        if parts or len(self.entries) > PER_PART:
-            parts = max(parts, -(-len(self.entries) // PER_PART))
+        if parts or len(self.entries) > ENTRIES_PER_PART:
+            parts = max(parts, -(-len(self.entries) // ENTRIES_PER_PART))
         if parts != self._head.parts:
-            self._versions.clear()
+            self._part_versions.clear()
         self._head = msgspec.structs.replace(
             self._head,
             plan=plan,
-            text=text,
+            text=digest,
             source=source,
-            kin=self.kin,
-            begun=begun,
+            kin=self.origin,
+            begun=started_at,
             parts=parts,
         )
-        self._dirty.update(range(max(1, parts)))
+        self._dirty_parts.update(range(max(1, parts)))
 
-    def enter(self, text: str) -> None:
-        """The unit has its slot for this text."""
-        self._head = msgspec.structs.replace(self._head, entered=text)
+    def record_slot(self, digest: str) -> None:
+        """Record that the unit has its slot for this desired state."""
+        self._head = msgspec.structs.replace(self._head, entered=digest)
 
-    def finish(self, text: str) -> None:
-        """A rollout of this text has passed."""
-        self._head = msgspec.structs.replace(self._head, done=text)
+    def mark_completed(self, digest: str) -> None:
+        """Record that a rollout of this desired state has passed."""
+        self._head = msgspec.structs.replace(self._head, done=digest)
 
-    def reopen(self) -> None:
-        """The same text is brought once more."""
+    def mark_incomplete(self) -> None:
+        """Record that the same desired state is rolled out once more."""
         self._head = msgspec.structs.replace(self._head, done="")
 
     def release(self) -> None:
-        """Let the unit go with the next write."""
-        self._signs = (*self._signs, "")
+        """Release the lease with the next write."""
+        self._expected_holders = (*self._expected_holders, "")
         self._head = msgspec.structs.replace(self._head, holder="")
 
-    def remember(self, ref: Ref, entry: Entry) -> None:
+    def set_entry(self, ref: Ref, entry: JournalEntry) -> None:
+        """Set the journal entry of an object."""
         if self.entries.get(ref) != entry:
             self.entries[ref] = entry
-            self._stir(ref)
+            self._mark_dirty(ref)
 
-    def rename(self, ref: Ref, other: Ref) -> None:
-        """Know an object by another name."""
+    def rename(self, ref: Ref, new_ref: Ref) -> None:
+        """Move the journal entry of an object to another reference."""
         entry = self.entries[ref]
-        if other != ref:
-            self.forget(ref)
-            self.remember(other, self.entries.get(other, entry))
+        if new_ref != ref:
+            self.remove_entry(ref)
+            self.set_entry(new_ref, self.entries.get(new_ref, entry))
 
-    def forget(self, ref: Ref) -> None:
+    def remove_entry(self, ref: Ref) -> None:
+        """Remove the journal entry of an object."""
         if self.entries.pop(ref, None) is not None:
-            self._stir(ref)
+            self._mark_dirty(ref)
 
-    def _stir(self, ref: Ref) -> None:
-        self._dirty.add(self._number(ref))
-        self._stirred()
+    def _mark_dirty(self, ref: Ref) -> None:
+        self._dirty_parts.add(self._part_number(ref))
+        self._on_change()
 
-    def write_claim(self, now: Now) -> Errand[Outcome | None]:
-        """Take the unit, and leave the rest of the record as it is."""
-        holder, turn = self._head.holder, self._head.turn
-        head = msgspec.structs.replace(self._stored, holder=holder, turn=turn)
-        return (yield from self._put(head, now))
+    def write_claim(self, now: Clock) -> Procedure[Outcome | None]:
+        """Acquire the lease and leave the rest of the record unchanged."""
+        holder, transitions = self._head.holder, self._head.turn
+        head = msgspec.structs.replace(self._stored_head, holder=holder, turn=transitions)
+        return (yield from self._write_head(head, now))
 
-    def write(self, now: Now) -> Errand[Outcome | None]:
+    def write(self, now: Clock) -> Procedure[Outcome | None]:
         """Write what has changed: the parts first, then the head that counts them.
 
-        What the head comes to say meanwhile may speak of parts that are not written yet.
+        Changes of the head during the write may refer to parts that are not written yet; the
+        head is taken before the parts are written.
         """
-        head, numbers, before = self._head, sorted(self._dirty), self._stored.parts
-        self._dirty.clear()
+        head, numbers, parts_before = self._head, sorted(self._dirty_parts), self._stored_head.parts
+        self._dirty_parts.clear()
         if head.parts:
-            refused = yield from self._put_parts(head, numbers, now)
+            error = yield from self._write_parts(head, numbers, now)
         else:
-            head, refused = msgspec.structs.replace(head, entries=self._lines(self.entries)), None
-        if refused is None and head != self._stored:
-            refused = yield from self._put(head, now)
-        if refused is not None:
-            self._dirty.update(numbers)
-            self._stirred()
-        elif before not in (0, head.parts):
+            head, error = msgspec.structs.replace(head, entries=self._lines(self.entries)), None
+        if error is None and head != self._stored_head:
+            error = yield from self._write_head(head, now)
+        if error is not None:
+            self._dirty_parts.update(numbers)
+            self._on_change()
+        elif parts_before not in (0, head.parts):
             # Nobody reads the parts of an earlier division any more.
-            refs = (self._part(number, of=before) for number in range(before))
-            yield tuple(Ask(self.cluster, Write(verb=Verb.DELETE, ref=ref)) for ref in refs)
-        return refused
+            refs = (
+                self._part_ref(number, part_count=parts_before) for number in range(parts_before)
+            )
+            yield tuple(ApiCall(self.cluster, Write(verb=Verb.DELETE, ref=ref)) for ref in refs)
+        return error
 
-    def _put(self, head: Head, now: Now) -> Errand[Outcome | None]:
-        """Write the head over what is known. Whatever is answered, what is then stored counts."""
+    def _write_head(self, head: RecordHead, now: Clock) -> Procedure[Outcome | None]:
+        """Write the head over the known version.
+
+        After an uncertain answer, the stored head decides.
+        """
         outcome: Outcome | None = None
-        for _ in range(TRIES):
+        for _ in range(WRITE_TRIES):
             # Whatever is read until the answer comes counts: by then the unit may be another's.
-            known, write = self.epoch, stored.put(self.ref, self.unit, head, self._version)
-            (outcome,) = yield (Ask(self.cluster, write),)
-            if isinstance(outcome, Done) and outcome.live is not None:
-                self._version, self._stored = outcome.live.version, head
+            known_epoch, write = (
+                self.epoch,
+                stored.build_secret_write(self.ref, self.unit, head, self._version),
+            )
+            (outcome,) = yield (ApiCall(self.cluster, write),)
+            if isinstance(outcome, Success) and outcome.live is not None:
+                self._version, self._stored_head = outcome.live.resource_version, head
                 self._uid = outcome.live.uid
                 self.seen_at = self._read_at = now()
                 return None
-            if isinstance(outcome, LASTING):
+            if isinstance(outcome, PERMANENT_ERRORS):
                 return outcome
-            refused = yield from self.read(now)
-            if refused is not None or self.epoch != known:
+            error = yield from self.read(now)
+            if error is not None or self.epoch != known_epoch:
                 return outcome
-            if self._stored == head:
+            if self._stored_head == head:
                 return None
         return outcome
 
-    def _put_parts(self, head: Head, numbers: list[int], now: Now) -> Errand[Outcome | None]:
-        """Write parts over what is known of them; what is refused is read, for the next time.
+    def _write_parts(
+        self, head: RecordHead, numbers: list[int], now: Clock
+    ) -> Procedure[Outcome | None]:
+        """Write parts over their known versions; rejected parts are read again for the next write.
 
-        One that was written in a later turn is of somebody who has the unit now.
+        A part that was written after a later acquisition belongs to the new holder.
         """
         refs: dict[int, list[Ref]] = {number: [] for number in range(head.parts)}
         for ref in self.entries:
-            refs[self._number(ref)].append(ref)
-        outcomes = yield tuple(self._put_part(head, number, refs[number]) for number in numbers)
-        left: dict[int, Outcome] = {}
+            refs[self._part_number(ref)].append(ref)
+        outcomes = yield tuple(
+            self._part_write_call(head, number, refs[number]) for number in numbers
+        )
+        failed: dict[int, Outcome] = {}
         for number, outcome in zip(numbers, outcomes, strict=True):
-            if isinstance(outcome, Done) and outcome.live is not None:
-                self._versions[number] = outcome.live.version
+            if isinstance(outcome, Success) and outcome.live is not None:
+                self._part_versions[number] = outcome.live.resource_version
             else:
-                left[number] = outcome
-        found = yield tuple(Ask(self.cluster, Get(self._part(number))) for number in left)
-        for number, part in zip(left, found, strict=True):
-            self._versions.pop(number, None)
-            if isinstance(part, Done) and part.live is not None:
-                if stored.read(part.live, JournalPart).turn > head.turn:
+                failed[number] = outcome
+        parts = yield tuple(ApiCall(self.cluster, Get(self._part_ref(number))) for number in failed)
+        for number, part in zip(failed, parts, strict=True):
+            self._part_versions.pop(number, None)
+            if isinstance(part, Success) and part.live is not None:
+                if stored.read_content(part.live, JournalPart).turn > head.turn:
                     yield from self.read(now)
                     break
-                self._versions[number] = part.live.version
-        return next(iter(left.values()), None)
+                self._part_versions[number] = part.live.resource_version
+        return next(iter(failed.values()), None)
 
-    def _put_part(self, head: Head, number: int, refs: Iterable[Ref]) -> Ask:
-        part, version = JournalPart(head.turn, self._lines(refs)), self._versions.get(number, "")
-        return Ask(self.cluster, stored.put(self._part(number), self.unit, part, version))
+    def _part_write_call(self, head: RecordHead, number: int, refs: Iterable[Ref]) -> ApiCall:
+        part, version = (
+            JournalPart(head.turn, self._lines(refs)),
+            self._part_versions.get(number, ""),
+        )
+        return ApiCall(
+            self.cluster,
+            stored.build_secret_write(self._part_ref(number), self.unit, part, version),
+        )
 
-    def _lines(self, refs: Iterable[Ref]) -> tuple[StoredLine, ...]:
-        return tuple(StoredLine(ref, self.entries[ref]) for ref in sorted(refs))
+    def _lines(self, refs: Iterable[Ref]) -> tuple[StoredEntry, ...]:
+        return tuple(StoredEntry(ref, self.entries[ref]) for ref in sorted(refs))
 
-    def _number(self, ref: Ref) -> int:
-        return _digest(ref) % max(1, self._head.parts)
+    def _part_number(self, ref: Ref) -> int:
+        return _ref_hash(ref) % max(1, self._head.parts)
 
-    def _part(self, number: int, *, of: int = 0) -> Ref:
-        name = f"{self.ref.name}.{of or self._head.parts}.{number}"
+    def _part_ref(self, number: int, *, part_count: int = 0) -> Ref:
+        name = f"{self.ref.name}.{part_count or self._head.parts}.{number}"
         return Ref(SECRET, self._namespace, name)
 
-    def journal(self) -> Journal:
+    def to_journal(self) -> Journal:
+        """Return the journal of the unit."""
         head, entries = self._head, dict(self.entries)
         return Journal(
-            plan=self.sign(head.plan),
-            text=head.text,
-            begun=head.begun,
-            done=head.done,
+            plan_digest=self.salted_digest(head.plan),
+            desired_digest=head.text,
+            started_at=head.begun,
+            completed_digest=head.done,
             entries=entries,
         )
 
     @property
-    def secrets(self) -> tuple[Ref, ...]:
-        """The Secrets that hold it, itself first; none where nothing is stored."""
-        parts = (self._part(number) for number in range(self._stored.parts))
+    def secret_refs(self) -> tuple[Ref, ...]:
+        """Secrets of the record, the head first; empty if nothing is stored."""
+        parts = (self._part_ref(number) for number in range(self._stored_head.parts))
         return (self.ref, *parts) if self._version else ()
 
 
 @lru_cache(maxsize=100_000)
-def _digest(ref: Ref) -> int:
-    """The same in every process, as a hash is not."""
+def _ref_hash(ref: Ref) -> int:
+    """Return a hash of a reference that is equal in all processes, unlike `hash`."""
     return zlib.crc32(msgspec.json.encode(ref))

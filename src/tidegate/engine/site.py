@@ -1,4 +1,4 @@
-"""Where a rollout takes place: its units and steps, and what is known of their clusters."""
+"""Context of a rollout: its units and steps, its settings and the state of its clusters."""
 
 from __future__ import annotations
 
@@ -7,269 +7,325 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from tidegate.engine.approvals import Approvals
-from tidegate.engine.hold import Tell
-from tidegate.engine.holds import Holds, Lost
-from tidegate.engine.ledgers import Ledgers
-from tidegate.engine.means import Body, Bookkeeper, FailingUnit, Means, Reporter
-from tidegate.engine.reach.checking import Examined, Examiner, is_touched, status_name
-from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.reach.outlook import Outlook
-from tidegate.engine.reach.preflight import Inspector, Preflight
-from tidegate.engine.reach.surroundings import NEVER_WRITTEN, Surroundings
-from tidegate.engine.reach.writing import read_body
-from tidegate.engine.stored import NAMESPACE
-from tidegate.engine.vocabulary import Judged, Refresh, Stand, Standing
-from tidegate.errors import Place
+from tidegate.engine.hold import EmitUnitEvent
+from tidegate.engine.holds import OnLeaseLost, UnitLeases
+from tidegate.engine.ledgers import ReleaseHistories
+from tidegate.engine.means import Body, FailingUnit, HistoryBackend, ObjectEvaluator, StatusBuilder
+from tidegate.engine.reach.checking import (
+    ComparedItem,
+    ObjectComparer,
+    status_digest,
+    will_be_modified,
+)
+from tidegate.engine.reach.errands import ApiCall, Procedure
+from tidegate.engine.reach.outlook import LiveCache
+from tidegate.engine.reach.preflight import PreflightChecker, PreflightMode
+from tidegate.engine.reach.surroundings import UNWRITTEN_ACTIONS, AdmissionContext
+from tidegate.engine.reach.writing import object_body
+from tidegate.engine.stored import TIDEGATE_NAMESPACE
+from tidegate.engine.vocabulary import ComparedObject, CompareResult, HealthChanged, Refresh
+from tidegate.errors import Location
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Live, Ref, Spot, as_served, identity
-from tidegate.model.plan import AWAITED, Deed, Fragment, Item, Plan, PlannedUnit, Step, items_of
+from tidegate.model.objects import (
+    ClusterRef,
+    Kind,
+    LiveObject,
+    Ref,
+    versionless_key,
+    with_served_version,
+)
+from tidegate.model.plan import (
+    AWAIT_ACTIONS,
+    ItemAction,
+    Plan,
+    PlanFragment,
+    PlanItem,
+    PlannedUnit,
+    Step,
+    step_items,
+)
 from tidegate.model.unit import UnitId
 from tidegate.world.calls import Write
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Outcome, Refusal
-from tidegate.world.refusals import refusal_error
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import ErrorOutcome, Outcome
+from tidegate.world.refusals import error_from_outcome
 
-MOST_NAMED = 5
+MAX_NAMES = 5
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a rollout is run. `holder` names this very run in leases; no other has this name."""
+class RolloutSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of a rollout."""
 
     holder: str
-    namespace: str = NAMESPACE
-    keeps_going: bool = False
-    """A unit with a fault is left out, and what waits for it; the others begin."""
-    only_looks: bool = False
-    """It ends before anything is done, and has told what would be refused."""
-    preflight: Preflight = Preflight.LOCAL
-    left_out: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
-    """Units of which it is known beforehand that nothing can be done, and why."""
+    """Identity of this run in leases, unique among all runs."""
+    namespace: str = TIDEGATE_NAMESPACE
+    skip_faulty_units: bool = False
+    """Whether to leave out units that fail preflight and their dependents, and start the rest."""
+    preflight_only: bool = False
+    """Whether to end after preflight, without any write."""
+    preflight_mode: PreflightMode = PreflightMode.LOCAL
+    excluded: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
+    """Units that are known to be impossible to start, with the reason."""
     approved: frozenset[UnitId] = frozenset()
-    """Units that need nobody else's approval."""
-    reporter: Reporter | None = None
-    """Who knows what is said of units on their own objects; None: nothing is."""
-    keeper: Bookkeeper | None = None
-    """Who keeps the ledgers of units; None: nobody has any."""
-    refresher: Callable[[Refresh], None] | None = None
-    """Who looks what the source of a unit has by now; None: it has what it had."""
+    """Units that need no further approval."""
+    status_builder: StatusBuilder | None = None
+    """Builds the status of unit resources; None writes no status."""
+    history_backend: HistoryBackend | None = None
+    """Release history of units; None if no unit has one."""
+    request_refresh: Callable[[Refresh], None] | None = None
+    """Looks for a newer revision of a unit's source; None if sources do not change."""
 
 
-class Site:
-    """All that an errand may ask for."""
+class RolloutContext:
+    """Everything that a procedure may use."""
 
     def __init__(
-        self, world: Exchange, means: Means, settings: Settings, tell: Tell, lost: Lost
+        self,
+        world: Dispatcher,
+        evaluator: ObjectEvaluator,
+        settings: RolloutSettings,
+        emit_unit_event: EmitUnitEvent,
+        on_lease_lost: OnLeaseLost,
     ) -> None:
         self.world = world
-        self.means = means
+        self.evaluator = evaluator
         self.settings = settings
-        self.outlook = Outlook()
-        self.examiner = Examiner(means, self.outlook, {})
-        around = Surroundings(means, self.outlook)
-        self.inspector = Inspector(means, self.examiner.units, around, settings.preflight)
+        self.live_cache = LiveCache()
+        self.comparer = ObjectComparer(evaluator, self.live_cache, {})
+        admission = AdmissionContext(evaluator, self.live_cache)
+        self.preflight_checker = PreflightChecker(
+            evaluator, self.comparer.units, admission, settings.preflight_mode
+        )
         self.steps: dict[str, Step] = {}
-        self.expanded: set[str] = set()
-        """The steps of which it is known what they yield."""
-        self._by_unit: dict[UnitId, dict[str, None]] = {}
-        self.owner: dict[Spot, PlannedUnit] = {}
-        self.writers: dict[Spot, set[UnitId]] = {}
-        """All units that write an object; there should be one."""
-        self.parts: dict[UnitId, Plan] = {}
-        """What was asked for of each unit."""
-        self.holds = Holds(settings.holder, settings.namespace, world.now, tell, lost)
-        self.ledgers = Ledgers(settings.keeper)
-        self.approvals = Approvals(self._text_of, settings.approved, settings.namespace)
+        self.expanded_steps: set[str] = set()
+        """Steps that have already been expanded."""
+        self._steps_by_unit: dict[UnitId, dict[str, None]] = {}
+        self.owners: dict[ClusterRef, PlannedUnit] = {}
+        self.writers: dict[ClusterRef, set[UnitId]] = {}
+        """All units that write an object; more than one is an error."""
+        self.unit_plans: dict[UnitId, Plan] = {}
+        """The requested plan of each unit."""
+        self.leases = UnitLeases(
+            settings.holder, settings.namespace, world.now, emit_unit_event, on_lease_lost
+        )
+        self.histories = ReleaseHistories(settings.history_backend)
+        self.approvals = Approvals(self._desired_digest, settings.approved, settings.namespace)
 
-    def _text_of(self, unit: UnitId) -> str:
-        return self.holds[unit].text
+    def _desired_digest(self, unit: UnitId) -> str:
+        return self.leases[unit].desired_digest
 
-    def enlist(self, units: Iterable[PlannedUnit], steps: Iterable[Step], *, digest: str) -> None:
-        """Take units and steps into view."""
-        known, units = self.examiner.units, tuple(units)
-        known |= {unit.id: unit for unit in units}
+    def register(self, units: Iterable[PlannedUnit], steps: Iterable[Step], *, digest: str) -> None:
+        """Add units and steps of a plan to the context."""
+        units_by_id, units = self.comparer.units, tuple(units)
+        units_by_id |= {unit.id: unit for unit in units}
         for unit in units:
-            self.holds.add(unit, digest, known.get(unit.parent) if unit.parent else None)
+            self.leases.add(unit, digest, units_by_id.get(unit.parent) if unit.parent else None)
         for step in steps:
             self.steps[step.id] = step
-            self._by_unit.setdefault(step.unit, {})[step.id] = None
-            spots = {Spot(step.cluster, item.ref): item for item in items_of(step)}
-            self.inspector.surroundings.enlist(spots)
-            self.outlook.want(spots)
-            for spot, item in spots.items():
-                if item.deed not in AWAITED or spot not in self.owner:
-                    self.owner[spot] = known[step.unit]
-                if item.deed is Deed.APPLY:
-                    self.writers.setdefault(spot, set()).add(step.unit)
-            hold, items = self.holds[step.unit], items_of(step)
-            hold.hooks.update(item.ref for item in items if item.hook is not None)
+            self._steps_by_unit.setdefault(step.unit, {})[step.id] = None
+            items_by_ref = {ClusterRef(step.cluster, item.ref): item for item in step_items(step)}
+            self.preflight_checker.admission.register(items_by_ref)
+            self.live_cache.track(items_by_ref)
+            for object_ref, item in items_by_ref.items():
+                if item.deed not in AWAIT_ACTIONS or object_ref not in self.owners:
+                    self.owners[object_ref] = units_by_id[step.unit]
+                if item.deed is ItemAction.APPLY:
+                    self.writers.setdefault(object_ref, set()).add(step.unit)
+            lease, items = self.leases[step.unit], step_items(step)
+            lease.hooks.update(item.ref for item in items if item.hook is not None)
             ordinary = (item for item in items if item.hook is None)
-            kept = (item.ref for item in ordinary if item.deed not in NEVER_WRITTEN)
-            hold.refs.update(dict.fromkeys(kept))
+            managed_refs = (item.ref for item in ordinary if item.deed not in UNWRITTEN_ACTIONS)
+            lease.refs.update(dict.fromkeys(managed_refs))
 
-    def may_bring(self) -> list[Step]:
-        """The steps of which it counts what they bring, or may bring."""
-        return [step for step in self.steps.values() if step.id not in self.expanded]
+    def unexpanded_steps(self) -> list[Step]:
+        """Return the steps whose objects count as planned: all that are not expanded yet."""
+        return [step for step in self.steps.values() if step.id not in self.expanded_steps]
 
-    def origin_of(self, step: Step, ref: Ref) -> str:
-        """Where an object of a step stands in the user's files; empty where nobody knows."""
-        items = items_of(self.steps.get(step.id, step))
+    def object_origin(self, step: Step, ref: Ref) -> str:
+        """Return the location of an object of a step in the user's files; empty if unknown."""
+        items = step_items(self.steps.get(step.id, step))
         return next((item.origin for item in items if item.ref == ref), "")
 
-    def steps_of(self, unit: UnitId) -> list[Step]:
-        return [self.steps[name] for name in self._by_unit.get(unit, ())]
+    def steps_for_unit(self, unit: UnitId) -> list[Step]:
+        """Return the steps of a unit."""
+        return [self.steps[name] for name in self._steps_by_unit.get(unit, ())]
 
-    def planned(self, cluster: str) -> list[tuple[Item, PlannedUnit]]:
-        """All objects of a cluster that the steps speak of, with their units."""
-        units = self.examiner.units
+    def planned_items(self, cluster: str) -> list[tuple[PlanItem, PlannedUnit]]:
+        """Return all planned objects of a cluster with their units."""
+        units = self.comparer.units
         steps = [step for step in self.steps.values() if step.cluster == cluster]
-        return [(item, units[step.unit]) for step in steps for item in items_of(step)]
+        return [(item, units[step.unit]) for step in steps for item in step_items(step)]
 
-    def is_remedy(self, step: Step) -> bool:
-        """Whether a step is there for the failure of what is entered into a ledger."""
-        return step.rescues and self.ledgers.entering(step.unit) is not None
+    def is_remediation(self, step: Step) -> bool:
+        """Return whether a step runs only if the release of its unit fails."""
+        return step.rescues and self.histories.pending_revision(step.unit) is not None
 
-    def remedy(self, unit: PlannedUnit, steps: Iterable[Step]) -> Fragment | None:
-        """What is done if a unit fails that keeps a ledger."""
-        served = self.outlook.served.get(unit.cluster, {})
+    def plan_remediation(self, unit: PlannedUnit, steps: Iterable[Step]) -> PlanFragment | None:
+        """Return what to run if the release of a unit fails; None if nothing is run."""
+        served = self.live_cache.served_kinds.get(unit.cluster, {})
 
         def is_namespaced(kind: Kind) -> bool | None:
             return served[kind].namespaced if kind in served else None
 
-        def find(ref: Ref) -> Live | None:
-            return self.outlook.lives.get(Spot(unit.cluster, ref))
+        def find_live(ref: Ref) -> LiveObject | None:
+            return self.live_cache.objects.get(ClusterRef(unit.cluster, ref))
 
-        return self.ledgers.remedy(FailingUnit(unit, tuple(steps), find, is_namespaced))
+        return self.histories.plan_remediation(
+            FailingUnit(unit, tuple(steps), find_live, is_namespaced)
+        )
 
-    def judge(self, spot: Spot, live: Live, body: Body | None = None) -> Errand[Judged]:
-        """A verdict about what lives, at once unless a stranger's script has to be run for it.
+    def evaluate_health(
+        self, object_ref: ClusterRef, live: LiveObject, body: Body | None = None
+    ) -> Procedure[HealthChanged]:
+        """Return the health of a live object, at once unless a health script must run in a worker.
 
-        `body` where it is read already.
+        `body` is passed if it is already decoded.
         """
-        read = read_body(live) if body is None else body
-        unit, now = self.owner[spot], self.world.now()
-        work = self.means.script(unit, read, now)
-        if work is None:
-            verdict = self.means.judge(unit, read, now)
+        content = object_body(live) if body is None else body
+        unit, now = self.owners[object_ref], self.world.now()
+        script = self.evaluator.health_script(unit, content, now)
+        if script is None:
+            verdict = self.evaluator.evaluate_health(unit, content, now)
         else:
-            (outcome,) = yield (Ask(spot.cluster, work),)
-            verdict = self.means.scripted(work, outcome, read)
-        status = status_name(live, read)
-        return Judged(spot, live.uid, live.generation, live.version, verdict, status)
+            (outcome,) = yield (ApiCall(object_ref.cluster, script),)
+            verdict = self.evaluator.verdict_from_script(script, outcome, content)
+        digest = status_digest(live, content)
+        return HealthChanged(
+            object_ref, live.uid, live.generation, live.resource_version, verdict, digest
+        )
 
-    def stand(self, step: Step) -> tuple[Standing, ...]:
-        entries = self.holds[step.unit].record.entries
-        return tuple(self.examiner.stand(step, one, entries.get(one.ref)) for one in items_of(step))
+    def compare_step(self, step: Step) -> tuple[ComparedObject, ...]:
+        """Compare the objects of a step with the live objects."""
+        entries = self.leases[step.unit].record.entries
+        return tuple(
+            self.comparer.compare(step, item, entries.get(item.ref)) for item in step_items(step)
+        )
 
-    def examined(self, step: Step) -> list[Examined]:
-        pairs = zip(items_of(step), self.stand(step), strict=True)
-        return [(step, item, standing) for item, standing in pairs]
+    def compared_items(self, step: Step) -> list[ComparedItem]:
+        """Return each item of a step with its compare result."""
+        pairs = zip(step_items(step), self.compare_step(step), strict=True)
+        return [(step, item, compared) for item, compared in pairs]
 
-    def is_due(self, examined: Examined) -> bool:
-        """Whether there is something to do: to write, or a gate to open for the first time."""
-        step, item, _ = examined
-        if item.deed is not Deed.APPLY:
-            return self.is_written(examined)
-        record, unit = self.holds[step.unit].record, self.examiner.units[step.unit]
+    def has_work(self, compared_item: ComparedItem) -> bool:
+        """Return whether an item needs work: a write, or a gate that has not opened yet."""
+        step, item, _ = compared_item
+        if item.deed is not ItemAction.APPLY:
+            return self.will_be_modified(compared_item)
+        record, unit = self.leases[step.unit].record, self.comparer.units[step.unit]
         if item.hook is not None:
-            return unit.policy.runs_hooks or not record.is_done(unit.digest)
-        known = record.entries.get(item.ref)
-        written = self.is_written(examined)
-        if examined[2].stand is Stand.LEFT:
+            return unit.policy.runs_hooks or not record.is_completed(unit.digest)
+        entry = record.entries.get(item.ref)
+        modified = self.will_be_modified(compared_item)
+        if compared_item[2].result is CompareResult.UNMANAGED:
             return False
-        return written or known is None or known.opened != item.digest
+        return modified or entry is None or entry.opened != item.digest
 
-    def is_written(self, examined: Examined) -> bool:
-        """Whether something is done to an object in this rollout."""
-        step, item, standing = examined
-        consents = self.examiner.units[step.unit].policy.consents
-        return is_touched(item, standing, consents=consents)
+    def will_be_modified(self, compared_item: ComparedItem) -> bool:
+        """Return whether an object is written or deleted in this rollout."""
+        step, item, compared = compared_item
+        confirmed = self.comparer.units[step.unit].policy.consents
+        return will_be_modified(item, compared, confirmed=confirmed)
 
-    def stale(self, plan: Plan) -> dict[UnitId, list[Spot]]:
-        """By unit that prunes: what it has brought and the rollout does not speak of.
+    def find_prune_candidates(self, plan: Plan) -> dict[UnitId, list[ClusterRef]]:
+        """Return the objects of each pruning unit that are not part of the rollout.
 
-        Hooks are not kept. What was written in a version that is no longer served is known by
-        another one from now on.
+        Hooks are not included. A journal entry whose version is no longer served is renamed to
+        a version that is.
         """
-        own, left = {unit.id for unit in plan.units}, _spoken_of(plan.steps)
-        unspoken = [
+        unit_ids, planned = {unit.id for unit in plan.units}, _planned_identities(plan.steps)
+        unplanned = [
             (name, ref)
             for name in (unit.id for unit in plan.units if unit.policy.prunes)
-            for ref in self._brought(name)
-            if (self.holds[name].record.cluster, *identity(ref)) not in left
+            for ref in self._managed_refs(name)
+            if (self.leases[name].record.cluster, *versionless_key(ref)) not in planned
         ]
-        others = (step for step in self.steps.values() if step.unit not in own)
-        left = _spoken_of(others if unspoken else ())
-        found: dict[UnitId, dict[Spot, None]] = {}
-        for name, ref in unspoken:
-            record = self.holds[name].record
+        others = (step for step in self.steps.values() if step.unit not in unit_ids)
+        planned = _planned_identities(others if unplanned else ())
+        candidates: dict[UnitId, dict[ClusterRef, None]] = {}
+        for name, ref in unplanned:
+            record = self.leases[name].record
             cluster = record.cluster
-            if (cluster, *identity(ref)) not in left:
-                served = as_served(ref, self.outlook.served.get(cluster, {}))
+            if (cluster, *versionless_key(ref)) not in planned:
+                served = with_served_version(ref, self.live_cache.served_kinds.get(cluster, {}))
                 if ref in record.entries:
                     record.rename(ref, served)
-                found.setdefault(name, {})[Spot(cluster, served)] = None
-        return {name: list(spots) for name, spots in found.items()}
+                candidates.setdefault(name, {})[ClusterRef(cluster, served)] = None
+        return {name: list(object_refs) for name, object_refs in candidates.items()}
 
-    def _brought(self, unit: UnitId) -> list[Ref]:
-        """What a unit has brought, by its journal or its ledger."""
-        record, entering = self.holds[unit].record, self.ledgers.entering(unit)
-        known = {ref: None for ref, entry in record.entries.items() if not entry.hook}
-        served = self.outlook.served.get(record.cluster, {})
-        for ref in entering.brought if entering is not None else ():
-            one = as_served(ref, served)
-            is_wide = one.kind in served and not served[one.kind].namespaced
-            known[Ref(one.kind, "", one.name) if is_wide else one] = None
-        return list(known)
+    def _managed_refs(self, unit: UnitId) -> list[Ref]:
+        """Return the objects that a unit manages, by its journal or its release history."""
+        record, pending = self.leases[unit].record, self.histories.pending_revision(unit)
+        refs = {ref: None for ref, entry in record.entries.items() if not entry.hook}
+        served = self.live_cache.served_kinds.get(record.cluster, {})
+        for ref in pending.previous_objects if pending is not None else ():
+            current = with_served_version(ref, served)
+            is_cluster_scoped = current.kind in served and not served[current.kind].namespaced
+            refs[Ref(current.kind, "", current.name) if is_cluster_scoped else current] = None
+        return list(refs)
 
     @property
-    def place(self) -> Place:
-        """Where to look when the cluster says no: the units that are rolled out."""
-        names = [str(name) for name in self.holds.names()]
-        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        return Place(f"unit {', '.join(names[:MOST_NAMED])}{more}")
+    def location(self) -> Location:
+        """Location for cluster errors: the names of the units in the rollout."""
+        names = [str(name) for name in self.leases.names()]
+        more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+        return Location(f"unit {', '.join(names[:MAX_NAMES])}{more}")
 
-    def load(self, units: Iterable[UnitId]) -> Errand[Outcome | None]:
-        """Read what is stored of units; where others have been at work, what we know is old."""
+    def load_records(self, units: Iterable[UnitId]) -> Procedure[Outcome | None]:
+        """Read the records of units.
+
+        Invalidate cached objects of units that other processes changed.
+        """
         units = tuple(units)
-        refused = yield from self.holds.load(units)
-        self._look_again(units)
-        return refused
+        error = yield from self.leases.load_records(units)
+        self._invalidate_changed(units)
+        return error
 
-    def take(self, unit: UnitId, *, wanted: bool = True) -> Errand[bool]:
-        """Hold a unit. True: somebody else was at work there, and what we know of it is old."""
-        before = self.holds[unit].looked
-        yield from self.holds.take(unit, wanted=wanted)
-        self._look_again((unit,))
-        return self.holds[unit].looked != before or unit in self.holds.lost
+    def acquire_lease(self, unit: UnitId, *, is_needed: bool = True) -> Procedure[bool]:
+        """Acquire the lease of a unit.
 
-    def _look_again(self, units: Iterable[UnitId]) -> None:
-        """Have the objects of units looked at again where others have been at work since."""
-        for unit in self.holds.news(units):
-            steps = self.steps_of(unit)
-            self.outlook.forget(
-                Spot(one.cluster, item.ref) for one in steps for item in items_of(one)
+        Return True if another process changed the unit in the meantime.
+        """
+        epoch_before = self.leases[unit].compared_epoch
+        yield from self.leases.acquire(unit, is_needed=is_needed)
+        self._invalidate_changed((unit,))
+        return self.leases[unit].compared_epoch != epoch_before or unit in self.leases.lost
+
+    def _invalidate_changed(self, units: Iterable[UnitId]) -> None:
+        """Invalidate the cached objects of units that other processes have changed."""
+        for unit in self.leases.pop_changed(units):
+            steps = self.steps_for_unit(unit)
+            self.live_cache.invalidate(
+                ClusterRef(step.cluster, item.ref) for step in steps for item in step_items(step)
             )
 
-    def may_write_until(self, ask: Ask) -> Ms | None:
-        """The moment after which a write of ours must not leave; None where there is none."""
-        write = ask.request
-        if not isinstance(write, Write) or write.dry_run or not self.is_of(ask.cluster, write.ref):
+    def write_deadline(self, call: ApiCall) -> Ms | None:
+        """Return the time after which a write must not be sent; None if there is no limit."""
+        write = call.request
+        if (
+            not isinstance(write, Write)
+            or write.dry_run
+            or not self.is_managed(call.cluster, write.ref)
+        ):
             return None
-        return self.holds.keepings[ask.cluster].heartbeat.may_write_until
+        return self.leases.leases_by_cluster[call.cluster].heartbeat.write_deadline
 
-    def is_of(self, cluster: str, ref: Ref) -> bool:
-        """Whether an object is of this rollout."""
-        spot = Spot(cluster, ref)
-        return spot in self.owner or self.ledgers.has(spot)
-
-
-def _spoken_of(steps: Iterable[Step]) -> set[tuple[object, ...]]:
-    """The objects that steps write or delete, in whichever version."""
-    items = ((step.cluster, item) for step in steps for item in items_of(step))
-    return {(cluster, *identity(one.ref)) for cluster, one in items if one.deed not in AWAITED}
+    def is_managed(self, cluster: str, ref: Ref) -> bool:
+        """Return whether an object belongs to this rollout."""
+        object_ref = ClusterRef(cluster, ref)
+        return object_ref in self.owners or self.histories.is_record(object_ref)
 
 
-def refuse(refused: Refusal | None, site: Site) -> None:
-    """Raise what keeps us from looking at the cluster."""
-    if refused is not None:
-        raise refusal_error(refused, "looking at the cluster", where=site.place)
+def _planned_identities(steps: Iterable[Step]) -> set[tuple[object, ...]]:
+    """Return the objects that steps write or delete, independent of their API version."""
+    items = ((step.cluster, item) for step in steps for item in step_items(step))
+    return {
+        (cluster, *versionless_key(plan_item.ref))
+        for cluster, plan_item in items
+        if plan_item.deed not in AWAIT_ACTIONS
+    }
+
+
+def raise_for_error(error: ErrorOutcome | None, context: RolloutContext) -> None:
+    """Raise an error outcome that prevents reading the cluster; do nothing for None."""
+    if error is not None:
+        raise error_from_outcome(error, "looking at the cluster", location=context.location)

@@ -1,4 +1,4 @@
-"""How a record lies in its cluster: Secrets of names and digests, and what they are called.
+"""Storage format of unit records: Secrets with names and digests, no values of objects.
 
 kubectl get secret -n tidegate-system -l tidegate.dev/unit=shop
 """
@@ -11,113 +11,120 @@ from typing import ClassVar, TypeVar
 
 import msgspec
 
-from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.errors import ClusterError, Place
-from tidegate.model.journal import VERSION, Entry, Kin
+from tidegate.engine.reach.errands import ApiCall, Procedure
+from tidegate.errors import ClusterError, Location
+from tidegate.model.journal import JOURNAL_VERSION, JournalEntry, UnitOrigin
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Live, Ref
+from tidegate.model.objects import Json, Kind, LiveObject, Ref
 from tidegate.model.plan import digest_bytes
 from tidegate.world.calls import List, Selection, Verb, Write
-from tidegate.world.facts import Listed
+from tidegate.world.facts import ListPage
 
-NAMESPACE = "tidegate-system"
-MANAGER = "tidegate"
+TIDEGATE_NAMESPACE = "tidegate-system"
+FIELD_MANAGER = "tidegate"
 SECRET = Kind("", "v1", "Secret")
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
-UNIT, OF_UNIT = "tidegate.dev/unit", "unit"
-JOURNAL = "tidegate.dev/journal"
-"""A label: whether a Secret is the head of a journal, or a part."""
-KEY = "journal.json"
-PAGE = 500
-MOST_PARTS = 1_000
-"""Of one journal: a million and a half objects."""
-Content = TypeVar("Content", "Head", "JournalPart")
+UNIT_LABEL, MARKER_VALUE = "tidegate.dev/unit", "unit"
+JOURNAL_LABEL = "tidegate.dev/journal"
+"""Label that says whether a Secret is the head of a journal or a part."""
+JOURNAL_KEY = "journal.json"
+PAGE_SIZE = 500
+MAX_PARTS = 1_000
+"""Maximum number of parts of one journal: 1.5 million objects."""
+Content = TypeVar("Content", "RecordHead", "JournalPart")
 
 
-class StoredLine(msgspec.Struct, frozen=True, omit_defaults=True):
+class StoredEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     ref: Ref
-    entry: Entry
+    entry: JournalEntry
 
 
-class Head(msgspec.Struct, frozen=True):
-    """`text` is the digest of what a rollout is bringing, `done` of the last that passed.
-
-    `entered` is that of a text for which the unit got one of its group's slots. `source` is where
-    the text lies, `kin` who brings the unit. `turn` counts how often the unit was taken. The
-    entries are here while there are no parts.
-    """
+class RecordHead(msgspec.Struct, frozen=True):
+    """First Secret of a unit record."""
 
     role: ClassVar[str] = "head"
-    version: int = VERSION
+    version: int = JOURNAL_VERSION
     holder: str = ""
     turn: int = 0
+    """Number of times the lease of the unit was acquired."""
     plan: str = ""
     text: str = ""
+    """Digest of the desired state that the last rollout applies."""
     source: str = ""
-    kin: Kin | None = None
+    """Source of that state."""
+    kin: UnitOrigin | None = None
+    """The unit and its parent."""
     begun: Ms = Ms(0)
     done: str = ""
+    """Digest of the last desired state that passed."""
     entered: str = ""
+    """Digest of the desired state for which the unit got a slot of its group."""
     parts: int = 0
-    entries: tuple[StoredLine, ...] = ()
+    entries: tuple[StoredEntry, ...] = ()
+    """Entries of a journal without parts."""
 
 
 class JournalPart(msgspec.Struct, frozen=True):
-    """Who takes a unit writes all parts anew, so that nobody can who had it before."""
+    """One part of a large journal.
+
+    A process that acquires the lease rewrites all parts, so that the previous holder cannot.
+    """
 
     role: ClassVar[str] = "part"
     turn: int = 0
-    entries: tuple[StoredLine, ...] = ()
+    entries: tuple[StoredEntry, ...] = ()
 
 
-class _Secret(msgspec.Struct):
+class _SecretBody(msgspec.Struct):
     data: dict[str, str] = {}
 
 
-def read_head(live: Live) -> Head:
-    """Raises ClusterError."""
-    head = read(live, Head)
-    if not 0 <= head.parts <= MOST_PARTS:
-        raise damaged(live.ref, "it counts parts that nobody wrote")
-    if head.version > VERSION:
+def read_head(live: LiveObject) -> RecordHead:
+    """Return the head of a record. Raise ClusterError if it is damaged or of a newer version."""
+    head = read_content(live, RecordHead)
+    if not 0 <= head.parts <= MAX_PARTS:
+        raise damaged_error(live.ref, "it counts parts that nobody wrote")
+    if head.version > JOURNAL_VERSION:
         problem = "what is remembered of a unit was written by a newer tidegate"
         hint = "use that version, or a newer one"
-        raise ClusterError("journal.version", problem, where=_place(live.ref), hint=hint)
+        raise ClusterError("journal.version", problem, location=_location(live.ref), hint=hint)
     return head
 
 
-def read(live: Live, kind: type[Content]) -> Content:
-    """What a Secret holds. Raises ClusterError."""
+def read_content(live: LiveObject, content_type: type[Content]) -> Content:
+    """Return the contents of a record Secret. Raise ClusterError if they cannot be decoded."""
     try:
-        data = msgspec.json.decode(live.body, type=_Secret).data
-        return msgspec.json.decode(base64.b64decode(data.get(KEY, "")), type=kind)
+        data = msgspec.json.decode(live.body, type=_SecretBody).data
+        return msgspec.json.decode(base64.b64decode(data.get(JOURNAL_KEY, "")), type=content_type)
     except (ValueError, RecursionError):
-        raise damaged(live.ref, "its text is not whole") from None
+        raise damaged_error(live.ref, "its text is not whole") from None
 
 
-def damaged(ref: Ref, how: str) -> ClusterError:
-    """Nobody goes on without what a unit has brought: pruning and deleting would leave it there."""
+def damaged_error(ref: Ref, cause: str) -> ClusterError:
+    """Return the error for an unreadable record: without it, pruning would leave objects behind."""
     problem = (
-        f"what is remembered of a unit cannot be read, as {how}: what it has brought and Git no"
+        f"what is remembered of a unit cannot be read, as {cause}: what it has brought and Git no"
         " longer has, which hooks ran, and which gates opened"
     )
     hint = (
         "`tidegate journal rebuild PATH` makes it anew from the marks on its objects;"
         " hooks are run again then, and every gate is judged again"
     )
-    return ClusterError("journal.unreadable", problem, where=_place(ref), hint=hint)
+    return ClusterError("journal.unreadable", problem, location=_location(ref), hint=hint)
 
 
-def _place(ref: Ref) -> Place:
-    return Place(f"Secret {ref.namespace}/{ref.name}")
+def _location(ref: Ref) -> Location:
+    return Location(f"Secret {ref.namespace}/{ref.name}")
 
 
-def put(ref: Ref, unit: str, content: Head | JournalPart, version: str) -> Write:
-    """Write a Secret over the version that is known, or as the first one."""
+def build_secret_write(
+    ref: Ref, unit: str, content: RecordHead | JournalPart, version: str
+) -> Write:
+    """Return the write of a record Secret over the known version, or its creation."""
     metadata: dict[str, Json] = {
         "name": ref.name,
         "namespace": ref.namespace,
-        "labels": {UNIT: label_value(unit), JOURNAL: content.role},
+        "labels": {UNIT_LABEL: label_value(unit), JOURNAL_LABEL: content.role},
     }
     if version:
         metadata["resourceVersion"] = version
@@ -126,56 +133,59 @@ def put(ref: Ref, unit: str, content: Head | JournalPart, version: str) -> Write
         "kind": "Secret",
         "metadata": metadata,
         "type": "tidegate.dev/journal",
-        "data": {KEY: base64.b64encode(msgspec.json.encode(content)).decode()},
+        "data": {JOURNAL_KEY: base64.b64encode(msgspec.json.encode(content)).decode()},
     }
     return Write(
         verb=Verb.REPLACE if version else Verb.CREATE,
         ref=ref,
         body=msgspec.json.encode(body),
-        manager=MANAGER,
-        version=version,
+        manager=FIELD_MANAGER,
+        resource_version=version,
     )
 
 
-def list_heads(cluster: str, namespace: str) -> Errand[dict[str, Live] | None]:
-    """All heads of a cluster by name; None where they cannot be listed."""
-    selection = Selection(SECRET, namespace, labels=f"{JOURNAL}=head")
-    found: dict[str, Live] = {}
+def list_heads(cluster: str, namespace: str) -> Procedure[dict[str, LiveObject] | None]:
+    """Return all record heads of a cluster by name; None if they cannot be listed."""
+    selection = Selection(SECRET, namespace, label_selector=f"{JOURNAL_LABEL}=head")
+    heads: dict[str, LiveObject] = {}
     resume = ""
     while True:
-        (page,) = yield (Ask(cluster, List(selection, PAGE, resume)),)
-        if not isinstance(page, Listed):
+        (page,) = yield (ApiCall(cluster, List(selection, PAGE_SIZE, resume)),)
+        if not isinstance(page, ListPage):
             return None
-        found.update((live.ref.name, live) for live in page.items)
-        resume = page.resume
+        heads.update((live.ref.name, live) for live in page.items)
+        resume = page.continue_token
         if not resume:
-            return found
+            return heads
 
 
-def keep_word(ref: Ref, unit: str, label: str, said: dict[str, str]) -> Write:
-    """What somebody says of a unit, in a ConfigMap; what was said before is replaced."""
+def store_marker(ref: Ref, unit: str, label: str, data: dict[str, str]) -> Write:
+    """Return the write of a marker (approval or suspension) of a unit as a ConfigMap.
+
+    Replaces any other.
+    """
     metadata: Json = {
         "name": ref.name,
         "namespace": ref.namespace,
-        "labels": {label: OF_UNIT, UNIT: label_value(unit)},
+        "labels": {label: MARKER_VALUE, UNIT_LABEL: label_value(unit)},
     }
     body: Json = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": metadata,
-        "data": {"unit": unit, **said},
+        "data": {"unit": unit, **data},
     }
     return Write(
-        verb=Verb.APPLY, ref=ref, body=msgspec.json.encode(body), manager=MANAGER, force=True
+        verb=Verb.APPLY, ref=ref, body=msgspec.json.encode(body), manager=FIELD_MANAGER, force=True
     )
 
 
 def label_value(unit: str) -> str:
-    """A unit's name as far as a label can hold it."""
+    """Return the name of a unit as a valid label value, shortened if necessary."""
     return re.sub(r"[^A-Za-z0-9_.-]", ".", unit)[:63].strip("._-")
 
 
 def resource_name(unit: str) -> str:
-    """A name for an object of ours that no other unit or process has."""
+    """Return an object name that is unique for a unit or process."""
     slug = re.sub(r"[^a-z0-9-]+", "-", unit.lower()).strip("-")[:40].strip("-")
     return f"tidegate-{slug}-{digest_bytes(unit.encode())[:8]}"

@@ -1,4 +1,4 @@
-"""What `decide` hears, `Input`, and what it asks for, `Command`."""
+"""Inputs of `decide` (`Input`) and the commands that it returns (`Command`)."""
 
 from __future__ import annotations
 
@@ -9,378 +9,418 @@ import msgspec
 from tidegate.model.change import FieldChange
 from tidegate.model.drift import ObjectDrift
 from tidegate.model.event import Event
-from tidegate.model.ledger import EntryEnd, HookRun
+from tidegate.model.ledger import HookRun, RevisionOutcome
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Propagation, Spot
-from tidegate.model.plan import Fragment, Item, Plan
+from tidegate.model.objects import ClusterRef, Propagation
+from tidegate.model.plan import Plan, PlanFragment, PlanItem
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Verdict
 
 
-class Stand(StrEnum):
-    """How an object that is wanted stands against what lives."""
+class CompareResult(StrEnum):
+    """Result of comparing a desired object with the live object."""
 
     ABSENT = "absent"
     DIFFERENT = "different"
     IMMUTABLE = "immutable"
-    """It differs where it cannot be changed."""
-    OBSOLETE = "obsolete"
-    """It is to be deleted and made again."""
-    SAME = "same"
-    LEFT = "left"
-    """Its text, or what lives, asks for being left alone."""
+    """The object differs in immutable fields."""
+    RECREATE = "obsolete"
+    """The live object must be deleted and created again."""
+    IN_SYNC = "same"
+    UNMANAGED = "left"
+    """The manifest or the live object opts out of management."""
     FINISHED = "finished"
-    """It did its work with this very text and removed itself."""
+    """The object finished with this manifest and removed itself."""
 
 
-class Written(msgspec.Struct, frozen=True, gc=False):
-    """The object that a write returned, or that was found to be as wanted.
-
-    `status` names the status it had then. `changed`: our write changed it. `trusted`: it did not,
-    and its standing status is known to speak of this very text.
-    """
+class WrittenObject(msgspec.Struct, frozen=True, gc=False):
+    """An object as a write returned it, or as a comparison found it in sync."""
 
     uid: str
     generation: int
     version: str
-    status: str = ""
+    status_digest: str = ""
+    """Digest of the status at that time; empty for kinds whose fence does not need it."""
     changed: bool = False
+    """Whether our write changed the object."""
     trusted: bool = False
+    """Whether an unchanged object is known to have a status that refers to this manifest."""
 
 
-class Compared(msgspec.Struct, frozen=True, gc=False):
-    """How a text stands against what lives; `fixed` are the fields that cannot be changed.
+class Comparison(msgspec.Struct, frozen=True, gc=False):
+    """Result of comparing one manifest with the live object."""
 
-    `replaces`: it is put in the place of all that is there. `fields`: what differs.
-    """
-
-    stand: Stand
-    fixed: tuple[str, ...] = ()
+    result: CompareResult
+    immutable_fields: tuple[str, ...] = ()
+    """Fields that differ and are immutable."""
     replaces: bool = False
+    """Whether the write replaces the whole live object instead of applying fields."""
     fields: tuple[FieldChange, ...] = ()
+    """Fields that differ."""
 
 
-class Standing(msgspec.Struct, frozen=True, gc=False):
-    """One object of a step, compared with what lives; the rest as `Compared` has it.
+class ComparedObject(msgspec.Struct, frozen=True, gc=False):
+    """One object of a step with its `Comparison`."""
 
-    `drift`: what others have changed, where that is what its unit is looked at for.
-    """
-
-    spot: Spot
-    stand: Stand
-    live: Written | None = None
-    fixed: tuple[str, ...] = ()
+    object_ref: ClusterRef
+    result: CompareResult
+    live: WrittenObject | None = None
+    immutable_fields: tuple[str, ...] = ()
     replaces: bool = False
     fields: tuple[FieldChange, ...] = ()
     drift: ObjectDrift | None = None
+    """Changes made by others, if the unit detects drift."""
 
 
-class Trouble(msgspec.Struct, frozen=True, gc=False):
-    """Why something was not done. A final one is not worth another try.
-
-    `parts`: the same field by field, where it is about fields.
-    """
+class Failure(msgspec.Struct, frozen=True, gc=False):
+    """Why an action failed."""
 
     reason: str
-    sentence: str
+    message: str
     final: bool = False
-    parts: tuple[tuple[str, str], ...] = ()
+    """Whether a retry is pointless."""
+    field_messages: tuple[tuple[str, str], ...] = ()
+    """Field and message of each cause, if the failure is about fields."""
 
 
-class Begun(msgspec.Struct, frozen=True):
-    """`left_out`: units with a fault, which are not begun. `due`: those to be held before.
-
-    `under_way`: those that somebody began with, and that have their slots already.
-    """
+class RolloutStarted(msgspec.Struct, frozen=True):
+    """Input: the plan is prepared and the rollout starts."""
 
     plan: Plan
-    left_out: dict[UnitId, Trouble] = {}
-    due: tuple[UnitId, ...] = ()
-    under_way: tuple[UnitId, ...] = ()
+    excluded: dict[UnitId, Failure] = {}
+    """Units that cannot be started, with the reason."""
+    due_units: tuple[UnitId, ...] = ()
+    """Units with work to do; each must be leased before it starts."""
+    units_in_progress: tuple[UnitId, ...] = ()
+    """Units that an earlier process started and that already have their slots."""
 
 
-class Taken(msgspec.Struct, frozen=True):
-    """A unit is ours. `part`: what it comes to by now, where somebody else was at work in it."""
-
-    unit: UnitId
-    part: Plan | None = None
-    trouble: Trouble | None = None
-
-
-class Lent(msgspec.Struct, frozen=True):
-    """Another rollout of our plan waits for a unit, and we wait ourselves."""
+class LeaseAcquired(msgspec.Struct, frozen=True):
+    """Input: the lease of a unit was acquired."""
 
     unit: UnitId
+    plan: Plan | None = None
+    """The new plan of the unit, if another process changed the unit in the meantime."""
+    failure: Failure | None = None
 
 
-class Checked(msgspec.Struct, frozen=True):
-    """How the objects of a step stand, or what is wrong with one of them."""
+class LeaseRequested(msgspec.Struct, frozen=True):
+    """Input: another rollout of the same plan waits for a unit, as this rollout does."""
+
+    unit: UnitId
+
+
+class StepCompared(msgspec.Struct, frozen=True):
+    """Input: the objects of a step were compared with the live ones, or one is invalid."""
 
     step: str
-    standings: tuple[Standing, ...] = ()
-    trouble: Trouble | None = None
+    objects: tuple[ComparedObject, ...] = ()
+    failure: Failure | None = None
 
 
-class Foreseen(msgspec.Struct, frozen=True, gc=False):
-    """What is wrong with an object of a step, known before its turn; `digest` is the step's."""
+class PreflightFailed(msgspec.Struct, frozen=True, gc=False):
+    """Input: an object of a later step would be rejected."""
 
     step: str
     digest: str
-    trouble: Trouble
+    """Digest of the step that was checked."""
+    failure: Failure
 
 
-class Wrote(msgspec.Struct, frozen=True, gc=False):
-    """What became of an apply or a deletion; no object is left of a deletion that took effect."""
+class WriteFinished(msgspec.Struct, frozen=True, gc=False):
+    """Input: an apply or a delete finished."""
 
     step: str
-    spot: Spot
-    outcome: Written | Trouble | None
+    object_ref: ClusterRef
+    outcome: WrittenObject | Failure | None
+    """The written object, the failure, or None if the object is deleted."""
 
 
-class Judged(msgspec.Struct, frozen=True, gc=False):
-    """A verdict about one state of one object; `status` names the status that was judged."""
+class HealthChanged(msgspec.Struct, frozen=True, gc=False):
+    """Input: a health verdict about one version of one object."""
 
-    spot: Spot
+    object_ref: ClusterRef
     uid: str
     generation: int
     version: str
     verdict: Verdict
-    status: str = ""
+    status_digest: str = ""
+    """Digest of the status that was evaluated."""
 
 
-class Gone(msgspec.Struct, frozen=True, gc=False):
-    spot: Spot
+class ObjectDeleted(msgspec.Struct, frozen=True, gc=False):
+    """Input: an object was deleted."""
+
+    object_ref: ClusterRef
     uid: str
 
 
-class Expanded(msgspec.Struct, frozen=True):
-    step: str
-    outcome: Fragment | Trouble
-    due: tuple[UnitId, ...] = ()
-
-
-class Probed(msgspec.Struct, frozen=True, gc=False):
-    """Whether an object serves; a trouble says why not yet."""
+class StepExpanded(msgspec.Struct, frozen=True):
+    """Input: an expanding step returned further steps, or failed."""
 
     step: str
-    spot: Spot
-    trouble: Trouble | None = None
+    outcome: PlanFragment | Failure
+    due_units: tuple[UnitId, ...] = ()
+    """Units with work to do; each must be leased before it starts."""
 
 
-class Verified(msgspec.Struct, frozen=True, gc=False):
-    """Whether a later state of an object still holds what we wrote; a trouble says what does not.
+class ProbeFinished(msgspec.Struct, frozen=True, gc=False):
+    """Input: the probe of an object finished."""
 
-    The state is known by its generation and its version.
+    step: str
+    object_ref: ClusterRef
+    failure: Failure | None = None
+    """Why the object does not serve yet; None if it serves."""
+
+
+class VerifyFinished(msgspec.Struct, frozen=True, gc=False):
+    """Input: a later version of an object was compared with what was written.
+
+    The version is identified by `generation` and `version`.
     """
 
     step: str
-    spot: Spot
+    object_ref: ClusterRef
     generation: int
     version: str
-    trouble: Trouble | None = None
+    failure: Failure | None = None
+    """Which written fields have changed; None if the object still has all of them."""
 
 
-class Looked(msgspec.Struct, frozen=True, gc=False):
-    """The objects of a step were asked for; what there is to tell of them was told before."""
+class StatusRead(msgspec.Struct, frozen=True, gc=False):
+    """Input: the objects of a step were read again.
 
-    step: str
-
-
-class Journaled(msgspec.Struct, frozen=True, gc=False):
-    """What had to be remembered before anything else is."""
-
-    step: str
-
-
-class Collected(msgspec.Struct, frozen=True):
-    """The hooks of a unit that were deleted at its end."""
-
-    unit: UnitId
-    deleted: tuple[Spot, ...] = ()
-
-
-class Superseded(msgspec.Struct, frozen=True):
-    """A newer plan takes over. Until it is known, nothing more of the present one is begun.
-
-    `left_out`: units of it of which nothing can be done, and why.
+    Their health changes were sent before this input.
     """
 
+    step: str
+
+
+class JournalSaved(msgspec.Struct, frozen=True, gc=False):
+    """Input: a `SaveJournal` command that had to be awaited is done."""
+
+    step: str
+
+
+class HooksDeleted(msgspec.Struct, frozen=True):
+    """Input: the hooks of a finished unit were released."""
+
+    unit: UnitId
+    deleted_hooks: tuple[ClusterRef, ...] = ()
+    """Hooks that were deleted."""
+
+
+class PlanSuperseded(msgspec.Struct, frozen=True):
+    """Input: a newer plan replaces the current one. No step starts until that plan is known."""
+
     plan: Plan | None
-    due: tuple[UnitId, ...] = ()
-    left_out: dict[UnitId, Trouble] = {}
+    """The newer plan; None while it is being prepared."""
+    due_units: tuple[UnitId, ...] = ()
+    """Units with work to do; each must be leased before it starts."""
+    excluded: dict[UnitId, Failure] = {}
+    """Units of the newer plan that cannot be started, with the reason."""
 
 
-class Stopped(msgspec.Struct, frozen=True):
-    """No new write, of one unit or of all. `reason` tells who wants it so."""
+class StopRequested(msgspec.Struct, frozen=True):
+    """Input: start no new write, of one unit or of all units."""
 
     reason: str
+    """Reason of the stop, with who requested it."""
     unit: UnitId | None = None
+    """The unit to stop; None stops all units."""
 
 
-class Approved(msgspec.Struct, frozen=True):
-    """Somebody lets a step through its barrier, or a unit begin and through all barriers."""
+class ApprovalGranted(msgspec.Struct, frozen=True):
+    """Input: a step was approved at its barrier, or a unit with all of its barriers."""
 
     step: str = ""
     unit: UnitId | None = None
 
 
-class Refreshed(msgspec.Struct, frozen=True):
-    """The source of a unit has nothing newer, or nothing that could be taken.
-
-    `trouble`: it has something that would have to be taken, and why that cannot be.
-    """
+class RefreshFinished(msgspec.Struct, frozen=True):
+    """Input: the source of a unit has nothing newer, or nothing usable."""
 
     unit: UnitId
-    trouble: Trouble | None = None
+    failure: Failure | None = None
+    """Why a newer revision that is required cannot be used."""
 
 
-class Rung(msgspec.Struct, frozen=True):
-    """The alarm rang."""
+class TimerElapsed(msgspec.Struct, frozen=True):
+    """Input: the next timer of the rollout elapsed."""
 
 
-AboutObjects = Checked | Wrote | Judged | Gone | Looked | Probed | Verified
-AboutOrder = Begun | Expanded | Superseded | Stopped | Approved | Refreshed | Rung
-Input = AboutObjects | AboutOrder | Taken | Lent | Foreseen | Journaled | Collected
+ObjectInput = (
+    StepCompared
+    | WriteFinished
+    | HealthChanged
+    | ObjectDeleted
+    | StatusRead
+    | ProbeFinished
+    | VerifyFinished
+)
+ControlInput = (
+    RolloutStarted
+    | StepExpanded
+    | PlanSuperseded
+    | StopRequested
+    | ApprovalGranted
+    | RefreshFinished
+    | TimerElapsed
+)
+Input = (
+    ObjectInput
+    | ControlInput
+    | LeaseAcquired
+    | LeaseRequested
+    | PreflightFailed
+    | JournalSaved
+    | HooksDeleted
+)
 
 
-class Take(msgspec.Struct, frozen=True):
-    """Hold a unit, however long that takes; `wanted`: a step of it could begin.
-
-    `anew`: none has. Where others were at work in it, what it comes to is found out again.
-    """
+class AcquireLease(msgspec.Struct, frozen=True):
+    """Command: acquire the lease of a unit, however long that takes."""
 
     unit: UnitId
-    wanted: bool
-    anew: bool
+    is_needed: bool
+    """Whether a step of the unit could start now."""
+    is_unstarted: bool
+    """Whether no step has started yet.
+
+    Such a unit is prepared again if another process changed it.
+    """
 
 
-class LetGo(msgspec.Struct, frozen=True):
-    """Hold a unit no longer, nor wait for it, until it is asked for again."""
+class ReleaseLease(msgspec.Struct, frozen=True):
+    """Command: release the lease of a unit, or stop waiting for it, until it is requested again."""
 
     unit: UnitId
 
 
 class AwaitApproval(msgspec.Struct, frozen=True):
-    """Have it told when somebody approves a unit, whoever did before among them."""
+    """Command: report approvals of a unit, including one that already exists."""
 
     unit: UnitId
 
 
 class Refresh(msgspec.Struct, frozen=True):
-    """Look what the source of a unit has by now; a newer plan supersedes this one.
+    """Command: look for a newer revision in the source of a unit.
 
-    `failure`: how it has failed. `hooks`: what became of those that were run for that. `last`:
-    everything has passed, and ends unless there is something newer.
+    A newer plan supersedes this one.
     """
 
     unit: UnitId
-    failure: EntryEnd | None = None
+    failure: RevisionOutcome | None = None
+    """Outcome of the failed attempt."""
     hooks: tuple[HookRun, ...] = ()
-    last: bool = False
+    """Results of the hooks that ran because of the failure."""
+    is_last: bool = False
+    """Whether all steps have passed and the rollout ends unless there is something newer."""
 
 
-class CheckStep(msgspec.Struct, frozen=True):
-    """Compare the objects of a step with what lives, and validate what was not yet.
-
-    `ended`: how what its unit enters into a ledger came out, where the step stands behind that: it
-    tests it, or is there for its failure. `enters`: its unit has one of the slots of its group, and
-    keeps it until it has come to its end.
-    """
+class CompareStep(msgspec.Struct, frozen=True):
+    """Command: compare the objects of a step with the live ones and validate unchecked ones."""
 
     step: str
-    ended: EntryEnd | None = None
-    enters: bool = False
+    outcome: RevisionOutcome | None = None
+    """Outcome of the release revision, for steps that run after it: tests, on-failure steps."""
+    takes_slot: bool = False
+    """Whether the unit occupies a slot of its group until it ends."""
 
 
-class Foresee(msgspec.Struct, frozen=True):
-    """What an object promised is served: validate what only waited for that."""
+class Preflight(msgspec.Struct, frozen=True):
+    """Command: an object now serves what it promised; validate the objects that waited for it."""
 
-    spot: Spot
+    object_ref: ClusterRef
 
 
 class Apply(msgspec.Struct, frozen=True):
-    """Write an object. The first of a step is urgent."""
+    """Command: write an object."""
 
     step: str
-    spot: Spot
-    item: Item
+    object_ref: ClusterRef
+    item: PlanItem
     urgent: bool = False
+    """Whether this is the first write of a step."""
 
 
 class Delete(msgspec.Struct, frozen=True):
+    """Command: delete an object."""
+
     step: str
-    spot: Spot
+    object_ref: ClusterRef
     uid: str
     propagation: Propagation
 
 
-class LookAgain(msgspec.Struct, frozen=True):
-    """Ask how these objects are now: time is up, and what is known of them may be old."""
+class ReadStatus(msgspec.Struct, frozen=True):
+    """Command: read these objects again, because time is up and the cached state may be old."""
 
     step: str
-    objects: tuple[tuple[Spot, str], ...]
-    """Spot, and the uid of what was written there."""
+    objects: tuple[tuple[ClusterRef, str], ...]
+    """Reference, and the uid of the object that was written there."""
 
 
 class Expand(msgspec.Struct, frozen=True):
+    """Command: ask an expanding step for its further steps."""
+
     step: str
 
 
 class Probe(msgspec.Struct, frozen=True):
-    """Ask whether what an object promises is served."""
+    """Command: check whether a CRD or webhook configuration is served."""
 
     step: str
-    spot: Spot
+    object_ref: ClusterRef
 
 
 class Verify(msgspec.Struct, frozen=True):
-    """Compare what lives with what we wrote: somebody has changed the object since."""
+    """Command: compare a live object that has changed with what was written."""
 
     step: str
-    spot: Spot
+    object_ref: ClusterRef
 
 
-class Remember(msgspec.Struct, frozen=True):
-    """These gates of a step opened for these objects.
+class SaveJournal(msgspec.Struct, frozen=True):
+    """Command: record in the journal that the gates of these objects opened.
 
-    The verdict of a hook is remembered before anybody may delete it: the answer is awaited then.
+    If the step has hooks, a `JournalSaved` input follows: a verdict must be stored before its
+    hook may be deleted.
     """
 
     step: str
-    opened: tuple[tuple[Spot, str, str], ...]
-    """Spot, digest of the text, uid."""
-    hooks: tuple[Spot, ...] = ()
+    opened_gates: tuple[tuple[ClusterRef, str, str], ...]
+    """Reference, digest of the manifest, uid."""
+    hooks: tuple[ClusterRef, ...] = ()
 
 
-class Collect(msgspec.Struct, frozen=True):
-    """A unit is at rest: let its hooks go, and delete those whose policy says so.
-
-    `runs`: how each of them ended, where that counts, and not how the unit did.
-    """
+class DeleteHooks(msgspec.Struct, frozen=True):
+    """Command: release the hooks of a finished unit and delete those whose policy asks for it."""
 
     unit: UnitId
     failed: bool
-    runs: tuple[HookRun, ...] | None = None
+    hook_runs: tuple[HookRun, ...] | None = None
+    """Result of each hook, if deletion depends on the hook and not on the unit (Helm)."""
 
 
-ToObjects = Apply | Delete | LookAgain | Probe | Verify
+ObjectCommand = Apply | Delete | ReadStatus | Probe | Verify
 Command = (
-    ToObjects
-    | Take
-    | LetGo
+    ObjectCommand
+    | AcquireLease
+    | ReleaseLease
     | AwaitApproval
     | Refresh
-    | CheckStep
-    | Foresee
+    | CompareStep
+    | Preflight
     | Expand
-    | Remember
-    | Collect
+    | SaveJournal
+    | DeleteHooks
 )
 
 
 class Decision(msgspec.Struct):
-    """What to do, what to tell, and when to ask again at the latest."""
+    """Commands to run, events to emit, and the time of the next call at the latest."""
 
     commands: list[Command]
     events: list[Event]
-    alarm: Ms | None = None
+    wake_at: Ms | None = None

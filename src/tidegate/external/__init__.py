@@ -1,1 +1,1 @@
-"""Runs other people's programs: with limits, a clean environment, and nothing left behind."""
+"""External programs: run with limits and a clean environment, and cleaned up completely."""

@@ -1,12 +1,12 @@
-"""One worker that stays warm, for code that has no loop to wait on.
+"""A long-running worker process for code without an event loop.
 
     worker = BlockingWorker(command, limits)
-    answer = worker.ask(b"...")
-    worker.end()
+    response = worker.request(b"...")
+    worker.kill()
 
-It starts with the first request. One that is too slow or dies is one error for the one who asked;
-the next to ask gets a new one. It stands behind a warden, so it is not left behind. What it writes
-to stderr is nobody's business: it may hold what it was asked about.
+The worker starts with the first request. If it is too slow or dies, the request raises an error,
+and the next request starts a new worker. A supervisor makes sure that it is cleaned up. Its stderr
+is dropped, since it may contain data of the request.
 """
 
 from __future__ import annotations
@@ -17,83 +17,85 @@ import sys
 from contextlib import ExitStack
 
 from tidegate.errors import ProcessError
-from tidegate.external.process import WARDEN, Command, Limits, request_of
-from tidegate.external.serving import HEADER, framed
-from tidegate.external.worker import START_LIMIT, too_much, too_slow
+from tidegate.external.process import SUPERVISOR, Command, Limits, encode_request
+from tidegate.external.serving import HEADER_SIZE, frame
+from tidegate.external.worker import START_LIMIT, output_error, timeout_error
 from tidegate.model.moment import SECOND
 
 
 class BlockingWorker:
-    """Answers one request after another, each within the limits or with a `ProcessError`."""
+    """A worker that processes requests one by one, each within the limits or with a
+    `ProcessError`.
+    """
 
     def __init__(self, command: Command, limits: Limits) -> None:
         self._command = command
         self._limits = limits
-        self._life = ExitStack()
-        self._line: socket.socket | None = None
+        self._resources = ExitStack()
+        self._channel: socket.socket | None = None
 
-    def ask(self, request: bytes) -> bytes:
-        """One answer. Whatever goes wrong with the worker ends it."""
+    def request(self, payload: bytes) -> bytes:
+        """Send a request and return the response. Any failure kills the worker."""
         answered = False
         try:
-            line = self._line or self._start()
-            line.settimeout(self._limits.time / SECOND)
-            line.sendall(framed(request))
-            answer = self._receive(line)
+            channel = self._channel or self._start()
+            channel.settimeout(self._limits.time / SECOND)
+            channel.sendall(frame(payload))
+            response = self._receive(channel)
             answered = True
         except TimeoutError:
-            raise too_slow(self._limits) from None
+            raise timeout_error(self._limits) from None
         except OSError:
             raise ProcessError("external.worker.crash", "the worker ended") from None
         finally:
             if not answered:
-                self.end()
-        return answer
+                self.kill()
+        return response
 
-    def end(self) -> None:
-        """Kill it, if there is one. Once this returns nothing of it is left."""
-        self._line = None
-        self._life.close()
+    def kill(self) -> None:
+        """Kill the worker, if there is one. Nothing of it is left when this returns."""
+        self._channel = None
+        self._resources.close()
 
     def _start(self) -> socket.socket:
-        """Start it, and wait until it says that it is ready."""
-        request = request_of(self._command, self._limits)
-        ours, theirs = socket.socketpair()
-        lifeline, their_end = socket.socketpair()
-        with theirs, their_end:
-            number = their_end.fileno()
-            warden = subprocess.Popen(  # noqa: S603 - our own program
-                (sys.executable, "-I", "-S", str(WARDEN), str(number)),
-                stdin=theirs.fileno(),
-                stdout=theirs.fileno(),
+        """Start the worker and wait until it is ready."""
+        request = encode_request(self._command, self._limits)
+        channel, worker_end = socket.socketpair()
+        lifeline, supervisor_end = socket.socketpair()
+        with worker_end, supervisor_end:
+            descriptor = supervisor_end.fileno()
+            supervisor = subprocess.Popen(  # noqa: S603 - our own program
+                (sys.executable, "-I", "-S", str(SUPERVISOR), str(descriptor)),
+                stdin=worker_end.fileno(),
+                stdout=worker_end.fileno(),
                 stderr=subprocess.DEVNULL,
-                pass_fds=(number,),
+                pass_fds=(descriptor,),
                 start_new_session=True,
             )
-        self._life.enter_context(warden)  # it is waited for once its lifeline is cut
-        self._life.enter_context(lifeline)
-        self._life.enter_context(ours)
-        ours.settimeout(START_LIMIT / SECOND)
+        self._resources.enter_context(supervisor)  # it is waited for once its lifeline is cut
+        self._resources.enter_context(lifeline)
+        self._resources.enter_context(channel)
+        channel.settimeout(START_LIMIT / SECOND)
         try:
             lifeline.sendall(request)
-            self._receive(ours)
+            self._receive(channel)
         except OSError:
             raise ProcessError("external.worker.start", "the worker cannot be started") from None
-        self._line = ours
-        return ours
+        self._channel = channel
+        return channel
 
-    def _receive(self, line: socket.socket) -> bytes:
-        size = int.from_bytes(_exactly(line, HEADER), "big")
+    def _receive(self, channel: socket.socket) -> bytes:
+        size = int.from_bytes(_read_exactly(channel, HEADER_SIZE), "big")
         if size > self._limits.output:
-            raise too_much(self._limits)
-        return _exactly(line, size)
+            raise output_error(self._limits)
+        return _read_exactly(channel, size)
 
 
-def _exactly(line: socket.socket, size: int) -> bytes:
-    text = bytearray()
-    while len(text) < size:
-        piece = line.recv(size - len(text))
-        if not piece:
+def _read_exactly(channel: socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        chunk = channel.recv(size - len(data))
+        if not chunk:
             raise ConnectionResetError
-        text += piece
-    return bytes(text)
+        data += chunk
+    return bytes(data)

@@ -1,7 +1,7 @@
-"""aiohttp, without the certificates that it reads when it is imported.
+"""aiohttp, imported without loading the certificates of the system.
 
-It makes contexts of the machine's own certificates then, for callers who bring none, and that takes
-longer than the rest of it. Whoever talks over TLS here brings a context.
+On import, aiohttp builds TLS contexts with the certificates of the system, which takes longer than
+the rest of the import. All callers in this package pass their own context.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from ssl import get_default_verify_paths
 
-PATHS = get_default_verify_paths()
+CERTIFICATE_PATHS = get_default_verify_paths()
 
 
 @contextmanager
 def _no_certificates() -> Iterator[None]:
-    """Where OpenSSL is told to look for certificates, there are none."""
-    names = (PATHS.openssl_cafile_env, PATHS.openssl_capath_env)
-    before = {name: os.environ.get(name) for name in names}
+    """Point OpenSSL to empty certificate paths."""
+    names = (CERTIFICATE_PATHS.openssl_cafile_env, CERTIFICATE_PATHS.openssl_capath_env)
+    previous = {name: os.environ.get(name) for name in names}
     os.environ.update(dict.fromkeys(names, os.devnull))
     try:
         yield
     finally:
-        for name, value in before.items():
+        for name, value in previous.items():
             if value is None:
                 del os.environ[name]
             else:

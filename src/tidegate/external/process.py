@@ -1,7 +1,7 @@
-"""Run a program of somebody else's, within limits, and give back what it wrote.
+"""Run an external program within limits and return its output.
 
-Every program is started and ended by a `warden`, a small process of ours that stands between: see
-there for why. What a program wrote is bytes; what it means is the caller's business.
+A small `supervisor` process starts and kills each program (see there for the reasons). Output is
+bytes; the caller interprets it.
 """
 
 from __future__ import annotations
@@ -20,51 +20,51 @@ from typing import IO
 
 import msgspec
 
-from tidegate.errors import FOREIGN_LIMIT, ProcessError, foreign
+from tidegate.errors import SANITIZED_LIMIT, ProcessError, sanitize
 from tidegate.external.tools import find_program
 from tidegate.model.moment import MINUTE, SECOND, Ms
 
 MIB = 1024 * 1024
-STDERR_KEPT = 64 * 1024
+STDERR_LIMIT = 64 * 1024
 STDOUT, STDERR = 1, 2
-WARDEN = Path(__file__).with_name("warden.py")
+SUPERVISOR = Path(__file__).with_name("warden.py")
 
-INHERITED = frozenset(
+INHERITED_VARIABLES = frozenset(
     {"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"}
     | {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"}
 )
-"""What every program gets of our environment, with LC_*. More than that is given by name."""
+"""Environment variables that every program inherits, beside LC_*. Others are passed explicitly."""
 
 # How runtimes say that an allocation was refused: Go and the shell, C, Python, C++.
-OUT_OF_MEMORY = (b"out of memory", b"cannot allocate memory", b"memoryerror", b"bad_alloc")
+OUT_OF_MEMORY_MESSAGES = (b"out of memory", b"cannot allocate memory", b"memoryerror", b"bad_alloc")
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a program may use.
-
-    `memory` bounds what each of its processes may write to (RLIMIT_DATA). Address space is not
-    bounded: Go, Java and Node reserve gigabytes of it that they never touch. `output` bounds
-    stdout; of stderr the end is kept.
-    """
+    """Resource limits of a program."""
 
     time: Ms = MINUTE
     memory: int = 2048 * MIB
+    """Bytes that each process may write to (RLIMIT_DATA).
+
+    Address space is not limited: Go, Java and Node reserve gigabytes that they never touch.
+    """
     output: int = 64 * MIB
+    """Maximum bytes of stdout. Of stderr, the end is kept."""
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """What to run. `env` comes on top of the few variables that every program gets.
-
-    With `shares_terminal` it reads our stdin, writes to our stderr, and may ask questions there.
-    Otherwise it reads `stdin` and then the end.
-    """
+    """A program to run."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """Variables added to the inherited ones."""
     cwd: Path | None = None
     stdin: bytes = b""
+    """Input of the program, unless it shares the terminal."""
     shares_terminal: bool = False
-    accepts: frozenset[int] = frozenset({0})
+    """Whether it reads our stdin and writes to our stderr, so that it may prompt the user."""
+    accepted_codes: frozenset[int] = frozenset({0})
+    """Exit codes that are not an error."""
 
     def __repr__(self) -> str:
         return f"Command({self.argv})"
@@ -74,66 +74,69 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
         return self.argv[0]
 
 
-class Ran(msgspec.Struct, frozen=True):
-    """How a program ended: its exit code, all of its stdout, the end of its stderr."""
+class ProcessResult(msgspec.Struct, frozen=True):
+    """Result of a program: exit code, complete stdout, and the end of stderr."""
 
-    code: int
+    exit_code: int
     stdout: bytes
     stderr: bytes
 
     def __repr__(self) -> str:
-        return f"Ran({self.code})"
+        return f"Ran({self.exit_code})"
 
 
-async def run(command: Command, *, limits: Limits | None = None) -> Ran:
-    """Run it to its end. Once this returns or raises, nothing of the program is left."""
+async def run(command: Command, *, limits: Limits | None = None) -> ProcessResult:
+    """Run a program to its end. Nothing of it is left when this returns or raises.
+
+    Raises ProcessError if it fails, exceeds a limit, or cannot be started.
+    """
     limits = limits or Limits()
-    request = request_of(command, limits)
-    watch = _Watch(limits.output)
+    request = encode_request(command, limits)
+    process = _CapturedProcess(limits.output)
     try:
-        await _start(command, watch)
+        await _start_process(command, process)
         async with asyncio.timeout(limits.time / SECOND):
-            await watch.send(request)
-            await watch.ended.wait()
+            await process.send(request)
+            await process.ended.wait()
     except TimeoutError:
         problem = f"`{command.name}` did not end within {limits.time / SECOND:g} s"
         hint = "run it by hand to see what it waits for"
         raise ProcessError("external.timeout", problem, hint=hint) from None
     finally:
-        await watch.end()
-    if watch.overflowed:
+        await process.kill()
+    if process.overflowed:
         problem = f"`{command.name}` wrote more than {limits.output} bytes"
         raise ProcessError("external.output", problem)
-    return _judge(command, limits, watch)
+    return _check_result(command, limits, process)
 
 
-class Ward(asyncio.SubprocessProtocol):
-    """A program behind its warden, which kills it when the lifeline between us is cut."""
+class SupervisedProcess(asyncio.SubprocessProtocol):
+    """A program behind its supervisor, which kills it when the lifeline is closed."""
 
     def __init__(self) -> None:
-        self._lifeline, self._theirs = socket.socketpair()
+        self._lifeline, self._supervisor_end = socket.socketpair()
         self._lifeline.setblocking(False)
         self._transport: asyncio.SubprocessTransport | None = None
-        self.verdict = ""
+        self.exit_status = ""
         self.ended = asyncio.Event()
 
     async def start(
-        self, *, stdin: int | IO[bytes] | None, stderr: int | None, alone: bool = True
+        self, *, stdin: int | IO[bytes] | None, stderr: int | None, new_session: bool = True
     ) -> None:
-        """Start the warden, `alone` where it shares no terminal with us."""
-        with self._theirs as theirs:
+        """Start the supervisor. `new_session`: it does not share our terminal."""
+        with self._supervisor_end as supervisor_end:
             await asyncio.get_running_loop().subprocess_exec(
                 lambda: self,
-                *(sys.executable, "-I", "-S", str(WARDEN), str(theirs.fileno())),
+                *(sys.executable, "-I", "-S", str(SUPERVISOR), str(supervisor_end.fileno())),
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=alone,
+                pass_fds=(supervisor_end.fileno(),),
+                start_new_session=new_session,
             )
 
     async def send(self, request: bytes) -> None:
-        """Tell the warden what to run."""
+        """Send the supervisor what to run."""
         with suppress(ConnectionError):
             await asyncio.get_running_loop().sock_sendall(self._lifeline, request)
 
@@ -142,34 +145,36 @@ class Ward(asyncio.SubprocessProtocol):
             self._transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The warden has ended and nobody holds its pipes: of the program nothing is left."""
+        """Handle the end of the supervisor. Its pipes are closed, so nothing of the program is
+        left.
+        """
         del exc
         if self._transport is not None:
             self._transport.close()
         with suppress(OSError):
-            self.verdict = self._lifeline.recv(64).decode()
+            self.exit_status = self._lifeline.recv(64).decode()
         self.ended.set()
 
-    def cut(self) -> None:
-        """Cut the lifeline: the warden kills what there is. It can still send its verdict."""
+    def close_lifeline(self) -> None:
+        """Close the lifeline: the supervisor kills the program, then sends its exit status."""
         with suppress(OSError):
             self._lifeline.shutdown(socket.SHUT_WR)
 
-    async def end(self) -> None:
-        """Kill it. Once this returns nothing of it is left."""
-        self.cut()
+    async def kill(self) -> None:
+        """Kill the program. Nothing of it is left when this returns."""
+        self.close_lifeline()
         if self._transport is not None:
             await self.ended.wait()
         self._lifeline.close()
-        self._theirs.close()
+        self._supervisor_end.close()
 
 
-class _Watch(Ward):
-    """Collects what comes out of the warden, and ends it when it is too much."""
+class _CapturedProcess(SupervisedProcess):
+    """A process whose output is collected, and which is killed if the output is too large."""
 
     def __init__(self, limit: int) -> None:
         super().__init__()
-        self._room = limit
+        self._limit = limit
         self.stdout = bytearray()
         self.stderr = bytearray()
         self.overflowed = False
@@ -177,30 +182,34 @@ class _Watch(Ward):
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == STDERR:
             self.stderr += data
-            del self.stderr[:-STDERR_KEPT]
-        elif len(self.stdout) + len(data) <= self._room:
+            del self.stderr[:-STDERR_LIMIT]
+        elif len(self.stdout) + len(data) <= self._limit:
             self.stdout += data
         else:
             self.overflowed = True
-            self.cut()
+            self.close_lifeline()
 
 
-async def _start(command: Command, watch: _Watch) -> None:
+async def _start_process(command: Command, process: _CapturedProcess) -> None:
     if command.shares_terminal:
-        await watch.start(stdin=None, stderr=None, alone=False)
+        await process.start(stdin=None, stderr=None, new_session=False)
         return
     with ExitStack() as stack:
         # Not a pipe: some programs open /dev/stdin, which works on a file everywhere.
-        given = stack.enter_context(hold(command.stdin)) if command.stdin else subprocess.DEVNULL
-        await watch.start(stdin=given, stderr=subprocess.PIPE)
+        stdin = (
+            stack.enter_context(open_temporary_file(command.stdin))
+            if command.stdin
+            else subprocess.DEVNULL
+        )
+        await process.start(stdin=stdin, stderr=subprocess.PIPE)
 
 
-def request_of(command: Command, limits: Limits) -> bytes:
-    """What the warden is told, in the order in which it reads."""
+def encode_request(command: Command, limits: Limits) -> bytes:
+    """Encode the request to the supervisor, in the order in which it reads."""
     environment = {
         name: value
         for name, value in os.environ.items()
-        if name in INHERITED or name.startswith("LC_")
+        if name in INHERITED_VARIABLES or name.startswith("LC_")
     }
     environment.update(command.env)
     cwd = command.cwd or Path.cwd()
@@ -217,9 +226,9 @@ def request_of(command: Command, limits: Limits) -> bytes:
     return len(request).to_bytes(8, "big") + request
 
 
-def end_of(verdict: str) -> str:
-    """How a program ended, in words, by the verdict of its warden."""
-    match verdict.split():
+def describe_exit(exit_status: str) -> str:
+    """Describe how a program ended, from the exit status of its supervisor."""
+    match exit_status.split():
         case ["exit", number]:
             return f"ended with exit code {number}"
         case ["signal", number]:
@@ -230,38 +239,38 @@ def end_of(verdict: str) -> str:
             return "was ended from outside"
 
 
-def _judge(command: Command, limits: Limits, watch: _Watch) -> Ran:
-    verdict = watch.verdict
-    how, _, number = verdict.partition(" ")
-    if how == "exit" and int(number) in command.accepts:
-        return Ran(int(number), bytes(watch.stdout), bytes(watch.stderr))
-    problem = f"`{command.name}` {end_of(verdict)}"
-    if how == "errno":
+def _check_result(command: Command, limits: Limits, process: _CapturedProcess) -> ProcessResult:
+    exit_status = process.exit_status
+    kind, _, number = exit_status.partition(" ")
+    if kind == "exit" and int(number) in command.accepted_codes:
+        return ProcessResult(int(number), bytes(process.stdout), bytes(process.stderr))
+    problem = f"`{command.name}` {describe_exit(exit_status)}"
+    if kind == "errno":
         hint = "check that it is made for this system, and that the interpreter it names is there"
         raise ProcessError("external.start", problem, hint=hint)
-    words = _last_words(watch.stderr)
-    problem += f": {words}" if words else ""
-    if any(phrase in watch.stderr.lower() for phrase in OUT_OF_MEMORY):
+    message = _last_lines(process.stderr)
+    problem += f": {message}" if message else ""
+    if any(phrase in process.stderr.lower() for phrase in OUT_OF_MEMORY_MESSAGES):
         hint = f"it may use {limits.memory // MIB} MiB of memory"
         raise ProcessError("external.memory", problem, hint=hint)
     raise ProcessError("external.failed", problem)
 
 
-def _last_words(stderr: bytearray) -> str:
-    """The last lines that fit into a message; that is where programs say why they gave up."""
+def _last_lines(stderr: bytearray) -> str:
+    """Return the last lines that fit into a message, where programs print why they failed."""
     text = stderr.decode(errors="replace")
-    words = ""
+    message = ""
     for line in reversed(text.splitlines()):
-        clean = foreign(line)
-        longer = f"{clean} {words}".strip()
-        if words and len(longer) > FOREIGN_LIMIT:
+        sanitized = sanitize(line)
+        longer = f"{sanitized} {message}".strip()
+        if message and len(longer) > SANITIZED_LIMIT:
             break
-        words = longer
-    return words
+        message = longer
+    return message
 
 
-def hold(content: bytes) -> IO[bytes]:
-    """An open file with this content, at its beginning. Closing it is the end of it."""
+def open_temporary_file(content: bytes) -> IO[bytes]:
+    """Return an open file with this content, at its start. It is deleted when it is closed."""
     file: IO[bytes]
     if sys.platform == "linux":
         file = os.fdopen(os.memfd_create("tidegate", os.MFD_CLOEXEC), "w+b")

@@ -1,6 +1,6 @@
-"""The worker's side of its line: requests in, answers out, each behind its length.
+"""The worker side of the worker protocol: requests in, responses out, each after its length.
 
-It imports little, so that a worker is there soon.
+The module imports little, so that a worker starts fast.
 """
 
 from __future__ import annotations
@@ -8,25 +8,25 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-HEADER = 8
+HEADER_SIZE = 8
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 
-def framed(text: bytes) -> bytes:
-    """A request or an answer as it goes over the line."""
-    return len(text).to_bytes(HEADER, "big") + text
+def frame(payload: bytes) -> bytes:
+    """Return a request or a response with its length, as it is sent."""
+    return len(payload).to_bytes(HEADER_SIZE, "big") + payload
 
 
-def serve(answer: Callable[[bytes], bytes]) -> None:
-    """Answer requests until there are no more. Never returns early."""
-    line = os.dup(STDOUT)
+def serve(handler: Callable[[bytes], bytes]) -> None:
+    """Process requests with `handler` until stdin is closed."""
+    channel = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)  # a library that prints must not break the line
-    with os.fdopen(STDIN, "rb", closefd=False) as requests, os.fdopen(line, "wb") as answers:
-        reply = b""  # the first says no more than that it is ready
+    with os.fdopen(STDIN, "rb", closefd=False) as requests, os.fdopen(channel, "wb") as responses:
+        response = b""  # the first says no more than that it is ready
         while True:
-            answers.write(framed(reply))
-            answers.flush()
-            size = requests.read(HEADER)
+            responses.write(frame(response))
+            responses.flush()
+            size = requests.read(HEADER_SIZE)
             if not size:
                 return
-            reply = answer(requests.read(int.from_bytes(size, "big")))
+            response = handler(requests.read(int.from_bytes(size, "big")))

@@ -1,4 +1,4 @@
-"""Find a program by its name, and say so plainly when it is not there."""
+"""Lookup of programs by name."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tidegate.errors import ProcessError
 
 
 def find_program(name: str, *, path: str, cwd: Path | None = None, hint: str = "") -> Path:
-    """The file to run for `name`: looked for on `path`, or from `cwd` where it holds a slash.
+    """Return the file to run for `name`: searched in `path`, or from `cwd` if it contains a slash.
 
-    Relative entries of `path` are passed over, so that nobody runs a program which merely lies in
-    the current directory.
+    Relative entries of `path` are skipped, so that no program of the current directory is run by
+    accident. Raises ProcessError if there is none.
     """
     for candidate in _candidates(name, path, cwd or Path.cwd()):
         if candidate.is_file() and os.access(candidate, os.X_OK):
@@ -31,6 +31,6 @@ def _candidates(name: str, path: str, cwd: Path) -> Iterator[Path]:
     if os.sep in name:
         yield cwd / name
         return
-    for entry in path.split(os.pathsep):
-        if Path(entry).is_absolute():
-            yield Path(entry) / name
+    for directory in path.split(os.pathsep):
+        if Path(directory).is_absolute():
+            yield Path(directory) / name

@@ -1,12 +1,11 @@
-"""Workers that stay warm: processes that answer one request after another, and can be killed.
+"""A pool of long-running worker processes.
 
     async with Workers(command, count=2) as workers:
-        answer = await workers.ask(b"...")
+        response = await workers.request(b"...")
 
-What a worker does is its own business: it reads requests and writes answers, both bytes, and calls
-`serving.serve` to do so. A worker that is too slow, takes too much memory or dies is one error for
-the one who asked; the next to ask gets a new worker. Each stands behind a warden, so none is left
-behind.
+A worker reads requests and writes responses, both bytes, with `worker_protocol.serve`. If a worker
+is too slow, uses too much memory or dies, the request raises an error, and the next request gets a
+new worker. A supervisor makes sure that each is cleaned up.
 """
 
 from __future__ import annotations
@@ -16,37 +15,37 @@ import re
 import subprocess
 from typing import Self
 
-from tidegate.errors import ProcessError, foreign
+from tidegate.errors import ProcessError, sanitize
 from tidegate.external.process import (
     MIB,
-    OUT_OF_MEMORY,
+    OUT_OF_MEMORY_MESSAGES,
     STDERR,
     Command,
     Limits,
-    Ward,
-    end_of,
-    request_of,
+    SupervisedProcess,
+    describe_exit,
+    encode_request,
 )
-from tidegate.external.serving import HEADER, STDIN, framed
+from tidegate.external.serving import HEADER_SIZE, STDIN, frame
 from tidegate.model.moment import MINUTE, SECOND
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 
 START_LIMIT = MINUTE
-STDERR_KEPT = 16 * 1024
+STDERR_LIMIT = 16 * 1024
 
 # How runtimes begin their last words; what follows in Go is pages of stack.
-_LAST_WORDS = late(
+_FATAL_ERROR = lazy_regex(
     rb"^(?:fatal error|panic|runtime|Fatal Python error|\w*Error): .+$", re.MULTILINE
 )
 
 
 class Workers:
-    """Some workers of one kind, started when they are first needed and ended with the block."""
+    """Workers of one command, started on demand and killed at the end of the block."""
 
     def __init__(self, command: Command, *, count: int = 2, limits: Limits | None = None) -> None:
         self._command = command
         self._limits = limits or Limits()
-        self._turns = asyncio.Semaphore(count)
+        self._slots = asyncio.Semaphore(count)
         self._idle: list[_Worker] = []
 
     async def __aenter__(self) -> Self:
@@ -54,38 +53,43 @@ class Workers:
 
     async def __aexit__(self, *_: object) -> None:
         while self._idle:
-            await self._idle.pop().end()
+            await self._idle.pop().kill()
 
-    async def ask(self, request: bytes) -> bytes:
-        """One answer. Whatever goes wrong with a worker ends it, and is a `ProcessError`."""
-        async with self._turns:
-            worker = await self._find()
+    async def request(self, payload: bytes) -> bytes:
+        """Send a request and return the response.
+
+        Any failure kills the worker and raises `ProcessError`.
+        """
+        async with self._slots:
+            worker = await self._acquire()
             try:
-                answer = await worker.ask(request)
+                response = await worker.request(payload)
             except BaseException:
-                await worker.end()
+                await worker.kill()
                 raise
             self._idle.append(worker)
-            return answer
+            return response
 
-    async def _find(self) -> _Worker:
-        """A worker that waits, or a new one. The last to answer comes first: it is the warmest."""
+    async def _acquire(self) -> _Worker:
+        """Return an idle worker or a new one. The most recently used comes first: its caches are
+        warm.
+        """
         while self._idle:
             worker = self._idle.pop()
             if not worker.ended.is_set():
                 return worker
-            await worker.end()
+            await worker.kill()
         worker = _Worker(self._command, self._limits)
         try:
-            await worker.make_ready()
+            await worker.start_and_wait()
         except BaseException:
-            await worker.end()
+            await worker.kill()
             raise
         return worker
 
 
-class _Worker(Ward):
-    """One process, and what has come out of it since the last answer."""
+class _Worker(SupervisedProcess):
+    """One worker process, with its output since the last response."""
 
     def __init__(self, command: Command, limits: Limits) -> None:
         super().__init__()
@@ -93,97 +97,101 @@ class _Worker(Ward):
         self._limits = limits
         self._stdout = bytearray()
         self._stderr = bytearray()
-        self._heard = asyncio.Event()
+        self._response_ready = asyncio.Event()
 
-    async def make_ready(self) -> None:
-        """Start it, and wait until it says that it is ready."""
-        request = request_of(self._command, self._limits)
+    async def start_and_wait(self) -> None:
+        """Start the worker and wait until it is ready."""
+        request = encode_request(self._command, self._limits)
         await self.start(stdin=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             async with asyncio.timeout(START_LIMIT / SECOND):
                 await self.send(request)
-                await self._heard.wait()
+                await self._response_ready.wait()
         except TimeoutError:
-            raise self._not_started(f"is not ready after {START_LIMIT // SECOND} s") from None
-        if self._take() is None:
-            raise self._not_started(await self._say_why_it_ended())
+            raise self._start_error(f"is not ready after {START_LIMIT // SECOND} s") from None
+        if self._pop_response() is None:
+            raise self._start_error(await self._describe_end())
 
-    async def ask(self, request: bytes) -> bytes:
-        """Send a request and wait for the answer to it."""
+    async def request(self, payload: bytes) -> bytes:
+        """Send a request and wait for the response."""
         self._stderr.clear()
         if not self.ended.is_set():
-            self._heard.clear()
-        self._send(request)
+            self._response_ready.clear()
+        self._write_request(payload)
         try:
             async with asyncio.timeout(self._limits.time / SECOND):
-                await self._heard.wait()
+                await self._response_ready.wait()
         except TimeoutError:
-            raise too_slow(self._limits) from None
-        if self._announced() > self._limits.output:
-            raise too_much(self._limits)
-        answer = self._take()
-        if answer is None:
-            raise self._crashed(await self._say_why_it_ended())
-        return answer
+            raise timeout_error(self._limits) from None
+        if self._response_size() > self._limits.output:
+            raise output_error(self._limits)
+        response = self._pop_response()
+        if response is None:
+            raise self._crash_error(await self._describe_end())
+        return response
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == STDERR:
-            self._stderr += data[: STDERR_KEPT - len(self._stderr)]
+            self._stderr += data[: STDERR_LIMIT - len(self._stderr)]
             return
         self._stdout += data
-        size = self._announced()
-        if size > self._limits.output or (size >= 0 and len(self._stdout) >= HEADER + size):
-            self._heard.set()
+        size = self._response_size()
+        if size > self._limits.output or (size >= 0 and len(self._stdout) >= HEADER_SIZE + size):
+            self._response_ready.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._heard.set()
+        self._response_ready.set()
 
-    def _send(self, request: bytes) -> None:
+    def _write_request(self, payload: bytes) -> None:
         pipe = self._transport.get_pipe_transport(STDIN) if self._transport else None
         if isinstance(pipe, asyncio.WriteTransport):
-            pipe.write(framed(request))
+            pipe.write(frame(payload))
 
-    def _announced(self) -> int:
-        """How long the answer will be; -1 as long as nobody knows."""
-        if len(self._stdout) < HEADER:
+    def _response_size(self) -> int:
+        """Return the length of the response; -1 while it is not known."""
+        if len(self._stdout) < HEADER_SIZE:
             return -1
-        return int.from_bytes(self._stdout[:HEADER], "big")
+        return int.from_bytes(self._stdout[:HEADER_SIZE], "big")
 
-    def _take(self) -> bytes | None:
-        size = self._announced()
-        if size < 0 or len(self._stdout) < HEADER + size:
+    def _pop_response(self) -> bytes | None:
+        size = self._response_size()
+        if size < 0 or len(self._stdout) < HEADER_SIZE + size:
             return None
-        answer = bytes(self._stdout[HEADER : HEADER + size])
+        response = bytes(self._stdout[HEADER_SIZE : HEADER_SIZE + size])
         self._stdout.clear()
-        return answer
+        return response
 
-    async def _say_why_it_ended(self) -> str:
+    async def _describe_end(self) -> str:
         await self.ended.wait()
-        words = self._last_words()
-        return f"{end_of(self.verdict)}: {words}" if words else end_of(self.verdict)
+        message = self._last_error()
+        return (
+            f"{describe_exit(self.exit_status)}: {message}"
+            if message
+            else describe_exit(self.exit_status)
+        )
 
-    def _last_words(self) -> str:
-        found = _LAST_WORDS.search(self._stderr)
-        lines = found[0].splitlines() if found else self._stderr.splitlines()
-        return foreign(lines[-1].decode(errors="replace")) if lines else ""
+    def _last_error(self) -> str:
+        match = _FATAL_ERROR.search(self._stderr)
+        lines = match[0].splitlines() if match else self._stderr.splitlines()
+        return sanitize(lines[-1].decode(errors="replace")) if lines else ""
 
-    def _crashed(self, end: str) -> ProcessError:
-        problem = f"the worker {end}"
-        if any(phrase in self._stderr.lower() for phrase in OUT_OF_MEMORY):
+    def _crash_error(self, reason: str) -> ProcessError:
+        problem = f"the worker {reason}"
+        if any(phrase in self._stderr.lower() for phrase in OUT_OF_MEMORY_MESSAGES):
             hint = f"it may use {self._limits.memory // MIB} MiB of memory"
             return ProcessError("external.worker.memory", problem, hint=hint)
         return ProcessError("external.worker.crash", problem)
 
-    def _not_started(self, why: str) -> ProcessError:
-        return ProcessError("external.worker.start", f"the worker {why}")
+    def _start_error(self, reason: str) -> ProcessError:
+        return ProcessError("external.worker.start", f"the worker {reason}")
 
 
-def too_slow(limits: Limits) -> ProcessError:
+def timeout_error(limits: Limits) -> ProcessError:
     problem = f"the worker did not answer within {limits.time / SECOND:g} s"
     return ProcessError("external.worker.timeout", problem)
 
 
-def too_much(limits: Limits) -> ProcessError:
+def output_error(limits: Limits) -> ProcessError:
     problem = f"the worker's answer is larger than {limits.output} bytes"
     return ProcessError("external.worker.output", problem)

@@ -1,1 +1,1 @@
-"""Verbs: the only place where stages meet, and where a world is chosen."""
+"""Application layer: combines the stages and chooses the World."""

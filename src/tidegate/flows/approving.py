@@ -1,4 +1,4 @@
-"""Let units go on that wait until somebody approves: in a rollout under way, and in a later one."""
+"""Approval of waiting units, in a running rollout and in later ones."""
 
 from __future__ import annotations
 
@@ -9,105 +9,139 @@ from difflib import get_close_matches
 
 import msgspec
 
-from tidegate.engine.approvals import approval
-from tidegate.engine.stored import NAMESPACE, Head, list_heads, read_head, resource_name
-from tidegate.errors import ClusterError, Place, PlanError
-from tidegate.flows.discover import Member, is_called
-from tidegate.flows.looking import run_errand
+from tidegate.engine.approvals import build_approval
+from tidegate.engine.stored import (
+    TIDEGATE_NAMESPACE,
+    RecordHead,
+    list_heads,
+    read_head,
+    resource_name,
+)
+from tidegate.errors import ClusterError, Location, PlanError
+from tidegate.flows.discover import RenderedUnit, matches_name
+from tidegate.flows.looking import run_procedure
 from tidegate.model.unit import UnitId
-from tidegate.world.ask import ask
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import is_refusal
-from tidegate.world.refusals import refusal_error
+from tidegate.world.ask import send_requests
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import is_error
+from tidegate.world.refusals import error_from_outcome
 
 
 class ApprovedUnit(msgspec.Struct, frozen=True):
-    """A unit that may go on, in which cluster it is rolled out, and for which text."""
+    """An approved unit, its cluster, and the digest of the approved text."""
 
     unit: str
     cluster: str
     text: str
 
 
-class _Recorded(msgspec.Struct, frozen=True):
-    """What a cluster remembers of a unit that was asked for."""
+class _RecordedUnit(msgspec.Struct, frozen=True):
+    """A unit as the cluster has it recorded."""
 
     unit: str
-    """Its identity, or where only its record is known the name of that."""
+    """Its identity, or the name of its record if only that is known."""
     cluster: str
-    head: Head
+    head: RecordHead
 
 
 async def approve_units(
-    names: Iterable[str], world: Exchange, clusters: Iterable[str]
+    names: Iterable[str], world: Dispatcher, clusters: Iterable[str]
 ) -> list[ApprovedUnit]:
-    """Approve what rollouts are bringing of these units. Nothing is, if one cannot be.
+    """Approve what rollouts are deploying of these units: all of them or none.
 
-    Raises a PlanError where a name is nobody's, or nothing of the unit is left to approve.
+    Raises PlanError if a name matches no unit, or if nothing of a unit waits for approval.
     """
-    known = [one for cluster in clusters for one in await _read(cluster, world)]
-    meant = [one for name in names for one in _called(name, known)]
-    for one in meant:
-        _refuse_done(one)
-    return [await _approve(one, world) for one in meant]
+    recorded = [
+        recorded_unit
+        for cluster in clusters
+        for recorded_unit in await _read_records(cluster, world)
+    ]
+    selected = [recorded_unit for name in names for recorded_unit in _find_by_name(name, recorded)]
+    for recorded_unit in selected:
+        _refuse_finished(recorded_unit)
+    return [await _write_approval(recorded_unit, world) for recorded_unit in selected]
 
 
-async def _read(cluster: str, world: Exchange) -> list[_Recorded]:
-    heads = await run_errand(list_heads(cluster, NAMESPACE), world)
+async def _read_records(cluster: str, world: Dispatcher) -> list[_RecordedUnit]:
+    heads = await run_procedure(list_heads(cluster, TIDEGATE_NAMESPACE), world)
     if heads is None:
-        problem = f"what is rolled out cannot be seen: nothing can be listed in `{NAMESPACE}`"
+        problem = (
+            f"what is rolled out cannot be seen: nothing can be listed in `{TIDEGATE_NAMESPACE}`"
+        )
         hint = "reading Secrets there takes a right"
-        raise ClusterError("cluster.records", problem, where=Place(cluster), hint=hint)
-    return [_Recorded(name, cluster, read_head(live)) for name, live in heads.items()]
+        raise ClusterError("cluster.records", problem, location=Location(cluster), hint=hint)
+    return [_RecordedUnit(name, cluster, read_head(live)) for name, live in heads.items()]
 
 
-def _called(name: str, known: Sequence[_Recorded]) -> list[_Recorded]:
-    """The units that go by an identity, else by a name: in each cluster one."""
-    exact = [one for one in known if one.unit == resource_name(name)]
-    loose = [one for one in known if one.head.kin and name in _names(one.head.kin.unit)]
-    found = [_Recorded(_mark(one, name), one.cluster, one.head) for one in exact or loose]
-    if not found:
-        units = [text for one in known if one.head.kin for text in _names(one.head.kin.unit)]
-        near = get_close_matches(name, units, n=1)
-        hint = f"did you mean `{near[0]}`?" if near else "write it as `tidegate units` shows it"
+def _find_by_name(name: str, recorded: Sequence[_RecordedUnit]) -> list[_RecordedUnit]:
+    """Return the units with this identity, or else with this name, one per cluster."""
+    exact = [
+        recorded_unit for recorded_unit in recorded if recorded_unit.unit == resource_name(name)
+    ]
+    by_name = [
+        recorded_unit
+        for recorded_unit in recorded
+        if recorded_unit.head.kin and name in _names(recorded_unit.head.kin.unit)
+    ]
+    matches = [
+        _RecordedUnit(_marker(recorded_unit, name), recorded_unit.cluster, recorded_unit.head)
+        for recorded_unit in exact or by_name
+    ]
+    if not matches:
+        units = [
+            unit_name
+            for recorded_unit in recorded
+            if recorded_unit.head.kin
+            for unit_name in _names(recorded_unit.head.kin.unit)
+        ]
+        closest = get_close_matches(name, units, n=1)
+        hint = (
+            f"did you mean `{closest[0]}`?" if closest else "write it as `tidegate units` shows it"
+        )
         raise PlanError("plan.named", f"no rollout of a unit `{name}` was ever begun", hint=hint)
-    if len({one.unit for one in found}) > 1:
-        several = ", ".join(f"`{one.unit}`" for one in found)
-        raise PlanError("plan.named", f"`{name}` may be {several}", hint="write the whole identity")
-    return found
+    if len({match.unit for match in matches}) > 1:
+        ambiguous = ", ".join(f"`{match.unit}`" for match in matches)
+        raise PlanError(
+            "plan.named", f"`{name}` may be {ambiguous}", hint="write the whole identity"
+        )
+    return matches
 
 
 def _names(unit: UnitId) -> tuple[str, ...]:
-    return (unit.mark, str(unit), f"{unit.namespace}/{unit.name}", unit.name)
+    return (unit.tracking_id, str(unit), f"{unit.namespace}/{unit.name}", unit.name)
 
 
-def _mark(one: _Recorded, name: str) -> str:
-    return one.head.kin.unit.mark if one.head.kin else name
+def _marker(recorded_unit: _RecordedUnit, name: str) -> str:
+    return recorded_unit.head.kin.unit.tracking_id if recorded_unit.head.kin else name
 
 
-def _refuse_done(one: _Recorded) -> None:
-    if one.head.text in ("", one.head.done):
-        problem = f"nothing of `{one.unit}` waits: what was last rolled out has passed"
+def _refuse_finished(recorded_unit: _RecordedUnit) -> None:
+    if recorded_unit.head.text in ("", recorded_unit.head.done):
+        problem = f"nothing of `{recorded_unit.unit}` waits: what was last rolled out has passed"
         hint = "approve it when a rollout of the next text has begun"
-        raise PlanError("plan.approval", problem, where=Place(one.cluster), hint=hint)
+        raise PlanError(
+            "plan.approval", problem, location=Location(recorded_unit.cluster), hint=hint
+        )
 
 
-async def _approve(one: _Recorded, world: Exchange) -> ApprovedUnit:
+async def _write_approval(recorded_unit: _RecordedUnit, world: Dispatcher) -> ApprovedUnit:
     by = f"{getpass.getuser()}@{socket.gethostname()}"
-    write = approval(one.unit, one.head.text, by)
-    (outcome,) = await ask(world, write, cluster=one.cluster)
-    if is_refusal(outcome):
-        raise refusal_error(outcome, "approving", where=Place(f"unit {one.unit}"))
-    return ApprovedUnit(one.unit, one.cluster, one.head.text)
+    write = build_approval(recorded_unit.unit, recorded_unit.head.text, by)
+    (outcome,) = await send_requests(world, write, cluster=recorded_unit.cluster)
+    if is_error(outcome):
+        raise error_from_outcome(
+            outcome, "approving", location=Location(f"unit {recorded_unit.unit}")
+        )
+    return ApprovedUnit(recorded_unit.unit, recorded_unit.cluster, recorded_unit.head.text)
 
 
-def approved_by(names: Iterable[str], members: Iterable[Member]) -> frozenset[UnitId]:
-    """The units that are approved beforehand. Raises for a name that nobody has."""
-    members, found = tuple(members), set[UnitId]()
+def find_approved_units(names: Iterable[str], members: Iterable[RenderedUnit]) -> frozenset[UnitId]:
+    """Return the units approved in advance. Raises PlanError for an unknown name."""
+    members, approved = tuple(members), set[UnitId]()
     for name in names:
-        mine = {one.unit.id for one in members if is_called(one.unit, name)}
-        if not mine:
+        matches = {member.unit.id for member in members if matches_name(member.unit, name)}
+        if not matches:
             hint = "`tidegate units` shows all"
             raise PlanError("plan.named", f"there is no unit `{name}`", hint=hint)
-        found |= mine
-    return frozenset(found)
+        approved |= matches
+    return frozenset(approved)

@@ -1,4 +1,4 @@
-"""What the ApplicationSets of a file generate: the Applications, and the parameters behind them."""
+"""Generation of ApplicationSets: their Applications and parameters."""
 
 from __future__ import annotations
 
@@ -6,40 +6,48 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidegate.errors import Place, PlanError
-from tidegate.flows.discover import find_sets
-from tidegate.flows.discover.sets import GeneratedSet
-from tidegate.flows.pointing import Pointed
-from tidegate.flows.rendering import Setting
+from tidegate.errors import Location, PlanError
+from tidegate.flows.discover import find_appsets
+from tidegate.flows.discover.sets import ExpandedAppSet
+from tidegate.flows.pointing import LoadRequest
+from tidegate.flows.rendering import RenderSettings
 from tidegate.model.finding import Finding
-from tidegate.report.sets import SetRow
+from tidegate.report.sets import GeneratedApplication
 
 
-class SetsOfFile(msgspec.Struct, frozen=True):
-    """All that was generated, in the order of the sets and their generators."""
+class GeneratedAppSets(msgspec.Struct, frozen=True):
+    """Generated Applications, in the order of the sets and their generators."""
 
-    rows: tuple[SetRow, ...]
+    rows: tuple[GeneratedApplication, ...]
     findings: tuple[Finding, ...] = ()
 
 
-async def generate_sets(pointed: Pointed, setting: Setting) -> SetsOfFile:
-    """Generate the sets that stand in a file, or below a directory. Raises where there are none."""
-    found, findings = await find_sets(pointed, setting)
-    if not found and not findings:
+async def generate_appsets(
+    request: LoadRequest, render_settings: RenderSettings
+) -> GeneratedAppSets:
+    """Generate the ApplicationSets in a file or directory. Raises PlanError if there are none."""
+    generated_sets, findings = await find_appsets(request, render_settings)
+    if not generated_sets and not findings:
         hint = "what a chart or an overlay brings is shown by `tidegate units`"
         problem = "there is no ApplicationSet"
-        raise PlanError("plan.sets", problem, where=Place(pointed.what), hint=hint)
-    return SetsOfFile(tuple(row for one in found for row in _rows(one)), findings)
+        raise PlanError("plan.sets", problem, location=Location(request.path_or_url), hint=hint)
+    return GeneratedAppSets(
+        tuple(row for generated_set in generated_sets for row in _set_rows(generated_set)), findings
+    )
 
 
-def _rows(one: GeneratedSet) -> Iterator[SetRow]:
-    steps = {unit.id.name: unit.rollout.number for unit in one.declared.units if unit.rollout}
-    for made in one.generated.applications:
-        yield SetRow(
-            set=one.set.mark,
-            generator=int(made.path[-1]),
-            number=made.number,
-            step=steps.get(made.name),
-            params=made.params,
-            body=made.body,
+def _set_rows(generated_set: ExpandedAppSet) -> Iterator[GeneratedApplication]:
+    steps = {
+        unit.id.name: unit.rolling_sync_step.number
+        for unit in generated_set.declared.units
+        if unit.rolling_sync_step
+    }
+    for application in generated_set.generated.applications:
+        yield GeneratedApplication(
+            appset=generated_set.appset.tracking_id,
+            generator=int(application.path[-1]),
+            number=application.number,
+            step=steps.get(application.name),
+            params=application.params,
+            body=application.body,
         )

@@ -1,7 +1,9 @@
-"""What units lean on and do not bring is taken as given in simulated clusters, and told.
+"""Assumptions: missing dependencies that simulated clusters get as given objects.
 
-async with open_assuming(pointed, target, setting) as (session, found, absences):
+async with open_with_assumptions(request, target, settings) as (session, workspace, missing):
     ...
+
+Units whose source cannot be fetched are assumed to provide what other units need.
 """
 
 from __future__ import annotations
@@ -11,127 +13,159 @@ from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
-from tidegate.flows.absences import find_absences
-from tidegate.flows.entering import Found, clusters_of, find_in, open_found, refuse_unnamed
-from tidegate.flows.opaque import with_opaque
-from tidegate.flows.pointing import Pointed
-from tidegate.flows.rendering import Setting
-from tidegate.flows.session import Session, Target
-from tidegate.model.absence import NEVER_GIVEN, Absence, Lacking
-from tidegate.model.given import GivenCluster, GivenKind, GivenOperator, title_of
+from tidegate.flows.absences import find_missing
+from tidegate.flows.entering import (
+    Workspace,
+    destination_clusters,
+    load_workspace,
+    open_workspace,
+    require_known_clusters,
+)
+from tidegate.flows.opaque import with_unavailable_units
+from tidegate.flows.pointing import LoadRequest
+from tidegate.flows.rendering import RenderSettings
+from tidegate.flows.session import ClusterTargets, Session
+from tidegate.model.absence import NEVER_ASSUMED, DependencyType, MissingDependency
+from tidegate.model.given import GivenCluster, GivenKind, GivenOperator, format_kind_title
 from tidegate.model.objects import Kind
 
 
 @asynccontextmanager
-async def open_assuming(
-    pointed: Pointed, target: Target, setting: Setting, *, greenfield: bool = False
-) -> AsyncIterator[tuple[Session, Found, tuple[Absence, ...]]]:
-    """The world of a target and what is pointed at, with what was absent from simulated clusters.
+async def open_with_assumptions(
+    request: LoadRequest,
+    target: ClusterTargets,
+    render_settings: RenderSettings,
+    *,
+    greenfield: bool = False,
+) -> AsyncIterator[tuple[Session, Workspace, tuple[MissingDependency, ...]]]:
+    """Open a session and a workspace, with the missing dependencies of simulated clusters.
 
-    They have it then, unless it is `greenfield`. Charts see which kinds are there: what they render
-    to may lean on more. So it is asked again until nothing new is absent. Entries that are
-    alternatives lean on different things: for them together nothing is assumed.
+    The clusters then have the assumed objects, unless `greenfield` is set. Charts see which
+    kinds exist and may render more dependencies, so this is repeated until nothing new is
+    missing. Alternative root units have different dependencies: for them nothing is assumed.
     """
-    told: tuple[Absence, ...] = ()
-    setting = replace(setting, stands_in=target.simulation is not None and not greenfield)
+    missing: tuple[MissingDependency, ...] = ()
+    render_settings = replace(
+        render_settings, skips_unavailable=target.simulation is not None and not greenfield
+    )
     while True:
-        async with open_found(pointed, target, setting) as (session, found):
-            simulation = session.target.simulation
-            if simulation is None or found.are_alternatives:
-                yield session, found, ()
+        async with open_workspace(request, target, render_settings) as (session, workspace):
+            config = session.targets.simulation
+            if config is None or workspace.are_alternatives:
+                yield session, workspace, ()
                 return
-            absences = await find_absences(found, session)
-            more = assume(absences)
-            assumed = _together(simulation.assumed, more)
-            told = _unlike((*told, *absences))
-            if greenfield or assumed == dict(simulation.assumed):
-                yield session, found if greenfield else with_opaque(found), told
+            newly_missing = await find_missing(workspace, session)
+            given = given_for_missing(newly_missing)
+            assumed = _merge_given(config.assumed, given)
+            missing = _unique((*missing, *newly_missing))
+            if greenfield or assumed == dict(config.assumed):
+                yield (
+                    session,
+                    workspace if greenfield else with_unavailable_units(workspace),
+                    missing,
+                )
                 return
-            target = replace(session.target, simulation=replace(simulation, assumed=assumed))
+            target = replace(session.targets, simulation=replace(config, assumed=assumed))
 
 
-async def find_again(session: Session, pointed: Pointed) -> tuple[Found, tuple[Absence, ...]]:
-    """What is pointed at as it is by now, with what was absent from simulated clusters besides.
+async def reload_with_assumptions(
+    session: Session, request: LoadRequest
+) -> tuple[Workspace, tuple[MissingDependency, ...]]:
+    """Load the workspace again for an open session, with its newly missing dependencies.
 
-    They get it, as they do at the beginning; and there is one for each that a unit is for.
+    Simulated clusters get the assumed objects, and new destination clusters are created.
     """
-    told: tuple[Absence, ...] = ()
+    missing: tuple[MissingDependency, ...] = ()
     while True:
-        found = await find_in(session, pointed)
-        simulation = session.target.simulation
-        if simulation is None:
-            refuse_unnamed(found, session)
-            return found, ()
-        new = [one for one in clusters_of(found.families) if one not in session.target.contexts]
+        workspace = await load_workspace(session, request)
+        config = session.targets.simulation
+        if config is None:
+            require_known_clusters(workspace, session)
+            return workspace, ()
+        new = [
+            cluster
+            for cluster in destination_clusters(workspace.unit_trees)
+            if cluster not in session.targets.contexts
+        ]
         if new:
-            session.grow(new)
+            session.add_clusters(new)
             continue
-        if not session.setting.stands_in:
-            return found, ()
-        absences = await find_absences(found, session)
-        told = _unlike((*told, *absences))
-        more = {
+        if not session.render_settings.skips_unavailable:
+            return workspace, ()
+        newly_missing = await find_missing(workspace, session)
+        missing = _unique((*missing, *newly_missing))
+        new_given = {
             name: given
-            for name, given in assume(absences).items()
-            if _together(simulation.assumed, {name: given}) != dict(simulation.assumed)
+            for name, given in given_for_missing(newly_missing).items()
+            if _merge_given(config.assumed, {name: given}) != dict(config.assumed)
         }
-        if not more:
-            return with_opaque(found), told
-        session.assume(more)
+        if not new_given:
+            return with_unavailable_units(workspace), missing
+        session.assume(new_given)
 
 
-def assume(absences: Iterable[Absence]) -> dict[str, GivenCluster]:
-    """By cluster, what stands in for what is absent. What is an application's own stays absent."""
-    found: dict[str, GivenCluster] = {}
-    for one in absences:
-        if one.lacking not in NEVER_GIVEN:
-            known = found.get(one.cluster, GivenCluster())
-            found[one.cluster] = known.and_more(given_for(one))
-    return found
+def given_for_missing(dependencies: Iterable[MissingDependency]) -> dict[str, GivenCluster]:
+    """Return the given objects that replace missing dependencies, by cluster.
+
+    Missing objects of the application itself stay missing.
+    """
+    given_clusters: dict[str, GivenCluster] = {}
+    for dependency in dependencies:
+        if dependency.type not in NEVER_ASSUMED:
+            given = given_clusters.get(dependency.cluster, GivenCluster())
+            given_clusters[dependency.cluster] = given.merged_with(given_for_dependency(dependency))
+    return given_clusters
 
 
-def given_for(absence: Absence) -> GivenCluster:
-    """What stands in for one thing."""
-    ref, kinds = absence.ref, absence.kinds
-    match absence.lacking:
-        case Lacking.OPERATOR if ref.name:
-            operator = GivenOperator(ref.name, definitions=not absence.defined)
+def given_for_dependency(dependency: MissingDependency) -> GivenCluster:
+    """Return the given objects that replace one missing dependency."""
+    ref, kinds = dependency.ref, dependency.kinds
+    match dependency.type:
+        case DependencyType.OPERATOR if ref.name:
+            operator = GivenOperator(ref.name, definitions=not dependency.has_crds)
             return GivenCluster(operators=(operator,))
-        case Lacking.OPERATOR:
-            served = (_given_kind(one, absence, defined=False) for one in kinds)
+        case DependencyType.OPERATOR:
+            served = (_given_kind(kind, dependency, defined=False) for kind in kinds)
             return GivenCluster(kinds=tuple(served))
-        case Lacking.KIND:
-            defined = (_given_kind(one, absence, defined=True) for one in kinds)
+        case DependencyType.KIND:
+            defined = (_given_kind(kind, dependency, defined=True) for kind in kinds)
             return GivenCluster(kinds=tuple(defined))
-        case Lacking.NAMESPACE:
+        case DependencyType.NAMESPACE:
             return GivenCluster(namespaces=(ref.name,))
-        case Lacking.OBJECT:
-            spot = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
-            return GivenCluster(names={title_of(ref.kind.group, ref.kind.name): (spot,)})
-        case Lacking.SETTING | Lacking.SERVICE | Lacking.PART | Lacking.ROOT:
+        case DependencyType.OBJECT:
+            object_name = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
+            return GivenCluster(
+                names={format_kind_title(ref.kind.group, ref.kind.name): (object_name,)}
+            )
+        case (
+            DependencyType.SETTING
+            | DependencyType.SERVICE
+            | DependencyType.PART
+            | DependencyType.TRUST_ROOT
+        ):
             return GivenCluster()
 
 
-def _given_kind(kind: Kind, absence: Absence, *, defined: bool) -> GivenKind:
+def _given_kind(kind: Kind, dependency: MissingDependency, *, defined: bool) -> GivenKind:
     return GivenKind(
         name=f"{kind.api_version}/{kind.name}",
-        cluster_wide=absence.cluster_wide,
+        cluster_wide=dependency.cluster_wide,
         defined=defined,
-        served=not absence.served,
+        served=not dependency.is_served,
     )
 
 
-def _together(
+def _merge_given(
     old: Mapping[str, GivenCluster], new: Mapping[str, GivenCluster]
 ) -> dict[str, GivenCluster]:
     names = dict.fromkeys((*old, *new))
     none = GivenCluster()
-    return {name: old.get(name, none).and_more(new.get(name, none)) for name in names}
+    return {name: old.get(name, none).merged_with(new.get(name, none)) for name in names}
 
 
-def _unlike(absences: Iterable[Absence]) -> tuple[Absence, ...]:
-    """Each thing once; the first time that it is told counts."""
-    found: dict[tuple[str, Lacking, object], Absence] = {}
-    for one in absences:
-        found.setdefault((one.cluster, one.lacking, one.ref), one)
-    return tuple(found.values())
+def _unique(dependencies: Iterable[MissingDependency]) -> tuple[MissingDependency, ...]:
+    """Return each dependency once, as it was first reported."""
+    by_key: dict[tuple[str, DependencyType, object], MissingDependency] = {}
+    for dependency in dependencies:
+        by_key.setdefault((dependency.cluster, dependency.type, dependency.ref), dependency)
+    return tuple(by_key.values())

@@ -1,4 +1,4 @@
-"""What is asked beside a rollout, as long as it goes on; no gate waits for the answers."""
+"""Observers that query the cluster while a rollout runs. They never block a gate."""
 
 from __future__ import annotations
 
@@ -6,64 +6,67 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
 
-from tidegate.model.event import Event, Told
-from tidegate.world.exchange import Exchange
+from tidegate.model.event import Event, EventType
+from tidegate.world.exchange import Dispatcher
 
 
-class Beside(ABC):
-    """Somebody who looks at a cluster while a rollout runs there."""
+class BackgroundObserver(ABC):
+    """An observer that queries a cluster while a rollout runs there."""
 
-    def __init__(self, world: Exchange) -> None:
+    def __init__(self, world: Dispatcher) -> None:
         self.world = world
-        self.party = world.party()
-        self.is_over = False
+        self.client = world.client()
+        self.is_stopped = False
 
-    def end(self) -> None:
-        self.is_over = True
-        self.party.wake()
-
-    @abstractmethod
-    def hear(self, event: Event) -> None:
-        """Something has happened."""
+    def stop(self) -> None:
+        self.is_stopped = True
+        self.client.wake()
 
     @abstractmethod
-    async def go_on(self) -> None:
-        """Ask until it `is_over`."""
+    def on_event(self, event: Event) -> None:
+        """Handle an event of the rollout."""
+
+    @abstractmethod
+    async def run(self) -> None:
+        """Query the cluster until `is_stopped`."""
 
 
-class Company:
-    """All who ask beside one rollout. That it has ended is told when they have told all."""
+class ObserverGroup:
+    """All observers of one rollout. The end of the rollout is emitted after their last events."""
 
-    def __init__(self, tell: Callable[[Event], None], members: Iterable[Beside]) -> None:
-        self._tell = tell
-        self._members = tuple(members)
-        self._last: Event | None = None
+    def __init__(
+        self, emit: Callable[[Event], None], observers: Iterable[BackgroundObserver]
+    ) -> None:
+        self._emit = emit
+        self._observers = tuple(observers)
+        self._final_event: Event | None = None
 
-    def hear(self, event: Event) -> None:
-        if event.told is Told.ROLLOUT_ENDED and self._members:
-            self._last = event
+    def on_event(self, event: Event) -> None:
+        if event.type is EventType.ROLLOUT_FINISHED and self._observers:
+            self._final_event = event
             return
-        self._tell(event)
-        for one in self._members:
-            one.hear(event)
+        self._emit(event)
+        for observer in self._observers:
+            observer.on_event(event)
 
-    async def beside(self, story: Awaitable[str]) -> str:
-        """What comes of the rollout, with all of them going on meanwhile.
+    async def run_with(self, rollout: Awaitable[str]) -> str:
+        """Return the result of the rollout, with all observers running meanwhile.
 
-        They end together: who is left waits for a world in which nothing happens any more.
+        All of them are stopped together: one that is left would wait in a world without further
+        events.
         """
         try:
             async with asyncio.TaskGroup() as group:
-                for one in self._members:
-                    group.create_task(one.go_on())
-                came = await story
-                for one in self._members:
-                    one.end()
+                for observer in self._observers:
+                    group.create_task(observer.run())
+                result = await rollout
+                for observer in self._observers:
+                    observer.stop()
         except BaseExceptionGroup as errors:
             if len(errors.exceptions) == 1:
                 raise errors.exceptions[0] from None
             raise
         finally:
-            if self._last is not None:
-                self._tell(self._last)
-        return came
+            if self._final_event is not None:
+                self._emit(self._final_event)
+        return result

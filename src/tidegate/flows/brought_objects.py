@@ -1,4 +1,4 @@
-"""What units bring to a cluster, and what operators make of it."""
+"""Objects that units provide, directly or through operators."""
 
 from __future__ import annotations
 
@@ -6,82 +6,82 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidegate.dialect.units import is_own_kind
+from tidegate.dialect.units import is_dialect_kind
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.references import definitions_of, products_of
 from tidegate.knowledge.templates import scope_of
 from tidegate.model.manifest import Manifest
-from tidegate.model.objects import Json, Kind, Ref, identity
-from tidegate.model.plan import Deed
-from tidegate.model.reading import mappings, text
+from tidegate.model.objects import Json, Kind, Ref, versionless_key
+from tidegate.model.plan import ItemAction
+from tidegate.model.reading import get_mappings, get_text
 
-DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
+CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 WORKLOADS = tuple(Kind("apps", "v1", name) for name in ("Deployment", "StatefulSet", "DaemonSet"))
 
 Body = dict[str, Json]
-KindName = tuple[str, str]
+GroupKind = tuple[str, str]
 
 
-class BroughtObjects(msgspec.Struct, frozen=True):
-    """What the units of one cluster bring to it."""
+class ProvidedObjects(msgspec.Struct, frozen=True):
+    """The objects that the units of one cluster provide."""
 
     objects: tuple[tuple[Ref, Body], ...]
-    made: frozenset[tuple[str, str, str, str]]
-    """These objects, and what operators make of them, by their identities."""
-    defined: frozenset[Kind]
-    late: frozenset[Kind]
-    """Those of the defined ones that an operator defines when it sees these objects."""
+    identities: frozenset[tuple[str, str, str, str]]
+    """Identities of these objects, and of what operators produce from them."""
+    defined_kinds: frozenset[Kind]
+    operator_defined: frozenset[Kind]
+    """The defined kinds whose CRDs an operator creates when it sees these objects."""
     workloads: tuple[Body, ...]
-    homely: frozenset[KindName]
-    """Kinds of which an object names a namespace by itself."""
+    namespaced_kinds: frozenset[GroupKind]
+    """Kinds of which an object names a namespace itself."""
 
     @classmethod
-    def of(
-        cls, manifests: Iterable[Manifest], known: KnownRows, texts: Iterable[Body]
-    ) -> BroughtObjects:
+    def from_manifests(
+        cls, manifests: Iterable[Manifest], catalog: KnownRows, bodies: Iterable[Body]
+    ) -> ProvidedObjects:
         objects = tuple(
-            (one.ref, msgspec.json.decode(one.body))
-            for one in manifests
-            if one.deed is not Deed.DELETE and not is_own_kind(one.ref.kind)
+            (manifest.ref, msgspec.json.decode(manifest.body))
+            for manifest in manifests
+            if manifest.action is not ItemAction.DELETE and not is_dialect_kind(manifest.ref.kind)
         )
-        made = {identity(ref) for ref, _ in objects}
+        identities = {versionless_key(ref) for ref, _ in objects}
         for ref, body in objects:
-            made |= {identity(one) for one in made_of(ref, body, known)}
-        definitions = [
-            body for ref, body in objects if (ref.kind.group, ref.kind.name) == DEFINITION
-        ]
-        late = [
+            identities |= {
+                versionless_key(product) for product in operator_products(ref, body, catalog)
+            }
+        crds = [body for ref, body in objects if (ref.kind.group, ref.kind.name) == CRD]
+        operator_defined = [
             kind
             for ref, body in objects
-            for one in definitions_of(known.row_of(ref.kind), body, ref.kind)
-            for kind in _defined_by(one)
+            for crd in definitions_of(catalog.row_of(ref.kind), body, ref.kind)
+            for kind in _kinds_of_crd(crd)
         ]
-        kinds = {*late, *(kind for body in definitions for kind in _defined_by(body))}
+        kinds = {*operator_defined, *(kind for body in crds for kind in _kinds_of_crd(body))}
         return cls(
             objects,
-            frozenset(made),
+            frozenset(identities),
             frozenset(kinds),
-            frozenset(late),
+            frozenset(operator_defined),
             tuple(body for ref, body in objects if ref.kind in WORKLOADS),
             frozenset(
                 (kind.group, kind.name)
-                for body in texts
-                if text(body, "metadata", "namespace")
-                for kind in (Kind.of(text(body, "apiVersion"), text(body, "kind")),)
+                for body in bodies
+                if get_text(body, "metadata", "namespace")
+                for kind in (Kind.of(get_text(body, "apiVersion"), get_text(body, "kind")),)
             ),
         )
 
 
-def made_of(ref: Ref, body: Body, known: KnownRows) -> Iterator[Ref]:
-    """What its operator makes of an object."""
-    row = known.row_of(ref.kind)
-    for one in products_of(row, scope_of(body, ref.kind)) if row else ():
-        kind = Kind.of(text(one.body, "apiVersion"), text(one.body, "kind"))
+def operator_products(ref: Ref, body: Body, catalog: KnownRows) -> Iterator[Ref]:
+    """Yield the objects that an operator produces from an object."""
+    row = catalog.row_of(ref.kind)
+    for product in products_of(row, scope_of(body, ref.kind)) if row else ():
+        kind = Kind.of(get_text(product.body, "apiVersion"), get_text(product.body, "kind"))
         metadata = ("metadata", "namespace"), ("metadata", "name")
-        yield Ref(kind, *(text(one.body, *path) for path in metadata))
+        yield Ref(kind, *(get_text(product.body, *path) for path in metadata))
 
 
-def _defined_by(body: Body) -> Iterator[Kind]:
-    group, name = text(body, "spec", "group"), text(body, "spec", "names", "kind")
-    for version in mappings(body, "spec", "versions"):
-        yield Kind(group, text(version, "name"), name)
+def _kinds_of_crd(body: Body) -> Iterator[Kind]:
+    group, name = get_text(body, "spec", "group"), get_text(body, "spec", "names", "kind")
+    for version in get_mappings(body, "spec", "versions"):
+        yield Kind(group, get_text(version, "name"), name)

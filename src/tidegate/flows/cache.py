@@ -1,4 +1,4 @@
-"""What the cache holds, and how to empty it."""
+"""Contents of the cache, and clearing it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ import msgspec
 from tidegate.source import Cache, Holding, Kept, default_cache_root
 
 KINDS = tuple(kind.value for kind in Kept)
-SECOND = 1_000_000_000
+NANOSECONDS_PER_SECOND = 1_000_000_000
 
 
-class ShelfContents(msgspec.Struct, frozen=True):
-    """All things of one kind. Ages are seconds since the last use, of the oldest and the newest."""
+class CacheSection(msgspec.Struct, frozen=True):
+    """All cache entries of one kind.
+
+    `oldest` and `newest`: seconds since the last use of the least and the most recently used
+    entry.
+    """
 
     kind: str
     count: int
@@ -25,61 +29,62 @@ class ShelfContents(msgspec.Struct, frozen=True):
     newest: int | None = None
 
 
-class Contents(msgspec.Struct, frozen=True):
-    """The whole cache."""
+class CacheContents(msgspec.Struct, frozen=True):
+    """Contents of the whole cache."""
 
     root: str
     limit: int
-    shelves: tuple[ShelfContents, ...]
+    shelves: tuple[CacheSection, ...]
 
     @property
     def bytes(self) -> int:
-        return sum(shelf.bytes for shelf in self.shelves)
+        return sum(section.bytes for section in self.shelves)
 
 
-class Cleared(msgspec.Struct, frozen=True):
-    """How much is gone, and how much stayed because somebody uses it."""
+class ClearResult(msgspec.Struct, frozen=True):
+    """Numbers of removed entries and bytes, and of entries that stayed because they are in use."""
 
     removed: int
     bytes: int
     kept: int
 
 
-def look_into_cache() -> Contents:
+def read_cache_contents() -> CacheContents:
     cache = Cache(default_cache_root())
     now = _file_system_time()
-    shelves = tuple(_shelf(holding, now) for holding in cache.holdings())
-    return Contents(str(cache.root), cache.limit, shelves)
+    sections = tuple(_cache_section(stats, now) for stats in cache.holdings())
+    return CacheContents(str(cache.root), cache.limit, sections)
 
 
-def clear_cache(kinds: Iterable[str] = ()) -> Cleared:
-    """Remove all that nobody uses, of these kinds or of every kind."""
-    wanted = frozenset(map(Kept, kinds)) or frozenset(Kept)
+def clear_cache(kinds: Iterable[str] = ()) -> ClearResult:
+    """Remove all unused entries of these kinds, or of every kind."""
+    selected = frozenset(map(Kept, kinds)) or frozenset(Kept)
     cache = Cache(default_cache_root())
-    before = _count(cache, wanted)
-    freed = cache.clear(kinds=wanted)
-    after = _count(cache, wanted)
-    return Cleared(before - after, freed, after)
+    before = _count(cache, selected)
+    freed = cache.clear(kinds=selected)
+    after = _count(cache, selected)
+    return ClearResult(before - after, freed, after)
 
 
 def _count(cache: Cache, kinds: frozenset[Kept]) -> int:
-    return sum(holding.count for holding in cache.holdings() if holding.kind in kinds)
+    return sum(stats.count for stats in cache.holdings() if stats.kind in kinds)
 
 
-def _shelf(holding: Holding, now: int) -> ShelfContents:
-    if not holding.count:
-        return ShelfContents(holding.kind.value, 0, 0)
+def _cache_section(stats: Holding, now: int) -> CacheSection:
+    if not stats.count:
+        return CacheSection(stats.kind.value, 0, 0)
     oldest, newest = (
-        max(0, (now - used) // SECOND) for used in (holding.longest_unused, holding.last_used)
+        max(0, (now - used) // NANOSECONDS_PER_SECOND)
+        for used in (stats.longest_unused, stats.last_used)
     )
-    return ShelfContents(holding.kind.value, holding.count, holding.size, oldest, newest)
+    return CacheSection(stats.kind.value, stats.count, stats.size, oldest, newest)
 
 
 def _file_system_time() -> int:
-    """Now, by the clock that also says when a file was used."""
-    with tempfile.TemporaryFile(dir=_existing(default_cache_root())) as file:
+    """Return the current time by the clock that sets access times of files."""
+    with tempfile.TemporaryFile(dir=_writable_directory(default_cache_root())) as file:
         return os.fstat(file.fileno()).st_mtime_ns
 
 
-def _existing(place: Path) -> Path | None:
-    return place if place.is_dir() and os.access(place, os.W_OK) else None
+def _writable_directory(path: Path) -> Path | None:
+    return path if path.is_dir() and os.access(path, os.W_OK) else None

@@ -1,8 +1,7 @@
-"""Why gates wait, found out while they do: what keeps their pods from running, in a sentence each.
+"""Explains why gates wait: why the pods of an object do not run, in one sentence.
 
-A verdict says that a Deployment has 0 of 3 replicas. Why that is so stands in its pods and in
-Events about them. It is asked beside the rollout, as any other question is, and no gate waits for
-the answer.
+A verdict says that a Deployment has 0 of 3 replicas. The reason is in its pods and their
+Events. An observer queries them during the rollout, and no gate waits for it.
 """
 
 from __future__ import annotations
@@ -13,85 +12,85 @@ from itertools import islice
 from msgspec.structs import replace
 
 from tidegate.errors import ClusterError
-from tidegate.flows.beside import Beside
-from tidegate.flows.evidence import Background, collect_evidence
-from tidegate.model.event import Event, Told
+from tidegate.flows.beside import BackgroundObserver
+from tidegate.flows.evidence import DiagnosisContext, collect_evidence
+from tidegate.model.event import Event, EventType
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Ref, Spot
-from tidegate.report.rollout.causes import cause_of
-from tidegate.report.rollout.course import Course, StepCourse
-from tidegate.world.exchange import Exchange
+from tidegate.model.objects import ClusterRef, Ref
+from tidegate.report.rollout.causes import find_cause
+from tidegate.report.rollout.course import RolloutProgress, StepProgress
+from tidegate.world.exchange import Dispatcher
 
-SOONEST, LATEST = Ms(2 * SECOND), Ms(5 * SECOND)
+MIN_INTERVAL, MAX_INTERVAL = Ms(2 * SECOND), Ms(5 * SECOND)
 """How often it is asked: often at first, and less so of what waits for long."""
-MOST_ASKED = 3
-"""How many objects at a time: so many are shown."""
+MAX_OBJECTS = 3
+"""Objects per query round: as many as are displayed."""
 
 
-class Causes(Beside):
-    """Asks about objects that gates wait for, and tells when there is something new."""
+class GateExplainer(BackgroundObserver):
+    """Queries objects that gates wait for, and emits an event when the cause changes."""
 
     def __init__(
         self,
-        world: Exchange,
-        course: Course,
-        background: Callable[[], Background],
-        tell: Callable[[Event], None],
+        world: Dispatcher,
+        progress: RolloutProgress,
+        context: Callable[[], DiagnosisContext],
+        emit: Callable[[Event], None],
     ) -> None:
         super().__init__(world)
-        self._course = course
-        self._background = background
-        self._tell = tell
-        self._known: dict[tuple[str, Ref], str] = {}
+        self._progress = progress
+        self._context = context
+        self._emit = emit
+        self._causes: dict[tuple[str, Ref], str] = {}
 
-    def hear(self, event: Event) -> None:
-        """Something may wait from now on."""
-        if event.told is Told.GATE_WAITING:
-            self.party.wake()
+    def on_event(self, event: Event) -> None:
+        """Wake up when a gate starts to wait."""
+        if event.type is EventType.GATE_WAITING:
+            self.client.wake()
 
-    async def go_on(self) -> None:
-        while not self.is_over:
-            asked = [*islice(self._waiting(), MOST_ASKED)]
-            for step, ref in asked:
+    async def run(self) -> None:
+        while not self.is_stopped:
+            queried = [*islice(self._waiting(), MAX_OBJECTS)]
+            for step, ref in queried:
                 await self._explain(step, ref)
-            if not self.is_over:
-                await self.party.wait(self._next(asked))
+            if not self.is_stopped:
+                await self.client.wait(self._next_query(queried))
 
-    def _waiting(self) -> list[tuple[StepCourse, Ref]]:
-        """Whatever waits for long enough that somebody may wonder, the longest first."""
-        since = self.world.now() - SOONEST
-        found = [
+    def _waiting(self) -> list[tuple[StepProgress, Ref]]:
+        """Return the objects that wait for at least MIN_INTERVAL, the longest first."""
+        since = self.world.now() - MIN_INTERVAL
+        waits = [
             (wait.since, step, wait.ref)
-            for step in self._course.active.values()
+            for step in self._progress.active.values()
             for wait in step.waits.values()
             if wait.since <= since
         ]
-        return [(step, ref) for _, step, ref in sorted(found, key=lambda one: one[0])]
+        return [(step, ref) for _, step, ref in sorted(waits, key=lambda entry: entry[0])]
 
-    def _next(self, asked: list[tuple[StepCourse, Ref]]) -> Ms | None:
-        """When to ask again; where nothing waits, whoever hears of a wait wakes us."""
+    def _next_query(self, queried: list[tuple[StepProgress, Ref]]) -> Ms | None:
+        """Return when to query again; None where nothing waits: the next waiting gate wakes us."""
         now = self.world.now()
         waits = [
-            wait.since for step in self._course.active.values() for wait in step.waits.values()
+            wait.since for step in self._progress.active.values() for wait in step.waits.values()
         ]
         if not waits:
             return None
-        if not asked:
-            return Ms(min(waits) + SOONEST)
-        return Ms(now + min(LATEST, max(SOONEST, (now - min(waits)) // 10)))
+        if not queried:
+            return Ms(min(waits) + MIN_INTERVAL)
+        return Ms(now + min(MAX_INTERVAL, max(MIN_INTERVAL, (now - min(waits)) // 10)))
 
-    async def _explain(self, step: StepCourse, ref: Ref) -> None:
-        spot = Spot(step.cluster, ref)
-        if self.is_over or ref not in step.waits:
+    async def _explain(self, step: StepProgress, ref: Ref) -> None:
+        cluster_ref = ClusterRef(step.cluster, ref)
+        if self.is_stopped or ref not in step.waits:
             return
         try:
-            (found,) = await collect_evidence(self.world, [spot], self._background())
+            (evidence,) = await collect_evidence(self.world, [cluster_ref], self._context())
         except ClusterError:
             return  # the rollout will say so, if it matters
-        cause, key = cause_of(found), (step.id, ref)
-        if cause == self._known.get(key, "") or ref not in step.waits:
+        cause, key = find_cause(evidence), (step.id, ref)
+        if cause == self._causes.get(key, "") or ref not in step.waits:
             return
-        self._known[key] = cause
+        self._causes[key] = cause
         now = self.world.now()
-        event = Event(now, Told.GATE_EXPLAINED, step.id, ref, sentence=cause)
-        self._tell(replace(event, unit=step.owner, cluster=step.cluster))
+        event = Event(now, EventType.GATE_EXPLAINED, step.id, ref, message=cause)
+        self._emit(replace(event, unit=step.unit_id, cluster=step.cluster))

@@ -1,4 +1,4 @@
-"""Evaluates expressions in workers, for worlds and for verbs. Also the worker's own program."""
+"""CEL expressions in worker processes. Also the program of the worker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from tidegate.errors import ProcessError
 from tidegate.external.process import Limits
 from tidegate.external.serving import serve
-from tidegate.flows.scripting import LIMITS, ScriptWorkers, script_workers, why_broken
+from tidegate.flows.scripting import LIMITS, ScriptWorkers, failure_reason, script_workers
 from tidegate.health.cel.exchange import Failing, write_cel_answer
 from tidegate.health.cel.machine import CelMachine
 
@@ -17,13 +17,15 @@ from tidegate.health.cel.machine import CelMachine
 async def cel_workers(
     *, count: int | None = None, limits: Limits = LIMITS
 ) -> AsyncIterator[ScriptWorkers]:
-    """Workers that evaluate expressions. They start when they are needed."""
-    async with script_workers("tidegate.flows.cel", _broke, count=count, limits=limits) as cel:
+    """Yield workers that evaluate CEL expressions. They start on first use."""
+    async with script_workers(
+        "tidegate.flows.cel", _failure_reply, count=count, limits=limits
+    ) as cel:
         yield cel
 
 
-def _broke(error: ProcessError | str) -> bytes:
-    return write_cel_answer(Failing(0, why_broken(error, "expression")))
+def _failure_reply(error: ProcessError | str) -> bytes:
+    return write_cel_answer(Failing(0, failure_reason(error, "expression")))
 
 
 if __name__ == "__main__":

@@ -1,89 +1,95 @@
-"""Whether the custom resources of Argo CD and Flux are what their CRDs ask for, as findings."""
+"""Checks of unit resources against their CRDs, and of all objects for typos and duplicate keys."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
 
-from tidegate.documents import Document, find_places, read
-from tidegate.documents.document import path_text
-from tidegate.errors import DocumentError, Place, foreign
-from tidegate.files import read_whole
+from tidegate.documents import Document, find_locations, read_documents
+from tidegate.documents.document import format_path
+from tidegate.errors import DocumentError, Location, sanitize
+from tidegate.files import read_regular_file
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 from tidegate.schema.dialects import Flaw, check_object
 
-UNQUOTED = tuple(f'must be of type string: "{name}"' for name in ("boolean", "integer", "number"))
-"""What a server says of text that YAML reads as something else."""
-TextOf = Callable[[str], bytes]
-"""The text of a file that a place names; an OSError where there is none."""
+UNQUOTED_MESSAGES = tuple(
+    f'must be of type string: "{name}"' for name in ("boolean", "integer", "number")
+)
+"""How a server's message ends for text that YAML reads as another type."""
+ReadFile = Callable[[str], bytes]
+"""Returns the content of a file that a location names. Raises OSError where there is none."""
 
 
-def check_units(
-    documents: Iterable[Document], *, text_of: TextOf = read_whole
+def check_objects(
+    documents: Iterable[Document], *, read_file: ReadFile = read_regular_file
 ) -> tuple[Finding, ...]:
-    """What a server would refuse of these objects, and what it would drop of them.
+    """Return what a server would reject in these objects, and which fields it would drop.
 
-    A finding has the line of its field where the object stands in its file as it is here; what
-    came out of a render has its own place.
+    A finding has the line of its field where its file contains the object as it is here; an object
+    that was rendered has its own location.
     """
-    written = cache(lambda name: _written(name, text_of))
+    load = cache(lambda name: _load_file(name, read_file))
     return tuple(
         finding
         for document in documents
-        if (flaws := check_object(document.body))
-        for finding in _findings(document, flaws, written)
+        if (problems := check_object(document.body))
+        for finding in _findings(document, problems, load)
     )
 
 
 def _findings(
-    document: Document, flaws: tuple[Flaw, ...], written: Callable[[str], _Written]
+    document: Document, problems: tuple[Flaw, ...], load: Callable[[str], _LoadedFile]
 ) -> Iterable[Finding]:
-    content, there = written(document.place.name)
-    if document in there:
-        places = find_places(content, [(document, flaw.path) for flaw in flaws])
+    content, written_documents = load(document.location.name)
+    if document in written_documents:
+        locations = find_locations(content, [(document, problem.path) for problem in problems])
     else:
-        places = tuple(document.place.at(path_text(flaw.path)) for flaw in flaws)
-    return map(_finding, [document] * len(flaws), flaws, places)
+        locations = tuple(
+            document.location.with_field(format_path(problem.path)) for problem in problems
+        )
+    return map(_finding, [document] * len(problems), problems, locations)
 
 
-def _finding(document: Document, flaw: Flaw, place: Place) -> Finding:
-    name = foreign(text(document.body, "metadata", "name"))
-    spot = f"`{foreign(path_text(flaw.path))}`" if flaw.path else "a field"
-    deed = "is unknown and dropped" if flaw.dropped else f"is refused: {foreign(flaw.problem)}"
+def _finding(document: Document, problem: Flaw, location: Location) -> Finding:
+    name = sanitize(get_text(document.body, "metadata", "name"))
+    field = f"`{sanitize(format_path(problem.path))}`" if problem.path else "a field"
+    effect = (
+        "is unknown and dropped" if problem.dropped else f"is refused: {sanitize(problem.problem)}"
+    )
     return Finding(
-        code="schema.unknown" if flaw.dropped else "schema.refused",
-        severity=Severity.WARNING if flaw.dropped else Severity.ERROR,
-        sentence=f"{spot} of {text(document.body, 'kind')} `{name}` {deed}",
-        where=place,
-        why=f"the CRD in {flaw.source} says so" if flaw.source else "",
-        fix=_fix(flaw),
-        about=_about(document),
+        code="schema.unknown" if problem.dropped else "schema.refused",
+        severity=Severity.WARNING if problem.dropped else Severity.ERROR,
+        message=f"{field} of {get_text(document.body, 'kind')} `{name}` {effect}",
+        location=location,
+        reason=f"the CRD in {problem.source} says so" if problem.source else "",
+        fix=_fix(problem),
+        unit_names=_about(document),
     )
 
 
 def _about(document: Document) -> tuple[str, ...]:
-    """Whose text it is, where the object says all of its name."""
+    """Return the unit that the object defines, where it states its full name."""
     kind, namespace, name = (
-        text(document.body, *path)
+        get_text(document.body, *path)
         for path in (("kind",), ("metadata", "namespace"), ("metadata", "name"))
     )
     return (f"{kind}/{namespace}/{name}",) if kind and namespace and name else ()
 
 
-def _fix(flaw: Flaw) -> str:
-    if flaw.near:
-        return f"did you mean `{flaw.near}`?"
-    return "put it in quotes" if flaw.problem.endswith(UNQUOTED) else ""
+def _fix(problem: Flaw) -> str:
+    if problem.near:
+        return f"did you mean `{problem.near}`?"
+    return "put it in quotes" if problem.problem.endswith(UNQUOTED_MESSAGES) else ""
 
 
-_Written = tuple[bytes, tuple[Document, ...]]
+_LoadedFile = tuple[bytes, tuple[Document, ...]]
 
 
-def _written(name: str, text_of: TextOf) -> _Written:
-    """A file's text and what stands in it; nothing where it cannot be read again."""
+def _load_file(name: str, read_file: ReadFile) -> _LoadedFile:
+    """Return the content of a file and its documents; nothing where it cannot be read."""
     try:
-        content = text_of(name)
-        return content, read(content, name)
+        content = read_file(name)
+        return content, read_documents(content, name)
     except (OSError, ValueError, DocumentError):
         return b"", ()

@@ -1,4 +1,4 @@
-"""What charts `lookup` in the cluster that they are for, as an API server would answer them."""
+"""Lookups of charts in their cluster, answered as an API server would."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from urllib.parse import unquote
 
 import msgspec
 
-from tidegate.errors import Place, foreign
+from tidegate.errors import Location, sanitize
 from tidegate.flows.session import Session
-from tidegate.model.objects import Kind, Live, Ref, Served
-from tidegate.model.release import NOT_THERE, LookedUp
+from tidegate.model.objects import Kind, LiveObject, Ref, ServedKind
+from tidegate.model.release import LOOKUP_NOT_FOUND, LookupResult
 from tidegate.model.unit import Unit
-from tidegate.world.ask import ask
-from tidegate.world.calls import Get, Kinds, List, Selection
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import Discover, Get, List, Selection
 from tidegate.world.facts import (
-    Catalogue,
-    Done,
-    Listed,
-    Missing,
+    ApiResources,
+    ListPage,
+    NotFound,
     NotServed,
     Outcome,
-    is_refusal,
+    Success,
+    is_error,
 )
-from tidegate.world.refusals import refusal_error
+from tidegate.world.refusals import error_from_outcome
 
-IN_NAMESPACE = 3
-"""Parts of a path that names a namespace first, at least."""
+NAMESPACED_SEGMENTS = 3
+"""Minimum number of segments after the version of a path that names a namespace."""
 
 
 class LookupPath(msgspec.Struct, frozen=True):
-    """What a path asks for: a group's kinds, one object, or a list of them."""
+    """The request of an API path: the kinds of a group version, one object, or a list."""
 
     api_version: str
     plural: str = ""
@@ -39,59 +39,75 @@ class LookupPath(msgspec.Struct, frozen=True):
 
 
 class ClusterLookups:
-    """The objects of a session's clusters, each asked for with the rights of the unit."""
+    """Answers lookups of charts from the clusters of a session, with the identity of the unit."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._kinds: dict[str, tuple[Served, ...]] = {}
+        self._kinds: dict[str, tuple[ServedKind, ...]] = {}
 
-    async def __call__(self, unit: Unit, path: str) -> LookedUp:
-        """Raises where the cluster does not show it; what is not there is an answer."""
-        wanted, place = read_path(path), self._session.place_of(unit.destination.cluster)
-        if wanted is None:
-            return NOT_THERE
-        kinds = await self.kinds(place)
-        served = [one for one in kinds if one.kind.api_version == wanted.api_version]
-        if not wanted.plural:
-            return _told(_resources(wanted.api_version, served)) if served else NOT_THERE
-        mine = next((one for one in served if one.plural == wanted.plural), None)
-        if mine is None:
-            return NOT_THERE
-        request: Get | List = List(Selection(mine.kind, wanted.namespace))
-        if wanted.name:
-            request = Get(Ref(mine.kind, wanted.namespace, wanted.name))
-        items = list[Live]()
+    async def __call__(self, unit: Unit, path: str) -> LookupResult:
+        """Return the response to an API path; not found is a response.
+
+        Raises where the cluster refuses.
+        """
+        lookup, cluster = (
+            parse_lookup_path(path),
+            self._session.cluster_or_default(unit.destination.cluster),
+        )
+        if lookup is None:
+            return LOOKUP_NOT_FOUND
+        kinds = await self.kinds(cluster)
+        served = [
+            candidate for candidate in kinds if candidate.kind.api_version == lookup.api_version
+        ]
+        if not lookup.plural:
+            return (
+                _json_response(_api_resource_list(lookup.api_version, served))
+                if served
+                else LOOKUP_NOT_FOUND
+            )
+        resource = next(
+            (candidate for candidate in served if candidate.plural == lookup.plural), None
+        )
+        if resource is None:
+            return LOOKUP_NOT_FOUND
+        request: Get | List = List(Selection(resource.kind, lookup.namespace))
+        if lookup.name:
+            request = Get(Ref(resource.kind, lookup.namespace, lookup.name))
+        items = list[LiveObject]()
         while True:
             identity = unit.policy.identity
-            (found,) = await ask(self._session.world, request, cluster=place, identity=identity)
-            if not isinstance(found, Listed):
-                return _answer(found, path, unit)
-            items += found.items
-            if not found.resume:
-                return _told(_list(mine.kind, items))
-            request = msgspec.structs.replace(request, resume=found.resume)
+            (outcome,) = await send_requests(
+                self._session.world, request, cluster=cluster, identity=identity
+            )
+            if not isinstance(outcome, ListPage):
+                return _to_response(outcome, path, unit)
+            items += outcome.items
+            if not outcome.continue_token:
+                return _json_response(_object_list(resource.kind, items))
+            request = msgspec.structs.replace(request, continue_token=outcome.continue_token)
 
-    async def kinds(self, cluster: str) -> tuple[Served, ...]:
-        """What a cluster serves by now: a rollout may have brought kinds since it began."""
+    async def kinds(self, cluster: str) -> tuple[ServedKind, ...]:
+        """Return the kinds that a cluster serves now: a rollout may have added some."""
         if cluster not in self._kinds:
-            (found,) = await ask(self._session.world, Kinds(), cluster=cluster)
-            self._kinds[cluster] = found.kinds if isinstance(found, Catalogue) else ()
+            (outcome,) = await send_requests(self._session.world, Discover(), cluster=cluster)
+            self._kinds[cluster] = outcome.kinds if isinstance(outcome, ApiResources) else ()
         return self._kinds[cluster]
 
 
-def read_path(path: str) -> LookupPath | None:
-    """None for what is no path of an object or a kind."""
-    match [unquote(one) for one in path.split("/")]:
-        case ["", "api", version, *rest]:
+def parse_lookup_path(path: str) -> LookupPath | None:
+    """Return the parsed API path; None for any other path."""
+    match [unquote(segment) for segment in path.split("/")]:
+        case ["", "api", version, *segments]:
             api_version = version
-        case ["", "apis", group, version, *rest]:
+        case ["", "apis", group, version, *segments]:
             api_version = f"{group}/{version}"
         case _:
             return None
     namespace = ""
-    if len(rest) >= IN_NAMESPACE and rest[0] == "namespaces":
-        namespace, rest = rest[1], rest[2:]
-    match rest:
+    if len(segments) >= NAMESPACED_SEGMENTS and segments[0] == "namespaces":
+        namespace, segments = segments[1], segments[2:]
+    match segments:
         case []:
             return LookupPath(api_version)
         case [plural]:
@@ -102,27 +118,32 @@ def read_path(path: str) -> LookupPath | None:
             return None
 
 
-def _answer(found: Outcome, path: str, unit: Unit) -> LookedUp:
-    if isinstance(found, Done) and found.live is not None:
-        return LookedUp(HTTPStatus.OK, found.live.body.decode())
-    if is_refusal(found) and not isinstance(found, Missing | NotServed):
-        doing = f"looking up `{foreign(path)}` for the chart"
-        raise refusal_error(found, doing, where=unit.where or Place(f"unit {unit.id}"))
-    return NOT_THERE
+def _to_response(outcome: Outcome, path: str, unit: Unit) -> LookupResult:
+    if isinstance(outcome, Success) and outcome.live is not None:
+        return LookupResult(HTTPStatus.OK, outcome.live.body.decode())
+    if is_error(outcome) and not isinstance(outcome, NotFound | NotServed):
+        action = f"looking up `{sanitize(path)}` for the chart"
+        raise error_from_outcome(
+            outcome, action, location=unit.location or Location(f"unit {unit.id}")
+        )
+    return LOOKUP_NOT_FOUND
 
 
-def _resources(api_version: str, served: list[Served]) -> dict[str, object]:
+def _api_resource_list(api_version: str, served: list[ServedKind]) -> dict[str, object]:
     names = ("name", "kind", "namespaced", "verbs")
-    told = ((one.plural, one.kind.name, one.namespaced, one.verbs) for one in served)
-    resources = [dict(zip(names, one, strict=True)) for one in told]
+    rows = (
+        (resource.plural, resource.kind.name, resource.namespaced, resource.verbs)
+        for resource in served
+    )
+    resources = [dict(zip(names, row, strict=True)) for row in rows]
     return {"kind": "APIResourceList", "groupVersion": api_version, "resources": resources}
 
 
-def _list(kind: Kind, items: list[Live]) -> dict[str, object]:
-    bodies = [msgspec.Raw(one.body) for one in items]
-    named = {"apiVersion": kind.api_version, "kind": f"{kind.name}List"}
-    return {**named, "metadata": {}, "items": bodies}
+def _object_list(kind: Kind, items: list[LiveObject]) -> dict[str, object]:
+    bodies = [msgspec.Raw(item.body) for item in items]
+    header = {"apiVersion": kind.api_version, "kind": f"{kind.name}List"}
+    return {**header, "metadata": {}, "items": bodies}
 
 
-def _told(body: dict[str, object]) -> LookedUp:
-    return LookedUp(HTTPStatus.OK, msgspec.json.encode(body).decode())
+def _json_response(body: dict[str, object]) -> LookupResult:
+    return LookupResult(HTTPStatus.OK, msgspec.json.encode(body).decode())

@@ -1,4 +1,4 @@
-"""What a cluster has of Helm releases: asked before they are rendered, so that templates see it."""
+"""Helm releases in a cluster, read before they are rendered, as templates depend on them."""
 
 from __future__ import annotations
 
@@ -6,95 +6,105 @@ from collections.abc import Container, Iterator
 
 import msgspec
 
-from tidegate.dialect.helm.belonging import as_recorded, known_release
+from tidegate.dialect.helm.belonging import known_release, with_record
 from tidegate.dialect.helm.record import (
     SECRET,
     ReleaseRecord,
-    notes_of,
+    read_annotations,
     read_record,
     record_ref,
-    selector_of,
+    release_selector,
 )
 from tidegate.documents import Document
-from tidegate.errors import Place
-from tidegate.model.ledger import KnownRelease, ReleaseTerms
-from tidegate.model.objects import Live
-from tidegate.model.patterns import late
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.errors import Location
+from tidegate.model.ledger import KnownRelease, ReleaseSpec
+from tidegate.model.objects import LiveObject
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.model.unit import Unit
 from tidegate.render.helm.rendering import read_piece
-from tidegate.world.ask import ask
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import Get, List, Selection, View
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Done, Listed, Missing, NotServed, is_refusal
-from tidegate.world.refusals import refusal_error
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import ListPage, NotFound, NotServed, Success, is_error
+from tidegate.world.refusals import error_from_outcome
 
-_SOURCE = late(r"(?m)^---\n# Source: [^/\n]+/(.+)\n")
+_SOURCE_COMMENT = lazy_regex(r"(?m)^---\n# Source: [^/\n]+/(.+)\n")
 
 
-class ClusterReleases:
-    """The last revisions of releases. `clusters` are known; the first stands for all others."""
+class ClusterReleaseReader:
+    """Reads the last revisions of releases.
 
-    def __init__(self, world: Exchange, clusters: Container[str], first: str) -> None:
+    `clusters`: the known clusters; for all others, `first` is read.
+    """
+
+    def __init__(self, world: Dispatcher, clusters: Container[str], first: str) -> None:
         self._world = world
         self._clusters = clusters
         self._first = first
 
     async def __call__(self, unit: Unit) -> KnownRelease | None:
-        terms = unit.policy.release
-        if terms is None:
+        """Return the last revision of the release of a unit; None where there is none."""
+        spec = unit.policy.release
+        if spec is None:
             return None
-        cluster = self._cluster_of(unit)
-        labels, view = selector_of(terms.name), View.METADATA
-        selection = Selection(SECRET, terms.storage, labels=labels, view=view)
-        (found,) = await ask(self._world, List(selection), cluster=cluster)
-        if is_refusal(found) and not isinstance(found, Missing | NotServed):
-            where = Place(f"unit {unit.id}")
-            raise refusal_error(found, "reading the records of the release", where=where)
-        records = found.items if isinstance(found, Listed) else ()
-        read = (_read(one, terms) for one in records)
-        told = [one for one in read if one is not None]
-        last = max(told, key=lambda one: one.number, default=None)
-        if last is None or last.key or last.is_gone:
+        cluster = self._cluster_for(unit)
+        labels, view = release_selector(spec.name), View.METADATA
+        selection = Selection(SECRET, spec.storage, label_selector=labels, view=view)
+        (outcome,) = await send_requests(self._world, List(selection), cluster=cluster)
+        if is_error(outcome) and not isinstance(outcome, NotFound | NotServed):
+            location = Location(f"unit {unit.id}")
+            raise error_from_outcome(
+                outcome, "reading the records of the release", location=location
+            )
+        records = outcome.items if isinstance(outcome, ListPage) else ()
+        parsed = (_parse_revision(record, spec) for record in records)
+        revisions = [revision for revision in parsed if revision is not None]
+        last = max(revisions, key=lambda revision: revision.number, default=None)
+        if last is None or last.key or last.is_uninstalled:
             return last
-        return as_recorded(last, await self._record(unit, terms, last), terms)
+        return with_record(last, await self._read_record(unit, spec, last), spec)
 
-    async def manifest(self, unit: Unit, known: KnownRelease) -> tuple[Document, ...]:
-        """The objects of a revision, then its hooks; each from its template inside the chart."""
-        terms = unit.policy.release
-        if terms is None:
+    async def read_manifest(self, unit: Unit, revision: KnownRelease) -> tuple[Document, ...]:
+        """Return the objects of a revision, then its hooks, each at its chart template."""
+        spec = unit.policy.release
+        if spec is None:
             return ()
-        record = await self._record(unit, terms, known)
-        hooks = (text(one, "manifest") for one in mappings(record.content, "hooks"))
-        texts = (record.manifest, *(f"---\n{one}" for one in hooks))
-        return tuple(document for one in texts for document in _documents(one))
+        record = await self._read_record(unit, spec, revision)
+        hooks = (get_text(hook, "manifest") for hook in get_mappings(record.content, "hooks"))
+        manifests = (record.manifest, *(f"---\n{hook}" for hook in hooks))
+        return tuple(document for manifest in manifests for document in _documents(manifest))
 
-    async def _record(self, unit: Unit, terms: ReleaseTerms, known: KnownRelease) -> ReleaseRecord:
-        ref = record_ref(terms.name, known.number, terms.storage)
-        (found,) = await ask(self._world, Get(ref), cluster=self._cluster_of(unit))
-        if not isinstance(found, Done) or found.live is None:
-            missing = Missing(f"there is no revision {known.number}")
-            refusal = found if is_refusal(found) else missing
-            where = Place(f"unit {unit.id}")
-            raise refusal_error(refusal, "reading the record of the release", where=where)
-        return read_record(msgspec.json.decode(found.live.body))
+    async def _read_record(
+        self, unit: Unit, spec: ReleaseSpec, revision: KnownRelease
+    ) -> ReleaseRecord:
+        ref = record_ref(spec.name, revision.number, spec.storage)
+        (outcome,) = await send_requests(self._world, Get(ref), cluster=self._cluster_for(unit))
+        if not isinstance(outcome, Success) or outcome.live is None:
+            missing = NotFound(f"there is no revision {revision.number}")
+            error_outcome = outcome if is_error(outcome) else missing
+            location = Location(f"unit {unit.id}")
+            raise error_from_outcome(
+                error_outcome, "reading the record of the release", location=location
+            )
+        return read_record(msgspec.json.decode(outcome.live.body))
 
-    def _cluster_of(self, unit: Unit) -> str:
-        place = unit.destination.cluster
-        return place if place in self._clusters else self._first
+    def _cluster_for(self, unit: Unit) -> str:
+        cluster = unit.destination.cluster
+        return cluster if cluster in self._clusters else self._first
 
 
 def _documents(manifest: str) -> Iterator[Document]:
-    """As it is written into records: before each object the template that it is from."""
-    _, *parts = _SOURCE.split(manifest)
+    """Yield the objects of a recorded manifest, which names the template before each object."""
+    _, *parts = _SOURCE_COMMENT.split(manifest)
     for number, (path, piece) in enumerate(zip(parts[::2], parts[1::2], strict=True)):
         yield from read_piece(piece, path, number)
 
 
-def _read(live: Live, terms: ReleaseTerms) -> KnownRelease | None:
-    metadata = mapping(msgspec.json.decode(live.body), "metadata")
-    labels = mapping(metadata, "labels")
-    is_numbered = text(labels, "version").isdecimal()
+def _parse_revision(live: LiveObject, spec: ReleaseSpec) -> KnownRelease | None:
+    metadata = get_mapping(msgspec.json.decode(live.body), "metadata")
+    labels = get_mapping(metadata, "labels")
+    is_numbered = get_text(labels, "version").isdecimal()
     if not is_numbered:
         return None
-    return known_release(labels, notes_of(metadata), terms)
+    return known_release(labels, read_annotations(metadata), spec)

@@ -1,4 +1,4 @@
-"""What comes into a repository while it is simulated: whoever tries again with it finds it."""
+"""Commits of a scenario, which a simulated repository receives over time."""
 
 from __future__ import annotations
 
@@ -11,58 +11,63 @@ from tempfile import TemporaryDirectory
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.errors import Place, ScenarioError
-from tidegate.files import StrayPathError, follow
-from tidegate.flows.pointing import Pointed, Words
+from tidegate.errors import Location, ScenarioError
+from tidegate.files import PathEscapeError, resolve_within
+from tidegate.flows.pointing import LoadRequest, RenderFlags
 from tidegate.model.commit import Commit
 from tidegate.model.moment import Ms
-from tidegate.model.rendering import NOWHERE
+from tidegate.model.rendering import NO_ROOT
 
-GIT = ".git"
+GIT_DIRECTORY = ".git"
 
 
-class Commits(msgspec.Struct, frozen=True):
-    """A repository and what comes into it. What it is by then is put together in a `folder`."""
+class ScenarioCommits(msgspec.Struct, frozen=True):
+    """A repository and the commits of its scenario."""
 
     root: Path
     commits: Sequence[Commit]
     folder: Path
+    """Directory in which the later revisions are built."""
 
-    def pointed_at(self, pointed: Pointed, passed: Ms) -> Pointed | None:
-        """The same thing in the newest revision; None where nothing has come since the start."""
-        come = [one for one in self.commits if one.at <= passed]
-        if not come:
+    def request_at(self, request: LoadRequest, elapsed: Ms) -> LoadRequest | None:
+        """Return the request for the newest revision, or None if there was no commit yet."""
+        applied = [commit for commit in self.commits if commit.at <= elapsed]
+        if not applied:
             return None
-        tree = self.folder / str(len(come)) / self.root.name
+        tree = self.folder / str(len(applied)) / self.root.name
         if not tree.exists():
-            self._put_together(tree, come)
-        inside = Path(pointed.what).resolve().relative_to(self.root)
+            self._build_tree(tree, applied)
+        relative_path = Path(request.path_or_url).resolve().relative_to(self.root)
         return replace(
-            pointed, what=str(tree / inside), words=Words({**pointed.words, "root": str(tree)})
+            request,
+            path_or_url=str(tree / relative_path),
+            render_flags=RenderFlags({**request.render_flags, "root": str(tree)}),
         )
 
-    def _put_together(self, tree: Path, come: Sequence[Commit]) -> None:
-        def own(folder: str, names: list[str]) -> list[str]:
-            return [GIT] if GIT in names and Path(folder) == self.root else []
+    def _build_tree(self, tree: Path, applied: Sequence[Commit]) -> None:
+        def ignore_git(folder: str, names: list[str]) -> list[str]:
+            return [GIT_DIRECTORY] if GIT_DIRECTORY in names and Path(folder) == self.root else []
 
-        shutil.copytree(self.root, tree, symlinks=True, ignore=own)
-        if (self.root / GIT).exists():
-            (tree / GIT).symlink_to(self.root / GIT)
-        for one in come:
-            if one.files:
-                shutil.copytree(one.files, tree, symlinks=True, dirs_exist_ok=True)
-            for name in one.removes:
-                _remove(tree, name, one)
+        shutil.copytree(self.root, tree, symlinks=True, ignore=ignore_git)
+        if (self.root / GIT_DIRECTORY).exists():
+            (tree / GIT_DIRECTORY).symlink_to(self.root / GIT_DIRECTORY)
+        for commit in applied:
+            if commit.files_directory:
+                shutil.copytree(commit.files_directory, tree, symlinks=True, dirs_exist_ok=True)
+            for name in commit.removed_paths:
+                _remove(tree, name, commit)
 
 
 def _remove(tree: Path, name: str, commit: Commit) -> None:
     try:
-        path = follow(tree / name, tree)
-    except StrayPathError:
+        path = resolve_within(tree / name, tree)
+    except PathEscapeError:
         path = tree
     if path == tree or not path.exists():
         problem, hint = f"there is no `{name}` to remove", "paths begin at the repository's root"
-        raise ScenarioError("scenario.commit", problem, where=Place(commit.where), hint=hint)
+        raise ScenarioError(
+            "scenario.commit", problem, location=Location(commit.scenario_file), hint=hint
+        )
     if path.is_dir():
         shutil.rmtree(path)
     else:
@@ -70,18 +75,22 @@ def _remove(tree: Path, name: str, commit: Commit) -> None:
 
 
 @contextmanager
-def committing(root: Path, commits: Sequence[Commit]) -> Iterator[Commits | None]:
-    """The commits of a scenario; None where there are none. Raises for what cannot be had."""
+def open_commits(root: Path, commits: Sequence[Commit]) -> Iterator[ScenarioCommits | None]:
+    """Open the commits of a scenario; None if there are none. Raises ScenarioError."""
     if not commits:
         yield None
         return
-    for one in commits:
-        if root == NOWHERE:
+    for commit in commits:
+        if root == NO_ROOT:
             problem, hint = "commits need a repository that is here", "point at a directory"
-            raise ScenarioError("scenario.commit", problem, where=Place(one.where), hint=hint)
-        if one.files and not Path(one.files).is_dir():
-            problem = f"`{one.files}` is not a directory"
+            raise ScenarioError(
+                "scenario.commit", problem, location=Location(commit.scenario_file), hint=hint
+            )
+        if commit.files_directory and not Path(commit.files_directory).is_dir():
+            problem = f"`{commit.files_directory}` is not a directory"
             hint = "it is looked for beside the scenario"
-            raise ScenarioError("scenario.commit", problem, where=Place(one.where), hint=hint)
+            raise ScenarioError(
+                "scenario.commit", problem, location=Location(commit.scenario_file), hint=hint
+            )
     with TemporaryDirectory(prefix="tidegate-commits-") as folder:
-        yield Commits(root, commits, Path(folder))
+        yield ScenarioCommits(root, commits, Path(folder))

@@ -1,6 +1,6 @@
-"""What is to be written of an object, and why: by its options, what lives, and its unit's options.
+"""The diff of an object: from its options, its unit's options and the live object.
 
-Whether it is replaced or forced is said by the wanted object or by the one that lives.
+Replace and force are requested by the desired object or by the live one.
 """
 
 from __future__ import annotations
@@ -9,146 +9,152 @@ from functools import cache
 
 import msgspec
 
-from tidegate.dialect.argo.options import FORCES, REPLACES, says
+from tidegate.dialect.argo.options import FORCE, REPLACE, has_sync_option
 from tidegate.dialect.flux import notes
-from tidegate.engine.means import Body, Draft
-from tidegate.errors import foreign
+from tidegate.engine.means import Body, WritePayload
+from tidegate.errors import sanitize
 from tidegate.flows.jq import Jq
-from tidegate.model.change import Difference, Fate
+from tidegate.model.change import DiffAction, Difference
 from tidegate.model.drift import ObjectDrift
-from tidegate.model.ignoring import Ignored
-from tidegate.model.plan import AWAITED, Deed, Item, PlannedUnit
+from tidegate.model.ignoring import IgnoreDifference
+from tidegate.model.plan import AWAIT_ACTIONS, ItemAction, PlanItem, PlannedUnit
 from tidegate.model.policy import Order
-from tidegate.model.reading import mappings, text
-from tidegate.plan.diff.adoption import ADOPTED, adopted_managers, adoption_patch
+from tidegate.model.reading import get_mappings, get_text
+from tidegate.plan.diff.adoption import DEFAULT_ADOPTED, adopted_managers, adoption_patch
 from tidegate.plan.diff.compare import compare
-from tidegate.plan.diff.ignoring import keep_living, set_aside
-from tidegate.plan.diff.replacing import compare_replaced, seal_replaced
-from tidegate.plan.diff.seal import seal as seal_of
+from tidegate.plan.diff.ignoring import with_live_values, without_ignored
+from tidegate.plan.diff.replacing import compare_replacement, replacement_fingerprint
+from tidegate.plan.diff.seal import compute_fingerprint as fingerprint_of
 
-KEPT = Difference(deed=Fate.KEEP)
-MOST_NAMED = 3
+UNCHANGED = Difference(action=DiffAction.KEEP)
+MAX_LISTED = 3
 
 
 def find_difference(
-    unit: PlannedUnit, item: Item, live: Body | None, jq: Jq, seal: str = ""
+    unit: PlannedUnit, item: PlanItem, live: Body | None, jq: Jq, fingerprint: str = ""
 ) -> Difference:
-    """What becomes of an object; `seal` is of the write that brought this very text."""
-    if item.deed in AWAITED | {Deed.LEAVE} or (live is not None and wants_peace(unit, live)):
-        return KEPT
+    """Return what happens to an object; `fingerprint` is that of the last write of this text."""
+    if item.deed in AWAIT_ACTIONS | {ItemAction.IGNORE} or (
+        live is not None and is_unmanaged(unit, live)
+    ):
+        return UNCHANGED
     if live is None:
-        return Difference(deed=Fate.CREATE)
-    if item.deed is Deed.CREATE:
-        return KEPT
+        return Difference(action=DiffAction.CREATE)
+    if item.deed is ItemAction.CREATE:
+        return UNCHANGED
     replaces, manager, adopted = (
         is_replaced(item, live),
         unit.policy.manager,
-        _adopted(unit, item),
+        _managers_to_adopt(unit, item),
     )
-    sealed = not replaces and seal and seal == seal_of(live, manager)
-    if sealed and not adopted_managers(live, manager, adopted):
-        return KEPT
-    wanted, there = _compared(unit, item, live, jq)
+    is_untouched = not replaces and fingerprint and fingerprint == fingerprint_of(live, manager)
+    if is_untouched and not adopted_managers(live, manager, adopted):
+        return UNCHANGED
+    desired, actual = _comparable_bodies(unit, item, live, jq)
     if not replaces:
-        return compare(wanted, there, manager=manager, adopted=adopted)
-    found = compare_replaced(wanted, there, manager=manager, seal=seal)
-    if found.deed is Fate.REPLACE and is_forced(unit, item, live):
-        return msgspec.structs.replace(found, deed=Fate.RECREATE)
-    return found
+        return compare(desired, actual, manager=manager, adopted=adopted)
+    difference = compare_replacement(desired, actual, manager=manager, fingerprint=fingerprint)
+    if difference.action is DiffAction.REPLACE and is_forced(unit, item, live):
+        return msgspec.structs.replace(difference, action=DiffAction.RECREATE)
+    return difference
 
 
-def who_changed(unit: PlannedUnit, item: Item, live: Body, jq: Jq, seal: str) -> str:
-    """Who has changed which fields of what the unit wrote; empty where nobody has."""
-    difference = find_difference(unit, item, live, jq, seal)
-    if difference.deed is Fate.KEEP:
+def describe_overwritten_fields(
+    unit: PlannedUnit, item: PlanItem, live: Body, jq: Jq, fingerprint: str
+) -> str:
+    """Say which field manager changed which of the unit's fields; empty if there is no change."""
+    difference = find_difference(unit, item, live, jq, fingerprint)
+    if difference.action is DiffAction.KEEP:
         return ""
     paths = [field.path for field in difference.fields] or ["fields of it"]
-    named = ", ".join(f"`{path}`" for path in paths[:MOST_NAMED])
-    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
-    return f"was changed by {foreign(_last_writer(live, unit.policy.manager))}: {named}{more}"
+    names = ", ".join(f"`{path}`" for path in paths[:MAX_LISTED])
+    more = f" and {len(paths) - MAX_LISTED} more" if len(paths) > MAX_LISTED else ""
+    return f"was changed by {sanitize(_last_writer(live, unit.policy.manager))}: {names}{more}"
 
 
-def find_drift(unit: PlannedUnit, item: Item, live: Body | None, jq: Jq) -> ObjectDrift | None:
-    """What others have changed of an object of a unit; None where no field differs."""
+def find_drift(unit: PlannedUnit, item: PlanItem, live: Body | None, jq: Jq) -> ObjectDrift | None:
+    """Return what others changed in an object of a unit; None where no field differs."""
     if live is None:
-        return ObjectDrift("was deleted", is_gone=True)
+        return ObjectDrift("was deleted", is_deleted=True)
     fields = find_difference(unit, item, live, jq).fields
     if not fields:
         return None
-    added = sum(not one.before for one in fields)
-    removed = sum(not one.after for one in fields)
+    added = sum(not field.before for field in fields)
+    removed = sum(not field.after for field in fields)
     changed = len(fields) - added - removed
-    sentence = who_changed(unit, item, live, jq, "")
-    return ObjectDrift(sentence, added=added, changed=changed, removed=removed)
+    message = describe_overwritten_fields(unit, item, live, jq, "")
+    return ObjectDrift(message, added=added, changed=changed, removed=removed)
 
 
 def _last_writer(live: Body, manager: str) -> str:
-    """Who wrote last besides us, by the server's record; a status says nothing of a text."""
-    others = [
-        (text(entry, "time"), text(entry, "manager", default="somebody"))
-        for entry in mappings(live, "metadata", "managedFields")
-        if text(entry, "subresource") != "status" and text(entry, "manager") != manager
+    """Return the field manager of the latest write that is not ours and not of the status."""
+    writers = [
+        (get_text(entry, "time"), get_text(entry, "manager", default="somebody"))
+        for entry in get_mappings(live, "metadata", "managedFields")
+        if get_text(entry, "subresource") != "status" and get_text(entry, "manager") != manager
     ]
-    return max(others, default=("", "somebody"))[1]
+    return max(writers, default=("", "somebody"))[1]
 
 
-def is_replaced(item: Item, live: Body | None) -> bool:
-    """Whether an object is put in the place of what is there."""
-    return item.handling.replaces or (live is not None and says(live, REPLACES))
+def is_replaced(item: PlanItem, live: Body | None) -> bool:
+    """Whether an object is replaced instead of applied."""
+    return item.handling.replaces or (live is not None and has_sync_option(live, REPLACE))
 
 
-def is_forced(unit: PlannedUnit, item: Item, live: Body) -> bool:
-    """Whether it asks to be deleted and made again where that helps."""
-    said = notes.is_forced(live) if _hears_notes(unit) else says(live, FORCES)
-    return item.handling.forces or said
+def is_forced(unit: PlannedUnit, item: PlanItem, live: Body) -> bool:
+    """Whether an object may be deleted and created again where that helps."""
+    is_requested = (
+        notes.is_forced(live) if _uses_flux_annotations(unit) else has_sync_option(live, FORCE)
+    )
+    return item.handling.forces or is_requested
 
 
-def wants_peace(unit: PlannedUnit, live: Body) -> bool:
-    """Whether what lives asks for being left alone, in words that its unit hears."""
-    return _hears_notes(unit) and notes.is_left_alone(live)
+def is_unmanaged(unit: PlannedUnit, live: Body) -> bool:
+    """Whether the live object opts out of management, by annotations that its unit respects."""
+    return _uses_flux_annotations(unit) and notes.is_ignored(live)
 
 
-def _hears_notes(unit: PlannedUnit) -> bool:
+def _uses_flux_annotations(unit: PlannedUnit) -> bool:
     return unit.policy.order is Order.STAGES
 
 
-def draft_of(unit: PlannedUnit, item: Item, live: Body | None, jq: Jq) -> Draft:
+def build_payload(unit: PlannedUnit, item: PlanItem, live: Body | None, jq: Jq) -> WritePayload:
     body, replaces = item.body, is_replaced(item, live)
-    rules = _rules(unit, item) if unit.policy.keeps_ignored else ()
+    rules = _ignore_rules(unit, item) if unit.policy.keeps_ignored else ()
     if live is not None and rules:
-        wanted: Body = msgspec.json.decode(body)
-        body = msgspec.json.encode(keep_living(wanted, live, rules, jq.paths_for(item)))
-    return Draft(body, replaces)
+        desired: Body = msgspec.json.decode(body)
+        body = msgspec.json.encode(with_live_values(desired, live, rules, jq.paths_for(item)))
+    return WritePayload(body, replaces)
 
 
-def seal_written(unit: PlannedUnit, item: Item, live: Body, jq: Jq) -> str:
-    """Told of an object that was just written; while it holds, the object is as wanted."""
+def fingerprint_written(unit: PlannedUnit, item: PlanItem, live: Body, jq: Jq) -> str:
+    """Return the fingerprint of an object just written; while it matches, the object is in sync."""
     if is_replaced(item, live):
-        return seal_replaced(*_compared(unit, item, live, jq))
-    return seal_of(live, unit.policy.manager)
+        return replacement_fingerprint(*_comparable_bodies(unit, item, live, jq))
+    return fingerprint_of(live, unit.policy.manager)
 
 
-def patch_to_adopt(unit: PlannedUnit, item: Item, live: Body) -> bytes | None:
-    return adoption_patch(live, unit.policy.manager, _adopted(unit, item))
+def build_adoption_patch(unit: PlannedUnit, item: PlanItem, live: Body) -> bytes | None:
+    return adoption_patch(live, unit.policy.manager, _managers_to_adopt(unit, item))
 
 
-def _compared(unit: PlannedUnit, item: Item, live: Body, jq: Jq) -> tuple[Body, Body]:
-    """The wanted object and the live one, with what counts of them."""
-    wanted: Body = msgspec.json.decode(item.body)
-    rules = _rules(unit, item)
-    return set_aside(wanted, live, rules, jq.paths_for(item)) if rules else (wanted, live)
+def _comparable_bodies(unit: PlannedUnit, item: PlanItem, live: Body, jq: Jq) -> tuple[Body, Body]:
+    """Return the desired and the live object without ignored differences."""
+    desired: Body = msgspec.json.decode(item.body)
+    rules = _ignore_rules(unit, item)
+    return without_ignored(desired, live, rules, jq.paths_for(item)) if rules else (desired, live)
 
 
-def _rules(unit: PlannedUnit, item: Item) -> tuple[Ignored, ...]:
-    return tuple(rule for rule in unit.policy.ignores if rule.fits(item.ref))
+def _ignore_rules(unit: PlannedUnit, item: PlanItem) -> tuple[IgnoreDifference, ...]:
+    return tuple(rule for rule in unit.policy.ignores if rule.matches(item.ref))
 
 
-def _adopted(unit: PlannedUnit, item: Item) -> frozenset[str]:
-    leaves = unit.policy.leaves_others or item.handling.merges
-    return _adopted_by(unit.policy.manager, leaves_others=leaves)
+def _managers_to_adopt(unit: PlannedUnit, item: PlanItem) -> frozenset[str]:
+    preserves_others = unit.policy.leaves_others or item.handling.merges
+    return _managers_adopted_by(unit.policy.manager, preserves_others=preserves_others)
 
 
 @cache
-def _adopted_by(manager: str, *, leaves_others: bool) -> frozenset[str]:
-    """Whose fields become the manager's: its own, too, where it has replaced an object."""
-    return frozenset({manager}) if leaves_others else ADOPTED | {manager}
+def _managers_adopted_by(manager: str, *, preserves_others: bool) -> frozenset[str]:
+    """Return the managers whose fields become ours; our own too, after a replace."""
+    return frozenset({manager}) if preserves_others else DEFAULT_ADOPTED | {manager}

@@ -1,87 +1,115 @@
-"""Names that somebody may be about to type, in a repository and a cluster."""
+"""Names for shell completion, from a repository and a cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidegate.dialect.masters import MASTERS
-from tidegate.flows.entering import find
-from tidegate.flows.lineage import is_kind
-from tidegate.flows.named import all_named
-from tidegate.flows.pointing import Pointed
-from tidegate.flows.render import own_setting
-from tidegate.flows.session import Session, Target, open_session
-from tidegate.flows.standing import kind_of
+from tidegate.dialect.masters import CONTROLLERS
+from tidegate.flows.entering import load_without_cluster
+from tidegate.flows.lineage import matches_kind
+from tidegate.flows.named import list_resources
+from tidegate.flows.pointing import LoadRequest
+from tidegate.flows.render import user_render_settings
+from tidegate.flows.session import ClusterTargets, Session, open_session
+from tidegate.flows.standing import object_kind
 from tidegate.health.argo.verdicts import is_hook
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import text
-from tidegate.plan.rerun import JOB
-from tidegate.world.ask import ask
+from tidegate.model.reading import get_text
+from tidegate.plan.rerun import JOB_KIND
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import List, Selection, View
-from tidegate.world.facts import Listed
+from tidegate.world.facts import ListPage
 
-PATIENCE = Ms(2 * SECOND)
-"""Somebody has pressed a key, and looks at the cursor."""
-
-
-async def names_here(place: str, kinds: Sequence[str]) -> list[str]:
-    """Those of a repository; nothing is fetched."""
-    found = await find(Pointed(what=place), own_setting(offline=True), only_units=True)
-    return [one.id.name for one in all_named(found.families) if one.id.kind in kinds]
+TIMEOUT = Ms(2 * SECOND)
+"""Limit of cluster requests: the user waits at the cursor."""
 
 
-async def objects_here(place: str, word: str) -> list[str]:
-    """Names of objects that a repository brings: of a kind, as people call it."""
-    return [ref.name for ref, _ in await _brought(place) if is_kind(ref.kind, word)]
-
-
-async def kinds_here(place: str) -> list[str]:
-    """The kinds of what a repository brings, as people type them."""
-    return [*dict.fromkeys(ref.kind.name.lower() for ref, _ in await _brought(place))]
-
-
-async def runs_here(place: str) -> list[str]:
-    """Names of Jobs and hooks that a repository brings."""
-    return [
-        ref.name
-        for ref, body in await _brought(place)
-        if (ref.kind.group, ref.kind.name) == JOB or is_hook(body)
-    ]
-
-
-async def _brought(place: str) -> list[tuple[Ref, dict[str, Json]]]:
-    """All that units of a repository render to; nothing is fetched."""
-    found = await find(Pointed(what=place), own_setting(offline=True))
-    bodies = (
-        one.body
-        for family in found.families
-        for member in family.members
-        for one in member.documents
+async def list_unit_names(path: str, kinds: Sequence[str]) -> list[str]:
+    """Return names of units and sources in a repository; nothing is fetched."""
+    workspace = await load_without_cluster(
+        LoadRequest(path_or_url=path), user_render_settings(offline=True), only_units=True
     )
     return [
-        (Ref(kind_of(one), text(one, "metadata", "namespace"), text(one, "metadata", "name")), one)
-        for one in bodies
+        resource.id.name
+        for resource in list_resources(workspace.unit_trees)
+        if resource.id.kind in kinds
     ]
 
 
-async def objects_living(target: Target, word: str) -> list[str]:
-    """Names of objects of a kind in a cluster, as far as it answers at once."""
-    async with open_session(target, own_setting(offline=True)) as session:
-        served = {one.kind for one in await session.kinds() if is_kind(one.kind, word)}
-        return await _listed(session, sorted(served))
+async def list_object_names(path: str, kind: str) -> list[str]:
+    """Return names of objects that a repository renders, of a kind as users write it."""
+    return [ref.name for ref, _ in await _rendered_objects(path) if matches_kind(ref.kind, kind)]
 
 
-async def names_living(target: Target, kinds: Sequence[str]) -> list[str]:
-    """Those of a cluster, as far as it answers at once."""
-    groups = {(MASTERS[kind].group, kind) for kind in kinds if kind in MASTERS}
-    async with open_session(target, own_setting(offline=True)) as session:
-        served = [one.kind for one in await session.kinds()]
-        wanted = {(one.group, one.name): one for one in reversed(served)}
-        return await _listed(session, [wanted[one] for one in sorted(groups) if one in wanted])
+async def list_kind_names(path: str) -> list[str]:
+    """Return the kinds that a repository renders, as users type them."""
+    return [*dict.fromkeys(ref.kind.name.lower() for ref, _ in await _rendered_objects(path))]
 
 
-async def _listed(session: Session, kinds: Sequence[Kind]) -> list[str]:
-    asked = [List(Selection(kind, view=View.METADATA)) for kind in kinds]
-    pages = await ask(session.world, *asked, within=PATIENCE)
-    return [one.ref.name for page in pages if isinstance(page, Listed) for one in page.items]
+async def list_job_names(path: str) -> list[str]:
+    """Return names of Jobs and hooks that a repository renders."""
+    return [
+        ref.name
+        for ref, body in await _rendered_objects(path)
+        if (ref.kind.group, ref.kind.name) == JOB_KIND or is_hook(body)
+    ]
+
+
+async def _rendered_objects(path: str) -> list[tuple[Ref, dict[str, Json]]]:
+    """Return all objects that the units of a repository render to; nothing is fetched."""
+    workspace = await load_without_cluster(
+        LoadRequest(path_or_url=path), user_render_settings(offline=True)
+    )
+    bodies = (
+        document.body
+        for unit_tree in workspace.unit_trees
+        for member in unit_tree.members
+        for document in member.documents
+    )
+    return [
+        (
+            Ref(
+                object_kind(body),
+                get_text(body, "metadata", "namespace"),
+                get_text(body, "metadata", "name"),
+            ),
+            body,
+        )
+        for body in bodies
+    ]
+
+
+async def list_live_object_names(target: ClusterTargets, kind: str) -> list[str]:
+    """Return names of objects of a kind in a cluster, if it answers in time."""
+    async with open_session(target, user_render_settings(offline=True)) as session:
+        served = {
+            served_kind.kind
+            for served_kind in await session.kinds()
+            if matches_kind(served_kind.kind, kind)
+        }
+        return await _list_names(session, sorted(served))
+
+
+async def list_live_unit_names(target: ClusterTargets, kinds: Sequence[str]) -> list[str]:
+    """Return names of units and sources in a cluster, if it answers in time."""
+    groups = {
+        (CONTROLLERS[kind_name].group, kind_name) for kind_name in kinds if kind_name in CONTROLLERS
+    }
+    async with open_session(target, user_render_settings(offline=True)) as session:
+        served = [served_kind.kind for served_kind in await session.kinds()]
+        served_kinds = {(kind.group, kind.name): kind for kind in reversed(served)}
+        return await _list_names(
+            session,
+            [
+                served_kinds[group_kind]
+                for group_kind in sorted(groups)
+                if group_kind in served_kinds
+            ],
+        )
+
+
+async def _list_names(session: Session, kinds: Sequence[Kind]) -> list[str]:
+    requests = [List(Selection(kind, view=View.METADATA)) for kind in kinds]
+    pages = await send_requests(session.world, *requests, timeout=TIMEOUT)
+    return [item.ref.name for page in pages if isinstance(page, ListPage) for item in page.items]

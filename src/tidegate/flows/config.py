@@ -1,4 +1,4 @@
-"""A repository's own configuration: the nearest `tidegate.yaml`, and what it comes to."""
+"""Configuration of a repository: the closest `tidegate.yaml`, decoded."""
 
 from __future__ import annotations
 
@@ -10,146 +10,156 @@ from posixpath import normpath
 import msgspec
 
 from tidegate.documents import FieldPath
-from tidegate.documents.decoding import decode_placed
-from tidegate.errors import DocumentError, Place
-from tidegate.files import StrayPathError, follow, open_file
-from tidegate.flows.config_form import ConfigForm, Ground, LintForm, flaws
-from tidegate.flows.pointing import look_from
+from tidegate.documents.decoding import decode_with_locations
+from tidegate.errors import DocumentError, Location
+from tidegate.files import PathEscapeError, open_file, resolve_within
+from tidegate.flows.config_form import ConfigLocation, ConfigSchema, LintSchema, check_config
+from tidegate.flows.pointing import repository_root
 from tidegate.model.config import (
     CONFIG_FILE,
-    ChartMap,
-    ClusterMap,
+    ChartMapping,
+    ClusterMapping,
     Config,
-    ConfigText,
+    ControllerSetting,
     IgnoredRule,
     LintConfig,
-    RepositoryMap,
-    Switch,
+    LocatedText,
+    RepositoryMapping,
 )
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.objects import Kind
 from tidegate.source import Checkout
 from tidegate.source.ignore import is_ignored, read_rules
 
-MISSPELT = "tidegate.yml"
+MISSPELT_FILE = "tidegate.yml"
 
 
-def config_at(path: Path) -> Config:
-    """What counts at a path; outside Git, only a file in the very directory does."""
-    place = path.resolve()
-    return read_config(place, look_from(place))
+def load_config(path: Path) -> Config:
+    """Return the configuration of a path. Outside Git, only a file in the directory counts."""
+    resolved = path.resolve()
+    return read_config(resolved, repository_root(resolved))
 
 
 def read_config(path: Path, root: Path) -> Config:
-    """The nearest file from a path up to the root of its repository. Raises all its mistakes."""
-    root, file = root.resolve(), _nearest(path.resolve(), root.resolve())
+    """Return the closest configuration from a path up to its repository root.
+
+    Raises all errors of the file. Empty where there is no file.
+    """
+    root, file = root.resolve(), _closest_file(path.resolve(), root.resolve())
     if file is None:
         return Config()
-    ground, name = Ground(file.parent, root), str(file)
-    text = _read(file, root, name)
-    form, place_of = decode_placed(
-        text, name, ConfigForm, noun="configuration", check=lambda form: flaws(form, ground)
+    location, name = ConfigLocation(file.parent, root), str(file)
+    text = _read_file(file, root, name)
+    raw_config, locate = decode_with_locations(
+        text,
+        name,
+        ConfigSchema,
+        noun="configuration",
+        check=lambda raw_config: check_config(raw_config, location),
     )
-    made = _config(form, place_of)
-    return msgspec.structs.replace(made, file=name, folder=str(file.parent))
+    config = _config(raw_config, locate)
+    return msgspec.structs.replace(config, file=name, folder=str(file.parent))
 
 
-def checkouts_of(config: Config) -> tuple[Checkout, ...]:
-    """What stands for charts, and then for whole repositories: the first that fits counts."""
+def configured_checkouts(config: Config) -> tuple[Checkout, ...]:
+    """Return the checkouts of charts, and then of whole repositories: the first match counts."""
     folder = Path(config.folder)
     charts = (
-        Checkout(one.repository, place, always=True, chart=one.chart, version=one.version)
-        for one in config.charts
-        for place in [(folder / one.path).resolve()]
+        Checkout(chart.repository, path, always=True, chart=chart.chart, version=chart.version)
+        for chart in config.charts
+        for path in [(folder / chart.path).resolve()]
     )
-    whole = (
-        Checkout(one.address, (folder / one.path).resolve(), always=True)
-        for one in config.repositories
+    repositories = (
+        Checkout(repository.address, (folder / repository.path).resolve(), always=True)
+        for repository in config.repositories
     )
-    return (*charts, *whole)
+    return (*charts, *repositories)
 
 
-def without_ignored(files: Iterable[str], root: Path, config: Config) -> tuple[str, ...]:
-    """The files below `root` that are looked at. Patterns are seen from their file."""
-    below, above = Path(config.folder).parts[1:], root.resolve().as_posix().strip("/")
-    rules = read_rules("\n".join(one.text for one in config.ignore), below)
+def filter_ignored(files: Iterable[str], root: Path, config: Config) -> tuple[str, ...]:
+    """Return the files below `root` that are not ignored. Patterns are relative to their file."""
+    config_parts, root_path = Path(config.folder).parts[1:], root.resolve().as_posix().strip("/")
+    rules = read_rules("\n".join(pattern.text for pattern in config.ignore), config_parts)
     if not rules:
         return tuple(files)
-    return tuple(one for one in files if not is_ignored(f"{above}/{one}", rules))
+    return tuple(file for file in files if not is_ignored(f"{root_path}/{file}", rules))
 
 
-def _nearest(path: Path, root: Path) -> Path | None:
+def _closest_file(path: Path, root: Path) -> Path | None:
     for folder in (path, *path.parents):
         if not folder.is_relative_to(root):
             break
         if os.path.lexists(folder / CONFIG_FILE):
             return folder / CONFIG_FILE
-        if (folder / MISSPELT).is_file():
-            problem, hint = f"`{MISSPELT}` is not looked at", f"call it `{CONFIG_FILE}`"
-            where = Place(str(folder / MISSPELT))
-            raise DocumentError("documents.file", problem, where=where, hint=hint)
+        if (folder / MISSPELT_FILE).is_file():
+            problem, hint = f"`{MISSPELT_FILE}` is not looked at", f"call it `{CONFIG_FILE}`"
+            location = Location(str(folder / MISSPELT_FILE))
+            raise DocumentError("documents.file", problem, location=location, hint=hint)
     return None
 
 
-def _read(file: Path, root: Path, name: str) -> bytes:
+def _read_file(file: Path, root: Path, name: str) -> bytes:
     try:
-        with open_file(follow(file, root)) as opened:
-            return opened.read()
-    except (OSError, StrayPathError) as error:
-        why = error.strerror if isinstance(error, OSError) else f"it {error}"
-        problem = f"this file cannot be read: {why}"
-        raise DocumentError("documents.file", problem, where=Place(name)) from None
+        with open_file(resolve_within(file, root)) as stream:
+            return stream.read()
+    except (OSError, PathEscapeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else f"it {error}"
+        problem = f"this file cannot be read: {reason}"
+        raise DocumentError("documents.file", problem, location=Location(name)) from None
 
 
-def _config(form: ConfigForm, place_of: Callable[[FieldPath], Place]) -> Config:
+def _config(raw_config: ConfigSchema, locate: Callable[[FieldPath], Location]) -> Config:
     return Config(
         clusters=tuple(
-            ClusterMap(
+            ClusterMapping(
                 name,
-                one.context or name,
-                one.server.rstrip("/"),
-                place_of(("clusters", name)),
-                one.labels,
+                cluster.context or name,
+                cluster.server.rstrip("/"),
+                locate(("clusters", name)),
+                cluster.labels,
             )
-            for name, one in form.clusters.items()
+            for name, cluster in raw_config.clusters.items()
         ),
         repositories=tuple(
-            RepositoryMap(address, path, place_of(("repositories", address)))
-            for address, path in form.repositories.items()
+            RepositoryMapping(address, path, locate(("repositories", address)))
+            for address, path in raw_config.repositories.items()
         ),
         charts=tuple(
-            ChartMap(one.repository, one.chart, one.path, one.version, place_of(("charts", at)))
-            for at, one in enumerate(form.charts)
+            ChartMapping(
+                chart.repository, chart.chart, chart.path, chart.version, locate(("charts", index))
+            )
+            for index, chart in enumerate(raw_config.charts)
         ),
         entries=tuple(
-            ConfigText(normpath(text), place_of(("entries", at)))
-            for at, text in enumerate(form.entries)
+            LocatedText(normpath(text), locate(("entries", index)))
+            for index, text in enumerate(raw_config.entries)
         ),
         ignore=tuple(
-            ConfigText(text, place_of(("ignore", at))) for at, text in enumerate(form.ignore)
+            LocatedText(text, locate(("ignore", index)))
+            for index, text in enumerate(raw_config.ignore)
         ),
         settings=tuple(
-            Switch(name, value, place_of(("settings", name)))
-            for name, value in form.settings.items()
+            ControllerSetting(name, value, locate(("settings", name)))
+            for name, value in raw_config.settings.items()
         ),
         health=tuple(
             HealthExpressions(
-                group=Kind.of(one.api_version, "").group,
-                kind=one.kind,
-                current=one.current,
-                in_progress=one.in_progress,
-                failed=one.failed,
-                where=place_of(("health", at)),
+                group=Kind.of(rule.api_version, "").group,
+                kind=rule.kind,
+                current=rule.current,
+                in_progress=rule.in_progress,
+                failed=rule.failed,
+                where=locate(("health", index)),
             )
-            for at, one in enumerate(form.health)
+            for index, rule in enumerate(raw_config.health)
         ),
         lint=LintConfig(
             ignore=tuple(
-                IgnoredRule(one.rule, one.paths, one.reason, place_of(("lint", "ignore", at)))
-                for at, one in enumerate(form.lint.ignore)
+                IgnoredRule(rule.rule, rule.paths, rule.reason, locate(("lint", "ignore", index)))
+                for index, rule in enumerate(raw_config.lint.ignore)
             ),
-            severity=form.lint.severity,
-            bands=form.lint.bands,
-            where=place_of(("lint",)) if form.lint != LintForm() else None,
+            severity=raw_config.lint.severity,
+            bands=raw_config.lint.bands,
+            where=locate(("lint",)) if raw_config.lint != LintSchema() else None,
         ),
     )

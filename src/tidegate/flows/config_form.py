@@ -1,4 +1,4 @@
-"""The keys of a `tidegate.yaml`, and what their types cannot say."""
+"""Schema of `tidegate.yaml`, with the checks that types cannot express."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.documents import FieldPath
-from tidegate.documents.decoding import Flaw
-from tidegate.errors import FileError, foreign, without_user
-from tidegate.files import Stray, StrayPathError, follow, tidy
+from tidegate.documents.decoding import FileProblem
+from tidegate.errors import FileError, redact_urls, sanitize
+from tidegate.files import PathEscapeError, PathViolation, normalize_path, resolve_within
 from tidegate.model.bands import Bands
 from tidegate.model.finding import Severity
 from tidegate.model.objects import Kind
@@ -21,20 +21,20 @@ from tidegate.source.urls import without_password
 from tidegate.source.vendored import PACKED, read_chart
 
 
-class ClusterForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ClusterSchema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     context: str = ""
     server: str = ""
     labels: dict[str, str] = {}
 
 
-class ChartForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ChartSchema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     repository: str
     chart: str
     path: str
     version: str = ""
 
 
-class HealthForm(
+class HealthSchema(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"
 ):
     api_version: str
@@ -44,147 +44,156 @@ class HealthForm(
     failed: str = ""
 
 
-class IgnoreForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class IgnoreSchema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rule: str
     reason: str
     paths: tuple[str, ...] = ()
 
 
-class LintForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    ignore: tuple[IgnoreForm, ...] = ()
+class LintSchema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    ignore: tuple[IgnoreSchema, ...] = ()
     severity: dict[str, Severity] = {}
     bands: Bands = Bands()
 
 
-class ConfigForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    clusters: dict[str, ClusterForm] = {}
+class ConfigSchema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    clusters: dict[str, ClusterSchema] = {}
     repositories: dict[str, str] = {}
-    charts: tuple[ChartForm, ...] = ()
+    charts: tuple[ChartSchema, ...] = ()
     entries: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     settings: dict[str, str | bool] = {}
-    health: tuple[HealthForm, ...] = ()
-    lint: LintForm = LintForm()
+    health: tuple[HealthSchema, ...] = ()
+    lint: LintSchema = LintSchema()
 
 
-class Ground(NamedTuple):
-    """Where the file lies, and the repository that its paths must not leave."""
+class ConfigLocation(NamedTuple):
+    """The directory of the file, and the repository that its paths must not leave."""
 
     folder: Path
     root: Path
 
-    def place(self, path: str) -> Path:
-        """Raises a StrayPathError."""
+    def resolve(self, path: str) -> Path:
+        """Return a path of the file in full. Raises PathEscapeError."""
         start = self.folder.relative_to(self.root).as_posix()
-        return follow(self.root / tidy(path, start), self.root)
+        return resolve_within(self.root / normalize_path(path, start), self.root)
 
 
-def flaws(form: ConfigForm, ground: Ground) -> Iterator[Flaw]:
-    yield from _wrong_clusters(form)
-    yield from _wrong_repositories(form, ground)
-    for number, chart in enumerate(form.charts):
-        yield from _wrong_chart(chart, ("charts", number), ground)
-        if chart in form.charts[:number]:
+def check_config(config: ConfigSchema, location: ConfigLocation) -> Iterator[FileProblem]:
+    """Yield the problems of a configuration."""
+    yield from _check_clusters(config)
+    yield from _check_repositories(config, location)
+    for number, chart in enumerate(config.charts):
+        yield from _check_chart(chart, ("charts", number), location)
+        if chart in config.charts[:number]:
             problem, hint = "this chart is written twice", "remove one of the two"
-            yield _flaw(("charts", number), problem, hint)
-    yield from _wrong_health(form.health)
-    for number, text in enumerate(form.entries):
-        yield from _stray(text, ("entries", number), ground)
-    for number, text in enumerate(form.ignore):
+            yield _file_problem(("charts", number), problem, hint)
+    yield from _check_health(config.health)
+    for number, text in enumerate(config.entries):
+        yield from _check_path(text, ("entries", number), location)
+    for number, text in enumerate(config.ignore):
         if not is_rule(text):
-            problem = f"`{foreign(text)}` is no pattern"
-            yield _flaw(("ignore", number), problem, "write it as in a `.gitignore`")
-    for number, one in enumerate(form.lint.ignore):
-        if not one.reason.strip():
-            at = ("lint", "ignore", number, "reason")
-            yield _flaw(at, "this says no reason", "write why nothing is to be said here")
+            problem = f"`{sanitize(text)}` is no pattern"
+            yield _file_problem(("ignore", number), problem, "write it as in a `.gitignore`")
+    for number, entry in enumerate(config.lint.ignore):
+        if not entry.reason.strip():
+            field = ("lint", "ignore", number, "reason")
+            yield _file_problem(
+                field, "this says no reason", "write why nothing is to be said here"
+            )
 
 
-def _wrong_clusters(form: ConfigForm) -> Iterator[Flaw]:
+def _check_clusters(config: ConfigSchema) -> Iterator[FileProblem]:
     servers: dict[str, str] = {}
-    for name, one in form.clusters.items():
-        at, server = ("clusters", name, "server"), one.server.rstrip("/")
+    for name, cluster in config.clusters.items():
+        field, server = ("clusters", name, "server"), cluster.server.rstrip("/")
         if _has_password(server):
-            yield from _wrong_address(server, at)
+            yield from _check_address(server, field)
         elif server and not server.startswith(("https://", "http://")):
-            problem = f"`{foreign(server)}` is not the address of a server"
-            yield _flaw(at, problem, "write it like `https://host:6443`")
+            problem = f"`{sanitize(server)}` is not the address of a server"
+            yield _file_problem(field, problem, "write it like `https://host:6443`")
         if server in servers:
-            shown, owner = without_password(server), foreign(servers[server])
+            shown, owner = without_password(server), sanitize(servers[server])
             problem = f"`{shown}` is the server of `{owner}` already"
-            yield _flaw(at, problem, "remove one of the two")
+            yield _file_problem(field, problem, "remove one of the two")
         if server:
             servers[server] = name
 
 
-def _wrong_address(text: str, at: FieldPath) -> Iterator[Flaw]:
+def _check_address(text: str, field: FieldPath) -> Iterator[FileProblem]:
     shown = without_password(text)
     if _has_password(text):
         problem = f"`{shown}` is written with a password in it"
-        yield _flaw(at, problem, "give it through the environment or a credential helper")
+        yield _file_problem(
+            field, problem, "give it through the environment or a credential helper"
+        )
     elif ":" not in text:
         hint = "write it like `https://host/path`, `oci://host/path` or `git@host:path`"
-        yield _flaw(at, f"`{shown}` is not an address", hint)
+        yield _file_problem(field, f"`{shown}` is not an address", hint)
 
 
 def _has_password(address: str) -> bool:
-    """A user alone is a token, unless ssh asks for one."""
-    if without_user(address) == address:
+    """Whether an address contains a secret. A user alone is a token, except for ssh."""
+    if redact_urls(address) == address:
         return False
     user, _, _ = address.partition("://")[2].rpartition("@")
     return ":" in user or not address.startswith("ssh://")
 
 
-def _wrong_repositories(form: ConfigForm, ground: Ground) -> Iterator[Flaw]:
-    for address, path in form.repositories.items():
-        at = ("repositories", address)
+def _check_repositories(config: ConfigSchema, location: ConfigLocation) -> Iterator[FileProblem]:
+    for address, path in config.repositories.items():
+        field = ("repositories", address)
         if _has_password(address):
-            yield from _wrong_address(address, at[:1])  # a place would show the password
+            yield from _check_address(address, field[:1])  # a place would show the password
             continue
-        yield from _wrong_address(address, at)
-        yield from (stray := [*_stray(path, at, ground)])
-        if not stray and not ground.place(path).is_dir():
-            yield _flaw(at, f"`{foreign(path)}` is not a directory", "write it from this file on")
+        yield from _check_address(address, field)
+        yield from (problems := [*_check_path(path, field, location)])
+        if not problems and not location.resolve(path).is_dir():
+            yield _file_problem(
+                field, f"`{sanitize(path)}` is not a directory", "write it from this file on"
+            )
 
 
-def _wrong_chart(one: ChartForm, at: FieldPath, ground: Ground) -> Iterator[Flaw]:
-    yield from _wrong_address(one.repository, (*at, "repository"))
-    if one.version and read_version(one.version) is None:
-        problem = f"`{foreign(one.version)}` is not a version"
-        yield _flaw((*at, "version"), problem, "write it like `1.2.3`, or leave it out")
+def _check_chart(
+    entry: ChartSchema, field: FieldPath, location: ConfigLocation
+) -> Iterator[FileProblem]:
+    yield from _check_address(entry.repository, (*field, "repository"))
+    if entry.version and read_version(entry.version) is None:
+        problem = f"`{sanitize(entry.version)}` is not a version"
+        yield _file_problem((*field, "version"), problem, "write it like `1.2.3`, or leave it out")
         return
-    yield from (stray := [*_stray(one.path, (*at, "path"), ground)])
-    if stray:
+    yield from (problems := [*_check_path(entry.path, (*field, "path"), location)])
+    if problems:
         return
-    place = ground.place(one.path)
-    chart = read_chart(place, ground.root)
-    if chart is None and not (place.name.endswith(PACKED) and place.is_file()):
+    chart_path = location.resolve(entry.path)
+    chart = read_chart(chart_path, location.root)
+    if chart is None and not (chart_path.name.endswith(PACKED) and chart_path.is_file()):
         hint = f"name a directory with a `Chart.yaml`, or a `{PACKED}`"
-        yield _flaw((*at, "path"), f"`{foreign(one.path)}` is not a chart", hint)
-    elif chart is not None and one.version not in {"", chart.version}:
-        problem = f"the chart at `{foreign(one.path)}` has version `{foreign(chart.version)}`"
-        yield _flaw((*at, "version"), problem, "write that, or leave it out")
+        yield _file_problem((*field, "path"), f"`{sanitize(entry.path)}` is not a chart", hint)
+    elif chart is not None and entry.version not in {"", chart.version}:
+        problem = f"the chart at `{sanitize(entry.path)}` has version `{sanitize(chart.version)}`"
+        yield _file_problem((*field, "version"), problem, "write that, or leave it out")
 
 
-def _wrong_health(rules: tuple[HealthForm, ...]) -> Iterator[Flaw]:
+def _check_health(rules: tuple[HealthSchema, ...]) -> Iterator[FileProblem]:
     seen: set[tuple[str, str]] = set()
-    for number, one in enumerate(rules):
-        key = (Kind.of(one.api_version, "").group, one.kind)
+    for number, rule in enumerate(rules):
+        key = (Kind.of(rule.api_version, "").group, rule.kind)
         if key in seen:
             problem, hint = "this kind has an entry already", "keep one entry for each kind"
-            yield _flaw(("health", number), problem, hint)
+            yield _file_problem(("health", number), problem, hint)
         seen.add(key)
 
 
-def _stray(path: str, at: FieldPath, ground: Ground) -> Iterator[Flaw]:
+def _check_path(path: str, field: FieldPath, location: ConfigLocation) -> Iterator[FileProblem]:
     try:
-        ground.place(path)
-    except StrayPathError as stray:
-        out = stray.why is Stray.OUTSIDE
-        reason = "leads out of the repository" if out else stray.why.value
+        location.resolve(path)
+    except PathEscapeError as error:
+        is_outside = error.violation is PathViolation.OUTSIDE
+        reason = "leads out of the repository" if is_outside else error.violation.value
         hint = "write it from this file on, inside the repository"
-        yield _flaw(at, f"`{foreign(path)}` {reason}", hint)
+        yield _file_problem(field, f"`{sanitize(path)}` {reason}", hint)
 
 
-def _flaw(at: FieldPath, problem: str, hint: str) -> Flaw:
-    return at, FileError("file.value", problem, hint=hint)
+def _file_problem(field: FieldPath, problem: str, hint: str) -> FileProblem:
+    return field, FileError("file.value", problem, hint=hint)

@@ -1,7 +1,7 @@
-"""Ask a live controller of a dialect, as its own command does, and wait for what it answers.
+"""Requests to a running Argo CD or Flux controller, like their own commands.
 
-What is asked and answered stands on own objects; what a controller says meanwhile is told on, so
-that nobody waits for five minutes to be told that the time is over.
+Requests and responses are on the unit resources. Progress messages of a controller are printed
+while Tidegate waits, so that the user need not wait for the timeout.
 """
 
 from __future__ import annotations
@@ -13,315 +13,378 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.dialect.masters import MASTERS, SOURCES, is_held
+from tidegate.dialect.masters import CONTROLLERS, SOURCE_KINDS, is_paused_by_us
 from tidegate.dialect.requests import (
-    Heard,
+    ControllerResponse,
     RequestState,
-    SyncWish,
-    heard_from_argo,
-    heard_from_flux,
-    heard_resumed,
+    SyncRequest,
+    flux_response,
     is_refreshed,
     is_suspended,
-    refreshing,
-    requesting,
-    source_of,
-    syncing,
+    reconcile_patch,
+    refresh_patch,
+    resume_response,
+    source_reference,
+    sync_patch,
+    sync_response,
 )
-from tidegate.errors import ClusterError, LateError, Place, WordsError, foreign
-from tidegate.flows.looking import body_of, look_at
-from tidegate.flows.masters import find_alive
-from tidegate.flows.named import NamedObject
+from tidegate.errors import ClusterError, Location, UsageError, WaitTimeoutError, sanitize
+from tidegate.flows.looking import get_objects, object_body
+from tidegate.flows.masters import find_running_controllers
+from tidegate.flows.named import SelectedResource
 from tidegate.flows.session import Session
 from tidegate.model.moment import MINUTE, SECOND, Ms, format_duration
-from tidegate.model.objects import Json, Live, Spot
+from tidegate.model.objects import ClusterRef, Json, LiveObject
 from tidegate.model.unit import UnitId
-from tidegate.world.ask import ask
-from tidegate.world.calls import PatchForm, Selection, Verb, Watch, Write
-from tidegate.world.facts import Answer, Change, Changed, Done, Ended, Outcome, is_refusal
-from tidegate.world.refusals import refusal_error
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import PatchType, Selection, Verb, Watch, Write
+from tidegate.world.facts import (
+    Outcome,
+    Response,
+    Success,
+    WatchEnded,
+    WatchEvent,
+    WatchEventType,
+    is_error,
+)
+from tidegate.world.refusals import error_from_outcome
 
 Body = dict[str, Json]
-Say = Callable[[str], None]
-MANAGER = "tidegate-asking"
-"""Nobody's who applies: what a person asks for is not taken back by the next rollout."""
-PATIENCE = Ms(5 * MINUTE)
-"""As long as Flux's own command waits."""
+PrintLine = Callable[[str], None]
+FIELD_MANAGER = "tidegate-asking"
+"""A manager that never applies: the next rollout does not revert a user's request."""
+REQUEST_TIMEOUT = Ms(5 * MINUTE)
+"""The default timeout of the `flux` command."""
 RESOURCE_PARTS = 3
 
 
-class LivingObject(msgspec.Struct, frozen=True):
-    """An own object that lives, and where."""
+class LiveUnitResource(msgspec.Struct, frozen=True):
+    """A live unit resource or source."""
 
     id: UnitId
-    live: Live
+    live: LiveObject
 
     @property
-    def spot(self) -> Spot:
-        return Spot(self.id.cluster, self.live.ref)
+    def cluster_ref(self) -> ClusterRef:
+        return ClusterRef(self.id.cluster, self.live.ref)
 
     @property
     def body(self) -> Body:
-        return body_of(self.live)
+        return object_body(self.live)
 
     @property
     def title(self) -> str:
-        """As Flux's own command says it."""
+        """The name as the `flux` command prints it."""
         return f"{self.id.kind} {self.id.name} in {self.id.namespace} namespace"
 
 
-class Answered(msgspec.Struct, frozen=True):
-    """What a controller has answered to whom it was asked about."""
+class ControllerAnswer(msgspec.Struct, frozen=True):
+    """The response of a controller to a request about one unit or source."""
 
     id: UnitId
-    heard: Heard
+    response: ControllerResponse
 
     @property
     def is_done(self) -> bool:
-        return self.heard.state is RequestState.DONE
+        return self.response.state is RequestState.DONE
 
     @property
     def document(self) -> dict[str, object]:
-        """For programs."""
-        name, heard = self.id, self.heard
+        """The answer as a JSON document."""
+        unit_id, response = self.id, self.response
         return {
-            "kind": name.kind,
-            "namespace": name.namespace,
-            "name": name.name,
-            "cluster": name.cluster,
-            "state": str(heard.state),
-            "revision": heard.revision,
-            "message": heard.sentence,
+            "kind": unit_id.kind,
+            "namespace": unit_id.namespace,
+            "name": unit_id.name,
+            "cluster": unit_id.cluster,
+            "state": str(response.state),
+            "revision": response.revision,
+            "message": response.message,
         }
 
 
-async def have_masters(objects: Sequence[NamedObject], session: Session) -> bool:
-    """Whether the controllers of all of these are alive. Raises where only some are."""
-    places = {(one.id.cluster, one.id.kind): one for one in objects}
-    known = [one for one in places if one[0] in session.target.contexts]
-    alive, _ = await find_alive(known, session)
-    absent = [one for place, one in places.items() if place not in alive]
-    if not alive or not absent:
-        return bool(alive)
-    titles = " and ".join(dict.fromkeys(MASTERS[kind].title for _, kind in alive))
+async def are_controllers_running(resources: Sequence[SelectedResource], session: Session) -> bool:
+    """Whether the controllers of all resources are running. Raises where only some are."""
+    by_cluster_kind = {(resource.id.cluster, resource.id.kind): resource for resource in resources}
+    reachable = [
+        cluster_kind
+        for cluster_kind in by_cluster_kind
+        if cluster_kind[0] in session.targets.contexts
+    ]
+    running, _ = await find_running_controllers(reachable, session)
+    absent = [
+        resource
+        for cluster_kind, resource in by_cluster_kind.items()
+        if cluster_kind not in running
+    ]
+    if not running or not absent:
+        return bool(running)
+    titles = " and ".join(dict.fromkeys(CONTROLLERS[kind].title for _, kind in running))
     problem = f"{titles} is alive, and nobody is for `{absent[0].id}`"
     hint = "name those of one controller alone; or `--take-over` rolls out from here"
     raise ClusterError("cluster.master", problem, hint=hint)
 
 
-async def find_living(objects: Iterable[NamedObject], session: Session) -> list[LivingObject]:
-    """Own objects as they live. Raises ClusterError where one does not, or is suspended."""
-    found = []
-    for one in objects:
-        lives = await look_at(session.world, (one.spot.ref,), cluster=one.id.cluster)
-        if not lives:
-            problem = f"`{one.id}` is not in the cluster, whose controller would bring it up"
+async def get_live_resources(
+    resources: Iterable[SelectedResource], session: Session
+) -> list[LiveUnitResource]:
+    """Return the live resources. Raises ClusterError if one is missing or suspended."""
+    live_resources = []
+    for resource in resources:
+        live_objects = await get_objects(
+            session.world, (resource.cluster_ref.ref,), cluster=resource.id.cluster
+        )
+        if not live_objects:
+            problem = f"`{resource.id}` is not in the cluster, whose controller would bring it up"
             hint = "ask for the unit that brings it; `tidegate units` shows which that is"
-            raise ClusterError("cluster.unit", problem, where=one.where, hint=hint)
-        found.append(LivingObject(one.id, lives[0]))
-    for living in found:
-        if is_suspended(living.body) and not is_held(living.body):
-            raise suspended_error(living.id)
-    return found
+            raise ClusterError("cluster.unit", problem, location=resource.location, hint=hint)
+        live_resources.append(LiveUnitResource(resource.id, live_objects[0]))
+    for live_resource in live_resources:
+        if is_suspended(live_resource.body) and not is_paused_by_us(live_resource.body):
+            raise suspended_error(live_resource.id)
+    return live_resources
 
 
-def suspended_error(name: UnitId) -> ClusterError:
-    problem = f"`{name}` is suspended: nothing is done to it"
-    hint = f"`tidegate resume {name.kind.lower()} {name.name}` has it taken up again"
+def suspended_error(unit_id: UnitId) -> ClusterError:
+    problem = f"`{unit_id}` is suspended: nothing is done to it"
+    hint = f"`tidegate resume {unit_id.kind.lower()} {unit_id.name}` has it taken up again"
     return ClusterError("cluster.suspended", problem, hint=hint)
 
 
 async def reconcile(
-    asked: Sequence[LivingObject], session: Session, say: Say, within: Ms
-) -> list[Answered]:
-    """Ask controllers of Flux's for a reconciliation, and wait until all of it is current.
+    resources: Sequence[LiveUnitResource], session: Session, print_line: PrintLine, timeout: Ms
+) -> list[ControllerAnswer]:
+    """Request a reconciliation from Flux controllers, and wait until all are current.
 
-    All are asked before any is waited for: whoever depends on another one is not in its way.
+    All are requested before the first wait, so that a dependency does not delay its dependents.
     """
     now = datetime.fromtimestamp(session.world.now() / SECOND, UTC)
     stamp = f"{now:%Y-%m-%dT%H:%M:%S.%f}Z"
-    for one in asked:
-        say(f"► annotating {one.title}")
-        await patch_object(one.spot, requesting(stamp), session)
-        say(f"✔ {one.id.kind} annotated")
-    return [Answered(one.id, await _reconciled(one, stamp, session, say, within)) for one in asked]
+    for resource in resources:
+        print_line(f"► annotating {resource.title}")
+        await patch_object(resource.cluster_ref, reconcile_patch(stamp), session)
+        print_line(f"✔ {resource.id.kind} annotated")
+    return [
+        ControllerAnswer(
+            resource.id, await _await_reconciled(resource, stamp, session, print_line, timeout)
+        )
+        for resource in resources
+    ]
 
 
-async def _reconciled(
-    asked: LivingObject, stamp: str, session: Session, say: Say, within: Ms
-) -> Heard:
-    say(f"◎ waiting for {asked.id.kind} reconciliation")
-    heard = await _wait(asked, lambda own: heard_from_flux(own, stamp), session, say, within)
-    _end_reconciled(asked, heard, say)
-    return heard
+async def _await_reconciled(
+    resource: LiveUnitResource, stamp: str, session: Session, print_line: PrintLine, timeout: Ms
+) -> ControllerResponse:
+    print_line(f"◎ waiting for {resource.id.kind} reconciliation")
+    response = await _await_response(
+        resource, lambda body: flux_response(body, stamp), session, print_line, timeout
+    )
+    _print_reconciled(resource, response, print_line)
+    return response
 
 
-def _end_reconciled(asked: LivingObject, heard: Heard, say: Say) -> None:
-    deed = "fetched" if asked.id.kind in SOURCES else "applied"
-    is_told = heard.revision and asked.id.kind != "Application"
-    _end(heard, f"{deed} revision {heard.revision}" if is_told else heard.sentence, say)
-
-
-async def await_resumed(resumed: LivingObject, session: Session, say: Say, within: Ms) -> Answered:
-    """Wait until a controller has come up with what was resumed; it is given as it was before.
-
-    Raises LateError.
-    """
-    say(f"◎ waiting for {resumed.id.kind} reconciliation")
-    before = resumed.body
-    heard = await _wait(resumed, lambda own: heard_resumed(own, before), session, say, within)
-    if heard.state is RequestState.DONE:
-        say(f"✔ {resumed.id.kind} {resumed.id.name} reconciliation completed")
-    _end_reconciled(resumed, heard, say)
-    return Answered(resumed.id, heard)
-
-
-def _end(heard: Heard, said: str, say: Say) -> None:
-    """The last line: how it went, in the words of whoever did it."""
-    is_done = heard.state is RequestState.DONE
-    say(f"✔ {foreign(said)}" if is_done else f"✗ {foreign(heard.sentence)}")
-
-
-async def sources_of(
-    units: Iterable[LivingObject], named: Iterable[NamedObject], session: Session
-) -> list[LivingObject]:
-    """The sources that units of Flux's take from, each once, as they live."""
-    wanted = dict.fromkeys(source_of(one.body) for one in units)
-    known = {(one.id.kind, one.id.namespace, one.id.name): one for one in named}
-    found = []
-    for name in (one for one in wanted if one is not None):
-        if name not in known:
-            problem = f"the source {'/'.join(name)} is not in this repository"
-            hint = "ask for the unit without `--with-source`"
-            raise ClusterError("cluster.unit", problem, hint=hint)
-        found.append(known[name])
-    if found and not await have_masters(found, session):
-        problem = "no source-controller of Flux's is alive, which would fetch the source"
-        raise ClusterError("cluster.unit", problem, where=Place(str(found[0].id)))
-    return await find_living(found, session)
-
-
-def sync_wish(
-    *, by: str, revision: str, prunes: bool, forces: bool, resources: Iterable[str]
-) -> SyncWish:
-    """How Argo CD is asked to sync. Raises WordsError for a resource that it cannot be told."""
-    return SyncWish(
-        by=by,
-        revision=revision,
-        prunes=prunes,
-        forces=forces,
-        resources=tuple(map(_resource, resources)),
+def _print_reconciled(
+    resource: LiveUnitResource, response: ControllerResponse, print_line: PrintLine
+) -> None:
+    verb = "fetched" if resource.id.kind in SOURCE_KINDS else "applied"
+    shows_revision = response.revision and resource.id.kind != "Application"
+    _print_result(
+        response,
+        f"{verb} revision {response.revision}" if shows_revision else response.message,
+        print_line,
     )
 
 
-def _resource(words: str) -> tuple[str, str, str, str]:
-    """Group, kind, namespace and name of one resource: an operation names them one by one."""
-    parts = words.split(":")
-    if len(parts) != RESOURCE_PARTS or "*" in words or words.startswith("!"):
+async def await_resumed(
+    resource: LiveUnitResource, session: Session, print_line: PrintLine, timeout: Ms
+) -> ControllerAnswer:
+    """Wait until a controller has reconciled a resumed resource, given as it was before.
+
+    Raises WaitTimeoutError.
+    """
+    print_line(f"◎ waiting for {resource.id.kind} reconciliation")
+    before = resource.body
+    response = await _await_response(
+        resource, lambda body: resume_response(body, before), session, print_line, timeout
+    )
+    if response.state is RequestState.DONE:
+        print_line(f"✔ {resource.id.kind} {resource.id.name} reconciliation completed")
+    _print_reconciled(resource, response, print_line)
+    return ControllerAnswer(resource.id, response)
+
+
+def _print_result(response: ControllerResponse, message: str, print_line: PrintLine) -> None:
+    """Print the last line: the result, in the controller's words."""
+    is_done = response.state is RequestState.DONE
+    print_line(f"✔ {sanitize(message)}" if is_done else f"✗ {sanitize(response.message)}")
+
+
+async def get_live_sources(
+    units: Iterable[LiveUnitResource], known_resources: Iterable[SelectedResource], session: Session
+) -> list[LiveUnitResource]:
+    """Return the live sources of Flux units, each once. Raises ClusterError if one is missing."""
+    keys = dict.fromkeys(source_reference(unit.body) for unit in units)
+    by_key = {
+        (resource.id.kind, resource.id.namespace, resource.id.name): resource
+        for resource in known_resources
+    }
+    sources = []
+    for key in (source_key for source_key in keys if source_key is not None):
+        if key not in by_key:
+            problem = f"the source {'/'.join(key)} is not in this repository"
+            hint = "ask for the unit without `--with-source`"
+            raise ClusterError("cluster.unit", problem, hint=hint)
+        sources.append(by_key[key])
+    if sources and not await are_controllers_running(sources, session):
+        problem = "no source-controller of Flux's is alive, which would fetch the source"
+        raise ClusterError("cluster.unit", problem, location=Location(str(sources[0].id)))
+    return await get_live_resources(sources, session)
+
+
+def build_sync_request(
+    *, by: str, revision: str, prunes: bool, forces: bool, resources: Iterable[str]
+) -> SyncRequest:
+    """Return a sync request for Argo CD. Raises UsageError for a resource it cannot express."""
+    return SyncRequest(
+        initiated_by=by,
+        revision=revision,
+        prune=prunes,
+        force=forces,
+        resources=tuple(map(_parse_resource, resources)),
+    )
+
+
+def _parse_resource(value: str) -> tuple[str, str, str, str]:
+    """Return group, kind, namespace and name of a resource; patterns are not allowed."""
+    parts = value.split(":")
+    if len(parts) != RESOURCE_PARTS or "*" in value or value.startswith("!"):
         problem = (
-            f"Argo CD syncs resources that are named one by one, and `{foreign(words)}` is none"
+            f"Argo CD syncs resources that are named one by one, and `{sanitize(value)}` is none"
         )
         hint = "write GROUP:KIND:[NAMESPACE/]NAME; or `--take-over` rolls out from here"
-        raise WordsError("words.resource", problem, hint=hint)
+        raise UsageError("words.resource", problem, hint=hint)
     group, kind, name = parts
-    home, _, last = name.rpartition("/")
-    return group, kind, home, last
+    namespace, _, base_name = name.rpartition("/")
+    return group, kind, namespace, base_name
 
 
 async def refresh(
-    asked: LivingObject, session: Session, *, hard: bool, within: Ms = PATIENCE
+    application: LiveUnitResource, session: Session, *, hard: bool, timeout: Ms = REQUEST_TIMEOUT
 ) -> None:
-    """Have Argo CD compare an Application again, and wait until it has."""
-    await patch_object(asked.spot, refreshing(hard=hard), session)
+    """Let Argo CD compare an Application again, and wait until it has."""
+    await patch_object(application.cluster_ref, refresh_patch(hard=hard), session)
 
-    def heard(own: Body) -> Heard:
-        state = RequestState.DONE if is_refreshed(own) else RequestState.PENDING
-        return Heard(state, "it has not looked again")
+    def read_response(body: Body) -> ControllerResponse:
+        state = RequestState.DONE if is_refreshed(body) else RequestState.PENDING
+        return ControllerResponse(state, "it has not looked again")
 
-    await _wait(asked, heard, session, lambda _: None, within)
-
-
-async def sync_by_master(
-    asked: LivingObject, wish: SyncWish, session: Session, say: Say, within: Ms | None = None
-) -> Answered:
-    """Have Argo CD sync an Application, and wait until its operation has ended.
-
-    Without `within` that may take as long as it takes, as with Argo CD's own command.
-    """
-    say(f"► asking Argo CD to sync {asked.id.namespace}/{asked.id.name}")
-    await refresh(asked, session, hard=False, within=within or PATIENCE)
-    (live,) = await look_at(session.world, (asked.live.ref,), cluster=asked.id.cluster)
-    asked = replace(asked, live=live)
-    if asked.body.get("operation") is not None:
-        problem = f"another operation of `{asked.id}` is already in progress"
-        raise ClusterError("cluster.master-busy", problem, hint="wait until it has ended")
-    await patch_object(asked.spot, syncing(asked.body, wish), session)
-    say(f"◎ waiting for the operation of {asked.id.namespace}/{asked.id.name}")
-    before = asked.body
-    heard = await _wait(asked, lambda own: heard_from_argo(own, before), session, say, within)
-    revision = f" ({heard.revision})" if heard.revision else ""
-    _end(heard, f"{heard.sentence or 'synced'}{revision}", say)
-    return Answered(asked.id, heard)
+    await _await_response(application, read_response, session, lambda _: None, timeout)
 
 
-async def _wait(
-    asked: LivingObject,
-    hear: Callable[[Body], Heard],
+async def sync_with_argocd(
+    application: LiveUnitResource,
+    request: SyncRequest,
     session: Session,
-    say: Say,
-    within: Ms | None,
-) -> Heard:
-    """The answer of a controller. Raises where it has none in time; None waits for ever."""
-    last = ""
-    async with aclosing(follow(asked.spot, session, within)) as states:
-        async for own in states:
-            if own is None:
-                raise ClusterError("cluster.unit", f"`{asked.id}` was deleted meanwhile")
-            heard = hear(own)
-            if heard.state is not RequestState.PENDING:
-                return heard
-            if heard.sentence != last:
-                last = heard.sentence
-                say(f"◎ {foreign(last)}")
-    say("✗ context deadline exceeded")
-    problem = f"`{asked.id}` did not come up within {format_duration(within or Ms(0))}: {last}"
-    hint = f"`tidegate events --for {asked.id.kind}/{asked.id.name}` shows its Events"
-    raise LateError("cluster.late", problem, hint=hint)
+    print_line: PrintLine,
+    timeout: Ms | None = None,
+) -> ControllerAnswer:
+    """Let Argo CD sync an Application, and wait until the operation has finished.
+
+    Without `timeout` the wait is unlimited, like that of `argocd app sync`.
+    """
+    print_line(f"► asking Argo CD to sync {application.id.namespace}/{application.id.name}")
+    await refresh(application, session, hard=False, timeout=timeout or REQUEST_TIMEOUT)
+    (live,) = await get_objects(
+        session.world, (application.live.ref,), cluster=application.id.cluster
+    )
+    application = replace(application, live=live)
+    if application.body.get("operation") is not None:
+        problem = f"another operation of `{application.id}` is already in progress"
+        raise ClusterError("cluster.master-busy", problem, hint="wait until it has ended")
+    await patch_object(application.cluster_ref, sync_patch(application.body, request), session)
+    print_line(f"◎ waiting for the operation of {application.id.namespace}/{application.id.name}")
+    before = application.body
+    response = await _await_response(
+        application, lambda body: sync_response(body, before), session, print_line, timeout
+    )
+    revision = f" ({response.revision})" if response.revision else ""
+    _print_result(response, f"{response.message or 'synced'}{revision}", print_line)
+    return ControllerAnswer(application.id, response)
 
 
-async def follow(spot: Spot, session: Session, within: Ms | None) -> AsyncGenerator[Body | None]:
-    """An object as it is, and after each change; None where it is gone. Ends when time is over."""
-    world, ref = session.world, spot.ref
-    party, until = world.party(), None if within is None else Ms(world.now() + within)
-    selection = Selection(ref.kind, ref.namespace, fields=f"metadata.name={ref.name}")
-    ticket = party.submit(Watch(selection), cluster=spot.cluster)
+async def _await_response(
+    resource: LiveUnitResource,
+    read_response: Callable[[Body], ControllerResponse],
+    session: Session,
+    print_line: PrintLine,
+    timeout: Ms | None,
+) -> ControllerResponse:
+    """Return the response of a controller. Raises WaitTimeoutError.
+
+    Without a timeout the wait is unlimited.
+    """
+    last_message = ""
+    async with aclosing(watch_object(resource.cluster_ref, session, timeout)) as states:
+        async for body in states:
+            if body is None:
+                raise ClusterError("cluster.unit", f"`{resource.id}` was deleted meanwhile")
+            response = read_response(body)
+            if response.state is not RequestState.PENDING:
+                return response
+            if response.message != last_message:
+                last_message = response.message
+                print_line(f"◎ {sanitize(last_message)}")
+    print_line("✗ context deadline exceeded")
+    problem = (
+        f"`{resource.id}` did not come up within {format_duration(timeout or Ms(0))}:"
+        f" {last_message}"
+    )
+    hint = f"`tidegate events --for {resource.id.kind}/{resource.id.name}` shows its Events"
+    raise WaitTimeoutError("cluster.late", problem, hint=hint)
+
+
+async def watch_object(
+    cluster_ref: ClusterRef, session: Session, timeout: Ms | None
+) -> AsyncGenerator[Body | None]:
+    """Yield an object as it is and after each change; None when it is deleted.
+
+    Ends at the timeout.
+    """
+    world, ref = session.world, cluster_ref.ref
+    client, until = world.client(), None if timeout is None else Ms(world.now() + timeout)
+    selection = Selection(ref.kind, ref.namespace, field_selector=f"metadata.name={ref.name}")
+    request_id = client.submit(Watch(selection), cluster=cluster_ref.cluster)
     try:
         while until is None or world.now() < until:
-            for fact in await party.wait(until):
-                if isinstance(fact, Changed):
-                    is_gone = fact.change is Change.DELETED
-                    yield None if is_gone else body_of(fact.live)
-                elif isinstance(fact, Answer | Ended) and fact.outcome is not None:
-                    _refuse(fact.outcome, spot)
+            for message in await client.wait(until):
+                if isinstance(message, WatchEvent):
+                    is_deleted = message.type is WatchEventType.DELETED
+                    yield None if is_deleted else object_body(message.live)
+                elif isinstance(message, Response | WatchEnded) and message.outcome is not None:
+                    _raise_for_error(message.outcome, cluster_ref)
     finally:
-        party.cancel(ticket)
+        client.cancel(request_id)
 
 
-def _refuse(outcome: Outcome, spot: Spot) -> None:
-    if is_refusal(outcome):
-        raise refusal_error(outcome, "watching it", where=Place(str(spot.ref)))
+def _raise_for_error(outcome: Outcome, cluster_ref: ClusterRef) -> None:
+    if is_error(outcome):
+        raise error_from_outcome(outcome, "watching it", location=Location(str(cluster_ref.ref)))
 
 
-async def patch_object(spot: Spot, change: Body, session: Session) -> Live | None:
-    """Change some fields of an object that lives, whoever writes it meanwhile."""
+async def patch_object(
+    cluster_ref: ClusterRef, change: Body, session: Session
+) -> LiveObject | None:
+    """Patch some fields of a live object, regardless of concurrent writes."""
     write = Write(
         verb=Verb.PATCH,
-        form=PatchForm.MERGE,
-        ref=spot.ref,
+        patch_type=PatchType.MERGE,
+        ref=cluster_ref.ref,
         body=msgspec.json.encode(change),
-        manager=MANAGER,
+        manager=FIELD_MANAGER,
     )
-    (outcome,) = await ask(session.world, write, cluster=spot.cluster)
-    if is_refusal(outcome):
-        raise refusal_error(outcome, "asking its controller", where=Place(str(spot.ref)))
-    return outcome.live if isinstance(outcome, Done) else None
+    (outcome,) = await send_requests(session.world, write, cluster=cluster_ref.cluster)
+    if is_error(outcome):
+        raise error_from_outcome(
+            outcome, "asking its controller", location=Location(str(cluster_ref.ref))
+        )
+    return outcome.live if isinstance(outcome, Success) else None

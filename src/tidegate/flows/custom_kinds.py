@@ -1,24 +1,24 @@
-"""Which kinds can be somebody else's: not those that every server brings."""
+"""API groups that are built in, and kinds that a CRD can define."""
 
 from __future__ import annotations
 
 from functools import cache
 
 from tidegate.model.objects import Kind
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 from tidegate.schema.builtin import served_kinds
 
-NAME = late(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+DNS_NAME = lazy_regex(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
-def may_be_custom(kind: Kind) -> bool:
-    """Whether a CRD can define it: its group is a domain, and none of Kubernetes' own."""
+def can_be_custom(kind: Kind) -> bool:
+    """Whether a CRD can define the kind: its group is a domain, and not built in."""
     is_domain = "." in kind.group and kind.group not in builtin_groups()
     parts = (kind.group, kind.version or "v1", kind.name.lower())
-    return is_domain and all(NAME.fullmatch(one) for one in parts)
+    return is_domain and all(DNS_NAME.fullmatch(part) for part in parts)
 
 
 @cache
 def builtin_groups() -> frozenset[str]:
-    """The groups that every server brings."""
-    return frozenset(one.kind.group for one in served_kinds())
+    """Return the API groups that every server has."""
+    return frozenset(served.kind.group for served in served_kinds())

@@ -1,4 +1,4 @@
-"""Delete what a unit has brought: last waves first, with the hooks of its end around it."""
+"""Deletion of units: last waves first, with the deletion hooks around it."""
 
 from __future__ import annotations
 
@@ -7,193 +7,221 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from tidegate.errors import PlanError, TidegateError
-from tidegate.flows.ended_releases import is_recorded, with_end
-from tidegate.flows.entering import Found
-from tidegate.flows.journal import Remembered, forget_unit, read_journal
-from tidegate.flows.leaving import find_contents
-from tidegate.flows.looking import body_of, look_at, look_in
-from tidegate.flows.means import stale_of
-from tidegate.flows.planning import Planned, make_plan
-from tidegate.flows.reading import Read, error_of
-from tidegate.flows.rendering import Rendered, Unrendered
-from tidegate.flows.rendering.outcome import notes_of
+from tidegate.flows.ended_releases import is_installed, with_final_step
+from tidegate.flows.entering import Workspace
+from tidegate.flows.journal import StoredJournal, delete_record, read_journal
+from tidegate.flows.leaving import find_collateral_deletions
+from tidegate.flows.looking import get_objects, list_objects, object_body
+from tidegate.flows.means import prune_candidate
+from tidegate.flows.planning import PlanResult, make_plan
+from tidegate.flows.reading import UnitManifests, error_from_finding
+from tidegate.flows.rendering import RenderFailure, RenderResult
+from tidegate.flows.rendering.outcome import render_notes
 from tidegate.flows.session import Session
 from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Deed, Plan, items_of
+from tidegate.model.plan import ItemAction, Plan, step_items
 from tidegate.model.semantics import TIDEGATE
 from tidegate.plan.build import plan_unit
 from tidegate.plan.deletion import build_deletion
 from tidegate.plan.hooks import has_hooks
 from tidegate.plan.leaving import join_deletions
-from tidegate.plan.pruning import Stale
-from tidegate.world.exchange import Exchange
+from tidegate.plan.pruning import PruneCandidate
+from tidegate.world.exchange import Dispatcher
 
 
 class Deletion(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan that ends a unit, what goes by it, and what stays by its own word.
-
-    `asking`: those of them that would go if somebody agreed. `is_under_way`: the same deletion was
-    begun before and not finished. `is_recorded`: it is a release, and Helm has records of it.
-    """
+    """The plan that deletes a unit."""
 
     plan: Plan
-    rendered: Rendered
-    remembered: Remembered
-    going: tuple[Ref, ...] = ()
-    staying: tuple[Ref, ...] = ()
-    asking: tuple[Ref, ...] = ()
-    is_under_way: bool = False
-    is_recorded: bool = False
+    rendered: RenderResult
+    stored_journal: StoredJournal
+    deleted: tuple[Ref, ...] = ()
+    """Objects that are deleted."""
+    remaining: tuple[Ref, ...] = ()
+    """Objects that stay because of their own options."""
+    unconfirmed: tuple[Ref, ...] = ()
+    """Objects among `remaining` that would be deleted after a confirmation."""
+    is_in_progress: bool = False
+    """Whether the same deletion was started before and not finished."""
+    has_release_records: bool = False
+    """Whether the unit is a release with Helm release records."""
 
     @property
-    def is_due(self) -> bool:
-        """Whether something goes, or hooks of the end may be left to run."""
-        is_left = self.is_recorded or (self.is_under_way and self.runs_hooks)
-        return bool(self.going) or is_left
+    def is_needed(self) -> bool:
+        """Whether an object is to be deleted or a deletion hook may have to run."""
+        is_unfinished = self.has_release_records or (self.is_in_progress and self.runs_hooks)
+        return bool(self.deleted) or is_unfinished
 
     @property
-    def due_plan(self) -> Plan:
-        """The plan; without steps where there is nothing to do."""
-        return self.plan if self.is_due else msgspec.structs.replace(self.plan, steps=(), edges=())
+    def effective_plan(self) -> Plan:
+        """The plan; without steps if there is nothing to do."""
+        return (
+            self.plan if self.is_needed else msgspec.structs.replace(self.plan, steps=(), edges=())
+        )
 
     @property
     def runs_hooks(self) -> bool:
-        """Whether something of the directory is written before all is gone."""
+        """Whether the plan creates hooks before everything is deleted."""
         return any(has_hooks(step) for step in self.plan.steps)
 
 
 class Deletions(msgspec.Struct, frozen=True):
-    """The plan that ends all units, and what it is for each of them.
-
-    `planned`: what Git says of them.
-    """
+    """The plan that deletes all units, and the deletion of each."""
 
     plan: Plan
     units: tuple[Deletion, ...]
-    planned: Planned
+    plan_result: PlanResult
+    """The plan of the units as Git has them."""
     findings: tuple[Finding, ...] = ()
-    contents: tuple[TidegateError, ...] = ()
+    content_notes: tuple[TidegateError, ...] = ()
+    """Notes about objects of other owners that are deleted along."""
 
     @property
-    def going(self) -> tuple[Ref, ...]:
-        return tuple(ref for one in self.units for ref in one.going)
+    def deleted(self) -> tuple[Ref, ...]:
+        return tuple(ref for deletion in self.units for ref in deletion.deleted)
 
     @property
-    def is_due(self) -> bool:
-        return any(one.is_due for one in self.units)
+    def is_needed(self) -> bool:
+        return any(deletion.is_needed for deletion in self.units)
 
     @property
     def notes(self) -> tuple[TidegateError, ...]:
-        return (*(note for one in self.units for note in notes_of(one.rendered)), *self.contents)
+        return (
+            *(note for deletion in self.units for note in render_notes(deletion.rendered)),
+            *self.content_notes,
+        )
 
 
-async def plan_deletions(session: Session, found: Found) -> Deletions:
-    """What each unit has brought; those come first that nobody else waits for.
+async def plan_deletions(session: Session, workspace: Workspace) -> Deletions:
+    """Plan the deletion of all units; units that no other unit waits for come first.
 
-    Raises where a unit could not be rendered: what it has brought is not known then.
+    Raises the errors of units that could not be rendered: their objects are unknown.
     """
     faults = [
         error
-        for one in found.members
-        if isinstance(one.rendered, Unrendered)
-        for error in one.rendered.errors
+        for member in workspace.members
+        if isinstance(member.result, RenderFailure)
+        for error in member.result.errors
     ]
     if faults:
         raise ExceptionGroup("not rendered", faults)
-    planned = await make_plan(found.one, session, rules=TIDEGATE, ends=True)
-    units = {one.manifests.unit.id: one for one in planned.read}
-    _refuse_unread(found, planned)
-    order = dict.fromkeys((*(step.unit for step in planned.plan.steps), *units))
-    ends = {name: await plan_deletion(units[name], session) for name in reversed(order)}
-    parts = [(units[name].manifests, one.due_plan) for name, one in ends.items()]
-    plan = join_deletions(parts)
-    contents = await find_contents(plan, session)
-    findings = (
-        *(one for one in found.findings if one.severity is not Severity.ERROR),
-        *planned.findings,
+    plan_result = await make_plan(
+        workspace.deployable_trees, session, semantics=TIDEGATE, is_removal=True
     )
-    return Deletions(plan, tuple(ends.values()), planned, findings, contents)
+    units = {manifests.manifests.unit.id: manifests for manifests in plan_result.unit_manifests}
+    _refuse_unknown_units(workspace, plan_result)
+    order = dict.fromkeys((*(step.unit for step in plan_result.plan.steps), *units))
+    deletions = {name: await plan_deletion(units[name], session) for name in reversed(order)}
+    parts = [
+        (units[name].manifests, deletion.effective_plan) for name, deletion in deletions.items()
+    ]
+    plan = join_deletions(parts)
+    contents = await find_collateral_deletions(plan, session)
+    findings = (
+        *(finding for finding in workspace.findings if finding.severity is not Severity.ERROR),
+        *plan_result.findings,
+    )
+    return Deletions(plan, tuple(deletions.values()), plan_result, findings, contents)
 
 
-def _refuse_unread(found: Found, planned: Planned) -> None:
-    """Raise where it is not known what units bring, with all that is wrong with them."""
-    if planned.unread:
-        told = dict.fromkeys((*found.findings, *planned.findings))
-        wrong = [error_of(one) for one in told if one.severity is Severity.ERROR]
-        problem = f"nothing is deleted: it is not known what `{planned.unread[0]}` has brought"
-        raise ExceptionGroup("not read", [*wrong, PlanError("plan.faults", problem)])
+def _refuse_unknown_units(workspace: Workspace, plan_result: PlanResult) -> None:
+    """Raise all errors if the objects of a unit are unknown."""
+    if plan_result.unknown_units:
+        findings = dict.fromkeys((*workspace.findings, *plan_result.findings))
+        errors = [
+            error_from_finding(finding)
+            for finding in findings
+            if finding.severity is Severity.ERROR
+        ]
+        problem = (
+            f"nothing is deleted: it is not known what `{plan_result.unknown_units[0]}` has brought"
+        )
+        raise ExceptionGroup("not read", [*errors, PlanError("plan.faults", problem)])
 
 
-async def plan_deletion(read: Read, session: Session) -> Deletion:
-    """What is to be deleted: what the journal or the directory names, and says it is the unit's.
+async def plan_deletion(unit_manifests: UnitManifests, session: Session) -> Deletion:
+    """Plan the deletion of a unit: the tracked objects in its journal or in Git.
 
-    Where the unit's policy consents, what asks first goes as well.
+    If the policy of the unit confirms, objects that require a confirmation are deleted as well.
     """
-    wanted, unit = read.manifests, read.manifests.unit
+    manifests, unit = unit_manifests.manifests, unit_manifests.manifests.unit
     confirmed = unit.policy.consents
-    remembered = await read_journal(plan_unit(unit), session.world)
-    journal = remembered.journal
-    lives = await _lives(wanted, journal.entries, session.world)
-    plan = with_end(build_deletion(wanted, lives, budget=budget))
-    asks = _deleted(plan)
-    refs = [one.ref for one in lives]
-    going = {ref: None for ref in refs if ref in asks and (confirmed or not asks[ref])}
-    staying = [ref for ref in refs if ref not in going]
+    stored_journal = await read_journal(plan_unit(unit), session.world)
+    journal = stored_journal.journal
+    candidates = await _find_live(manifests, journal.entries, session.world)
+    plan = with_final_step(build_deletion(manifests, candidates, readiness_timeout=budget))
+    needs_confirmation = _deleted_refs(plan)
+    refs = [candidate.ref for candidate in candidates]
+    deleted = {
+        ref: None
+        for ref in refs
+        if ref in needs_confirmation and (confirmed or not needs_confirmation[ref])
+    }
+    remaining = [ref for ref in refs if ref not in deleted]
     return Deletion(
         plan=plan,
-        rendered=read.rendered,
-        remembered=remembered,
-        going=tuple(going),
-        staying=tuple(staying),
-        asking=tuple(ref for ref in staying if ref in asks),
-        is_under_way=journal.text == plan.units[0].digest != journal.done,
-        is_recorded=await is_recorded(unit, session),
+        rendered=unit_manifests.rendered,
+        stored_journal=stored_journal,
+        deleted=tuple(deleted),
+        remaining=tuple(remaining),
+        unconfirmed=tuple(ref for ref in remaining if ref in needs_confirmation),
+        is_in_progress=journal.desired_digest == plan.units[0].digest != journal.completed_digest,
+        has_release_records=await is_installed(unit, session),
     )
 
 
-async def _lives(wanted: Manifests, entries: Iterable[Ref], world: Exchange) -> list[Stale]:
-    """What there is of a unit.
+async def _find_live(
+    desired: Manifests, entries: Iterable[Ref], world: Dispatcher
+) -> list[PruneCandidate]:
+    """Return the live objects of a unit.
 
-    Hooks are looked for among all objects of their kinds: they are remembered only for as long as
-    their rollout lasts, and the name of one may be made anew each time. Those of a release go by
-    their own policies alone, as with Helm.
+    Hooks are searched among all objects of their kinds: the journal has them only during their
+    rollout, and their names may be generated. Hooks of a release follow their own delete
+    policies only, as with Helm.
     """
-    manifests = (*wanted.manifests, *wanted.before_deletion)
-    hooks = (one.ref for one in manifests if one.hook is not None)
-    unit = plan_unit(wanted.unit)
+    manifests = (*desired.manifests, *desired.before_deletion)
+    hooks = (manifest.ref for manifest in manifests if manifest.hook_policies is not None)
+    unit = plan_unit(desired.unit)
     cluster = unit.cluster
-    named = await look_at(world, {*entries, *(one.ref for one in manifests)}, cluster=cluster)
-    listed = await look_in(world, ((ref.kind, ref.namespace) for ref in hooks), cluster=cluster)
-    found = {live.ref: live for live in (*named, *listed)}
-    hooked = unit.policy.release is None
-    lives = (stale_of(body_of(found[ref]), unit, hooks=hooked) for ref in sorted(found))
-    return [one for one in lives if one is not None]
+    by_name = await get_objects(
+        world, {*entries, *(manifest.ref for manifest in manifests)}, cluster=cluster
+    )
+    by_kind = await list_objects(
+        world, ((ref.kind, ref.namespace) for ref in hooks), cluster=cluster
+    )
+    live_objects = {live.ref: live for live in (*by_name, *by_kind)}
+    include_hooks = unit.policy.release is None
+    candidates = (
+        prune_candidate(object_body(live_objects[ref]), unit, hooks=include_hooks)
+        for ref in sorted(live_objects)
+    )
+    return [candidate for candidate in candidates if candidate is not None]
 
 
-def _deleted(plan: Plan) -> dict[Ref, bool]:
-    """All that the plan deletes, and whether it asks first."""
-    items = (item for step in plan.steps for item in items_of(step))
-    return {item.ref: item.asks for item in items if item.deed is Deed.DELETE}
+def _deleted_refs(plan: Plan) -> dict[Ref, bool]:
+    """Return the objects that the plan deletes, and whether each requires a confirmation."""
+    items = (item for step in plan.steps for item in step_items(step))
+    return {item.ref: item.asks for item in items if item.deed is ItemAction.DELETE}
 
 
-def digest_of(found: Iterable[Deletion]) -> str:
-    """A name for what somebody agrees to."""
-    return " ".join(one.plan.digest for one in found)
+def deletions_digest(deletions: Iterable[Deletion]) -> str:
+    """Return a digest of the deletions that the user confirms."""
+    return " ".join(deletion.plan.digest for deletion in deletions)
 
 
-def refuse_other(found: Sequence[Deletion], shown: str) -> None:
-    """Raise a PlanError where somebody agreed to plans, and they are no longer these."""
-    if shown and shown != digest_of(found):
-        names = ", ".join(f"`{one.remembered.unit.id}`" for one in found)
+def refuse_changed_deletions(deletions: Sequence[Deletion], confirmed_digest: str) -> None:
+    """Raise PlanError if the deletions differ from those that the user confirmed."""
+    if confirmed_digest and confirmed_digest != deletions_digest(deletions):
+        names = ", ".join(f"`{deletion.stored_journal.unit.id}`" for deletion in deletions)
         problem = f"what {names} has in the cluster changed meanwhile"
         hint = "nothing was deleted; run the command again, and look at what it shows"
         raise PlanError("plan.moved", problem, hint=hint)
 
 
-async def finish_deletion(found: Deletion, world: Exchange) -> None:
-    """Forget a unit that is gone. What still asks to be deleted needs its journal."""
-    if not found.asking:
-        await forget_unit(found.remembered.unit, world)
+async def finish_deletion(deletion: Deletion, world: Dispatcher) -> None:
+    """Delete the record of a deleted unit, unless objects still wait for a confirmation."""
+    if not deletion.unconfirmed:
+        await delete_record(deletion.stored_journal.unit, world)

@@ -1,6 +1,6 @@
-"""Which of other people's programs and libraries are here, and what each is needed for.
+"""Check of external programs and libraries: which are installed, and what they are needed for.
 
-A program is looked for where it will be looked for when it is needed.
+A program is searched in the same way as when it is needed.
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ from typing import Literal
 
 import msgspec
 
-from tidegate.errors import ProcessError, RenderError, foreign
+from tidegate.errors import ProcessError, RenderError, sanitize
 from tidegate.external.process import Command, Limits, run
 from tidegate.external.tools import find_program
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 from tidegate.render.kustomize import find_tool
 
-PATIENCE = Limits(time=Ms(10 * SECOND))
+VERSION_LIMITS = Limits(time=Ms(10 * SECOND))
 # kubectl says its own version before that of its kustomize.
-_VERSION = late(r"(?:.*Kustomize Version:)?.*?(\d+\.\d+[\w.+-]*)", re.DOTALL)
+_VERSION = lazy_regex(r"(?:.*Kustomize Version:)?.*?(\d+\.\d+[\w.+-]*)", re.DOTALL)
 
 
-class Checkup(msgspec.Struct, frozen=True):
-    """One thing that is here or is not. `detail` is where it is, or how it can be had."""
+class ToolCheck(msgspec.Struct, frozen=True):
+    """An installed or missing program or library.
+
+    `detail`: its path, or how to install it.
+    """
 
     name: str
     state: Literal["found", "missing"]
@@ -36,22 +39,24 @@ class Checkup(msgspec.Struct, frozen=True):
     version: str = ""
 
 
-class NeededTool(msgspec.Struct, frozen=True):
-    """A program: what makes it tell its version, what it is for, and how it can be had."""
+class RequiredTool(msgspec.Struct, frozen=True):
+    """An external program."""
 
     name: str
-    ask: str
+    version_flag: str
+    """Argument that prints its version."""
     purpose: str
     advice: str
+    """How to install it."""
 
 
 PROGRAMS = (
-    NeededTool("git", "--version", "sources in Git repositories", "install git 2.39 or newer"),
-    NeededTool("ssh", "-V", "Git repositories over ssh", "install an ssh client"),
-    NeededTool(
+    RequiredTool("git", "--version", "sources in Git repositories", "install git 2.39 or newer"),
+    RequiredTool("ssh", "-V", "Git repositories over ssh", "install an ssh client"),
+    RequiredTool(
         "sops", "--version", "files encrypted for PGP, cloud services or Vault", "install sops"
     ),
-    NeededTool("gpg", "--version", "sops with PGP keys of your own ring", "install gnupg"),
+    RequiredTool("gpg", "--version", "sops with PGP keys of your own ring", "install gnupg"),
 )
 LIBRARIES = (
     ("helm-python-sdk", "Helm charts", "install tidegate[helm]"),
@@ -64,50 +69,59 @@ LIBRARIES = (
 )
 
 
-async def examine() -> tuple[Checkup, ...]:
-    """Everything that some repository may need."""
+async def check_tools() -> tuple[ToolCheck, ...]:
+    """Check everything that some repository may need."""
     async with asyncio.TaskGroup() as group:
         tasks = [
-            group.create_task(_kustomize(), name="look for kustomize"),
-            *(group.create_task(_program(one), name=f"look for {one.name}") for one in PROGRAMS),
+            group.create_task(_check_kustomize(), name="look for kustomize"),
+            *(
+                group.create_task(_check_program(tool), name=f"look for {tool.name}")
+                for tool in PROGRAMS
+            ),
         ]
-    libraries = (_library(*one) for one in LIBRARIES)
+    libraries = (_check_library(*library) for library in LIBRARIES)
     return *(task.result() for task in tasks), *libraries
 
 
-async def _kustomize() -> Checkup:
+async def _check_kustomize() -> ToolCheck:
     purpose = "Kustomize overlays"
     try:
-        program, word = find_tool().argv
+        program, subcommand = find_tool().argv
     except RenderError:
         advice = "install tidegate[kustomize], or kubectl or kustomize"
-        return Checkup("kustomize", "missing", advice, purpose)
-    words = ("version", "--client") if word == "kustomize" else ("version",)
-    return Checkup("kustomize", "found", program, purpose, await _version(program, *words))
+        return ToolCheck("kustomize", "missing", advice, purpose)
+    arguments = ("version", "--client") if subcommand == "kustomize" else ("version",)
+    return ToolCheck(
+        "kustomize", "found", program, purpose, await _read_version(program, *arguments)
+    )
 
 
-async def _program(tool: NeededTool) -> Checkup:
+async def _check_program(tool: RequiredTool) -> ToolCheck:
     try:
         program = str(find_program(tool.name, path=os.environ.get("PATH", os.defpath)))
     except ProcessError:
-        return Checkup(tool.name, "missing", tool.advice, tool.purpose)
-    return Checkup(tool.name, "found", program, tool.purpose, await _version(program, tool.ask))
+        return ToolCheck(tool.name, "missing", tool.advice, tool.purpose)
+    return ToolCheck(
+        tool.name, "found", program, tool.purpose, await _read_version(program, tool.version_flag)
+    )
 
 
-async def _version(program: str, *words: str) -> str:
-    """What it says of itself; nothing where it says no version."""
+async def _read_version(program: str, *arguments: str) -> str:
+    """Return the version that a program prints, or ""."""
     # Not a word to the network: some programs look for a newer one of themselves.
-    quiet = {"SOPS_DISABLE_VERSION_CHECK": "1"}
+    environment = {"SOPS_DISABLE_VERSION_CHECK": "1"}
     try:
-        ran = await run(Command(argv=(program, *words), env=quiet), limits=PATIENCE)
+        result = await run(
+            Command(argv=(program, *arguments), env=environment), limits=VERSION_LIMITS
+        )
     except ProcessError:
         return ""
-    found = _VERSION.match((ran.stdout + ran.stderr).decode(errors="replace"))
-    return foreign(found[1]) if found else ""
+    match = _VERSION.match((result.stdout + result.stderr).decode(errors="replace"))
+    return sanitize(match[1]) if match else ""
 
 
-def _library(name: str, purpose: str, advice: str) -> Checkup:
+def _check_library(name: str, purpose: str, advice: str) -> ToolCheck:
     try:
-        return Checkup(name, "found", "installed with Tidegate", purpose, version_of(name))
+        return ToolCheck(name, "found", "installed with Tidegate", purpose, version_of(name))
     except PackageNotFoundError:
-        return Checkup(name, "missing", advice, purpose)
+        return ToolCheck(name, "missing", advice, purpose)

@@ -1,114 +1,134 @@
-"""Releases that end while others are rolled out: their units have left Git, or are others by now.
+"""Uninstall of releases whose units were removed from Git or moved.
 
-What is remembered of such a release is its record. It says which objects go, and which hooks run
-before and behind that, as `helm uninstall` reads it.
+The record of a release says which objects are deleted and which hooks run before and after, as
+for `helm uninstall`. HelmReleases that Flux deployed are found without a Tidegate record:
+
+    Kustomization ── status.inventory ──▶ HelmRelease ── status.history ──▶ Helm records
+
+kustomize-controller prunes what its inventory names and its labels own. helm-controller
+uninstalls the release in the HelmRelease's status, removes its finalizer, and deletes the
+HelmChart it created.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from tidegate.dialect.helm.acting import act
-from tidegate.dialect.helm.belonging import newest, objects_of
+from tidegate.dialect.helm.acting import with_action
+from tidegate.dialect.helm.belonging import manifest_refs, newest_record
 from tidegate.dialect.helm.record import (
     SECRET,
     ReleaseRecord,
     ReleaseStatus,
     read_record,
-    selector_of,
+    release_selector,
 )
 from tidegate.dialect.semantics import KSTATUS
-from tidegate.errors import Place
+from tidegate.errors import Location
 from tidegate.flows.bringing import KnownKinds
-from tidegate.flows.looking import body_of, look_at
-from tidegate.flows.means import stale_of
-from tidegate.flows.remedies import read_release_text, record_text
+from tidegate.flows.looking import get_objects, object_body
+from tidegate.flows.means import prune_candidate
+from tidegate.flows.remedies import parse_release, record_manifest
 from tidegate.flows.session import Session
 from tidegate.health.budget import budget
-from tidegate.model.ledger import Action, ReleaseTerms
+from tidegate.model.ledger import ReleaseAction, ReleaseSpec
 from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Propagation, Ref
-from tidegate.model.plan import Fragment, Plan
-from tidegate.model.policy import Handling, Order, Policy, Tracking
+from tidegate.model.plan import Plan, PlanFragment
+from tidegate.model.policy import ObjectOptions, Order, Policy, Tracking
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.build import plan_unit
 from tidegate.plan.deletion import build_deletion
-from tidegate.plan.joints import end_of
-from tidegate.world.ask import ask
+from tidegate.plan.joints import end_step
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import List, Selection
-from tidegate.world.facts import Listed, is_refusal
-from tidegate.world.refusals import refusal_error
+from tidegate.world.facts import ListPage, is_error
+from tidegate.world.refusals import error_from_outcome
 
-ENDING = Policy(
+UNINSTALL_POLICY = Policy(
     rules=KSTATUS,
     order=Order.HELM,
     tracking=Tracking.FLUX,
     manager="helm-controller",
-    handling=Handling(propagation=Propagation.BACKGROUND),
+    handling=ObjectOptions(propagation=Propagation.BACKGROUND),
 )
 
 
-def ending_policy(terms: ReleaseTerms) -> Policy:
-    """How a release is run that ends."""
-    return act(ENDING, msgspec.structs.replace(terms, action=Action.UNINSTALL))
-
-
-async def read_end(
-    unit: Unit, session: Session, marked: UnitId | None = None
-) -> tuple[Manifests, tuple[Ref, ...]]:
-    """The hooks of a release's end, and the objects that go with it.
-
-    `marked`: whose the hooks say they are, where that is another unit.
-    """
-    terms, nothing = unit.policy.release, Manifests(unit=unit)
-    if terms is None:
-        return nothing, ()
-    place, where = unit.destination.cluster, f"unit {unit.id}"
-    last = newest(await read_records(terms, place, session, where=where))
-    if last is None:
-        return nothing, ()
-    known = session.craft.rules.known
-    kinds = KnownKinds.of(await session.kinds(unit.destination.cluster), (), known)
-    text = record_text(last)
-    own = msgspec.structs.replace(plan_unit(unit), id=marked or unit.id)
-    read = read_release_text(own, terms, text, kinds.is_namespaced) or nothing
-    return msgspec.structs.replace(read, unit=unit), tuple(objects_of(last, terms.namespace))
-
-
-async def plan_end(unit: Unit, marked: UnitId, session: Session) -> Plan:
-    """The plan that uninstalls a release; it has a step though nothing is left of that."""
-    wanted, refs = await read_end(unit, session, marked)
-    planned = plan_unit(unit)
-    lives = await look_at(session.world, refs, cluster=planned.cluster)
-    stale = (stale_of(body_of(live), planned) for live in lives)
-    return with_end(
-        build_deletion(wanted, [one for one in stale if one is not None], budget=budget)
+def uninstall_policy(release: ReleaseSpec) -> Policy:
+    """Return the policy for uninstalling a release."""
+    return with_action(
+        UNINSTALL_POLICY, msgspec.structs.replace(release, action=ReleaseAction.UNINSTALL)
     )
 
 
-def with_end(plan: Plan) -> Plan:
-    """The plan of an end; with a step though nothing is left to delete."""
+async def read_uninstall(
+    unit: Unit, session: Session, hook_owner: UnitId | None = None
+) -> tuple[Manifests, tuple[Ref, ...]]:
+    """Return the uninstall hooks of a release, and the objects that are deleted with it.
+
+    `hook_owner`: the unit in the ownership marker of the hooks, if it is another one.
+    """
+    release, nothing = unit.policy.release, Manifests(unit=unit)
+    if release is None:
+        return nothing, ()
+    cluster, location = unit.destination.cluster, f"unit {unit.id}"
+    latest = newest_record(await read_records(release, cluster, session, location=location))
+    if latest is None:
+        return nothing, ()
+    catalog = session.evaluator.rules.known
+    kinds = KnownKinds.from_served(await session.kinds(unit.destination.cluster), (), catalog)
+    manifest = record_manifest(latest)
+    planned = msgspec.structs.replace(plan_unit(unit), id=hook_owner or unit.id)
+    manifests = parse_release(planned, release, manifest, kinds.is_namespaced) or nothing
+    return msgspec.structs.replace(manifests, unit=unit), tuple(
+        manifest_refs(latest, release.namespace)
+    )
+
+
+async def plan_uninstall(unit: Unit, hook_owner: UnitId, session: Session) -> Plan:
+    """Return the plan that uninstalls a release; it has a step even if no objects are left."""
+    hooks, refs = await read_uninstall(unit, session, hook_owner)
+    planned = plan_unit(unit)
+    live_objects = await get_objects(session.world, refs, cluster=planned.cluster)
+    candidates = (prune_candidate(object_body(live), planned) for live in live_objects)
+    return with_final_step(
+        build_deletion(
+            hooks,
+            [candidate for candidate in candidates if candidate is not None],
+            readiness_timeout=budget,
+        )
+    )
+
+
+def with_final_step(plan: Plan) -> Plan:
+    """Return the plan, with one empty step if there is nothing to delete."""
     if plan.steps:
         return plan
-    return Plan.of(Fragment(units=plan.units, steps=(end_of(plan.units[0]),)))
+    return Plan.from_fragment(PlanFragment(units=plan.units, steps=(end_step(plan.units[0]),)))
 
 
-async def is_recorded(unit: Unit, session: Session) -> bool:
-    """Whether a unit is a release that Helm takes for one that stands, or is on its way out."""
-    terms = unit.policy.release
-    if terms is None:
+async def is_installed(unit: Unit, session: Session) -> bool:
+    """Whether a unit is a release that Helm lists as installed or being uninstalled."""
+    release = unit.policy.release
+    if release is None:
         return False
-    place, where = unit.destination.cluster, f"unit {unit.id}"
-    last = newest(await read_records(terms, place, session, where=where))
-    return last is not None and last.status is not ReleaseStatus.UNINSTALLED
+    cluster, location = unit.destination.cluster, f"unit {unit.id}"
+    latest = newest_record(await read_records(release, cluster, session, location=location))
+    return latest is not None and latest.status is not ReleaseStatus.UNINSTALLED
 
 
 async def read_records(
-    terms: ReleaseTerms, cluster: str, session: Session, *, where: str
+    release: ReleaseSpec, cluster: str, session: Session, *, location: str
 ) -> list[ReleaseRecord]:
-    """All records of a release; none where there is not even their namespace."""
-    selection = Selection(SECRET, terms.storage, labels=selector_of(terms.name))
-    (page,) = await ask(session.world, List(selection), cluster=cluster)
-    if is_refusal(page):
-        raise refusal_error(page, "reading the records of the release", where=Place(where))
-    return [read_record(body_of(one)) for one in page.items] if isinstance(page, Listed) else []
+    """Return all records of a release; none where their namespace does not exist."""
+    selection = Selection(SECRET, release.storage, label_selector=release_selector(release.name))
+    (page,) = await send_requests(session.world, List(selection), cluster=cluster)
+    if is_error(page):
+        raise error_from_outcome(
+            page, "reading the records of the release", location=Location(location)
+        )
+    return (
+        [read_record(object_body(secret)) for secret in page.items]
+        if isinstance(page, ListPage)
+        else []
+    )

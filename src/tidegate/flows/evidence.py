@@ -1,6 +1,6 @@
-"""Ask a cluster about an object that failed: its pods, what they printed, its Events, its lacks.
+"""Diagnosis of failed objects: their pods, logs, Events and missing dependencies.
 
-It is asked once, after the end, and never keeps anyone long: what does not answer is left out.
+The cluster is queried once, after the end of the rollout; queries that time out are skipped.
 """
 
 from __future__ import annotations
@@ -9,382 +9,446 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.errors import foreign
-from tidegate.flows.lacks import PATIENCE, POD, find_lacks
-from tidegate.flows.makers import find_item, find_makers, step_of
-from tidegate.flows.wiring import why_unserved
+from tidegate.errors import sanitize
+from tidegate.flows.lacks import POD, QUERY_TIMEOUT, find_missing
+from tidegate.flows.makers import find_item, find_producers, find_step
+from tidegate.flows.wiring import explain_unserved
 from tidegate.knowledge.catalogue import KnownRows
-from tidegate.model.labels import write_labels
-from tidegate.model.objects import Json, Kind, Live, Ref, Spot
-from tidegate.model.patterns import late
-from tidegate.model.plan import Fragment, Plan
-from tidegate.model.reading import mapping, mappings, number, part, text
-from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.discretion import Discretion
+from tidegate.model.labels import format_selector
+from tidegate.model.objects import ClusterRef, Json, Kind, LiveObject, Ref
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.plan import Plan, PlanFragment
+from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
+from tidegate.report.rollout.course import RolloutProgress
+from tidegate.report.rollout.discretion import Redactor
 from tidegate.report.rollout.evidence import (
-    Comes,
-    ContainerEnd,
+    ContainerFailure,
     Evidence,
     KubeEvent,
-    Lack,
-    Maker,
-    PodEnd,
+    MissingRef,
+    PodFailure,
+    ProducerRef,
+    StepRelation,
 )
-from tidegate.report.rollout.failure import failing_spots, refused_spots
+from tidegate.report.rollout.failure import failing_objects, refused_objects
 from tidegate.report.told import ContainerLog
-from tidegate.world.ask import ask
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import Get, List, Logs, Request, Selection
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Done, Listed, Outcome, Said
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import ListPage, Outcome, RawResponse, Success
 from tidegate.world.protocol import World
 
 EVENT = Kind("", "v1", "Event")
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
 JOB = Kind("batch", "v1", "Job")
-LAST_LINES = 10
-MOST_PODS = 2
-MOST_READ = 500
-"""How many objects of a namespace are looked through."""
-OPENING = frozenset({"ContainerCreating", "PodInitializing"})
-"""What waiting containers say that are only not begun yet."""
-CREATED = late(r"Created pod: (\S+)")
-"""How controllers tell of a pod; one that is deleted is remembered by its Events alone."""
+LOG_LINES = 10
+MAX_PODS = 2
+LIST_LIMIT = 500
+"""Objects of a namespace that are examined."""
+STARTING_REASONS = frozenset({"ContainerCreating", "PodInitializing"})
+"""Reasons of waiting containers that have only not started yet."""
+CREATED_POD = lazy_regex(r"Created pod: (\S+)")
+"""Message of a controller about a new pod; a deleted pod is known by its Events only."""
 
 Body = dict[str, Json]
 
 
-class Background(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known besides the cluster: what was to be done, and what operators do.
+class DiagnosisContext(msgspec.Struct, frozen=True, kw_only=True):
+    """Inputs of the diagnosis besides the cluster: the plan and the operator knowledge."""
 
-    `discretion` knows what must not be said. `behind`: the world behind the door; a simulated one
-    can be looked into.
-    """
-
-    plan: Plan = msgspec.field(default_factory=lambda: Plan.of(Fragment()))
+    plan: Plan = msgspec.field(default_factory=lambda: Plan.from_fragment(PlanFragment()))
     catalogue: KnownRows = msgspec.field(default_factory=lambda: KnownRows({}, {}))
-    discretion: Discretion = msgspec.field(default_factory=Discretion)
-    behind: World | None = None
+    redactor: Redactor = msgspec.field(default_factory=Redactor)
+    """Redacts secret values."""
+    raw_world: World | None = None
+    """The World of the session; a simulated one can be inspected."""
 
 
-async def inquire(world: Exchange, course: Course, background: Background) -> tuple[Evidence, ...]:
-    """What is known of the objects that a rollout failed for."""
-    refused = () if course.failures() else refused_spots(course)
-    behind, catalogue = background.behind, background.catalogue
+async def diagnose(
+    world: Dispatcher, progress: RolloutProgress, context: DiagnosisContext
+) -> tuple[Evidence, ...]:
+    """Return evidence about the objects that made a rollout fail."""
+    rejected = () if progress.failed_steps() else refused_objects(progress)
+    raw_world, catalogue = context.raw_world, context.catalogue
     return (
-        *await collect_evidence(world, failing_spots(course), background),
+        *await collect_evidence(world, failing_objects(progress), context),
         *(
             Evidence(
-                ref=spot.ref,
-                cluster=spot.cluster,
-                unserved=why_unserved(behind, spot.ref.kind, catalogue),
+                ref=cluster_ref.ref,
+                cluster=cluster_ref.cluster,
+                not_served_reason=explain_unserved(raw_world, cluster_ref.ref.kind, catalogue),
             )
-            for spot in refused
+            for cluster_ref in rejected
         ),
     )
 
 
 async def collect_evidence(
-    world: Exchange, spots: Iterable[Spot], background: Background
+    world: Dispatcher, refs: Iterable[ClusterRef], context: DiagnosisContext
 ) -> tuple[Evidence, ...]:
-    """What is known of these objects."""
-    return tuple([await _Asking(world, one.cluster, background).about(one.ref) for one in spots])
+    """Return evidence about these objects."""
+    return tuple(
+        [
+            await _ClusterDiagnosis(world, cluster_ref.cluster, context).collect(cluster_ref.ref)
+            for cluster_ref in refs
+        ]
+    )
 
 
 async def read_logs(
-    world: Exchange, spots: Iterable[Spot], background: Background, tail: int
+    world: Dispatcher, refs: Iterable[ClusterRef], context: DiagnosisContext, tail: int
 ) -> list[ContainerLog]:
-    """What the containers have printed last of the pods of these objects that are not well."""
-    found: list[ContainerLog] = []
-    for one in spots:
-        found += await _Asking(world, one.cluster, background).logs_of(one.ref, tail)
-    return found
+    """Return the last log lines of the unhealthy pods of these objects."""
+    logs: list[ContainerLog] = []
+    for cluster_ref in refs:
+        logs += await _ClusterDiagnosis(world, cluster_ref.cluster, context).read_logs(
+            cluster_ref.ref, tail
+        )
+    return logs
 
 
-class _Asking:
-    """Questions to one cluster."""
+class _ClusterDiagnosis:
+    """Diagnosis queries to one cluster."""
 
-    def __init__(self, world: Exchange, cluster: str, background: Background) -> None:
+    def __init__(self, world: Dispatcher, cluster: str, context: DiagnosisContext) -> None:
         self._world = world
         self._cluster = cluster
-        self._background = background
+        self._context = context
 
-    async def about(self, ref: Ref) -> Evidence:
-        (found,) = await self._ask(Get(ref))
-        live = found.live if isinstance(found, Done) else None
-        lacks = await self._lacks(ref, live)
-        background = self._background
-        unserved = why_unserved(background.behind, ref.kind, background.catalogue)
+    async def collect(self, ref: Ref) -> Evidence:
+        (outcome,) = await self._query(Get(ref))
+        live = outcome.live if isinstance(outcome, Success) else None
+        missing = await self._missing_dependencies(ref, live)
+        context = self._context
+        unserved = explain_unserved(context.raw_world, ref.kind, context.catalogue)
         if live is None:
-            return Evidence(ref=ref, cluster=self._cluster, lacks=lacks, unserved=unserved)
-        pods, sets = await self._brood(live)
-        bad = sorted(pods, key=_badness)[-MOST_PODS:][::-1]
-        ends = tuple([await self._end(pod) for pod in bad])
-        notes = await self._notes(live, sets, bad)
+            return Evidence(
+                ref=ref, cluster=self._cluster, missing=missing, not_served_reason=unserved
+            )
+        pods, replica_sets = await self._find_pods(live)
+        failing = sorted(pods, key=_failure_rank)[-MAX_PODS:][::-1]
+        pod_ends = tuple([await self._pod_end(pod) for pod in failing])
+        events = await self._collect_events(live, replica_sets, failing)
         return Evidence(
             ref=ref,
             cluster=self._cluster,
-            pods=ends,
-            notes=notes,
-            lacks=lacks,
-            unserved=unserved,
+            pods=pod_ends,
+            events=events,
+            missing=missing,
+            not_served_reason=unserved,
         )
 
-    async def logs_of(self, ref: Ref, tail: int) -> list[ContainerLog]:
-        (found,) = await self._ask(Get(ref))
-        live = found.live if isinstance(found, Done) else None
-        pods, _ = await self._brood(live) if live else ([], [])
-        wanted = [(_pod_ref(pod), one) for pod in pods for one in _statuses(pod) if _has_begun(one)]
-        asked = [Logs(ref=pod, container=text(one, "name"), tail=tail) for pod, one in wanted]
-        printed = await self._ask(*asked) if asked else ()
+    async def read_logs(self, ref: Ref, tail: int) -> list[ContainerLog]:
+        (response,) = await self._query(Get(ref))
+        live = response.live if isinstance(response, Success) else None
+        pods, _ = await self._find_pods(live) if live else ([], [])
+        containers = [
+            (_pod_ref(pod), status)
+            for pod in pods
+            for status in _container_statuses(pod)
+            if _has_logs(status)
+        ]
+        requests = [
+            Logs(ref=pod, container=get_text(status, "name"), tail=tail)
+            for pod, status in containers
+        ]
+        outcomes = await self._query(*requests) if requests else ()
         return [
             ContainerLog(
-                owner=ref,
+                object=ref,
                 pod=pod,
-                container=text(one, "name"),
-                state=self._say(_state(one)),
-                lines=self._printed(outcome),
+                container=get_text(status, "name"),
+                state=self._redact(_container_state(status)),
+                lines=self._log_lines(outcome),
             )
-            for (pod, one), outcome in zip(wanted, printed, strict=True)
+            for (pod, status), outcome in zip(containers, outcomes, strict=True)
         ]
 
-    async def _lacks(self, ref: Ref, live: Live | None) -> tuple[Lack, ...]:
-        """What it needs and is not there, and what those lack that should have made it by now."""
-        found: dict[Ref, Lack] = {}
+    async def _missing_dependencies(
+        self, ref: Ref, live: LiveObject | None
+    ) -> tuple[MissingRef, ...]:
+        """Return missing dependencies of an object, and those of their producers that are due."""
+        result: dict[Ref, MissingRef] = {}
         bodies = {ref: self._body(ref, live)}
         pending = [ref]
         while pending:
-            one = pending.pop(0)
-            for missing in await self._missing(one, bodies[one]):
-                makers = self._makers(missing, wanted_by=ref)
-                found.setdefault(missing, Lack(ref=missing, makers=makers))
-                late = [maker.ref for maker in makers if maker.comes is not Comes.BEHIND]
-                new = [maker for maker in late if maker not in bodies]
-                bodies |= {maker: self._body(maker) for maker in new}
+            current = pending.pop(0)
+            for missing in await self._find_missing(current, bodies[current]):
+                producers = self._find_producers(missing, consumer=ref)
+                result.setdefault(missing, MissingRef(ref=missing, producers=producers))
+                due = [
+                    producer.ref
+                    for producer in producers
+                    if producer.relation is not StepRelation.AFTER
+                ]
+                new = [producer for producer in due if producer not in bodies]
+                bodies |= {producer: self._body(producer) for producer in new}
                 pending += new
-        return tuple(found.values())
+        return tuple(result.values())
 
-    async def _missing(self, ref: Ref, body: Body) -> list[Ref]:
-        catalogue = self._background.catalogue
-        return await find_lacks(self._world, ref, body, catalogue, cluster=self._cluster)
+    async def _find_missing(self, ref: Ref, body: Body) -> list[Ref]:
+        catalogue = self._context.catalogue
+        return await find_missing(self._world, ref, body, catalogue, cluster=self._cluster)
 
-    def _makers(self, missing: Ref, *, wanted_by: Ref) -> tuple[Maker, ...]:
-        plan, catalogue = self._background.plan, self._background.catalogue
-        step = step_of(plan, wanted_by, self._cluster)
-        here = step.id if step else ""
-        found = find_makers(plan, missing, catalogue, here=here, cluster=self._cluster)
-        return tuple(found)
+    def _find_producers(self, missing: Ref, *, consumer: Ref) -> tuple[ProducerRef, ...]:
+        plan, catalogue = self._context.plan, self._context.catalogue
+        step = find_step(plan, consumer, self._cluster)
+        consumer_step = step.id if step else ""
+        producers = find_producers(
+            plan, missing, catalogue, consumer_step=consumer_step, cluster=self._cluster
+        )
+        return tuple(producers)
 
-    def _body(self, ref: Ref, live: Live | None = None) -> Body:
-        """As it lives; a hook may be gone, and the plan still has its text."""
-        step = step_of(self._background.plan, ref, self._cluster)
+    def _body(self, ref: Ref, live: LiveObject | None = None) -> Body:
+        """Return the live body, or that of the plan: a hook may be deleted."""
+        step = find_step(self._context.plan, ref, self._cluster)
         item = find_item(step, ref) if step else None
-        told = live.body if live else item.body if item else b""
-        body: Body = msgspec.json.decode(told or b"{}")  # what is awaited has no text
+        raw = live.body if live else item.body if item else b""
+        body: Body = msgspec.json.decode(raw or b"{}")  # what is awaited has no text
         return body
 
-    async def _ask(self, *requests: Request) -> tuple[Outcome, ...]:
-        return await ask(self._world, *requests, cluster=self._cluster, within=PATIENCE)
+    async def _query(self, *requests: Request) -> tuple[Outcome, ...]:
+        return await send_requests(
+            self._world, *requests, cluster=self._cluster, timeout=QUERY_TIMEOUT
+        )
 
-    async def _brood(self, live: Live) -> tuple[list[Body], list[Body]]:
-        """The pods of an object that are not as they should be, and the sets they are made by."""
+    async def _find_pods(self, live: LiveObject) -> tuple[list[Body], list[Body]]:
+        """Return the unhealthy pods of an object, and the ReplicaSets that own them."""
         if live.ref.kind == POD:
-            return [_read(live)], []
-        labels = write_labels(part(_read(live), "spec", "selector"))
-        space = live.ref.namespace
-        wanted = [List(Selection(kind, space, labels), MOST_READ) for kind in (POD, REPLICA_SET)]
-        pods, sets = [_items(outcome) for outcome in await self._ask(*wanted)]
-        own = _owned(sets, {live.uid})
-        owners = {live.uid, *(text(one, "metadata", "uid") for one in own)}
-        ends = live.ref.kind == JOB
-        return [pod for pod in _owned(pods, owners) if not _is_well(pod, ends=ends)], own
+            return [_decode(live)], []
+        labels = format_selector(get_value(_decode(live), "spec", "selector"))
+        namespace = live.ref.namespace
+        requests = [
+            List(Selection(kind, namespace, labels), LIST_LIMIT) for kind in (POD, REPLICA_SET)
+        ]
+        pods, replica_sets = [_items(outcome) for outcome in await self._query(*requests)]
+        owned_sets = _owned(replica_sets, {live.uid})
+        owners = {
+            live.uid,
+            *(get_text(replica_set, "metadata", "uid") for replica_set in owned_sets),
+        }
+        completes = live.ref.kind == JOB
+        return [
+            pod for pod in _owned(pods, owners) if not _is_healthy(pod, completes=completes)
+        ], owned_sets
 
-    async def _end(self, pod: Body) -> PodEnd:
+    async def _pod_end(self, pod: Body) -> PodFailure:
         ref = _pod_ref(pod)
-        ended = [one for one in map(self._ended, _statuses(pod)) if one is not None]
-        containers = [*ended, *(_unended(pod) or _running(pod))]
-        asked = [Logs(ref=ref, container=one.name, tail=LAST_LINES) for one in containers]
-        printed = await self._ask(*asked) if asked else ()
-        return PodEnd(
+        ended = [
+            container
+            for container in map(self._container_end, _container_statuses(pod))
+            if container is not None
+        ]
+        containers = [*ended, *(_running_init_containers(pod) or _running_containers(pod))]
+        requests = [
+            Logs(ref=ref, container=container.name, tail=LOG_LINES) for container in containers
+        ]
+        outcomes = await self._query(*requests) if requests else ()
+        return PodFailure(
             ref=ref,
-            phase=text(pod, "status", "phase"),
-            reason=self._say(text(pod, "status", "reason")) or _unready(pod),
-            message=self._say(text(pod, "status", "message") or _homeless(pod)),
+            phase=get_text(pod, "status", "phase"),
+            reason=self._redact(get_text(pod, "status", "reason")) or _not_ready_reason(pod),
+            message=self._redact(get_text(pod, "status", "message") or _unschedulable_message(pod)),
             containers=tuple(
-                msgspec.structs.replace(one, log=self._log(outcome))
-                for one, outcome in zip(containers, printed, strict=True)
+                msgspec.structs.replace(container, log=self._last_lines(outcome))
+                for container, outcome in zip(containers, outcomes, strict=True)
             ),
         )
 
-    def _ended(self, status: Body) -> ContainerEnd | None:
-        """A container that ended badly, or that something keeps from running."""
-        ended = mapping(status, "state", "terminated")
-        waiting = mapping(status, "state", "waiting")
-        last = mapping(status, "lastState", "terminated")
-        if ended and not number(ended, "exitCode"):
+    def _container_end(self, status: Body) -> ContainerFailure | None:
+        """Return a container that failed or cannot run; None for others."""
+        terminated = get_mapping(status, "state", "terminated")
+        waiting = get_mapping(status, "state", "waiting")
+        last_terminated = get_mapping(status, "lastState", "terminated")
+        if terminated and not get_int(terminated, "exitCode"):
             return None
-        if not ended and not last and text(waiting, "reason") in {"", *OPENING}:
+        if (
+            not terminated
+            and not last_terminated
+            and get_text(waiting, "reason") in {"", *STARTING_REASONS}
+        ):
             return None
-        code = ended or last
-        return ContainerEnd(
-            name=text(status, "name"),
-            reason=self._say(text(waiting, "reason") or text(code, "reason")),
-            message=self._say(text(waiting, "message") or text(code, "message")),
-            exit_code=number(code, "exitCode") if code else None,
-            restarts=number(status, "restartCount"),
+        termination = terminated or last_terminated
+        return ContainerFailure(
+            name=get_text(status, "name"),
+            reason=self._redact(get_text(waiting, "reason") or get_text(termination, "reason")),
+            message=self._redact(get_text(waiting, "message") or get_text(termination, "message")),
+            exit_code=get_int(termination, "exitCode") if termination else None,
+            restarts=get_int(status, "restartCount"),
         )
 
-    async def _notes(self, live: Live, sets: list[Body], pods: list[Body]) -> tuple[KubeEvent, ...]:
-        """Events about it, about what makes its pods, and about those."""
-        found = await self._events(live.ref, f"involvedObject.uid={live.uid}")
-        for one in sets[-MOST_PODS:]:
-            about = f"involvedObject.uid={text(one, 'metadata', 'uid')}"
-            found += await self._events(live.ref, about)
-        names = [text(pod, "metadata", "name") for pod in pods] or _gone(found)[-MOST_PODS:]
+    async def _collect_events(
+        self, live: LiveObject, replica_sets: list[Body], pods: list[Body]
+    ) -> tuple[KubeEvent, ...]:
+        """Return the Events of an object, of its ReplicaSets and of its pods."""
+        events = await self._list_events(live.ref, f"involvedObject.uid={live.uid}")
+        for replica_set in replica_sets[-MAX_PODS:]:
+            selector = f"involvedObject.uid={get_text(replica_set, 'metadata', 'uid')}"
+            events += await self._list_events(live.ref, selector)
+        names = [get_text(pod, "metadata", "name") for pod in pods] or _created_pod_names(events)[
+            -MAX_PODS:
+        ]
         for name in names:
-            about = f"involvedObject.kind=Pod,involvedObject.name={name}"
-            found += await self._events(live.ref, about)
-        found.sort(key=lambda body: (told_at(body), text(body, "metadata", "name")))
-        return tuple(dict.fromkeys(map(self._note, found)))
+            selector = f"involvedObject.kind=Pod,involvedObject.name={name}"
+            events += await self._list_events(live.ref, selector)
+        events.sort(key=lambda body: (event_time(body), get_text(body, "metadata", "name")))
+        return tuple(dict.fromkeys(map(self._to_kube_event, events)))
 
-    async def _events(self, ref: Ref, fields: str) -> list[Body]:
-        wanted = Selection(EVENT, ref.namespace, fields=fields)
-        (found,) = await self._ask(List(wanted, MOST_READ))
-        return _items(found)
+    async def _list_events(self, ref: Ref, fields: str) -> list[Body]:
+        selection = Selection(EVENT, ref.namespace, field_selector=fields)
+        (outcome,) = await self._query(List(selection, LIST_LIMIT))
+        return _items(outcome)
 
-    def _note(self, body: Body) -> KubeEvent:
-        involved = mapping(body, "involvedObject")
+    def _to_kube_event(self, body: Body) -> KubeEvent:
+        involved = get_mapping(body, "involvedObject")
         return KubeEvent(
-            subject=f"{text(involved, 'kind')} {text(involved, 'name')}",
-            reason=self._say(text(body, "reason")),
-            message=self._say(text(body, "message")),
-            warning=text(body, "type") == "Warning",
-            times=max(1, number(body, "count")),
+            subject=f"{get_text(involved, 'kind')} {get_text(involved, 'name')}",
+            reason=self._redact(get_text(body, "reason")),
+            message=self._redact(get_text(body, "message")),
+            is_warning=get_text(body, "type") == "Warning",
+            count=max(1, get_int(body, "count")),
         )
 
-    def _log(self, outcome: Outcome) -> tuple[str, ...]:
-        return self._printed(outcome)[-LAST_LINES:]
+    def _last_lines(self, outcome: Outcome) -> tuple[str, ...]:
+        return self._log_lines(outcome)[-LOG_LINES:]
 
-    def _printed(self, outcome: Outcome) -> tuple[str, ...]:
-        if not isinstance(outcome, Said):
+    def _log_lines(self, outcome: Outcome) -> tuple[str, ...]:
+        if not isinstance(outcome, RawResponse):
             return ()
-        return tuple(map(self._say, outcome.body.decode(errors="replace").splitlines()))
+        return tuple(map(self._redact, outcome.body.decode(errors="replace").splitlines()))
 
-    def _say(self, words: str) -> str:
-        return foreign(self._background.discretion.hide(words))
+    def _redact(self, value: str) -> str:
+        return sanitize(self._context.redactor.redact(value))
 
 
-def _read(live: Live) -> Body:
+def _decode(live: LiveObject) -> Body:
     body: Body = msgspec.json.decode(live.body)
     return body
 
 
 def _items(outcome: Outcome) -> list[Body]:
-    return [_read(live) for live in outcome.items] if isinstance(outcome, Listed) else []
+    return [_decode(live) for live in outcome.items] if isinstance(outcome, ListPage) else []
 
 
 def _owned(bodies: Iterable[Body], owners: set[str]) -> list[Body]:
     return [
         body
         for body in bodies
-        if any(text(one, "uid") in owners for one in mappings(body, "metadata", "ownerReferences"))
+        if any(
+            get_text(owner_reference, "uid") in owners
+            for owner_reference in get_mappings(body, "metadata", "ownerReferences")
+        )
     ]
 
 
-def _is_well(pod: Body, *, ends: bool) -> bool:
-    """Whether a pod is as it should be; one that `ends` does its work by that."""
-    return text(pod, "status", "phase") == "Succeeded" or not (ends or _unready(pod))
+def _is_healthy(pod: Body, *, completes: bool) -> bool:
+    """Whether a pod is healthy; one that `completes` is so when it has succeeded."""
+    return get_text(pod, "status", "phase") == "Succeeded" or not (
+        completes or _not_ready_reason(pod)
+    )
 
 
-def _unready(pod: Body) -> str:
-    """Why a pod is not ready, in a word."""
-    for condition in mappings(pod, "status", "conditions"):
-        kind, status = text(condition, "type"), text(condition, "status")
-        if kind in {"Ready", "PodScheduled"} and status != "True":
-            return text(condition, "reason", default="NotReady")
-    return "" if mappings(pod, "status", "conditions") else "NotReady"
+def _not_ready_reason(pod: Body) -> str:
+    """Return the reason why a pod is not ready; empty if it is."""
+    for condition in get_mappings(pod, "status", "conditions"):
+        condition_type, status = get_text(condition, "type"), get_text(condition, "status")
+        if condition_type in {"Ready", "PodScheduled"} and status != "True":
+            return get_text(condition, "reason", default="NotReady")
+    return "" if get_mappings(pod, "status", "conditions") else "NotReady"
 
 
-def _homeless(pod: Body) -> str:
-    """Why no node takes a pod; empty where one does."""
-    for condition in mappings(pod, "status", "conditions"):
-        if text(condition, "type") == "PodScheduled" and text(condition, "status") == "False":
-            return text(condition, "message")
+def _unschedulable_message(pod: Body) -> str:
+    """Return why a pod cannot be scheduled; empty if it is scheduled."""
+    for condition in get_mappings(pod, "status", "conditions"):
+        if (
+            get_text(condition, "type") == "PodScheduled"
+            and get_text(condition, "status") == "False"
+        ):
+            return get_text(condition, "message")
     return ""
 
 
-def _statuses(pod: Body) -> list[Body]:
-    inits = mappings(pod, "status", "initContainerStatuses")
-    return [*inits, *mappings(pod, "status", "containerStatuses")]
+def _container_statuses(pod: Body) -> list[Body]:
+    inits = get_mappings(pod, "status", "initContainerStatuses")
+    return [*inits, *get_mappings(pod, "status", "containerStatuses")]
 
 
-def _unended(pod: Body) -> list[ContainerEnd]:
-    """The init container that all others wait for, as kubectl counts it."""
-    inits = mappings(pod, "status", "initContainerStatuses")
+def _running_init_containers(pod: Body) -> list[ContainerFailure]:
+    """Return the init containers that the others wait for, counted like kubectl."""
+    inits = get_mappings(pod, "status", "initContainerStatuses")
     sidecars = {
-        text(one, "name")
-        for one in mappings(pod, "spec", "initContainers")
-        if text(one, "restartPolicy") == "Always"
+        get_text(container, "name")
+        for container in get_mappings(pod, "spec", "initContainers")
+        if get_text(container, "restartPolicy") == "Always"
     }
     return [
-        ContainerEnd(
-            name=text(one, "name"),
-            reason=f"Init:{place}/{len(inits)}",
+        ContainerFailure(
+            name=get_text(status, "name"),
+            reason=f"Init:{index}/{len(inits)}",
             message="it runs, and the containers behind it wait for it to end",
-            restarts=number(one, "restartCount"),
+            restarts=get_int(status, "restartCount"),
         )
-        for place, one in enumerate(inits)
-        if mapping(one, "state", "running") and text(one, "name") not in sidecars
+        for index, status in enumerate(inits)
+        if get_mapping(status, "state", "running") and get_text(status, "name") not in sidecars
     ]
 
 
-def _running(pod: Body) -> list[ContainerEnd]:
-    """Containers that run, and are not what is waited for: ready, or done."""
+def _running_containers(pod: Body) -> list[ContainerFailure]:
+    """Return the running containers that did not restart."""
     return [
-        ContainerEnd(
-            name=text(one, "name"),
-            reason="Running" if one.get("ready") is True else "Running, and not ready",
-            runs=True,
+        ContainerFailure(
+            name=get_text(status, "name"),
+            reason="Running" if status.get("ready") is True else "Running, and not ready",
+            is_running=True,
         )
-        for one in mappings(pod, "status", "containerStatuses")
-        if mapping(one, "state", "running") and not _again(one)
+        for status in get_mappings(pod, "status", "containerStatuses")
+        if get_mapping(status, "state", "running") and not _has_restarted(status)
     ]
 
 
 def _pod_ref(pod: Body) -> Ref:
-    return Ref(POD, text(pod, "metadata", "namespace"), text(pod, "metadata", "name"))
+    return Ref(POD, get_text(pod, "metadata", "namespace"), get_text(pod, "metadata", "name"))
 
 
-def _has_begun(status: Body) -> bool:
-    """Whether a container may have printed something, and has not just ended well."""
-    ended = mapping(status, "state", "terminated")
-    is_done = bool(ended) and not number(ended, "exitCode")
-    return not is_done and (bool(ended) or "running" in mapping(status, "state") or _again(status))
+def _has_logs(status: Body) -> bool:
+    """Whether a container may have printed something, and has not just succeeded."""
+    terminated = get_mapping(status, "state", "terminated")
+    has_succeeded = bool(terminated) and not get_int(terminated, "exitCode")
+    return not has_succeeded and (
+        bool(terminated) or "running" in get_mapping(status, "state") or _has_restarted(status)
+    )
 
 
-def _again(status: Body) -> bool:
-    return bool(mapping(status, "lastState", "terminated"))
+def _has_restarted(status: Body) -> bool:
+    return bool(get_mapping(status, "lastState", "terminated"))
 
 
-def _state(status: Body) -> str:
-    """How a container is, in a word and a number."""
-    ((word, told), *_) = [*mapping(status, "state").items()] or [("waiting", {})]
-    code = mapping(status, "state", "terminated") or mapping(status, "lastState", "terminated")
-    ended = f", exit code {number(code, 'exitCode')}" if code else ""
-    return f"{text(told, 'reason') or word}{ended}"
+def _container_state(status: Body) -> str:
+    """Return the state of a container, with its exit code."""
+    ((state, details), *_) = [*get_mapping(status, "state").items()] or [("waiting", {})]
+    termination = get_mapping(status, "state", "terminated") or get_mapping(
+        status, "lastState", "terminated"
+    )
+    exit_text = f", exit code {get_int(termination, 'exitCode')}" if termination else ""
+    return f"{get_text(details, 'reason') or state}{exit_text}"
 
 
-def _badness(pod: Body) -> tuple[bool, str, str]:
-    """Pods that have failed tell most, and the newest of them."""
-    metadata = mapping(pod, "metadata")
-    failed = text(pod, "status", "phase") == "Failed"
-    return failed, text(metadata, "creationTimestamp"), text(metadata, "name")
+def _failure_rank(pod: Body) -> tuple[bool, str, str]:
+    """Return a sort key: failed pods last, and the newest of them at the end."""
+    metadata = get_mapping(pod, "metadata")
+    failed = get_text(pod, "status", "phase") == "Failed"
+    return failed, get_text(metadata, "creationTimestamp"), get_text(metadata, "name")
 
 
-def _gone(events: Iterable[Body]) -> list[str]:
-    """The pods that a controller says it has created."""
-    found = (CREATED.fullmatch(text(event, "message")) for event in events)
-    return [one[1] for one in found if one is not None]
+def _created_pod_names(events: Iterable[Body]) -> list[str]:
+    """Return the names of pods in the controllers' Events about created pods."""
+    matches = (CREATED_POD.fullmatch(get_text(event, "message")) for event in events)
+    return [match[1] for match in matches if match is not None]
 
 
-def told_at(body: Body) -> str:
-    return text(body, "lastTimestamp") or text(body, "eventTime") or text(body, "firstTimestamp")
+def event_time(body: Body) -> str:
+    return (
+        get_text(body, "lastTimestamp")
+        or get_text(body, "eventTime")
+        or get_text(body, "firstTimestamp")
+    )

@@ -1,8 +1,8 @@
-"""Expressions of units, tried before anything is planned: can they be used, and are they any good?
+"""Checks of CEL expressions and health checks before planning.
 
-Those about health are compiled, and asked what they say of an object that says nothing. Those about
-dependencies are asked twice: of a unit that has not begun, and of one that is ready. What Git says
-of both units is known, and so is the status that a ready one has.
+Health expressions are compiled, and evaluated for an object without status. Readiness
+expressions of dependencies are evaluated twice: for a unit that has not started, and for a
+ready one. The specs of both units are known from Git, and so is the status of a ready unit.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.errors import Place, foreign
-from tidegate.flows.discover.families import Family, Member
+from tidegate.errors import Location, sanitize
+from tidegate.flows.discover.families import RenderedUnit, UnitTree
 from tidegate.flows.scripting import ScriptWorkers
 from tidegate.health.cel.exchange import (
     CelAnswer,
@@ -27,13 +27,13 @@ from tidegate.health.cel.exchange import (
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 from tidegate.model.semantics import FLUX
 from tidegate.model.unit import Dependency, Unit, UnitId
 
 Body = dict[str, Json]
 REVISION = "main@sha1:0000000000000000000000000000000000000000"
-READY: Json = [
+READY_CONDITIONS: Json = [
     {
         "type": "Ready",
         "status": "True",
@@ -42,220 +42,267 @@ READY: Json = [
         "observedGeneration": 1,
     }
 ]
-BEFORE: Body = {"observedGeneration": -1}
-DONE: Body = {
+NOT_STARTED_STATUS: Body = {"observedGeneration": -1}
+READY_STATUS: Body = {
     "observedGeneration": 1,
-    "conditions": READY,
+    "conditions": READY_CONDITIONS,
     "lastAppliedRevision": REVISION,
     "lastAttemptedRevision": REVISION,
 }
-NOT_SAID: Body = {"conditions": []}
-STALLED = "Flux stops at that, and tries again when the text is another"
+EMPTY_STATUS: Body = {"conditions": []}
+STALLED_REASON = "Flux stops at that, and tries again when the text is another"
 
 
-class Tried(msgspec.Struct):
-    """What came of the expressions of some units."""
+class ExpressionResults(msgspec.Struct):
+    """The units after the check of their expressions, with findings."""
 
-    members: list[Member]
+    members: list[RenderedUnit]
     findings: list[Finding] = msgspec.field(default_factory=list)
     stuck: dict[UnitId, str] = msgspec.field(default_factory=dict)
-    """Those that never begin, or never come to an end, and why."""
+    """Units that never start or never end, with the reason."""
 
 
-async def try_expressions(
-    members: list[Member],
-    families: Iterable[Family],
+async def check_expressions(
+    members: list[RenderedUnit],
+    unit_trees: Iterable[UnitTree],
     cel: ScriptWorkers | None,
-    own: tuple[HealthExpressions, ...] = (),
-) -> Tried:
-    """The members, without dependencies that hold nobody, and what is to be said of all.
+    repository_expressions: tuple[HealthExpressions, ...] = (),
+) -> ExpressionResults:
+    """Check the expressions of all units, and remove dependencies that never block.
 
-    `own` are the repository's.
+    `repository_expressions`: the health expressions of the repository.
     """
-    if not own and not any(map(_has, members)):
-        return Tried(members)
+    if not repository_expressions and not any(map(_has_expressions, members)):
+        return ExpressionResults(members)
     if cel is None:
-        missing = [_missing(f"`{one.unit.id}`", one.unit.where) for one in members if _has(one)]
-        missing += [_missing("this repository", one.where) for one in own[:1]]
-        return Tried(members, missing)
-    trial = _Trial(cel, _bodies(families))
-    tried = await trial.run(members)
-    tried.findings += [finding for one in own for finding in await trial.health(one)]
-    return tried
+        missing = [
+            _cel_missing_finding(f"`{member.unit.id}`", member.unit.location)
+            for member in members
+            if _has_expressions(member)
+        ]
+        missing += [
+            _cel_missing_finding("this repository", expression.where)
+            for expression in repository_expressions[:1]
+        ]
+        return ExpressionResults(members, missing)
+    checker = _ExpressionChecker(cel, _unit_bodies(unit_trees))
+    results = await checker.run(members)
+    results.findings += [
+        finding
+        for expression in repository_expressions
+        for finding in await checker.check_health(expression)
+    ]
+    return results
 
 
-def _has(member: Member) -> bool:
+def _has_expressions(member: RenderedUnit) -> bool:
     unit = member.unit
-    return bool(unit.policy.expressions) or any(one.ready_when for one in unit.dependencies)
+    return bool(unit.policy.expressions) or any(
+        dependency.ready_when for dependency in unit.dependencies
+    )
 
 
-def _bodies(families: Iterable[Family]) -> dict[UnitId, Body]:
-    """What Git says of each unit."""
-    found: dict[UnitId, Body] = {}
-    for family in families:
-        documents = [one for member in family.members for one in member.documents]
-        for document in (*([family.own] if family.own else ()), *documents):
+def _unit_bodies(unit_trees: Iterable[UnitTree]) -> dict[UnitId, Body]:
+    """Return the body of each unit resource in Git."""
+    bodies: dict[UnitId, Body] = {}
+    for unit_tree in unit_trees:
+        documents = [
+            member_document for member in unit_tree.members for member_document in member.documents
+        ]
+        for document in (
+            *([unit_tree.root_document] if unit_tree.root_document else ()),
+            *documents,
+        ):
             body = document.body
-            found[_id_of(body)] = body
-    return found
+            bodies[_unit_id(body)] = body
+    return bodies
 
 
-def _id_of(body: Body) -> UnitId:
-    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
-    metadata = mapping(body, "metadata")
-    return UnitId(kind.name, "", text(metadata, "namespace"), text(metadata, "name"))
+def _unit_id(body: Body) -> UnitId:
+    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    metadata = get_mapping(body, "metadata")
+    return UnitId(kind.name, "", get_text(metadata, "namespace"), get_text(metadata, "name"))
 
 
-class _Trial:
+class _ExpressionChecker:
     def __init__(self, cel: ScriptWorkers, bodies: Mapping[UnitId, Body]) -> None:
         self._cel = cel
         self._bodies = bodies
 
-    async def run(self, members: list[Member]) -> Tried:
-        tried = Tried([])
+    async def run(self, members: list[RenderedUnit]) -> ExpressionResults:
+        results = ExpressionResults([])
         for member in members:
             unit = member.unit
-            said = [one for rule in unit.policy.expressions for one in await self.health(rule)]
-            kept: list[Dependency] = []
-            for one in unit.dependencies:
-                told, holds = await self._dependency(unit, one)
-                said += told
-                kept += [one] if holds else []
-            wrong = (one.sentence for one in said if one.severity is Severity.ERROR)
-            if sentence := next(wrong, ""):
-                tried.stuck[unit.id] = sentence
-            tried.findings += said
-            changed = msgspec.structs.replace(unit, dependencies=tuple(kept))
-            tried.members.append(member if changed == unit else replace(member, unit=changed))
-        return tried
+            findings = [
+                finding
+                for rule in unit.policy.expressions
+                for finding in await self.check_health(rule)
+            ]
+            dependencies: list[Dependency] = []
+            for dependency in unit.dependencies:
+                dependency_findings, waits = await self._check_dependency(unit, dependency)
+                findings += dependency_findings
+                dependencies += [dependency] if waits else []
+            messages = (
+                finding.message for finding in findings if finding.severity is Severity.ERROR
+            )
+            if message := next(messages, ""):
+                results.stuck[unit.id] = message
+            results.findings += findings
+            changed = msgspec.structs.replace(unit, dependencies=tuple(dependencies))
+            results.members.append(member if changed == unit else replace(member, unit=changed))
+        return results
 
-    async def health(self, rule: HealthExpressions) -> list[Finding]:
-        wrong: list[Finding] = []
-        named = (("current", rule.current), ("inProgress", rule.in_progress))
-        for name, expression in (*named, ("failed", rule.failed)):
-            answer = await self._ask(expression, {}) if expression else Chose(-1)
-            where = _field(rule.where, name)
+    async def check_health(self, rule: HealthExpressions) -> list[Finding]:
+        findings: list[Finding] = []
+        fields = (("current", rule.current), ("inProgress", rule.in_progress))
+        for name, expression in (*fields, ("failed", rule.failed)):
+            answer = await self._evaluate(expression, {}) if expression else Chose(-1)
+            location = _field_location(rule.where, name)
             if isinstance(answer, Uncompiled):
-                wrong.append(_uncompiled(where, answer.problem))
+                findings.append(_invalid_finding(location, answer.problem))
             elif name == "current" and answer == Chose(-1):
-                wrong.append(_never(where, "it is false whatever the object says"))
-        if not wrong and "conditions" in rule.current:
-            silent: Body = {"metadata": {"generation": 1}, "spec": {}, "status": NOT_SAID}
-            if await self._ask(rule.current, silent) == Chose(0):
-                wrong.append(_vacuous(_field(rule.where, "current")))
-        return wrong
+                findings.append(
+                    _never_true_finding(location, "it is false whatever the object says")
+                )
+        if not findings and "conditions" in rule.current:
+            without_status: Body = {
+                "metadata": {"generation": 1},
+                "spec": {},
+                "status": EMPTY_STATUS,
+            }
+            if await self._evaluate(rule.current, without_status) == Chose(0):
+                findings.append(_always_true_finding(_field_location(rule.where, "current")))
+        return findings
 
-    async def _dependency(self, unit: Unit, one: Dependency) -> tuple[list[Finding], bool]:
-        """What is to be said of it, and whether the unit waits at all."""
-        if not one.ready_when or one.unit is None:
+    async def _check_dependency(
+        self, unit: Unit, dependency: Dependency
+    ) -> tuple[list[Finding], bool]:
+        """Return the findings about a dependency, and whether the unit waits for it."""
+        if not dependency.ready_when or dependency.unit is None:
             return [], True
-        where = _field(one.where, "readyExpr")
-        own, other = (self._bodies.get(_here(name), {}) for name in (unit.id, one.unit))
-        before = await self._ask_of(one.ready_when, own, other, BEFORE)
+        location = _field_location(dependency.location, "readyExpr")
+        unit_body, dependency_body = (
+            self._bodies.get(_without_cluster(name), {}) for name in (unit.id, dependency.unit)
+        )
+        before = await self._evaluate_readiness(
+            dependency.ready_when, unit_body, dependency_body, NOT_STARTED_STATUS
+        )
         if isinstance(before, Uncompiled):
-            return [_uncompiled(where, before.problem)], True
+            return [_invalid_finding(location, before.problem)], True
         if before == Chose(0):
             waits = unit.policy.asks_readiness or unit.policy.semantics.name != FLUX.name
-            return ([] if waits else [_unawaited(unit, one, where)]), waits
-        ready = await self._ask_of(one.ready_when, own, other, DONE)
+            return ([] if waits else [_no_wait_finding(unit, dependency, location)]), waits
+        ready = await self._evaluate_readiness(
+            dependency.ready_when, unit_body, dependency_body, READY_STATUS
+        )
         match ready:
             case Chose(0):
                 return [], True
             case Failing(_, problem):
-                return [_unsure(unit, one, where, problem)], True
+                return [_undecidable_finding(unit, dependency, location, problem)], True
             case _:
-                why = f"it is false though `{one.unit}` is ready"
-                return [_never(where, why)], True
+                why = f"it is false though `{dependency.unit}` is ready"
+                return [_never_true_finding(location, why)], True
 
-    async def _ask_of(self, expression: str, own: Body, other: Body, status: Body) -> CelAnswer:
-        variables = {"self": _with(own, DONE), "dep": _with(other, status)}
-        return await self._ask(expression, variables, checked=True)
+    async def _evaluate_readiness(
+        self, expression: str, unit_body: Body, dependency_body: Body, status: Body
+    ) -> CelAnswer:
+        variables = {
+            "self": _with_status(unit_body, READY_STATUS),
+            "dep": _with_status(dependency_body, status),
+        }
+        return await self._evaluate(expression, variables, checked=True)
 
-    async def _ask(
+    async def _evaluate(
         self, expression: str, variables: Mapping[str, Json], *, checked: bool = False
     ) -> CelAnswer:
-        question = CelQuestion((expression,), msgspec.json.encode(variables), checked)
-        return read_cel_answer(await self._cel.ask(write_cel_question(question)))
+        request = CelQuestion((expression,), msgspec.json.encode(variables), checked)
+        return read_cel_answer(await self._cel.request(write_cel_question(request)))
 
 
-def _with(body: Body, status: Body) -> Body:
-    metadata: Body = {**mapping(body, "metadata"), "generation": 1}
+def _with_status(body: Body, status: Body) -> Body:
+    metadata: Body = {**get_mapping(body, "metadata"), "generation": 1}
     return {**body, "metadata": metadata, "status": status}
 
 
-def _here(unit: UnitId) -> UnitId:
+def _without_cluster(unit: UnitId) -> UnitId:
     return UnitId(unit.kind, "", unit.namespace, unit.name)
 
 
-def _field(where: Place | None, name: str) -> Place | None:
-    return where and where.at(f"{where.field}.{name}")
+def _field_location(location: Location | None, name: str) -> Location | None:
+    return location and location.with_field(f"{location.field}.{name}")
 
 
-def _uncompiled(where: Place | None, problem: str) -> Finding:
+def _invalid_finding(location: Location | None, problem: str) -> Finding:
     return Finding(
         code="flux.expression",
         severity=Severity.ERROR,
-        sentence=f"{_named(where)} cannot be used: {foreign(problem)}",
-        where=where,
-        why=STALLED,
+        message=f"{_field_name(location)} cannot be used: {sanitize(problem)}",
+        location=location,
+        reason=STALLED_REASON,
         fix="correct the expression",
     )
 
 
-def _never(where: Place | None, why: str) -> Finding:
+def _never_true_finding(location: Location | None, why: str) -> Finding:
     return Finding(
         code="flux.never",
         severity=Severity.ERROR,
-        sentence=f"{_named(where)} is never true",
-        where=where,
-        why=f"{why}: what waits for it waits for ever",
+        message=f"{_field_name(location)} is never true",
+        location=location,
+        reason=f"{why}: what waits for it waits for ever",
         fix="correct the expression",
     )
 
 
-def _vacuous(where: Place | None) -> Finding:
+def _always_true_finding(location: Location | None) -> Finding:
     return Finding(
         code="flux.vacuous",
         severity=Severity.WARNING,
-        sentence=f"{_named(where)} is true of an object that has no conditions yet",
-        where=where,
-        why="`all` over an empty list is true: the gate opens before anybody has said anything",
+        message=f"{_field_name(location)} is true of an object that has no conditions yet",
+        location=location,
+        reason="`all` over an empty list is true: the gate opens before anybody has said anything",
         fix="ask with `exists` for the condition that must be there",
     )
 
 
-def _unawaited(unit: Unit, one: Dependency, where: Place | None) -> Finding:
+def _no_wait_finding(unit: Unit, dependency: Dependency, location: Location | None) -> Finding:
     return Finding(
         code="flux.unawaited",
         severity=Severity.WARNING,
-        sentence=f"`{unit.id}` does not wait until `{one.unit}` is ready",
-        where=where,
-        why="`readyExpr` is true before that one has begun, and Flux asks for nothing else",
+        message=f"`{unit.id}` does not wait until `{dependency.unit}` is ready",
+        location=location,
+        reason="`readyExpr` is true before that one has begun, and Flux asks for nothing else",
         fix="ask for its condition `Ready` in the expression as well",
         semantics=(FLUX.name,),
     )
 
 
-def _unsure(unit: Unit, one: Dependency, where: Place | None, problem: str) -> Finding:
+def _undecidable_finding(
+    unit: Unit, dependency: Dependency, location: Location | None, problem: str
+) -> Finding:
     return Finding(
         code="flux.unsure",
         severity=Severity.WARNING,
-        sentence=f"`{unit.id}` waits until `{one.unit}` is ready, whatever `readyExpr` says then",
-        where=where,
-        why=f"it asks for what only a live Flux tells: {foreign(problem)}",
+        message=(
+            f"`{unit.id}` waits until `{dependency.unit}` is ready, whatever `readyExpr` says then"
+        ),
+        location=location,
+        reason=f"it asks for what only a live Flux tells: {sanitize(problem)}",
     )
 
 
-def _missing(owner: str, where: Place | None) -> Finding:
+def _cel_missing_finding(owner: str, location: Location | None) -> Finding:
     return Finding(
         code="flux.unevaluated",
         severity=Severity.WARNING,
-        sentence=f"expressions of {owner} are not evaluated: CEL is not installed",
-        where=where,
-        why="objects are judged by the rules of their kinds, and dependencies by readiness",
+        message=f"expressions of {owner} are not evaluated: CEL is not installed",
+        location=location,
+        reason="objects are judged by the rules of their kinds, and dependencies by readiness",
         fix="install `tidegate[cel]`",
     )
 
 
-def _named(where: Place | None) -> str:
-    return f"`{where.field}`" if where and where.field else "the expression"
+def _field_name(location: Location | None) -> str:
+    return f"`{location.field}`" if location and location.field else "the expression"

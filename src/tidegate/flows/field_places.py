@@ -1,4 +1,4 @@
-"""Where a field stands in the user's files, found again when somebody must be told."""
+"""Locations of fields in the files of the user."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.documents import Document, find_place, find_places, read
-from tidegate.documents.document import path_text
-from tidegate.errors import DocumentError, Place, TidegateError, parse_place
-from tidegate.files import StrayPathError, follow
-from tidegate.flows.patch_places import place_in_patch
+from tidegate.documents import Document, find_location, find_locations, read_documents
+from tidegate.documents.document import format_path
+from tidegate.errors import DocumentError, Location, TidegateError, parse_location
+from tidegate.files import PathEscapeError, resolve_within
+from tidegate.flows.patch_places import locate_in_template_patch
 from tidegate.model.event import Event
 from tidegate.model.finding import Finding
 from tidegate.model.objects import FieldPath
-from tidegate.model.paths import path_in
-from tidegate.model.patterns import late
-from tidegate.model.reading import text
+from tidegate.model.paths import resolve_server_path
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_text
 
-LARGEST = 4_000_000
-NEAR = 12
-"""So many lines behind its kind, an object has said its name."""
-TEMPLATES = "/templates/"
-PLAIN_KEY = late(r"[^.\[\]]+(?![^\[]*\])")
-ACTION = late(r"\{\{.*?\}\}")
-NAMED = late(r"""(?:^|[\s{,])name:\s*("[^"]*"|'[^']*'|(?:\{\{.*?\}\}|[^\s,{}#])+)""")
+MAX_FILE_SIZE = 4_000_000
+NAME_DISTANCE = 12
+"""Number of lines after its kind in which an object states its name."""
+TEMPLATES_DIRECTORY = "/templates/"
+PLAIN_KEY = lazy_regex(r"[^.\[\]]+(?![^\[]*\])")
+TEMPLATE_ACTION = lazy_regex(r"\{\{.*?\}\}")
+NAME_LINE = lazy_regex(r"""(?:^|[\s{,])name:\s*("[^"]*"|'[^']*'|(?:\{\{.*?\}\}|[^\s,{}#])+)""")
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of the tree, as far as it can be read."""
+    """A file of the tree; empty where it cannot be read."""
 
     name: str
     content: bytes
@@ -41,7 +41,7 @@ class SourceFile:
     @cached_property
     def documents(self) -> tuple[Document, ...]:
         try:
-            return read(self.content, self.name)
+            return read_documents(self.content, self.name)
         except (DocumentError, ValueError):
             return ()
 
@@ -51,61 +51,72 @@ class SourceFile:
 
     @property
     def is_template(self) -> bool:
-        return TEMPLATES in f"/{self.name}" and bool(self.content)
+        return TEMPLATES_DIRECTORY in f"/{self.name}" and bool(self.content)
 
-    def find(self, wanted: Document) -> Document | None:
-        """The document as it stands here; one that was changed is known by its kind and name."""
-        if wanted in self.documents:
-            return wanted
-        alike = [one for one in self.documents if _named(one) == _named(wanted)]
-        same = [one for one in alike if one.place == wanted.place]
-        return next(iter(same or alike), None)
+    def find_document(self, document: Document) -> Document | None:
+        """Return a document as the file has it; a changed one is found by its kind and name."""
+        if document in self.documents:
+            return document
+        same_name = [
+            candidate
+            for candidate in self.documents
+            if _kind_and_name(candidate) == _kind_and_name(document)
+        ]
+        same_location = [
+            candidate for candidate in same_name if candidate.location == document.location
+        ]
+        return next(iter(same_location or same_name), None)
 
-    def in_template(self, kind: str, name: str, path: FieldPath) -> Place:
-        """The nearest line of a template: its kind, and from there the keys that lead there."""
+    def locate_in_template(self, kind: str, name: str, path: FieldPath) -> Location:
+        """Return the closest line of a template: its kind, and from there the path's keys."""
         starts = [at for at, line in enumerate(self.lines) if re.match(rf"kind:\s*{kind}\b", line)]
-        at = max(starts, key=lambda at: self._likeness(at, name), default=0)
+        at = max(starts, key=lambda at: self._name_score(at, name), default=0)
         ends = (n for n in range(at + 1, len(self.lines)) if self.lines[n].startswith("---"))
         end = next(ends, None)
-        for key in (one for one in path if isinstance(one, str)):
+        for key in (step for step in path if isinstance(step, str)):
             pattern = re.compile(rf"\s*(?:-\s+)?[\"']?{re.escape(key)}[\"']?\s*:")
-            rest = enumerate(self.lines[at:end], at)
-            at = next((number for number, line in rest if pattern.match(line)), at)
+            following_lines = enumerate(self.lines[at:end], at)
+            at = next((number for number, line in following_lines if pattern.match(line)), at)
         indent = len(self.lines[at]) - len(self.lines[at].lstrip())
-        return Place(self.name, at + 1, indent + 1, path_text(path))
+        return Location(self.name, at + 1, indent + 1, format_path(path))
 
-    def _likeness(self, start: int, name: str) -> int:
-        """How well the first name behind a line fits: letters that stand there as they are."""
-        near = self.lines[start : start + NEAR]
-        found = next((one for line in near if (one := NAMED.search(line))), None)
-        if found is None:
+    def _name_score(self, start: int, name: str) -> int:
+        """Return how well the first name after a line matches, in literal letters."""
+        following_lines = self.lines[start : start + NAME_DISTANCE]
+        name_match = next(
+            (candidate for line in following_lines if (candidate := NAME_LINE.search(line))), None
+        )
+        if name_match is None:
             return 0
-        written = found[1].strip("\"'")
-        literal = ACTION.split(written)
-        fits = re.fullmatch(".*".join(map(re.escape, literal)), name)
-        return 1 + len("".join(literal)) if fits else 0
+        written = name_match[1].strip("\"'")
+        literal = TEMPLATE_ACTION.split(written)
+        is_match = re.fullmatch(".*".join(map(re.escape, literal)), name)
+        return 1 + len("".join(literal)) if is_match else 0
 
 
-def _with_names(finding: Finding, units: list[str]) -> Finding:
-    """What is said of units that come of one place, with the name of the first of them."""
+def _with_unit_names(finding: Finding, units: list[str]) -> Finding:
+    """Return a finding about units of one template, with the name of the first of them."""
     names = tuple(dict.fromkeys(units))
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    is_named = f"{names[0].rpartition('/')[2]}`" in finding.sentence
-    sentence = finding.sentence if is_named else f"`{names[0]}`{more}: {finding.sentence}"
-    return msgspec.structs.replace(finding, sentence=sentence, about=names)
+    is_named = f"{names[0].rpartition('/')[2]}`" in finding.message
+    message = finding.message if is_named else f"`{names[0]}`{more}: {finding.message}"
+    return msgspec.structs.replace(finding, message=message, unit_names=names)
 
 
-def _moved(finding: Finding, place: Place) -> Finding:
-    said = finding.where.field if finding.where else ""
-    return msgspec.structs.replace(finding, where=place.at(said))
+def _at_location(finding: Finding, location: Location) -> Finding:
+    field = finding.location.field if finding.location else ""
+    return msgspec.structs.replace(finding, location=location.with_field(field))
 
 
-def _named(document: Document) -> tuple[str, str]:
-    return text(document.body, "kind"), text(document.body, "metadata", "name")
+def _kind_and_name(document: Document) -> tuple[str, str]:
+    return get_text(document.body, "kind"), get_text(document.body, "metadata", "name")
 
 
-class SourceFiles(msgspec.Struct):
-    """The files of one tree, each read once. What lies elsewhere is empty."""
+class FieldLocator(msgspec.Struct):
+    """Finds the lines of fields in the files of a tree, each read once.
+
+    Files outside the tree count as empty.
+    """
 
     root: Path
     _files: dict[str, SourceFile] = msgspec.field(default_factory=dict)
@@ -115,102 +126,130 @@ class SourceFiles(msgspec.Struct):
             self._files[name] = SourceFile(name, self._content(name))
         return self._files[name]
 
-    def at_field(self, place: Place, told: str) -> Place:
-        """The line of a field, as servers name it, of the object that begins at a place."""
-        told_place = place.at(told)
-        found = self._field(told_place)
-        if found is None:
-            return told_place
-        return find_place(self.file(place.name).content, *found).at(told)
+    def locate_field(self, location: Location, field: str) -> Location:
+        """Return the line of a field, as servers name it, of the object at a location."""
+        object_location = location.with_field(field)
+        document_field = self._find_field(object_location)
+        if document_field is None:
+            return object_location
+        return find_location(self.file(location.name).content, *document_field).with_field(field)
 
-    def of_event(self, event: Event) -> Event:
-        """The event with the place of its field in the place of that of its object."""
-        if not (event.where and event.field) or event.ref is None:
+    def locate_event(self, event: Event) -> Event:
+        """Return the event with the location of its field instead of that of its object."""
+        if not (event.location and event.field) or event.ref is None:
             return event
-        place = parse_place(event.where)
-        file = self.file(place.name)
+        location = parse_location(event.location)
+        file = self.file(location.name)
         if file.is_template:
             path = tuple(PLAIN_KEY.findall(event.field))
-            at = file.in_template(event.ref.kind.name, event.ref.name, path)
+            field_location = file.locate_in_template(event.ref.kind.name, event.ref.name, path)
         else:
-            at = self.at_field(place, event.field)
-        return msgspec.structs.replace(event, where=str(at.at("")))
+            field_location = self.locate_field(location, event.field)
+        return msgspec.structs.replace(event, location=str(field_location.with_field("")))
 
-    def of_finding(self, finding: Finding, document: Document) -> Finding:
-        """What is said of an object, at the line of its field."""
-        place = finding.where
-        if place is None or not place.field:
+    def locate_finding(self, finding: Finding, document: Document) -> Finding:
+        """Return the finding about an object, at the line of its field."""
+        location = finding.location
+        if location is None or not location.field:
             return finding
-        file = self.file(place.name)
-        if file.is_template and not place.line:
-            found = file.in_template(*_named(document), path_in(document.body, place.field))
+        file = self.file(location.name)
+        if file.is_template and not location.line:
+            field_location = file.locate_in_template(
+                *_kind_and_name(document), resolve_server_path(document.body, location.field)
+            )
         else:
-            found = self.at_field(place, place.field)
-        return msgspec.structs.replace(finding, where=found.at(place.field))
+            field_location = self.locate_field(location, location.field)
+        return msgspec.structs.replace(finding, location=field_location.with_field(location.field))
 
-    def of_findings(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-        """The findings, each at the line of its field; a file is looked through once for all."""
-        told = [self._in_patch(one) for one in self._in_templates(findings)]
-        wanted: dict[str, list[tuple[int, tuple[Document, FieldPath]]]] = {}
-        for number, one in enumerate(told):
-            found = self._field(one.where) if one.where else None
-            if found:
-                wanted.setdefault(found[0].place.name, []).append((number, found))
-        for name, mine in wanted.items():
-            places = find_places(self.file(name).content, [found for _, found in mine])
-            for (number, _), place in zip(mine, places, strict=True):
-                told[number] = _moved(told[number], place)
-        return tuple(told)
+    def locate_findings(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        """Return the findings, each at the line of its field. A file is parsed once for all."""
+        located = [
+            self._locate_in_patch(finding) for finding in self._merge_template_findings(findings)
+        ]
+        fields_by_file: dict[str, list[tuple[int, tuple[Document, FieldPath]]]] = {}
+        for number, finding in enumerate(located):
+            document_field = self._find_field(finding.location) if finding.location else None
+            if document_field:
+                fields_by_file.setdefault(document_field[0].location.name, []).append(
+                    (number, document_field)
+                )
+        for name, fields in fields_by_file.items():
+            locations = find_locations(
+                self.file(name).content, [document_field for _, document_field in fields]
+            )
+            for (number, _), location in zip(fields, locations, strict=True):
+                located[number] = _at_location(located[number], location)
+        return tuple(located)
 
-    def _in_templates(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """The findings; of units that a template makes, at the line of their field, and once."""
-        told: dict[Finding, list[str]] = {}
-        for one in findings:
-            place = self._template_place(one)
-            if place is None:
-                told.setdefault(one, [])
+    def _merge_template_findings(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """Yield the findings; those about units of one template once, at their field."""
+        units_by_finding: dict[Finding, list[str]] = {}
+        for finding in findings:
+            location = self._template_location(finding)
+            if location is None:
+                units_by_finding.setdefault(finding, [])
             else:
-                alike = msgspec.structs.replace(one, where=place, about=())
-                told.setdefault(alike, []).extend(one.about)
-        for one, units in told.items():
-            yield _with_names(one, units) if units else one
+                merged = msgspec.structs.replace(finding, location=location, unit_names=())
+                units_by_finding.setdefault(merged, []).extend(finding.unit_names)
+        for finding, units in units_by_finding.items():
+            yield _with_unit_names(finding, units) if units else finding
 
-    def _template_place(self, finding: Finding) -> Place | None:
-        place = finding.where
-        if place is None or place.line or not finding.about:
+    def _template_location(self, finding: Finding) -> Location | None:
+        location = finding.location
+        if location is None or location.line or not finding.unit_names:
             return None
-        file = self.file(place.name)
-        kind, *_, name = finding.about[0].split("/")
-        path = tuple(PLAIN_KEY.findall(place.field))
-        return file.in_template(kind, name, path).at(place.field) if file.is_template else None
+        file = self.file(location.name)
+        kind, *_, name = finding.unit_names[0].split("/")
+        path = tuple(PLAIN_KEY.findall(location.field))
+        return (
+            file.locate_in_template(kind, name, path).with_field(location.field)
+            if file.is_template
+            else None
+        )
 
-    def _in_patch(self, finding: Finding) -> Finding:
-        """What is said of a template, at the line of the patch that brings the field."""
-        place = finding.where
-        if place is None or not place.line:
+    def _locate_in_patch(self, finding: Finding) -> Finding:
+        """Return a finding about a template, at the line of the patch that sets the field."""
+        location = finding.location
+        if location is None or not location.line:
             return finding
-        here = [one for one in self.file(place.name).documents if one.place.line == place.line]
-        found = place_in_patch(here[0], place, self.file(place.name).content) if here else None
-        return finding if found is None else msgspec.structs.replace(finding, where=found)
+        documents = [
+            document
+            for document in self.file(location.name).documents
+            if document.location.line == location.line
+        ]
+        field_location = (
+            locate_in_template_patch(documents[0], location, self.file(location.name).content)
+            if documents
+            else None
+        )
+        return (
+            finding
+            if field_location is None
+            else msgspec.structs.replace(finding, location=field_location)
+        )
 
-    def _field(self, place: Place) -> tuple[Document, FieldPath] | None:
-        """The field of an object that begins at a place, as far as it is there."""
-        if not place.field or not place.line:
+    def _find_field(self, location: Location) -> tuple[Document, FieldPath] | None:
+        """Return the field of the object at a location, as far as it exists; else None."""
+        if not location.field or not location.line:
             return None
-        here = [one for one in self.file(place.name).documents if one.place.line == place.line]
-        path = path_in(here[0].body, place.field) if len(here) == 1 else ()
-        return (here[0], path) if path else None
+        documents = [
+            document
+            for document in self.file(location.name).documents
+            if document.location.line == location.line
+        ]
+        path = resolve_server_path(documents[0].body, location.field) if len(documents) == 1 else ()
+        return (documents[0], path) if path else None
 
-    def placed(self, errors: Iterable[TidegateError]) -> Iterator[TidegateError]:
-        """The errors, each at the line of its field where that is known."""
+    def locate_errors(self, errors: Iterable[TidegateError]) -> Iterator[TidegateError]:
+        """Yield the errors, each at the line of its field where that is known."""
         for error in errors:
-            if error.where is not None and error.where.field and error.where.line:
-                error.where = self.at_field(error.where, error.where.field)
+            if error.location is not None and error.location.field and error.location.line:
+                error.location = self.locate_field(error.location, error.location.field)
             yield error
 
     def _content(self, name: str) -> bytes:
         try:
-            path = follow(self.root / name, self.root)
-            return path.read_bytes()[:LARGEST] if path.is_file() else b""
-        except (OSError, StrayPathError, ValueError):
+            path = resolve_within(self.root / name, self.root)
+            return path.read_bytes()[:MAX_FILE_SIZE] if path.is_file() else b""
+        except (OSError, PathEscapeError, ValueError):
             return b""

@@ -1,107 +1,120 @@
-"""What the pods of a unit print, line by line, for as long as somebody listens.
+"""Followed logs of the pods of a unit, line by line.
 
-Pods that come meanwhile are met when they are there. It is over when all have ended, or all that
-makes them is gone.
+Pods that appear later are included. Following ends when all pods have finished, or when all
+their owners are deleted.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 
-from tidegate.errors import foreign
+from tidegate.errors import sanitize
 from tidegate.flows.lacks import POD
-from tidegate.flows.looking import body_of, look_at, look_in
-from tidegate.flows.printed import OFTEN, LogReader, container_statuses
+from tidegate.flows.looking import get_objects, list_objects, object_body
+from tidegate.flows.printed import POLL_INTERVAL, LogReader, container_statuses
 from tidegate.flows.session import Session
-from tidegate.flows.telling import RunningObjects
+from tidegate.flows.telling import PodOwners
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Live, Ref
-from tidegate.model.reading import mappings, text
+from tidegate.model.objects import Json, Kind, LiveObject, Ref
+from tidegate.model.reading import get_mappings, get_text
 from tidegate.report.told import LogLine
 
 Body = dict[str, Json]
-MAKERS = (Kind("apps", "v1", "ReplicaSet"), Kind("batch", "v1", "Job"))
-"""What stands between an object of a unit and its pods."""
-ENDED = frozenset({"Succeeded", "Failed"})
-Owner = tuple[str, str, str]
+INTERMEDIATE_OWNERS = (Kind("apps", "v1", "ReplicaSet"), Kind("batch", "v1", "Job"))
+"""Kinds between an object of a unit and its pods."""
+FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
+OwnerKey = tuple[str, str, str]
 """A kind, a namespace and a name."""
 
 
-class FollowedLogs:
-    """The pods of these objects, and what was told of each."""
+class LogFollower:
+    """Follows the logs of the pods that these objects own."""
 
-    def __init__(self, running: RunningObjects, session: Session, tail: int) -> None:
-        self._kept = running.kept
-        self._spots = (*running.hooks, *running.kept)
+    def __init__(self, pod_owners: PodOwners, session: Session, tail: int) -> None:
+        self._workloads = pod_owners.workloads
+        self._cluster_refs = (*pod_owners.hooks, *pod_owners.workloads)
         self._session = session
-        self._discretion = running.discretion
+        self._redactor = pod_owners.redactor
         self._reader = LogReader(session.world, tail)
 
     @property
     def unread(self) -> dict[str, str]:
-        """What cannot be read, by pod and container, and why."""
-        return self._reader.unread
+        """Reasons why logs cannot be read, by pod and container."""
+        return self._reader.errors
 
     async def follow(self, within: Ms | None) -> AsyncGenerator[list[LogLine]]:
-        """The lines that are new, again and again, until time is over or all pods have ended."""
+        """Yield new lines repeatedly, until `within` has passed or all pods have finished."""
         world = self._session.world
-        party, end = world.party(), None if within is None else Ms(world.now() + within)
-        has_met = False
+        client, end = world.client(), None if within is None else Ms(world.now() + within)
+        has_pods = False
         while True:
-            pods = await self._pods()
+            pods = await self._find_pods()
             yield [line for cluster, pod in pods for line in await self._read(pod, cluster)]
             # Who is here from now on is heard from the beginning.
             self._reader.tail = 0
-            has_met = has_met or bool(pods)
-            if has_met and await self._have_ended(pods):
+            has_pods = has_pods or bool(pods)
+            if has_pods and await self._have_finished(pods):
                 return
             if end is not None and world.now() >= end:
                 return
-            again = Ms(world.now() + OFTEN)
-            await party.wait(again if end is None else min(again, end))
+            next_poll = Ms(world.now() + POLL_INTERVAL)
+            await client.wait(next_poll if end is None else min(next_poll, end))
 
-    async def _have_ended(self, pods: Sequence[tuple[str, Live]]) -> bool:
-        """Whether no pod runs any more, and none is to come: all are there, or nobody is left."""
-        if not {text(body_of(pod), "status", "phase") for _, pod in pods} <= ENDED:
+    async def _have_finished(self, pods: Sequence[tuple[str, LiveObject]]) -> bool:
+        """Return whether no pod runs and none is expected: workloads all exist or are all gone."""
+        if (
+            not {get_text(object_body(pod), "status", "phase") for _, pod in pods}
+            <= FINISHED_PHASES
+        ):
             return False
-        living = 0
-        for cluster in dict.fromkeys(one.cluster for one in self._kept):
-            refs = [one.ref for one in self._kept if one.cluster == cluster]
-            living += len(await look_at(self._session.world, refs, cluster=cluster))
-        return living == (len(self._kept) if pods else 0)
+        live_count = 0
+        for cluster in dict.fromkeys(cluster_ref.cluster for cluster_ref in self._workloads):
+            refs = [
+                cluster_ref.ref for cluster_ref in self._workloads if cluster_ref.cluster == cluster
+            ]
+            live_count += len(await get_objects(self._session.world, refs, cluster=cluster))
+        return live_count == (len(self._workloads) if pods else 0)
 
-    async def _read(self, pod: Live, cluster: str) -> list[LogLine]:
-        found = []
-        for status in container_statuses(body_of(pod)):
-            name = text(status, "name")
-            found += [
-                LogLine(pod=pod.ref, container=name, line=foreign(self._discretion.hide(line)))
+    async def _read(self, pod: LiveObject, cluster: str) -> list[LogLine]:
+        lines = []
+        for status in container_statuses(object_body(pod)):
+            name = get_text(status, "name")
+            lines += [
+                LogLine(pod=pod.ref, container=name, line=sanitize(self._redactor.redact(line)))
                 for line in await self._reader.read(pod, status, cluster)
             ]
-        return found
+        return lines
 
-    async def _pods(self) -> list[tuple[str, Live]]:
-        """Pods whose owners, or those of these, are the unit's."""
-        found: list[tuple[str, Live]] = []
-        for cluster in dict.fromkeys(one.cluster for one in self._spots):
-            mine = {_owner(one.ref) for one in self._spots if one.cluster == cluster}
-            homes = dict.fromkeys(home for _, home, _ in mine if home)
-            places = [(kind, home) for home in homes for kind in (*MAKERS, POD)]
-            lives = await look_in(self._session.world, places, cluster=cluster)
-            for live in lives:  # makers come before pods, so that whose these are is known
-                known = _owner(live.ref)
-                if known in mine or mine & _owners(live):
-                    mine.add(known)
-                    found += [(cluster, live)] if live.ref.kind == POD else []
-        return found
+    async def _find_pods(self) -> list[tuple[str, LiveObject]]:
+        """Return the pods that objects of the unit own, directly or through another owner."""
+        pods: list[tuple[str, LiveObject]] = []
+        for cluster in dict.fromkeys(cluster_ref.cluster for cluster_ref in self._cluster_refs):
+            owners = {
+                _owner_key(cluster_ref.ref)
+                for cluster_ref in self._cluster_refs
+                if cluster_ref.cluster == cluster
+            }
+            namespaces = dict.fromkeys(namespace for _, namespace, _ in owners if namespace)
+            selections = [
+                (kind, namespace)
+                for namespace in namespaces
+                for kind in (*INTERMEDIATE_OWNERS, POD)
+            ]
+            live_objects = await list_objects(self._session.world, selections, cluster=cluster)
+            for live in live_objects:  # makers come before pods, so that whose these are is known
+                key = _owner_key(live.ref)
+                if key in owners or owners & _owner_keys(live):
+                    owners.add(key)
+                    pods += [(cluster, live)] if live.ref.kind == POD else []
+        return pods
 
 
-def _owner(ref: Ref) -> Owner:
+def _owner_key(ref: Ref) -> OwnerKey:
     return ref.kind.name, ref.namespace, ref.name
 
 
-def _owners(live: Live) -> set[Owner]:
+def _owner_keys(live: LiveObject) -> set[OwnerKey]:
     return {
-        (text(one, "kind"), live.ref.namespace, text(one, "name"))
-        for one in mappings(body_of(live), "metadata", "ownerReferences")
+        (get_text(owner, "kind"), live.ref.namespace, get_text(owner, "name"))
+        for owner in get_mappings(object_body(live), "metadata", "ownerReferences")
     }

@@ -1,82 +1,87 @@
-"""How units stand, now and whenever something of them has changed.
+"""Watches on units and their objects.
 
-    async for _ in each_change(await places_of(found, session), session, within):
-        ...                      # read again, and show it
+    async for _ in watch_changes(await watch_targets(workspace, session), session, within):
+        ...                      # read again and show the result
 
-It is heard from watches. What cannot be watched, as its kind is not served yet, is looked at again
-after a while.
+A kind that is not served yet cannot be watched, so the caller is also resumed after 10 seconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable
 
-from tidegate.flows.entering import Found
-from tidegate.flows.lineage import read_lineage
+from tidegate.flows.entering import Workspace
+from tidegate.flows.lineage import read_lineages
 from tidegate.flows.session import Session
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind
-from tidegate.world.calls import Selection, Ticket, View, Watch
-from tidegate.world.exchange import Party
-from tidegate.world.facts import Answer, Changed, Ended, Fact
+from tidegate.world.calls import RequestId, Selection, View, Watch
+from tidegate.world.exchange import Client
+from tidegate.world.facts import Message, Response, WatchEnded, WatchEvent
 
-Place = tuple[str, Kind, str]
+WatchTarget = tuple[str, Kind, str]
 """A cluster, a kind and a namespace."""
-AGAIN = Ms(10 * SECOND)
-SETTLING = Ms(200)
-"""What changes together is looked at together."""
+POLL_INTERVAL = Ms(10 * SECOND)
+SETTLE_DELAY = Ms(200)
+"""Delay in which further changes are collected before the caller is resumed."""
 
 
-async def places_of(found: Found, session: Session) -> list[Place]:
-    """Where units, sources and all that they bring are."""
-    places: dict[Place, None] = {}
-    for lineage in await read_lineage(found, session):
-        for named in lineage.named:
-            places[named.id.cluster, named.spot.ref.kind, named.id.namespace] = None
-        for one in (one for brought in lineage.objects.values() for one in brought):
-            places[one.cluster, one.ref.kind, one.ref.namespace] = None
-    return [one for one in places if one[0] in session.target.contexts]
+async def watch_targets(workspace: Workspace, session: Session) -> list[WatchTarget]:
+    """Return where units, sources and their objects are."""
+    targets: dict[WatchTarget, None] = {}
+    for lineage in await read_lineages(workspace, session):
+        for resource in lineage.resources:
+            targets[resource.id.cluster, resource.cluster_ref.ref.kind, resource.id.namespace] = (
+                None
+            )
+        for managed in (managed for manifests in lineage.objects.values() for managed in manifests):
+            targets[managed.cluster, managed.ref.kind, managed.ref.namespace] = None
+    return [target for target in targets if target[0] in session.targets.contexts]
 
 
-async def each_change(
-    places: Iterable[Place], session: Session, within: Ms | None = None
+async def watch_changes(
+    targets: Iterable[WatchTarget], session: Session, within: Ms | None = None
 ) -> AsyncGenerator[None]:
-    """Come back at once, and again whenever something changed there, until time is over."""
+    """Yield at once, and again after each change, until `within` has passed."""
     world = session.world
-    party, end = world.party(), None if within is None else Ms(world.now() + within)
-    open_ = {
-        party.submit(Watch(Selection(kind, home, view=View.METADATA)), cluster=cluster)
-        for cluster, kind, home in places
+    client, end = world.client(), None if within is None else Ms(world.now() + within)
+    watches = {
+        client.submit(Watch(Selection(kind, namespace, view=View.METADATA)), cluster=cluster)
+        for cluster, kind, namespace in targets
     }
     try:
-        await _until_whole(party, {*open_})
+        await _wait_until_listed(client, {*watches})
         while True:
             yield
-            if not await _changed(party, end):
+            if not await _wait_for_change(client, end):
                 return
     finally:
-        for ticket in open_:
-            party.cancel(ticket)
+        for request_id in watches:
+            client.cancel(request_id)
 
 
-async def _until_whole(party: Party, awaited: set[Ticket]) -> None:
-    """Wait until each watch has told what is there, or was refused."""
+async def _wait_until_listed(client: Client, awaited: set[RequestId]) -> None:
+    """Wait until each watch has listed its objects or was rejected."""
     while awaited:
-        awaited -= {one.ticket for one in await party.wait(None) if isinstance(one, Answer | Ended)}
+        awaited -= {
+            message.request_id
+            for message in await client.wait(None)
+            if isinstance(message, Response | WatchEnded)
+        }
 
 
-async def _changed(party: Party, end: Ms | None) -> bool:
-    """Wait for a change, at most for a while; False when time is over."""
-    again = Ms(party.now() + AGAIN)
-    until = again if end is None else min(again, end)
-    while party.now() < until:
-        if any(map(_is_news, await party.wait(until))):
-            settled = Ms(party.now() + SETTLING)
-            while party.now() < settled:
-                await party.wait(settled)
+async def _wait_for_change(client: Client, end: Ms | None) -> bool:
+    """Wait for a change or the next poll; return False when the time is over."""
+    next_poll = Ms(client.now() + POLL_INTERVAL)
+    until = next_poll if end is None else min(next_poll, end)
+    while client.now() < until:
+        if any(map(_is_change, await client.wait(until))):
+            settled = Ms(client.now() + SETTLE_DELAY)
+            while client.now() < settled:
+                await client.wait(settled)
             break
-    return end is None or party.now() < end
+    return end is None or client.now() < end
 
 
-def _is_news(fact: Fact) -> bool:
-    return isinstance(fact, Changed)
+def _is_change(message: Message) -> bool:
+    return isinstance(message, WatchEvent)

@@ -1,12 +1,13 @@
-"""Releases that units were before: another name, another namespace, or other records.
+"""Previous releases of units: another name, namespace, storage namespace or chart.
 
-helm-controller uninstalls what a HelmRelease was before it installs what it is now. Here that is a
-unit of its own, which ends behind whatever its successor waits for, and before that begins:
+helm-controller uninstalls the previous release before it installs the new one. Here that is a
+unit of its own, between the dependencies of its successor and the successor:
 
-    dependencies ──▶ former release ends ──▶ the release is installed ──▶ what waits for it
+    dependencies ──▶ uninstall of the previous release ──▶ install ──▶ dependents
 
-It is known by its records, which say whose they are; of one that Flux has made, by what the living
-HelmRelease says of itself. So nothing is lost with a kill: while a record is there, the release is.
+A previous release is known by its records, which name their unit; one that Flux installed, by
+the status of the live HelmRelease. So nothing is lost when Tidegate is killed: the release is
+found as long as a record exists.
 """
 
 from __future__ import annotations
@@ -16,194 +17,224 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import structs
 
-from tidegate.dialect.helm.belonging import Former, former_of, is_ended, revision_of
-from tidegate.dialect.helm.record import OWNED, SECRET
-from tidegate.errors import Place
-from tidegate.flows.ended_releases import ending_policy, plan_end
-from tidegate.flows.left_releases import other_release, read_own
-from tidegate.flows.locked_releases import find_locks
-from tidegate.flows.looking import body_of
-from tidegate.flows.orphans import with_orphans
-from tidegate.flows.planning import Planned
+from tidegate.dialect.helm.belonging import (
+    PreviousRelease,
+    is_uninstalled,
+    previous_release,
+    revision_number,
+)
+from tidegate.dialect.helm.record import OWNER_SELECTOR, SECRET
+from tidegate.errors import Location
+from tidegate.flows.ended_releases import plan_uninstall, uninstall_policy
+from tidegate.flows.left_releases import moved_release, read_unit_resources
+from tidegate.flows.locked_releases import find_pending_releases
+from tidegate.flows.looking import object_body
+from tidegate.flows.orphans import with_removed_units
+from tidegate.flows.planning import PlanResult
 from tidegate.flows.session import Session
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.ledger import ReleaseTerms
-from tidegate.model.objects import Json, Live
-from tidegate.model.plan import Because, Edge, Fragment, Plan, PlannedUnit
-from tidegate.model.reading import mapping, text
+from tidegate.model.ledger import ReleaseSpec
+from tidegate.model.objects import Json, LiveObject
+from tidegate.model.plan import Edge, EdgeReason, Plan, PlanFragment, PlannedUnit
+from tidegate.model.reading import get_mapping, get_text
 from tidegate.model.unit import Destination, Unit, UnitId
-from tidegate.world.ask import ask
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import List, Selection, View
-from tidegate.world.facts import Forbidden, Listed, is_refusal
-from tidegate.world.refusals import refusal_error
+from tidegate.world.facts import Forbidden, ListPage, is_error
+from tidegate.world.refusals import error_from_outcome
 
 Body = dict[str, Json]
-PAGE = 500
+PAGE_SIZE = 500
 
 
-async def with_ends(planned: Planned, session: Session) -> Planned:
-    """The plan with the ends of all that Git has no more: units, and what releases were before."""
-    return await with_formers(await with_orphans(planned, session), session)
+async def with_removals(plan_result: PlanResult, session: Session) -> PlanResult:
+    """Return the plan with the removal of all that left Git: units and previous releases."""
+    return await with_moved_releases(await with_removed_units(plan_result, session), session)
 
 
-async def with_formers(planned: Planned, session: Session) -> Planned:
-    """The plan with the ends of what its releases were before."""
-    released = [unit for unit in planned.plan.units if unit.policy.release is not None]
-    plan, findings = planned.plan, list(planned.findings)
-    leaving, formers = list(planned.leaving), dict[UnitId, UnitId]()
-    for cluster in dict.fromkeys(unit.cluster for unit in released):
-        mine = [unit for unit in released if unit.cluster == cluster]
-        records = await _list("", cluster, session)
+async def with_moved_releases(plan_result: PlanResult, session: Session) -> PlanResult:
+    """Return the plan with the uninstall of previous releases."""
+    releases = [unit for unit in plan_result.plan.units if unit.policy.release is not None]
+    plan, findings = plan_result.plan, list(plan_result.findings)
+    removed, previous = list(plan_result.removed_units), dict[UnitId, UnitId]()
+    for cluster in dict.fromkeys(unit.cluster for unit in releases):
+        cluster_units = [unit for unit in releases if unit.cluster == cluster]
+        records = await _list_records("", cluster, session)
         if records is None:
-            homes = _homes(mine)
-            pages = [await _list(home, cluster, session) for home in homes]
-            records = [one for page in pages for one in page or ()]
-            findings.append(_half_seen(homes, cluster))
-        findings += find_locks(mine, records)
-        owns = await read_own((unit.id for unit in mine), session)
-        for unit, terms in _former(mine, records, owns):
-            end = await plan_end(_ending(unit, terms), unit.id, session)
-            plan = _before(plan, end, unit.id)
-            leaving += end.units
-            formers[end.units[0].id] = unit.id
-            findings.append(_told(unit, terms))
+            namespaces = _release_namespaces(cluster_units)
+            pages = [await _list_records(namespace, cluster, session) for namespace in namespaces]
+            records = [record for page in pages for record in page or ()]
+            findings.append(_partial_list_finding(namespaces, cluster))
+        findings += find_pending_releases(cluster_units, records)
+        unit_resources = await read_unit_resources((unit.id for unit in cluster_units), session)
+        for unit, release in _previous_releases(cluster_units, records, unit_resources):
+            uninstall = await plan_uninstall(_uninstall_unit(unit, release), unit.id, session)
+            plan = _insert_before(plan, uninstall, unit.id)
+            removed += uninstall.units
+            previous[uninstall.units[0].id] = unit.id
+            findings.append(_moved_finding(unit, release))
     return structs.replace(
-        planned, plan=plan, findings=tuple(findings), leaving=tuple(leaving), formers=formers
+        plan_result,
+        plan=plan,
+        findings=tuple(findings),
+        removed_units=tuple(removed),
+        previous_releases=previous,
     )
 
 
-def _homes(units: Iterable[PlannedUnit]) -> list[str]:
-    """The namespaces of releases: who may not see the records of all sees those of its own."""
-    found = {
-        home
+def _release_namespaces(units: Iterable[PlannedUnit]) -> list[str]:
+    """Return the namespaces of the releases, for users who may not list all Secrets."""
+    namespaces = {
+        namespace
         for unit in units
-        if (terms := unit.policy.release) is not None
-        for home in (terms.storage, terms.namespace)
+        if (release := unit.policy.release) is not None
+        for namespace in (release.storage, release.namespace)
     }
-    return sorted(found)
+    return sorted(namespaces)
 
 
-async def _list(home: str, cluster: str, session: Session) -> list[Live] | None:
-    selection = Selection(SECRET, home, labels=OWNED, view=View.METADATA)
-    found: list[Live] = []
-    resume = ""
+async def _list_records(namespace: str, cluster: str, session: Session) -> list[LiveObject] | None:
+    selection = Selection(SECRET, namespace, label_selector=OWNER_SELECTOR, view=View.METADATA)
+    records: list[LiveObject] = []
+    continue_token = ""
     while True:
-        (page,) = await ask(session.world, List(selection, PAGE, resume), cluster=cluster)
+        (page,) = await send_requests(
+            session.world, List(selection, PAGE_SIZE, continue_token), cluster=cluster
+        )
         if isinstance(page, Forbidden):
             return None
-        if is_refusal(page):
-            where = Place(f"Secrets of {home}" if home else "Secrets of all namespaces")
-            raise refusal_error(page, "reading the records of releases", where=where)
-        found += page.items if isinstance(page, Listed) else ()
-        resume = page.resume if isinstance(page, Listed) else ""
-        if not resume:
-            return found
+        if is_error(page):
+            location = Location(
+                f"Secrets of {namespace}" if namespace else "Secrets of all namespaces"
+            )
+            raise error_from_outcome(page, "reading the records of releases", location=location)
+        records += page.items if isinstance(page, ListPage) else ()
+        continue_token = page.continue_token if isinstance(page, ListPage) else ""
+        if not continue_token:
+            return records
 
 
-def _standing(records: Iterable[Live]) -> dict[tuple[str, str], Body]:
-    """By the place of its records and its name, the newest record of each release that stands."""
-    bodies = [body_of(one) for one in records]
-    found: dict[tuple[str, str], Body] = {}
-    for body in sorted(bodies, key=revision_of):
-        metadata = mapping(body, "metadata")
-        found[text(metadata, "namespace"), text(metadata, "labels", "name")] = body
-    return {place: body for place, body in found.items() if not is_ended(body)}
+def _installed_releases(records: Iterable[LiveObject]) -> dict[tuple[str, str], Body]:
+    """Return the newest record of each installed release, by storage namespace and name."""
+    bodies = [object_body(record) for record in records]
+    latest: dict[tuple[str, str], Body] = {}
+    for body in sorted(bodies, key=revision_number):
+        metadata = get_mapping(body, "metadata")
+        latest[get_text(metadata, "namespace"), get_text(metadata, "labels", "name")] = body
+    return {key: body for key, body in latest.items() if not is_uninstalled(body)}
 
 
-def _former(
-    units: Iterable[PlannedUnit], records: Iterable[Live], owns: Mapping[UnitId, Body]
-) -> Iterator[tuple[PlannedUnit, ReleaseTerms]]:
-    """By unit, the releases that stand and are not what it is now, in the order of their names.
+def _previous_releases(
+    units: Iterable[PlannedUnit],
+    records: Iterable[LiveObject],
+    unit_resources: Mapping[UnitId, Body],
+) -> Iterator[tuple[PlannedUnit, ReleaseSpec]]:
+    """Yield, by unit, the installed releases that are not its current one, in name order.
 
-    Records of ours say whose they are; of those that Flux has made, own objects say it. Of another
-    chart it is known since the chart was rendered.
+    Tidegate's records name their unit; for records of Flux, unit resources do. A changed chart
+    is known since the chart was rendered.
     """
-    standing = _standing(records)
-    told = (former_of(body) for body in standing.values())
-    by_mark = defaultdict[str, list[Former]](list)
-    for one in sorted(one for one in told if one is not None):
-        by_mark[one.mark].append(one)
+    installed = _installed_releases(records)
+    candidates = (previous_release(body) for body in installed.values())
+    by_tracking_id = defaultdict[str, list[PreviousRelease]](list)
+    for candidate in sorted(candidate for candidate in candidates if candidate is not None):
+        by_tracking_id[candidate.unit_tracking_id].append(candidate)
     for unit in units:
-        terms = unit.policy.release
-        if terms is None:
+        release = unit.policy.release
+        if release is None:
             continue
-        before = [
-            structs.replace(terms, storage=one.storage, name=one.name, namespace=one.namespace)
-            for one in by_mark[unit.id.mark]
+        previous = [
+            structs.replace(
+                release,
+                storage=candidate.storage,
+                name=candidate.name,
+                namespace=candidate.namespace,
+            )
+            for candidate in by_tracking_id[unit.id.tracking_id]
         ]
-        said = other_release(owns[unit.id], terms) if unit.id in owns else None
-        before += [said] if said and (said.storage, said.name) in standing else []
-        now = (terms.storage, terms.name, terms.namespace)
-        others = {(one.storage, one.name, one.namespace): one for one in before}
-        yield from ((unit, one) for place, one in others.items() if place != now)
-        if terms.former_chart:
-            yield unit, structs.replace(terms, chart=terms.former_chart)
+        reported = (
+            moved_release(unit_resources[unit.id], release) if unit.id in unit_resources else None
+        )
+        previous += (
+            [reported] if reported and (reported.storage, reported.name) in installed else []
+        )
+        current = (release.storage, release.name, release.namespace)
+        others = {(spec.storage, spec.name, spec.namespace): spec for spec in previous}
+        yield from ((unit, spec) for key, spec in others.items() if key != current)
+        if release.former_chart:
+            yield unit, structs.replace(release, chart=release.former_chart)
 
 
-def _ending(unit: PlannedUnit, terms: ReleaseTerms) -> Unit:
-    """A unit that no object of a cluster can be called like."""
-    name = f"{unit.id.name}@{terms.storage}.{terms.namespace}.{terms.name}"
-    own = structs.replace(unit.id, name=name)
+def _uninstall_unit(unit: PlannedUnit, release: ReleaseSpec) -> Unit:
+    """Return a unit for the uninstall, with a name that no Kubernetes object can have."""
+    name = f"{unit.id.name}@{release.storage}.{release.namespace}.{release.name}"
+    unit_id = structs.replace(unit.id, name=name)
     policy = structs.replace(
-        ending_policy(terms), identity=unit.policy.identity, farewell=unit.policy.farewell
+        uninstall_policy(release), identity=unit.policy.identity, farewell=unit.policy.farewell
     )
-    return Unit(id=own, destination=Destination(unit.cluster, terms.namespace), policy=policy)
+    return Unit(id=unit_id, destination=Destination(unit.cluster, release.namespace), policy=policy)
 
 
-def _before(plan: Plan, end: Plan, unit: UnitId) -> Plan:
-    """The end comes behind whatever the unit waits for, and the unit behind the end."""
-    own = {step.id for step in plan.steps if step.unit == unit}
-    inner = {edge.after for edge in plan.edges if edge.before in own}
-    heads = {name for name in own if name not in inner}
-    first, last = end.steps[0].id, end.steps[-1].id
+def _insert_before(plan: Plan, uninstall: Plan, unit: UnitId) -> Plan:
+    """Insert the uninstall after the dependencies of the unit, and before the unit."""
+    unit_steps = {step.id for step in plan.steps if step.unit == unit}
+    inner = {edge.after for edge in plan.edges if edge.before in unit_steps}
+    heads = {name for name in unit_steps if name not in inner}
+    first, last = uninstall.steps[0].id, uninstall.steps[-1].id
     waits = (edge for edge in plan.edges if edge.after in heads)
-    edges = [*plan.edges, *end.edges]
+    edges = [*plan.edges, *uninstall.edges]
     edges += [structs.replace(edge, after=first) for edge in waits]
-    edges += [Edge(last, name, Because.STAGE) for name in sorted(heads)]
-    at = next((at for at, step in enumerate(plan.steps) if step.unit == unit), len(plan.steps))
-    return Plan.of(
-        Fragment(
-            units=(*plan.units, *end.units),
-            steps=(*plan.steps[:at], *end.steps, *plan.steps[at:]),
+    edges += [Edge(last, name, EdgeReason.STAGE) for name in sorted(heads)]
+    index = next(
+        (index for index, step in enumerate(plan.steps) if step.unit == unit), len(plan.steps)
+    )
+    return Plan.from_fragment(
+        PlanFragment(
+            units=(*plan.units, *uninstall.units),
+            steps=(*plan.steps[:index], *uninstall.steps, *plan.steps[index:]),
             edges=tuple(dict.fromkeys(edges)),
             slots=plan.slots,
         )
     )
 
 
-def _half_seen(homes: Iterable[str], cluster: str) -> Finding:
-    where = f" of cluster `{cluster}`" if cluster else ""
+def _partial_list_finding(namespaces: Iterable[str], cluster: str) -> Finding:
+    suffix = f" of cluster `{cluster}`" if cluster else ""
     return Finding(
         code="flux.release-unseen",
         severity=Severity.NOTE,
-        sentence="what releases were before is sought in "
-        + ", ".join(f"`{one}`" for one in homes)
-        + f"{where} alone: Secrets of all namespaces may not be listed",
-        why="a release that had its records elsewhere would not be uninstalled",
+        message="what releases were before is sought in "
+        + ", ".join(f"`{namespace}`" for namespace in namespaces)
+        + f"{suffix} alone: Secrets of all namespaces may not be listed",
+        reason="a release that had its records elsewhere would not be uninstalled",
         fix="allow listing Secrets, or uninstall a release that has moved by hand",
     )
 
 
-def _told(unit: PlannedUnit, before: ReleaseTerms) -> Finding:
-    now = unit.policy.release or before
-    if now.former_chart == before.chart:
-        return _other_chart(unit, now)
+def _moved_finding(unit: PlannedUnit, previous: ReleaseSpec) -> Finding:
+    current = unit.policy.release or previous
+    if current.former_chart == previous.chart:
+        return _chart_changed_finding(unit, current)
     return Finding(
         code="flux.release-moved",
         severity=Severity.NOTE,
-        sentence=f"`{unit.id}` was the release `{before.namespace}/{before.name}` with its records"
-        f" in `{before.storage}`, and is `{now.namespace}/{now.name}` in `{now.storage}` now: the"
-        " former one is uninstalled, and the new one installed",
-        why="Helm knows a release by its name and namespaces, and helm-controller does the same",
+        message=(
+            f"`{unit.id}` was the release `{previous.namespace}/{previous.name}` with its records"
+            f" in `{previous.storage}`, and is `{current.namespace}/{current.name}` in"
+            f" `{current.storage}` now: the former one is uninstalled, and the new one installed"
+        ),
+        reason="Helm knows a release by its name and namespaces, and helm-controller does the same",
     )
 
 
-def _other_chart(unit: PlannedUnit, now: ReleaseTerms) -> Finding:
+def _chart_changed_finding(unit: PlannedUnit, current: ReleaseSpec) -> Finding:
     return Finding(
         code="flux.release-moved",
         severity=Severity.NOTE,
-        sentence=f"`{unit.id}` was a release of the chart `{now.former_chart}`, and is one of"
-        f" `{now.chart}` now: the former one is uninstalled, and the new one installed",
-        why="helm-controller takes a chart of another name for another release",
+        message=(
+            f"`{unit.id}` was a release of the chart `{current.former_chart}`, and is one of"
+            f" `{current.chart}` now: the former one is uninstalled, and the new one installed"
+        ),
+        reason="helm-controller takes a chart of another name for another release",
         fix="`upgrade.chartNameChangeStrategy: InPlaceUpdate` upgrades it where it is",
     )

@@ -1,4 +1,4 @@
-"""What generators of ApplicationSets find that ask a server elsewhere, as a user writes it down."""
+"""Results of ApplicationSet generators that query external services, as a user writes them down."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.documents.decoding import decode_one
-from tidegate.files import read_users_file
+from tidegate.documents.decoding import decode_single
+from tidegate.files import read_user_file
 from tidegate.model.objects import Json
 
-Found: TypeAlias = tuple[dict[str, Json], ...]
-GeneratorData: TypeAlias = Mapping[str, Mapping[str, Found]]
-"""By the name of a set, and by that of a generator."""
+GeneratorResults: TypeAlias = tuple[dict[str, Json], ...]
+GeneratorData: TypeAlias = Mapping[str, Mapping[str, GeneratorResults]]
+"""Results by the name of an ApplicationSet, and by that of a generator."""
 
 
-class _SetForm(
+class _SetSchema(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"
 ):
-    """The generators of one set; what is not given is not known."""
+    """Results of the generators of one ApplicationSet; None where they are unknown."""
 
     scm_provider: tuple[dict[str, object], ...] | None = None
     pull_request: tuple[dict[str, object], ...] | None = None
@@ -28,18 +28,20 @@ class _SetForm(
     cluster_decision_resource: tuple[dict[str, object], ...] | None = None
 
 
-class _DataForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    sets: dict[str, _SetForm] = {}
+class _DataSchema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    sets: dict[str, _SetSchema] = {}
 
 
 def read_generator_data(path: Path | None) -> GeneratorData:
-    """The file as values. Raises all its mistakes."""
+    """Return the results in a file; none without a file. Raises all errors of the file."""
     if path is None:
         return {}
-    form = decode_one(read_users_file(path), str(path), _DataForm, noun="file of generator data")
-    encoded = msgspec.json.encode(form)
+    data = decode_single(
+        read_user_file(path), str(path), _DataSchema, noun="file of generator data"
+    )
+    encoded = msgspec.json.encode(data)
     sets: dict[str, dict[str, list[dict[str, Json]] | None]] = msgspec.json.decode(encoded)["sets"]
     return {
-        name: {kind: tuple(many) for kind, many in one.items() if many is not None}
-        for name, one in sets.items()
+        name: {kind: tuple(results) for kind, results in generators.items() if results is not None}
+        for name, generators in sets.items()
     }

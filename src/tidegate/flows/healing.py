@@ -1,9 +1,9 @@
-"""What others do to objects behind a simulated rollout, and who puts it back.
+"""Self-heal: drift of live objects after a simulated rollout, and its correction.
 
-    somebody edits ──▶ a unit is OutOfSync ──▶ its pause ──▶ what differs is synced, without hooks
+    edit ──▶ the unit is OutOfSync ──▶ backoff ──▶ differing objects are synced, without hooks
 
-The pause before an attempt counts from the end of the unit's last sync, and grows: see
-`Semantics.heal_pause`.
+The backoff before an attempt counts from the end of the unit's last sync and grows; see
+`Semantics.heal_delay`.
 """
 
 from __future__ import annotations
@@ -13,40 +13,49 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tidegate.engine.reach.writing import read_body
-from tidegate.flows.comparing import find_difference, who_changed
-from tidegate.flows.looking import look_at
+from tidegate.engine.reach.writing import object_body
+from tidegate.flows.comparing import describe_overwritten_fields, find_difference
+from tidegate.flows.looking import get_objects
 from tidegate.flows.session import Session
-from tidegate.model.change import Fate
+from tidegate.model.change import DiffAction
 from tidegate.model.drift import Drift
-from tidegate.model.event import Event, Result, Told
+from tidegate.model.event import Event, EventType, RolloutOutcome
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.moment import Ms, format_duration
-from tidegate.model.objects import Live, Spot
-from tidegate.model.plan import Deed, Fragment, Item, Plan, PlannedUnit, Step, items_of
+from tidegate.model.objects import ClusterRef, LiveObject
+from tidegate.model.plan import (
+    ItemAction,
+    Plan,
+    PlanFragment,
+    PlanItem,
+    PlannedUnit,
+    Step,
+    step_items,
+)
 from tidegate.model.unit import UnitId
-from tidegate.plan.chains import keep_items, narrow
-from tidegate.world.facts import is_refusal
+from tidegate.plan.chains import filter_items, narrow_plan
+from tidegate.world.facts import is_error
 
 if TYPE_CHECKING:
-    from tidegate.sandbox.world import Edited, Sandbox
+    from tidegate.sandbox.world import EditRecord, Sandbox
 
-WRITTEN = frozenset({Told.OBJECT_WRITTEN, Told.OBJECT_UNCHANGED})
-Sync = Callable[[Plan], Awaitable[Result]]
-"""Rolls out a part of a plan."""
+WRITTEN = frozenset({EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED})
+RunSync = Callable[[Plan], Awaitable[RolloutOutcome]]
+"""Rolls out a partial plan."""
 
 
-class _Unit(msgspec.Struct):
-    """A unit behind its rollout."""
+class _HealedUnit(msgspec.Struct):
+    """A unit after its rollout."""
 
     unit: PlannedUnit
-    ended: Ms
-    passed: bool = True
+    last_sync: Ms
+    """End of its last sync."""
+    has_passed: bool = True
     attempts: int = 0
 
     @property
-    def why_it_stays(self) -> str:
-        """Why nobody puts back what others changed; empty where somebody does."""
+    def not_healed_reason(self) -> str:
+        """Reason why drift is not reverted; empty if it is."""
         policy = self.unit.policy
         if not policy.semantics.heals:
             return "nobody puts it back before the next rollout"
@@ -54,144 +63,179 @@ class _Unit(msgspec.Struct):
             return "nobody syncs the unit by itself"
         if not policy.heals:
             return "`selfHeal` is off"
-        return "" if self.passed else "the last sync of the unit failed"
+        return "" if self.has_passed else "the last sync of the unit failed"
 
     @property
     def due(self) -> Ms:
-        return Ms(self.ended + self.unit.policy.semantics.heal_pause(self.attempts))
+        return Ms(self.last_sync + self.unit.policy.semantics.heal_delay(self.attempts))
 
 
-class Healing(msgspec.Struct):
-    """Looks after the objects that a rollout has brought, until a moment."""
+class SelfHeal(msgspec.Struct):
+    """Observes the objects of a rollout until a time, and syncs those that drift."""
 
     plan: Plan
     session: Session
     sandbox: Sandbox
-    sync: Sync
+    sync: RunSync
     until: Ms
-    _units: dict[UnitId, _Unit] = msgspec.field(default_factory=dict)
-    _items: dict[Spot, tuple[PlannedUnit, Item]] = msgspec.field(default_factory=dict)
-    _open: dict[Spot, Drift] = msgspec.field(default_factory=dict)
-    _closed: list[Drift] = msgspec.field(default_factory=list)
+    _units: dict[UnitId, _HealedUnit] = msgspec.field(default_factory=dict)
+    _items: dict[ClusterRef, tuple[PlannedUnit, PlanItem]] = msgspec.field(default_factory=dict)
+    _open_drifts: dict[ClusterRef, Drift] = msgspec.field(default_factory=dict)
+    _healed_drifts: list[Drift] = msgspec.field(default_factory=list)
 
     async def run(self, events: Iterable[Event]) -> tuple[Drift, ...]:
-        """All that drifted, in the order of its times."""
-        self._begin(events)
+        """Return all drifts in the order of their times."""
+        self._record_rollout(events)
         while True:
             await self._compare()
-            moments = [one.due for one in self._healing()]
-            coming = self.sandbox.next_edit()
-            moments += [] if coming is None else [coming]
-            if not moments or min(moments) > self.until:
+            times = [healed_unit.due for healed_unit in self._units_to_heal()]
+            next_edit = self.sandbox.next_edit()
+            times += [] if next_edit is None else [next_edit]
+            if not times or min(times) > self.until:
                 break
-            await self._wait(min(moments))
-            if due := [one for one in self._healing() if one.due <= self.sandbox.now()]:
+            await self._wait(min(times))
+            if due := [
+                healed_unit
+                for healed_unit in self._units_to_heal()
+                if healed_unit.due <= self.sandbox.now()
+            ]:
                 await self._heal(due)
-        left = [self._staying(one) for one in self._open.values()]
-        return tuple(sorted((*self._closed, *left), key=lambda one: (one.at, one.ref)))
+        remaining = [self._as_remaining(drift) for drift in self._open_drifts.values()]
+        return tuple(
+            sorted(
+                (*self._healed_drifts, *remaining), key=lambda drift: (drift.detected_at, drift.ref)
+            )
+        )
 
-    def _begin(self, events: Iterable[Event]) -> None:
+    def _record_rollout(self, events: Iterable[Event]) -> None:
         units = {unit.id: unit for unit in self.plan.units}
-        brought: set[Spot] = set()
+        written: set[ClusterRef] = set()
         for event in events:
-            if event.told is Told.UNIT_ENDED and event.unit in units:
-                passed = event.reason == Result.PASSED
-                self._units[event.unit] = _Unit(units[event.unit], event.at, passed)
-            elif event.told in WRITTEN and event.ref is not None:
-                brought.add(Spot(event.cluster, event.ref))
-        for step in self.plan.steps if brought else ():
-            for item in items_of(step) if step.unit in self._units else ():
-                spot = Spot(step.cluster, item.ref)
-                kept = item.deed is Deed.APPLY and item.hook is None and not item.expires
-                if kept and spot in brought:
-                    self._items[spot] = (units[step.unit], item)
+            if event.type is EventType.UNIT_FINISHED and event.unit in units:
+                passed = event.reason == RolloutOutcome.PASSED
+                self._units[event.unit] = _HealedUnit(units[event.unit], event.at, passed)
+            elif event.type in WRITTEN and event.ref is not None:
+                written.add(ClusterRef(event.cluster, event.ref))
+        for step in self.plan.steps if written else ():
+            for item in step_items(step) if step.unit in self._units else ():
+                cluster_ref = ClusterRef(step.cluster, item.ref)
+                is_persistent = (
+                    item.deed is ItemAction.APPLY and item.hook is None and not item.expires
+                )
+                if is_persistent and cluster_ref in written:
+                    self._items[cluster_ref] = (units[step.unit], item)
 
-    def _healing(self) -> list[_Unit]:
-        """The units of which something is to be put back."""
-        names = dict.fromkeys(one.unit for one in self._open.values())
-        return [self._units[name] for name in names if not self._units[name].why_it_stays]
+    def _units_to_heal(self) -> list[_HealedUnit]:
+        """Return the units with drift to revert."""
+        names = dict.fromkeys(drift.unit for drift in self._open_drifts.values())
+        return [self._units[name] for name in names if not self._units[name].not_healed_reason]
 
-    async def _wait(self, moment: Ms) -> None:
-        party = self.session.world.party()
-        while self.sandbox.now() < moment:
-            await party.wait(moment)
+    async def _wait(self, until: Ms) -> None:
+        client = self.session.world.client()
+        while self.sandbox.now() < until:
+            await client.wait(until)
 
     async def _compare(self) -> None:
-        """See which objects are not as wanted any more, and which are again."""
-        lives = await self._lives()
-        edited = {Spot(one.cluster, one.write.ref): one.at for one in self.sandbox.edits}
+        """Record which objects differ from Git, and which no longer do."""
+        live_objects = await self._read_live()
+        edit_times = {
+            ClusterRef(edit.cluster, edit.write.ref): edit.at for edit in self.sandbox.edits
+        }
         now = self.sandbox.now()
-        last = max(edited.values(), default=now)
-        for spot, (unit, item) in self._items.items():
-            live = lives.get(spot)
-            if live is not None and spot not in edited and spot not in self._open:
+        last_edit = max(edit_times.values(), default=now)
+        for cluster_ref, (unit, item) in self._items.items():
+            live = live_objects.get(cluster_ref)
+            if (
+                live is not None
+                and cluster_ref not in edit_times
+                and cluster_ref not in self._open_drifts
+            ):
                 continue
-            body = read_body(live) if live is not None else None
-            jq = self.session.craft.jq
-            differs = find_difference(unit, item, body, jq).deed is not Fate.KEEP
-            if differs and spot not in self._open:
-                why = "was deleted" if body is None else who_changed(unit, item, body, jq, "")
-                at = edited.get(spot, last)
-                self._open[spot] = Drift(
-                    unit=unit.id, ref=item.ref, at=at, sentence=why, cluster=spot.cluster
+            body = object_body(live) if live is not None else None
+            jq = self.session.evaluator.jq
+            differs = find_difference(unit, item, body, jq).action is not DiffAction.KEEP
+            if differs and cluster_ref not in self._open_drifts:
+                message = (
+                    "was deleted"
+                    if body is None
+                    else describe_overwritten_fields(unit, item, body, jq, "")
                 )
-            elif not differs and spot in self._open:
-                found = self._open.pop(spot)
+                at = edit_times.get(cluster_ref, last_edit)
+                self._open_drifts[cluster_ref] = Drift(
+                    unit=unit.id,
+                    ref=item.ref,
+                    detected_at=at,
+                    message=message,
+                    cluster=cluster_ref.cluster,
+                )
+            elif not differs and cluster_ref in self._open_drifts:
+                drift = self._open_drifts.pop(cluster_ref)
                 attempts = self._units[unit.id].attempts
-                self._closed.append(msgspec.structs.replace(found, healed=now, attempts=attempts))
+                self._healed_drifts.append(
+                    msgspec.structs.replace(drift, healed_at=now, attempts=attempts)
+                )
 
-    async def _lives(self) -> dict[Spot, Live]:
-        found: dict[Spot, Live] = {}
-        for cluster in dict.fromkeys(spot.cluster for spot in self._items):
-            refs = [spot.ref for spot in self._items if spot.cluster == cluster]
-            for live in await look_at(self.session.world, refs, cluster=cluster):
-                found[Spot(cluster, live.ref)] = live
-        return found
+    async def _read_live(self) -> dict[ClusterRef, LiveObject]:
+        live_objects: dict[ClusterRef, LiveObject] = {}
+        for cluster in dict.fromkeys(cluster_ref.cluster for cluster_ref in self._items):
+            refs = [
+                cluster_ref.ref for cluster_ref in self._items if cluster_ref.cluster == cluster
+            ]
+            for live in await get_objects(self.session.world, refs, cluster=cluster):
+                live_objects[ClusterRef(cluster, live.ref)] = live
+        return live_objects
 
-    async def _heal(self, due: list[_Unit]) -> None:
-        """Sync what differs of these units, and nothing else of them."""
-        names = {one.unit.id for one in due}
-        spots = {spot for spot, one in self._open.items() if one.unit in names}
+    async def _heal(self, due: list[_HealedUnit]) -> None:
+        """Sync only the differing objects of these units."""
+        names = {healed_unit.unit.id for healed_unit in due}
+        drifted = {
+            cluster_ref for cluster_ref, drift in self._open_drifts.items() if drift.unit in names
+        }
 
         def cut(step: Step) -> Step | None:
             if step.unit not in names or not step.batches:
                 return None
-            return keep_items(step, lambda item: Spot(step.cluster, item.ref) in spots)
+            return filter_items(step, lambda item: ClusterRef(step.cluster, item.ref) in drifted)
 
-        result = await self.sync(_alone(narrow(self.plan, cut), names))
-        for one in due:
-            one.attempts += 1
-            one.ended, one.passed = self.sandbox.now(), result is Result.PASSED
+        result = await self.sync(_partial_plan(narrow_plan(self.plan, cut), names))
+        for healed_unit in due:
+            healed_unit.attempts += 1
+            healed_unit.last_sync, healed_unit.has_passed = (
+                self.sandbox.now(),
+                result is RolloutOutcome.PASSED,
+            )
 
-    def _staying(self, drift: Drift) -> Drift:
+    def _as_remaining(self, drift: Drift) -> Drift:
         unit = self._units[drift.unit]
-        why = unit.why_it_stays or "its next attempt is not played any more"
-        return msgspec.structs.replace(drift, stays=why, attempts=unit.attempts)
+        reason = unit.not_healed_reason or "its next attempt is not played any more"
+        return msgspec.structs.replace(drift, not_healed_reason=reason, attempts=unit.attempts)
 
 
-def _alone(part: Plan, names: set[UnitId]) -> Plan:
-    """A part of a plan: what is not in it has not left Git, and nobody waits for a slot."""
+def _partial_plan(narrowed: Plan, names: set[UnitId]) -> Plan:
+    """Return a partial plan that prunes nothing and has no concurrency groups."""
     units = tuple(
         msgspec.structs.replace(
             unit, group="", policy=msgspec.structs.replace(unit.policy, prunes=False)
         )
-        for unit in part.units
+        for unit in narrowed.units
         if unit.id in names
     )
-    return Plan.of(Fragment(units=units, steps=part.steps, edges=part.edges))
+    return Plan.from_fragment(PlanFragment(units=units, steps=narrowed.steps, edges=narrowed.edges))
 
 
-def unmet_edits(sandbox: Sandbox) -> list[Finding]:
-    """Edits of a scenario that came to nothing."""
-    return [_unmet(one, sandbox.began) for one in sandbox.edits if is_refusal(one.outcome)]
+def failed_edit_findings(sandbox: Sandbox) -> list[Finding]:
+    """Return findings about edits of the scenario that the server rejected."""
+    return [
+        _failed_edit(edit, sandbox.started_at) for edit in sandbox.edits if is_error(edit.outcome)
+    ]
 
 
-def _unmet(edited: Edited, start: Ms) -> Finding:
-    what, at = edited.write.ref, format_duration(Ms(edited.at - start))
-    said = edited.outcome.message if is_refusal(edited.outcome) else ""
+def _failed_edit(edit: EditRecord, start: Ms) -> Finding:
+    ref, at = edit.write.ref, format_duration(Ms(edit.at - start))
+    message = edit.outcome.message if is_error(edit.outcome) else ""
     return Finding(
         code="simulate.edit",
         severity=Severity.WARNING,
-        sentence=f"the edit of {what} at {at} came to nothing: {said}",
+        message=f"the edit of {ref} at {at} came to nothing: {message}",
         fix="name an object that is there by then, and fields that it takes",
     )

@@ -1,4 +1,14 @@
-"""How objects in files are, and which rule says so."""
+"""Health of objects in files, with the rule that decided it; and tests of health scripts.
+
+The tests are in directories as in Argo CD: a script, bodies and expected results.
+
+    <group>/<kind>/health.lua
+    <group>/<kind>/health_test.yaml     tests: [{inputPath, healthStatus: {status, message}}]
+    <group>/<kind>/testdata/…
+
+A tested script may use all libraries and is run whatever the state of the object, as in the
+tests of Argo CD.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +23,11 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.documents import Document, read
-from tidegate.errors import DocumentError, OperatorsError, Place
-from tidegate.files import bounded, read_whole
+from tidegate.documents import Document, read_documents
+from tidegate.errors import DocumentError, KnowledgeError, Location
+from tidegate.files import read_bounded, read_regular_file
 from tidegate.flows.cel import cel_workers
-from tidegate.flows.config import config_at
+from tidegate.flows.config import load_config
 from tidegate.flows.lua import lua_workers
 from tidegate.flows.scripting import ScriptWorkers
 from tidegate.health.argo import builtin_rows as argo_rows
@@ -29,15 +39,15 @@ from tidegate.health.lua import NO_RULES, LuaRules, Script, read_lua_rules, read
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import part, text
+from tidegate.model.reading import get_text, get_value
 from tidegate.model.verdict import Verdict
 
-STDIN, ANYTHING = "-", "*"
-NANOSECONDS = 1_000_000
+STDIN, ANY_KIND = "-", "*"
+NANOSECONDS_PER_MS = 1_000_000
 
 
-class JudgedBy(StrEnum):
-    """Who judged: Argo CD's own checks, a row, kstatus, or what the user has: Lua or CEL."""
+class VerdictSource(StrEnum):
+    """Source of a verdict: an Argo CD check, a catalog row, kstatus, or the user's Lua or CEL."""
 
     ARGO = "argo"
     ROW = "row"
@@ -47,23 +57,20 @@ class JudgedBy(StrEnum):
 
 
 class FileVerdict(msgspec.Struct, frozen=True):
-    """One object: where it stands, its verdict, and the rule it was judged by.
-
-    `script` is the place of the user's script, where one judged.
-    """
+    """Verdict of one object in a file."""
 
     ref: Ref
-    where: str
+    location: str
+    """Location of the object."""
     verdict: Verdict
-    rule: JudgedBy
+    rule: VerdictSource
+    """The rule that decided the verdict."""
     script: str = ""
+    """Location of the user's script, if it decided."""
 
 
 class FileJudge(msgspec.Struct, frozen=True):
-    """All rules: those of one dialect, and the user's own with the workers that run them.
-
-    `expressions` are those of the repository that each file lies in, by its name.
-    """
+    """All health rules: those of one dialect, and the user's scripts with their workers."""
 
     judge: Judge
     dialect: str
@@ -71,38 +78,46 @@ class FileJudge(msgspec.Struct, frozen=True):
     lua: ScriptWorkers | None
     now: Ms
     expressions: Mapping[str, CelRules]
+    """CEL expressions of the repository of each file, by file name."""
     cel: ScriptWorkers | None
 
-    async def hear(self, document: Document, ref: Ref) -> FileVerdict:
-        """Expressions first; then Argo CD's order: scripts before everything but a deletion."""
-        body, where = document.body, str(document.place)
-        rules = self.expressions.get(document.place.name, NO_EXPRESSIONS)
-        asked = rules.request(body)
-        if asked is not None and self.cel is not None:
-            said = read_cel_verdict(await self.cel.ask(asked.argument), body)
-            found = rules.lookup(ref.kind)
+    async def evaluate(self, document: Document, ref: Ref) -> FileVerdict:
+        """Judge an object: CEL expressions first, then scripts and built-in checks as in Argo CD.
+
+        A script wins over everything except a pending deletion.
+        """
+        body, location = document.body, str(document.location)
+        rules = self.expressions.get(document.location.name, NO_EXPRESSIONS)
+        cel_request = rules.request(body)
+        if cel_request is not None and self.cel is not None:
+            cel_verdict = read_cel_verdict(await self.cel.request(cel_request.argument), body)
+            expression = rules.lookup(ref.kind)
             return FileVerdict(
-                ref, where, said, JudgedBy.CEL, _spot(found.where if found else None)
+                ref,
+                location,
+                cel_verdict,
+                VerdictSource.CEL,
+                _location_text(expression.where if expression else None),
             )
         request = self.scripts.request(body, self.now)
         if request is not None and self.lua is not None:
-            verdict = read_verdict(await self.lua.ask(request.argument), body)
+            verdict = read_verdict(await self.lua.request(request.argument), body)
             script = self.scripts.script_for(body)
-            spot = _spot(script.where if script is not None else None)
-            return FileVerdict(ref, where, verdict, JudgedBy.LUA, spot)
+            script_location = _location_text(script.where if script is not None else None)
+            return FileVerdict(ref, location, verdict, VerdictSource.LUA, script_location)
         verdict = self.judge.judge(body, self.now, rules=self.dialect)
-        return FileVerdict(ref, where, verdict, self._rule_of(body, ref.kind))
+        return FileVerdict(ref, location, verdict, self._verdict_source(body, ref.kind))
 
-    def _rule_of(self, body: dict[str, Json], kind: Kind) -> JudgedBy:
+    def _verdict_source(self, body: dict[str, Json], kind: Kind) -> VerdictSource:
         if self.dialect == KSTATUS:
-            return JudgedBy.KSTATUS
+            return VerdictSource.KSTATUS
         verdict = judge_as_argo(body)
-        if verdict is not None and verdict.checked:
-            is_leaving = verdict.reason == "PendingDeletion"
+        if verdict is not None and verdict.is_checked:
+            is_deleting = verdict.reason == "PendingDeletion"
             has_row = argo_rows().find(kind.group, kind.name) is not None
-            return JudgedBy.ROW if has_row and not is_leaving else JudgedBy.ARGO
+            return VerdictSource.ROW if has_row and not is_deleting else VerdictSource.ARGO
         row = self.judge.known.row_of(kind)
-        return JudgedBy.ROW if row is not None and row.ready_when else JudgedBy.KSTATUS
+        return VerdictSource.ROW if row is not None and row.ready_when else VerdictSource.KSTATUS
 
 
 async def judge_files(
@@ -113,87 +128,93 @@ async def judge_files(
     open_libs: bool = False,
     dialect: str = ARGO,
 ) -> list[FileVerdict]:
-    """Every object of every file, in their order; `-` is standard input.
+    """Judge every object of every file, in order; `-` is standard input.
 
-    `script` judges all of them; it may use all of Lua's libraries only where `open_libs` says so.
+    `script` judges all of them; with `open_libs` it may use all Lua libraries. Raises
+    DocumentError if there is no object.
     """
-    documents = [document for name in files for document in _read(name)]
+    documents = [document for name in files for document in _read_documents(name)]
     if not documents:
         problem = "there is no object to judge"
         hint = "name files with objects as they live, from `kubectl get -o yaml`"
-        raise DocumentError("documents.empty", problem, where=Place(files[0]), hint=hint)
+        raise DocumentError("documents.empty", problem, location=Location(files[0]), hint=hint)
     scripts = NO_RULES
     if health_rules is not None:
-        scripts = read_lua_rules(content_of(str(health_rules)), str(health_rules))
+        scripts = read_lua_rules(read_content(str(health_rules)), str(health_rules))
     if script is not None:
-        text = content_of(str(script)).decode("utf-8", "replace")
-        scripts = LuaRules.of([(ANYTHING, Script(text, open_libs, Place(str(script), 1)))])
-    expressions = {_shown(name): _expressions_near(name) for name in files}
-    if any(one.known for one in expressions.values()) and not find_cel():
+        content = read_content(str(script)).decode("utf-8", "replace")
+        scripts = LuaRules.of([(ANY_KIND, Script(content, open_libs, Location(str(script), 1)))])
+    expressions = {_display_name(name): _repository_expressions(name) for name in files}
+    if any(cel_rules.known for cel_rules in expressions.values()) and not find_cel():
         problem = "the expressions of `tidegate.yaml` cannot be used: CEL is not installed"
-        raise OperatorsError("health.cel.missing", problem, hint="install `tidegate[cel]`")
+        raise KnowledgeError("health.cel.missing", problem, hint="install `tidegate[cel]`")
     async with AsyncExitStack() as stack:
         lua = await stack.enter_async_context(lua_workers()) if scripts.named else None
         cel = await stack.enter_async_context(cel_workers())
-        bench = FileJudge(
-            Judge.of(builtin().rows), dialect, scripts, lua, present(), expressions, cel
+        file_judge = FileJudge(
+            Judge.of(builtin().rows), dialect, scripts, lua, current_time(), expressions, cel
         )
-        return await _hear_all(bench, documents)
+        return await _evaluate_all(file_judge, documents)
 
 
-def _expressions_near(name: str) -> CelRules:
-    """Those of the repository that a file lies in; of standard input, of the one we are in."""
-    return CelRules.of(config_at(Path.cwd() if name == STDIN else Path(name)).health)
+def _repository_expressions(name: str) -> CelRules:
+    """Return the expressions of the repository of a file, or of the current one for stdin."""
+    return CelRules.of(load_config(Path.cwd() if name == STDIN else Path(name)).health)
 
 
-def _spot(place: Place | None) -> str:
-    return f"{place.name}:{place.line}" if place else ""
+def _location_text(location: Location | None) -> str:
+    return f"{location.name}:{location.line}" if location else ""
 
 
-async def _hear_all(bench: FileJudge, documents: Iterable[Document]) -> list[FileVerdict]:
-    named = [(one, _ref_of(one)) for one in documents]
+async def _evaluate_all(file_judge: FileJudge, documents: Iterable[Document]) -> list[FileVerdict]:
+    documents_with_refs = [(document, _object_ref(document)) for document in documents]
     async with asyncio.TaskGroup() as group:
-        hearings = [
-            group.create_task(bench.hear(one, ref), name=f"judge {ref}") for one, ref in named
+        tasks = [
+            group.create_task(file_judge.evaluate(document, ref), name=f"judge {ref}")
+            for document, ref in documents_with_refs
         ]
-    return [hearing.result() for hearing in hearings]
+    return [task.result() for task in tasks]
 
 
-def _read(name: str) -> tuple[Document, ...]:
-    return read(_standard_input() if name == STDIN else content_of(name), _shown(name))
+def _read_documents(name: str) -> tuple[Document, ...]:
+    return read_documents(
+        _read_stdin() if name == STDIN else read_content(name), _display_name(name)
+    )
 
 
-def _shown(name: str) -> str:
+def _display_name(name: str) -> str:
     return "standard input" if name == STDIN else name
 
 
-def _standard_input() -> bytes:
+def _read_stdin() -> bytes:
     try:
-        return bounded(sys.stdin.buffer)
+        return read_bounded(sys.stdin.buffer)
     except OSError as error:
         problem = f"standard input cannot be read: {error.strerror}"
-        raise DocumentError("documents.file", problem, where=Place("standard input")) from None
+        raise DocumentError(
+            "documents.file", problem, location=Location("standard input")
+        ) from None
 
 
-def content_of(name: str) -> bytes:
+def read_content(name: str) -> bytes:
     try:
-        return read_whole(name)
+        return read_regular_file(name)
     except OSError as error:
         problem = f"this file cannot be read: {error.strerror}"
-        raise DocumentError("documents.file", problem, where=Place(name)) from None
+        raise DocumentError("documents.file", problem, location=Location(name)) from None
 
 
-def _ref_of(document: Document) -> Ref:
+def _object_ref(document: Document) -> Ref:
     body = document.body
-    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
-    name = part(body, "metadata", "name")
+    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    name = get_value(body, "metadata", "name")
     if not kind.name or not kind.version or not isinstance(name, str):
         problem = "this is not an object: it needs apiVersion, kind and metadata.name"
-        raise DocumentError("documents.incomplete", problem, where=document.place)
-    return Ref(kind, text(body, "metadata", "namespace"), name)
+        raise DocumentError("documents.incomplete", problem, location=document.location)
+    return Ref(kind, get_text(body, "metadata", "namespace"), name)
 
 
-def present() -> Ms:
-    """Now, by the clock of the file system: a verb without a world has no other."""
+def current_time() -> Ms:
+    """Return the current time by the file system clock: there is no World to ask."""
     with tempfile.TemporaryFile() as file:
-        return Ms(os.fstat(file.fileno()).st_mtime_ns // NANOSECONDS)
+        return Ms(os.fstat(file.fileno()).st_mtime_ns // NANOSECONDS_PER_MS)

@@ -1,4 +1,4 @@
-"""Jobs and hooks of units: how they stand, and how one is run again with what waits for it."""
+"""Jobs and hooks of units: their status, and running one again with its dependents."""
 
 from __future__ import annotations
 
@@ -7,101 +7,115 @@ from difflib import get_close_matches
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.errors import WordsError, foreign
-from tidegate.flows.entering import Found
+from tidegate.errors import UsageError, sanitize
+from tidegate.flows.entering import Workspace
 from tidegate.flows.journal import read_journal
-from tidegate.flows.looking import body_of, look_at
-from tidegate.flows.planning import Planned
+from tidegate.flows.looking import get_objects, object_body
+from tidegate.flows.planning import PlanResult
 from tidegate.flows.session import Session
-from tidegate.flows.syncing import prepare, refuse_unknown
+from tidegate.flows.syncing import prepare_rollout, refuse_unsafe
 from tidegate.health.since import moment_in
-from tidegate.model.objects import Json, Ref, Spot, identity
-from tidegate.model.plan import Item, Plan, Step, items_of
-from tidegate.model.reading import mappings, number, text
-from tidegate.plan.rerun import is_run, rerun, runs_in, units_behind
+from tidegate.model.objects import ClusterRef, Json, Ref, versionless_key
+from tidegate.model.plan import Plan, PlanItem, Step, step_items
+from tidegate.model.reading import get_int, get_mappings, get_text
+from tidegate.plan.rerun import affected_units, find_tasks, is_task, rerun
 from tidegate.report.jobs import JobRow
-from tidegate.report.rollout.names import name_step
+from tidegate.report.rollout.names import step_name
 
-ENDS = ("Complete", "Failed", "Suspended")
-"""Conditions of a Job that say how it stands."""
+END_CONDITIONS = ("Complete", "Failed", "Suspended")
+"""Conditions of a Job that determine its status."""
 
 
-class Rerunning(msgspec.Struct, frozen=True):
-    """What is run again, what waits behind it, and the plan of both."""
+class JobRerun(msgspec.Struct, frozen=True):
+    """A Job or hook to run again, and the plan with its dependents."""
 
-    planned: Planned
+    plan_result: PlanResult
     ref: Ref
 
     @property
-    def behind(self) -> list[Ref]:
-        """Jobs and hooks that are run again as well."""
-        items = [item for step in self.planned.plan.steps for item in items_of(step)]
-        return [one.ref for one in items if is_run(one) and one.ref != self.ref]
+    def also_run(self) -> list[Ref]:
+        """Other Jobs and hooks that are run again."""
+        items = [item for step in self.plan_result.plan.steps for item in step_items(step)]
+        return [
+            run_item.ref for run_item in items if is_task(run_item) and run_item.ref != self.ref
+        ]
 
 
-async def list_jobs(session: Session, found: Found) -> list[JobRow]:
-    """All Jobs and hooks, in the order of the plan."""
-    prepared = await prepare(found, session, (), keeps_going=True)
-    runs = runs_in(prepared.planned.plan)
-    lives: dict[Spot, dict[str, Json]] = {}
+async def list_jobs(session: Session, workspace: Workspace) -> list[JobRow]:
+    """Return all Jobs and hooks, in plan order."""
+    prepared = await prepare_rollout(workspace, session, (), keep_going=True)
+    runs = find_tasks(prepared.plan_result.plan)
+    live_objects: dict[ClusterRef, dict[str, Json]] = {}
     for cluster in dict.fromkeys(step.cluster for step, _ in runs):
-        refs = {identity(one.ref): one.ref for step, one in runs if step.cluster == cluster}
-        for live in await look_at(session.world, refs.values(), cluster=cluster):
-            lives[Spot(cluster, refs[identity(live.ref)])] = body_of(live)
-    return [_row(step, item, lives.get(Spot(step.cluster, item.ref))) for step, item in runs]
+        refs = {
+            versionless_key(run_item.ref): run_item.ref
+            for step, run_item in runs
+            if step.cluster == cluster
+        }
+        for live in await get_objects(session.world, refs.values(), cluster=cluster):
+            live_objects[ClusterRef(cluster, refs[versionless_key(live.ref)])] = object_body(live)
+    return [
+        _job_row(step, item, live_objects.get(ClusterRef(step.cluster, item.ref)))
+        for step, item in runs
+    ]
 
 
-def _row(step: Step, item: Item, live: dict[str, Json] | None) -> JobRow:
-    row = JobRow(unit=step.unit, step=name_step(step), ref=item.ref, is_hook=item.hook is not None)
+def _job_row(step: Step, item: PlanItem, live: dict[str, Json] | None) -> JobRow:
+    row = JobRow(unit=step.unit, step=step_name(step), ref=item.ref, is_hook=item.hook is not None)
     if live is None or item.ref.kind.name != "Job":
         return row if live is None else replace(row, status="there")
     conditions = {
-        text(one, "type"): one
-        for one in mappings(live, "status", "conditions")
-        if text(one, "status") == "True"
+        get_text(condition, "type"): condition
+        for condition in get_mappings(live, "status", "conditions")
+        if get_text(condition, "status") == "True"
     }
-    end = next((one for one in ENDS if one in conditions), "")
-    running = "Running" if number(live, "status", "active") else "Pending"
-    at = moment_in(live, "status", "completionTime")
+    end = next(
+        (end_condition for end_condition in END_CONDITIONS if end_condition in conditions), ""
+    )
+    running = "Running" if get_int(live, "status", "active") else "Pending"
+    completed = moment_in(live, "status", "completionTime")
     return replace(
         row,
         status=end or running,
-        finished=at or moment_in(conditions.get("Failed"), "lastTransitionTime"),
+        finished=completed or moment_in(conditions.get("Failed"), "lastTransitionTime"),
     )
 
 
-async def plan_rerun(session: Session, found: Found, name: str) -> Rerunning:
-    """The plan that runs a Job or hook again. Raises WordsError where none is meant, or several."""
-    prepared = await prepare(found, session, (), keeps_going=False)
-    found.refuse_faults(prepared.planned.findings, keeps_going=False)
-    if session.target.simulation is None:
-        refuse_unknown(prepared, keeps_going=False, takes_broken_seals=False)
-    plan = prepared.planned.plan
-    step, item = _called(plan, name)
-    done = {
-        unit.id: (await read_journal(unit, session.world)).journal.done
-        for unit in units_behind(plan, step)
+async def plan_rerun(session: Session, workspace: Workspace, name: str) -> JobRerun:
+    """Return the plan that runs a Job or hook again.
+
+    Raises UsageError if the name matches none, or several.
+    """
+    prepared = await prepare_rollout(workspace, session, (), keep_going=False)
+    workspace.require_no_errors(prepared.plan_result.findings, keep_going=False)
+    if session.targets.simulation is None:
+        refuse_unsafe(prepared, keep_going=False, ignore_sops_mac=False)
+    plan = prepared.plan_result.plan
+    step, item = _find_job(plan, name)
+    finished_digests = {
+        unit.id: (await read_journal(unit, session.world)).journal.completed_digest
+        for unit in affected_units(plan, step)
     }
-    narrowed = rerun(plan, step, item.ref, done)
-    return Rerunning(replace(prepared.planned, plan=narrowed), item.ref)
+    narrowed = rerun(plan, step, item.ref, finished_digests)
+    return JobRerun(replace(prepared.plan_result, plan=narrowed), item.ref)
 
 
-def _called(plan: Plan, name: str) -> tuple[Step, Item]:
-    """The Job or hook of this name, which may have its namespace before it."""
-    runs = runs_in(plan)
-    found = [
+def _find_job(plan: Plan, name: str) -> tuple[Step, PlanItem]:
+    """Return the Job or hook of this name, which may be prefixed with its namespace."""
+    runs = find_tasks(plan)
+    matches = [
         (step, item)
         for step, item in runs
         if name in {item.ref.name, f"{item.ref.namespace}/{item.ref.name}", str(item.ref)}
     ]
-    if not found:
-        near = get_close_matches(name, [item.ref.name for _, item in runs], n=1)
-        guess = f"did you mean `{near[0]}`? " if near else ""
-        problem = f"there is no Job and no hook `{foreign(name)}` here"
-        raise WordsError("words.job", problem, hint=f"{guess}`tidegate jobs list` shows all")
-    if len(found) > 1:
-        names = ", ".join(f"{item.ref} of `{step.unit}`" for step, item in found)
-        problem = f"several are called `{foreign(name)}`: {names}"
+    if not matches:
+        closest = get_close_matches(name, [item.ref.name for _, item in runs], n=1)
+        guess = f"did you mean `{closest[0]}`? " if closest else ""
+        problem = f"there is no Job and no hook `{sanitize(name)}` here"
+        raise UsageError("words.job", problem, hint=f"{guess}`tidegate jobs list` shows all")
+    if len(matches) > 1:
+        names = ", ".join(f"{item.ref} of `{step.unit}`" for step, item in matches)
+        problem = f"several are called `{sanitize(name)}`: {names}"
         hint = "write it as `Job NAMESPACE/NAME`, or choose a unit with `--unit`"
-        raise WordsError("words.job", problem, hint=hint)
-    return found[0]
+        raise UsageError("words.job", problem, hint=hint)
+    return matches[0]

@@ -1,164 +1,179 @@
-"""What a cluster remembers of a unit, how that is forgotten, and how it is made anew."""
+"""The journal of a unit in its cluster: reading, deleting and rebuilding it."""
 
 from __future__ import annotations
 
 import msgspec
 
-from tidegate.dialect.living import read_living
+from tidegate.dialect.living import read_live_ownership
 from tidegate.engine.approvals import approval_ref
 from tidegate.engine.heartbeat import lease_ref
-from tidegate.engine.reach.contents import PASSING_KINDS
-from tidegate.engine.record import Record
-from tidegate.engine.stored import PAGE, SECRET, UNIT, label_value, read_head
+from tidegate.engine.reach.contents import TRANSIENT_RESOURCES
+from tidegate.engine.record import UnitRecord
+from tidegate.engine.stored import PAGE_SIZE, SECRET, UNIT_LABEL, label_value, read_head
 from tidegate.engine.suspensions import suspension_ref
-from tidegate.errors import ClusterError, Place
-from tidegate.flows.looking import body_of, look_at, run_errand
+from tidegate.errors import ClusterError, Location
+from tidegate.flows.looking import get_objects, object_body, run_procedure
 from tidegate.flows.session import Session
-from tidegate.model.journal import Journal, Kin
-from tidegate.model.objects import Kind, Live, Ref
+from tidegate.model.journal import Journal, UnitOrigin
+from tidegate.model.objects import Kind, LiveObject, Ref
 from tidegate.model.plan import PlannedUnit
 from tidegate.model.unit import Unit
 from tidegate.plan.build import plan_unit
-from tidegate.world.ask import ask
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import List, Selection, Verb, View, Write
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Conflict, Listed, Missing, is_refusal
-from tidegate.world.refusals import refusal_error
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import Conflict, ListPage, NotFound, is_error
+from tidegate.world.refusals import error_from_outcome
 
 
-class Remembered(msgspec.Struct, frozen=True):
-    """The journal of a unit, and the Secrets that hold it; none where nothing is remembered.
-
-    `holder`: who rolls it out, or did when it died.
-    """
+class StoredJournal(msgspec.Struct, frozen=True):
+    """The journal of a unit and the Secrets that store it; no Secrets where there is none."""
 
     unit: PlannedUnit
     journal: Journal
     secrets: tuple[Ref, ...] = ()
     holder: str = ""
+    """The process that rolls the unit out, or did when it was killed."""
 
 
-class Rebuilt(msgspec.Struct, frozen=True):
-    """The objects that a journal was made of, and the kinds that could not be looked at."""
+class RebuiltJournal(msgspec.Struct, frozen=True):
+    """The objects of a rebuilt journal."""
 
     unit: PlannedUnit
     objects: tuple[Ref, ...]
-    unseen: tuple[str, ...] = ()
+    unlisted: tuple[str, ...] = ()
+    """Kinds that could not be listed."""
 
 
-async def read_unit_journal(unit: Unit, session: Session) -> Remembered:
-    """All that is remembered of a unit in its cluster. Raises ClusterError."""
+async def read_unit_journal(unit: Unit, session: Session) -> StoredJournal:
+    """Return the journal of a unit in its cluster. Raises ClusterError."""
     return await read_journal(plan_unit(unit), session.world)
 
 
-async def read_journal(unit: PlannedUnit, world: Exchange) -> Remembered:
-    """All that is remembered of a unit. Raises ClusterError."""
-    record = Record(unit.id.mark, unit.cluster)
-    refused = await run_errand(record.read(world.now), world)
-    if refused is not None and is_refusal(refused):
-        raise refusal_error(refused, "reading the journal", where=Place(f"unit {unit.id}"))
-    return Remembered(unit, record.journal(), record.secrets, record.holder)
+async def read_journal(unit: PlannedUnit, world: Dispatcher) -> StoredJournal:
+    """Return the journal of a planned unit. Raises ClusterError."""
+    record = UnitRecord(unit.id.tracking_id, unit.cluster)
+    outcome = await run_procedure(record.read(world.now), world)
+    if outcome is not None and is_error(outcome):
+        raise error_from_outcome(
+            outcome, "reading the journal", location=Location(f"unit {unit.id}")
+        )
+    return StoredJournal(unit, record.to_journal(), record.secret_refs, record.holder)
 
 
-async def forget_unit(unit: PlannedUnit, world: Exchange) -> bool:
-    """Remove the record of a unit. False: a rollout is at work, and keeps it.
+async def delete_record(unit: PlannedUnit, world: Dispatcher) -> bool:
+    """Delete the record of a unit. False: a rollout is running and needs it.
 
-    A holder without a heartbeat is dead. What changes meanwhile is left alone, for somebody else
-    needs it.
+    A holder without a heartbeat is dead. A Secret that changes meanwhile is kept: another
+    process uses it.
     """
-    remembered = await read_journal(unit, world)
-    holder = (lease_ref(remembered.holder),) if remembered.holder else ()
-    if await look_at(world, holder, cluster=unit.cluster):
+    stored = await read_journal(unit, world)
+    holder = (lease_ref(stored.holder),) if stored.holder else ()
+    if await get_objects(world, holder, cluster=unit.cluster):
         return False
-    mark = unit.id.mark
-    leavings = (*remembered.secrets, approval_ref(mark), suspension_ref(mark))
-    for live in await look_at(world, leavings, cluster=unit.cluster):
-        (outcome,) = await ask(world, _deletion(live), cluster=unit.cluster)
+    tracking_id = unit.id.tracking_id
+    refs = (*stored.secrets, approval_ref(tracking_id), suspension_ref(tracking_id))
+    for live in await get_objects(world, refs, cluster=unit.cluster):
+        (outcome,) = await send_requests(world, _delete_request(live), cluster=unit.cluster)
         if isinstance(outcome, Conflict):
             return False
-        if is_refusal(outcome) and not isinstance(outcome, Missing):
-            where = Place(f"unit {unit.id}")
-            raise refusal_error(outcome, "removing the journal", where=where)
+        if is_error(outcome) and not isinstance(outcome, NotFound):
+            location = Location(f"unit {unit.id}")
+            raise error_from_outcome(outcome, "removing the journal", location=location)
     return True
 
 
-async def rebuild_unit_journal(unit: Unit, session: Session) -> Rebuilt:
-    """The same as below for a unit that is not planned."""
+async def rebuild_unit_journal(unit: Unit, session: Session) -> RebuiltJournal:
+    """Rebuild the journal of a unit that is not planned."""
     return await rebuild_journal(plan_unit(unit), session)
 
 
-async def rebuild_journal(unit: PlannedUnit, session: Session) -> Rebuilt:
-    """Write the journal anew, from what bears the unit's mark. Raises ClusterError.
+async def rebuild_journal(unit: PlannedUnit, session: Session) -> RebuiltJournal:
+    """Write the journal again, from the live objects that the unit owns. Raises ClusterError.
 
-    Which hooks ran and which gates opened is nowhere else to be read, and is forgotten. A rollout
-    that is at work keeps its journal.
+    Which hooks ran and which gates opened is stored nowhere else, and is lost. The journal of a
+    running rollout is not touched.
     """
-    world, record = session.world, Record(unit.id.mark, unit.cluster)
-    where = Place(f"unit {unit.id}")
-    old = await _stored(record, world)
-    await _refuse_held(old, unit, world)
-    refs, unseen = await _find_marked(unit, session)
+    world, record = session.world, UnitRecord(unit.id.tracking_id, unit.cluster)
+    location = Location(f"unit {unit.id}")
+    old = await _list_record_secrets(record, world)
+    await _reject_active_rollout(old, unit, world)
+    refs, unlisted = await _find_owned_objects(unit, session)
     for live in old:
-        (outcome,) = await ask(world, _deletion(live), cluster=unit.cluster)
-        if is_refusal(outcome) and not isinstance(outcome, Missing):
-            raise refusal_error(outcome, "removing the journal", where=where)
+        (outcome,) = await send_requests(world, _delete_request(live), cluster=unit.cluster)
+        if is_error(outcome) and not isinstance(outcome, NotFound):
+            raise error_from_outcome(outcome, "removing the journal", location=location)
     if unit.parent is not None:
-        record.kin = Kin.of(unit.id, unit.parent, unit.policy)
-    record.expect("", refs, text="", source=unit.source, now=world.now())
-    refused = await run_errand(record.write(world.now), world)
-    if refused is not None and is_refusal(refused):
-        raise refusal_error(refused, "writing the journal", where=where)
-    return Rebuilt(unit, refs, unseen)
+        record.origin = UnitOrigin.from_policy(unit.id, unit.parent, unit.policy)
+    record.register_objects("", refs, digest="", source=unit.source, now=world.now())
+    write_outcome = await run_procedure(record.write(world.now), world)
+    if write_outcome is not None and is_error(write_outcome):
+        raise error_from_outcome(write_outcome, "writing the journal", location=location)
+    return RebuiltJournal(unit, refs, unlisted)
 
 
-async def _stored(record: Record, world: Exchange) -> list[Live]:
-    """The Secrets of a record, whole or not: the head, and whatever is called like a part."""
-    label = f"{UNIT}={label_value(record.unit)}"
-    selection = Selection(SECRET, record.ref.namespace, labels=label)
-    (page,) = await ask(world, List(selection), cluster=record.cluster)
-    if is_refusal(page):
-        raise refusal_error(page, "reading the journal", where=Place(str(record.ref)))
-    name, items = record.ref.name, page.items if isinstance(page, Listed) else ()
-    return [one for one in items if f"{one.ref.name}.".startswith(f"{name}.")]
+async def _list_record_secrets(record: UnitRecord, world: Dispatcher) -> list[LiveObject]:
+    """Return the Secrets of a record, complete or not: its head, and all parts by name."""
+    label = f"{UNIT_LABEL}={label_value(record.unit)}"
+    selection = Selection(SECRET, record.ref.namespace, label_selector=label)
+    (page,) = await send_requests(world, List(selection), cluster=record.cluster)
+    if is_error(page):
+        raise error_from_outcome(page, "reading the journal", location=Location(str(record.ref)))
+    name, items = record.ref.name, page.items if isinstance(page, ListPage) else ()
+    return [live for live in items if f"{live.ref.name}.".startswith(f"{name}.")]
 
 
-async def _refuse_held(stored: list[Live], unit: PlannedUnit, world: Exchange) -> None:
+async def _reject_active_rollout(
+    stored: list[LiveObject], unit: PlannedUnit, world: Dispatcher
+) -> None:
     for live in stored:
         try:
             holder = read_head(live).holder
         except ClusterError:
             continue  # it is what is to be mended
-        if holder and await look_at(world, (lease_ref(holder),), cluster=unit.cluster):
+        if holder and await get_objects(world, (lease_ref(holder),), cluster=unit.cluster):
             problem = f"`{holder}` rolls the unit out, and keeps its journal"
             hint = "wait until it has ended, or stop it"
-            raise ClusterError("journal.held", problem, where=Place(f"unit {unit.id}"), hint=hint)
+            raise ClusterError(
+                "journal.held", problem, location=Location(f"unit {unit.id}"), hint=hint
+            )
 
 
-async def _find_marked(
+async def _find_owned_objects(
     unit: PlannedUnit, session: Session
 ) -> tuple[tuple[Ref, ...], tuple[str, ...]]:
-    """All objects that say they are the unit's, and the kinds that nobody let us look at."""
+    """Return all objects with the unit's ownership marker, and the kinds that cannot be listed."""
     kinds: dict[tuple[str, str], Kind] = {}
-    for one in await session.kinds(unit.cluster):
-        if "list" in one.verbs and one.plural not in PASSING_KINDS:
-            kinds.setdefault((one.kind.group, one.kind.name), one.kind)
-    found: set[Ref] = set()
-    unseen: list[str] = []
+    for served in await session.kinds(unit.cluster):
+        if "list" in served.verbs and served.plural not in TRANSIENT_RESOURCES:
+            kinds.setdefault((served.kind.group, served.kind.name), served.kind)
+    owned: set[Ref] = set()
+    unlisted: list[str] = []
     for kind in kinds.values():
-        resume = ""
+        continue_token = ""
         while True:
             selection = Selection(kind, view=View.METADATA)
-            (page,) = await ask(session.world, List(selection, PAGE, resume), cluster=unit.cluster)
-            if not isinstance(page, Listed):
-                unseen.append(str(kind))
+            (page,) = await send_requests(
+                session.world, List(selection, PAGE_SIZE, continue_token), cluster=unit.cluster
+            )
+            if not isinstance(page, ListPage):
+                unlisted.append(str(kind))
                 break
-            livings = ((live.ref, read_living(body_of(live), unit)) for live in page.items)
-            found.update(ref for ref, one in livings if one is not None and not one.is_hook)
-            resume = page.resume
-            if not resume:
+            ownerships = (
+                (live.ref, read_live_ownership(object_body(live), unit)) for live in page.items
+            )
+            owned.update(
+                ref
+                for ref, ownership in ownerships
+                if ownership is not None and not ownership.is_hook
+            )
+            continue_token = page.continue_token
+            if not continue_token:
                 break
-    return tuple(sorted(found)), tuple(unseen)
+    return tuple(sorted(owned)), tuple(unlisted)
 
 
-def _deletion(live: Live) -> Write:
-    return Write(verb=Verb.DELETE, ref=live.ref, uid=live.uid, version=live.version)
+def _delete_request(live: LiveObject) -> Write:
+    return Write(
+        verb=Verb.DELETE, ref=live.ref, uid=live.uid, resource_version=live.resource_version
+    )

@@ -1,8 +1,8 @@
-"""Runs jq: where path expressions lead in objects. The program of a worker that can be killed.
+"""Worker program that evaluates jq path expressions and can be killed.
 
-Nothing but that worker loads jq. Before it does, it gives away its environment, and with its
-libraries loaded it can open no file any more: an expression is a stranger's. What jq says of an
-expression goes back; what it says of an object does not, for it quotes what is in there.
+Only this worker loads jq. It clears its environment before that, and with its libraries loaded
+it can open no file any more, as expressions are untrusted. Errors of jq about an expression are
+returned; errors about an object are not, as they quote its contents.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import Protocol
 import msgspec
 
 from tidegate.external.serving import serve
-from tidegate.model.ignoring import Path, Paths
+from tidegate.model.ignoring import DifferencePath, DifferencePaths
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 
-KEPT = 256
-DESCRIPTORS = 4
-"""The three streams and the line that `serve` makes of one: there is none left for a file."""
-NO_PATH = "Invalid path expression"
-"""How jq begins to say that an expression makes values instead of naming places."""
-NOT_A_PATH = "it makes values, and names no place where one stands"
-CHOOSES = late(r"//|\b(?:if|catch)\b")
-"""What makes a value in one object may name a place in another."""
+CACHE_SIZE = 256
+MAX_DESCRIPTORS = 4
+"""The three standard streams and the channel that `serve` makes of one: none is left for a file."""
+NO_PATH_PREFIX = "Invalid path expression"
+"""How jq's message starts for an expression that makes values instead of naming paths."""
+NOT_A_PATH_MESSAGE = "it makes values, and names no place where one stands"
+CONDITIONAL = lazy_regex(r"//|\b(?:if|catch)\b")
+"""Operators of expressions that make a value for one object and name a path in another."""
 
 
-class JqQuestion(msgspec.Struct, frozen=True):
+class JqQuery(msgspec.Struct, frozen=True):
     expressions: tuple[str, ...]
     bodies: tuple[bytes, ...]
 
@@ -40,13 +40,11 @@ class JqQuestion(msgspec.Struct, frozen=True):
 
 
 class JqReply(msgspec.Struct, frozen=True):
-    """The places in each of the bodies; `mistake`: what is wrong with an expression, if anything.
+    """The paths in each of the bodies. An expression that ends with an error has none."""
 
-    An expression that ends with an error leads nowhere at all.
-    """
-
-    paths: tuple[Paths, ...]
-    mistake: str
+    paths: tuple[DifferencePaths, ...]
+    error: str
+    """What is wrong with an expression; empty if nothing is."""
 
 
 class _Program(Protocol):
@@ -54,62 +52,62 @@ class _Program(Protocol):
     def all(self) -> list[list[list[Json]]]: ...
 
 
-_read = msgspec.msgpack.Decoder(JqQuestion).decode
+_decode_query = msgspec.msgpack.Decoder(JqQuery).decode
 
 
-def answer(request: bytes) -> bytes:
-    """One request of the worker's line."""
-    question, mistake = _read(request), ""
-    sides: list[Paths] = []
-    for body in question.bodies:
-        found: list[Path] = []
-        for expression in question.expressions:
+def evaluate(payload: bytes) -> bytes:
+    """Evaluate one request of the worker protocol."""
+    query, problem = _decode_query(payload), ""
+    paths_by_body: list[DifferencePaths] = []
+    for body in query.bodies:
+        paths: list[DifferencePath] = []
+        for expression in query.expressions:
             try:
-                found += _places(_program(expression), body)
+                paths += _find_paths(_compile(expression), body)
             except SyntaxError as error:
-                mistake = str(error)
+                problem = str(error)
             except ValueError as error:
-                if str(error).startswith(NO_PATH) and not CHOOSES.search(expression):
-                    mistake = NOT_A_PATH
-        sides.append(tuple(found))
-    return msgspec.msgpack.encode(JqReply(tuple(sides), mistake))
+                if str(error).startswith(NO_PATH_PREFIX) and not CONDITIONAL.search(expression):
+                    problem = NOT_A_PATH_MESSAGE
+        paths_by_body.append(tuple(paths))
+    return msgspec.msgpack.encode(JqReply(tuple(paths_by_body), problem))
 
 
-@lru_cache(maxsize=KEPT)
-def _program(expression: str) -> _Program:
-    """It must also be a program by itself, with no bracket that reaches beyond it."""
+@lru_cache(maxsize=CACHE_SIZE)
+def _compile(expression: str) -> _Program:
+    """Compile an expression. It must also compile alone, with no bracket that ends beyond it."""
     compile_text = import_module("jq").compile
     try:
         compile_text(expression)
         program: _Program = compile_text(f"[path({expression})]")
     except ValueError as error:
-        said = str(error).splitlines()[0].removeprefix("jq: error: ").removesuffix(":")
-        raise SyntaxError(said.replace(" at <top-level>", "")) from None
+        message = str(error).splitlines()[0].removeprefix("jq: error: ").removesuffix(":")
+        raise SyntaxError(message.replace(" at <top-level>", "")) from None
     return program
 
 
-def _places(program: _Program, body: bytes) -> list[Path]:
+def _find_paths(program: _Program, body: bytes) -> list[DifferencePath]:
     (paths,) = program.input_text(body.decode()).all()
     value: Json = msgspec.json.decode(body)
-    return [place for path in paths for place in _resolve(path, value)]
+    return [resolved for path in paths for resolved in _resolve(path, value)]
 
 
-def _resolve(path: list[Json], value: Json) -> Iterator[Path]:
-    """A path of jq's as names and numbers from zero on; none where nothing stands."""
+def _resolve(path: list[Json], value: Json) -> Iterator[DifferencePath]:
+    """Yield a jq path as keys and indexes from zero on; nothing where it does not exist."""
     match path, value:
         case [], _:
             yield ()
-        case [str(step), *rest], dict() if step in value:
-            yield from ((step, *way) for way in _resolve(rest, value[step]))
-        case [int() | float() as step, *rest], list():
-            place = int(step // 1) + (len(value) if step < 0 else 0)
-            if 0 <= place < len(value):
-                yield from ((place, *way) for way in _resolve(rest, value[place]))
-        case [{"start": start, "end": end}, *rest], list():
-            part = slice(_bound(start), _bound(end))
-            chosen = range(len(value))[part]
-            ways = _resolve(rest, value[part]) if rest else zip(range(len(chosen)))
-            yield from ((chosen[int(first)], *way) for first, *way in ways)
+        case [str(step), *remaining], dict() if step in value:
+            yield from ((step, *tail) for tail in _resolve(remaining, value[step]))
+        case [int() | float() as step, *remaining], list():
+            index = int(step // 1) + (len(value) if step < 0 else 0)
+            if 0 <= index < len(value):
+                yield from ((index, *tail) for tail in _resolve(remaining, value[index]))
+        case [{"start": start, "end": end}, *remaining], list():
+            bounds = slice(_bound(start), _bound(end))
+            indexes = range(len(value))[bounds]
+            tails = _resolve(remaining, value[bounds]) if remaining else zip(range(len(indexes)))
+            yield from ((indexes[int(first)], *tail) for first, *tail in tails)
         case _:
             pass
 
@@ -121,5 +119,5 @@ def _bound(number: Json) -> int | None:
 if __name__ == "__main__":
     os.environ.clear()
     import_module("jq")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
-    serve(answer)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (MAX_DESCRIPTORS, MAX_DESCRIPTORS))
+    serve(evaluate)

@@ -6,25 +6,28 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.flows.discover.families import Family, Member
-from tidegate.flows.rendering import Rendered
+from tidegate.flows.discover.families import RenderedUnit, UnitTree
+from tidegate.flows.rendering import RenderResult
 
 
-def minding_drift(families: Iterable[Family]) -> tuple[Family, ...]:
-    """Families to be rolled out; of what is released already drift alone is looked for."""
+def with_drift_detection(unit_trees: Iterable[UnitTree]) -> tuple[UnitTree, ...]:
+    """Return the trees with drift detection of releases that need no new revision."""
     return tuple(
-        msgspec.structs.replace(one, members=tuple(map(_minding, one.members))) for one in families
+        msgspec.structs.replace(
+            unit_tree, members=tuple(map(_with_drift_detection, unit_tree.members))
+        )
+        for unit_tree in unit_trees
     )
 
 
-def is_kept(member: Member) -> bool:
-    """Whether a unit is a release that is deployed as it is wanted."""
-    return isinstance(member.rendered, Rendered) and member.rendered.is_deployed
+def is_deployed_release(member: RenderedUnit) -> bool:
+    """Whether a unit is a release that is deployed as desired."""
+    return isinstance(member.result, RenderResult) and member.result.is_deployed
 
 
-def _minding(member: Member) -> Member:
+def _with_drift_detection(member: RenderedUnit) -> RenderedUnit:
     policy = member.unit.policy
-    if policy.release is None or not is_kept(member):
+    if policy.release is None or not is_deployed_release(member):
         return member
     policy = msgspec.structs.replace(policy, drift=policy.release.drift)
     return msgspec.structs.replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))

@@ -1,45 +1,49 @@
-"""What is known of kinds: all of it, or of those that somebody asks for."""
+"""Knowledge about kinds: all of it, or that of named kinds."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tidegate.errors import WordsError, foreign
-from tidegate.flows.wiring import Simulation, known_to
+from tidegate.errors import UsageError, sanitize
+from tidegate.flows.wiring import SimulationConfig, load_knowledge
 from tidegate.knowledge.catalogue import KnownRows
-from tidegate.model.operators import EVERY, Knowledge, Row
-from tidegate.sandbox.operators.given import plural_of
+from tidegate.model.operators import WILDCARD, KindRow, Knowledge
+from tidegate.sandbox.operators.given import pluralize_kind
 
 
-def all_known(operators: Path | None = None) -> Knowledge:
-    """What tidegate brings, and what a file of the user's adds. Of two rows the last counts."""
-    known = known_to(Simulation(operators=operators))
-    counted = {id(row) for row in KnownRows.of(known.rows).rows.values()}
-    rows = tuple(row for row in known.rows if id(row) in counted)
-    return Knowledge(operators=known.operators, rows=rows, holds=known.holds)
+def load_effective_knowledge(operators: Path | None = None) -> Knowledge:
+    """Return the built-in knowledge with that of a user file; the last row of a kind counts."""
+    knowledge = load_knowledge(SimulationConfig(operators=operators))
+    effective = {id(row) for row in KnownRows.of(knowledge.rows).rows.values()}
+    rows = tuple(row for row in knowledge.rows if id(row) in effective)
+    return Knowledge(operators=knowledge.operators, rows=rows, holds=knowledge.holds)
 
 
-def rows_about(asked: str, known: Knowledge) -> list[tuple[str, Row]]:
-    """The kinds that are meant, each with its row: `Certificate`, `certificates.cert-manager.io`.
+def find_rows(query: str, knowledge: Knowledge) -> list[tuple[str, KindRow]]:
+    """Return the named kinds with their rows: `Certificate`, `certificates.cert-manager.io`.
 
-    A kind is asked for by its name, in any case and number, with its group where several have it.
-    Raises where nobody knows it, and names those that sound alike.
+    The name may be singular or plural in any case, with the group if it is ambiguous. Raises
+    UsageError for an unknown kind, and suggests similar names.
     """
-    name, _, group = asked.lower().partition(".")
-    found = [
+    name, _, group = query.lower().partition(".")
+    matches = [
         (kind, row)
-        for row in known.rows
+        for row in knowledge.rows
         for kind in row.kinds
-        if name in _names(kind, row) and row.group != EVERY and group in ("", row.group)
+        if name in _kind_names(kind, row) and row.group != WILDCARD and group in ("", row.group)
     ]
-    if found:
-        return found
-    alike = sorted({kind for row in known.rows for kind in row.kinds if name in kind.lower()})
-    problem = f"nothing is known of `{foreign(asked)}`"
-    general = "a simulation takes its objects to be well a moment after they are made"
-    hint = f"did you mean {', '.join(f'`{one}`' for one in alike[:5])}?" if alike else general
-    raise WordsError("words.kind", problem, hint=hint)
+    if matches:
+        return matches
+    similar = sorted({kind for row in knowledge.rows for kind in row.kinds if name in kind.lower()})
+    problem = f"nothing is known of `{sanitize(query)}`"
+    default_hint = "a simulation takes its objects to be well a moment after they are made"
+    hint = (
+        f"did you mean {', '.join(f'`{similar_kind}`' for similar_kind in similar[:5])}?"
+        if similar
+        else default_hint
+    )
+    raise UsageError("words.kind", problem, hint=hint)
 
 
-def _names(kind: str, row: Row) -> tuple[str, ...]:
-    return kind.lower(), row.plurals.get(kind) or plural_of(kind)
+def _kind_names(kind: str, row: KindRow) -> tuple[str, ...]:
+    return kind.lower(), row.plurals.get(kind) or pluralize_kind(kind)

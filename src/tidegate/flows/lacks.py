@@ -1,7 +1,7 @@
-"""What an object needs and is not there.
+"""Required objects that are missing in a cluster.
 
-Pods need Secrets, ConfigMaps, an account, volumes and classes. A custom resource needs what the row
-of its operator says.
+Pods need Secrets, ConfigMaps, a service account, volumes and classes. A custom resource needs
+what the catalog row of its operator lists.
 """
 
 from __future__ import annotations
@@ -12,101 +12,118 @@ from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.references import needs_of, settings_of
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mapping, mappings, text
-from tidegate.world.ask import ask
-from tidegate.world.calls import Get, Kinds
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Catalogue as ServedKinds
-from tidegate.world.facts import Missing, NotServed
+from tidegate.model.reading import get_mapping, get_mappings, get_text
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import Discover, Get
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import ApiResources as ServedKinds
+from tidegate.world.facts import NotFound, NotServed
 
 POD = Kind("", "v1", "Pod")
-ACCOUNT = Kind("", "v1", "ServiceAccount")
-CLAIM = Kind("", "v1", "PersistentVolumeClaim")
+SERVICE_ACCOUNT = Kind("", "v1", "ServiceAccount")
+VOLUME_CLAIM = Kind("", "v1", "PersistentVolumeClaim")
 CRON_JOB = Kind("batch", "v1", "CronJob")
-STORAGE = Kind("storage.k8s.io", "v1", "StorageClass")
-PRIORITY = Kind("scheduling.k8s.io", "v1", "PriorityClass")
-RUNTIME = Kind("node.k8s.io", "v1", "RuntimeClass")
-API = Kind("apiregistration.k8s.io", "v1", "APIService")
+STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass")
+PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass")
+RUNTIME_CLASS = Kind("node.k8s.io", "v1", "RuntimeClass")
+API_SERVICE = Kind("apiregistration.k8s.io", "v1", "APIService")
 AUTOSCALER = ("autoscaling", "HorizontalPodAutoscaler")
-METRICS = {"Pods": "custom.", "Object": "custom.", "External": "external."}
-"""Which API tells a metric; those that are not here are of resources."""
-EVERYWHERE = "kube-root-ca.crt"
-"""A ConfigMap that every namespace has."""
-PATIENCE = Ms(5 * SECOND)
-"""How long a question about a failure may take."""
+METRICS_APIS = {"Pods": "custom.", "Object": "custom.", "External": "external."}
+"""By metric type, the prefix of its API; other types use the resource metrics API."""
+ROOT_CA_CONFIG_MAP = "kube-root-ca.crt"
+"""A ConfigMap that exists in every namespace."""
+QUERY_TIMEOUT = Ms(5 * SECOND)
+"""Timeout of a query about a failure."""
 
 Body = dict[str, Json]
 
 
-async def find_lacks(
-    world: Exchange, ref: Ref, body: Body, catalogue: KnownRows, *, cluster: str = ""
+async def find_missing(
+    world: Dispatcher, ref: Ref, body: Body, catalogue: KnownRows, *, cluster: str = ""
 ) -> list[Ref]:
-    """What an object needs and the cluster says is not there, each once."""
-    wanted = dict.fromkeys(wanted_by(ref, body, catalogue))
-    if not wanted:
+    """Return the objects that an object needs and the cluster does not have, each once."""
+    required = dict.fromkeys(required_refs(ref, body, catalogue))
+    if not required:
         return []
-    (served,) = await ask(world, Kinds(), cluster=cluster, within=PATIENCE)
+    (served,) = await send_requests(world, Discover(), cluster=cluster, timeout=QUERY_TIMEOUT)
     if not isinstance(served, ServedKinds):
         return []
-    asked = list(as_served(wanted, served))
-    outcomes = await ask(world, *map(Get, asked), cluster=cluster, within=PATIENCE)
-    pairs = zip(asked, outcomes, strict=True)
-    return [one for one, outcome in pairs if isinstance(outcome, Missing | NotServed)]
+    refs = list(resolve_served(required, served))
+    outcomes = await send_requests(world, *map(Get, refs), cluster=cluster, timeout=QUERY_TIMEOUT)
+    pairs = zip(refs, outcomes, strict=True)
+    return [missing for missing, outcome in pairs if isinstance(outcome, NotFound | NotServed)]
 
 
-def wanted_by(ref: Ref, body: Body, catalogue: KnownRows) -> Iterator[Ref]:
-    """What an object cannot do without, told from its text."""
-    yield from _of_pods(ref, body)
-    yield from _of_claims(ref, body)
-    yield from metrics_for(ref, body)
-    yield from _of_operator(ref, body, catalogue)
+def required_refs(ref: Ref, body: Body, catalogue: KnownRows) -> Iterator[Ref]:
+    """Yield the objects that an object cannot work without, from its body."""
+    yield from _pod_requirements(ref, body)
+    yield from _claim_requirements(ref, body)
+    yield from metrics_requirements(ref, body)
+    yield from _operator_requirements(ref, body, catalogue)
 
 
-def _of_pods(ref: Ref, body: Body) -> Iterator[Ref]:
-    spec = mapping(body, "spec")
+def _pod_requirements(ref: Ref, body: Body) -> Iterator[Ref]:
+    spec = get_mapping(body, "spec")
     path = ("jobTemplate", "spec") if ref.kind == CRON_JOB else ()
-    pod = spec if ref.kind == POD else mapping(spec, *path, "template", "spec")
-    own = {text(one, "metadata", "name") for one in mappings(spec, "volumeClaimTemplates")}
-    yield from (one for one in settings_of(pod, ref.namespace) if one.name != EVERYWHERE)
-    if account := text(pod, "serviceAccountName"):
-        yield Ref(ACCOUNT, ref.namespace, account)
-    for volume in mappings(pod, "volumes"):
-        claim = text(volume, "persistentVolumeClaim", "claimName")
-        if claim and text(volume, "name") not in own:
-            yield Ref(CLAIM, ref.namespace, claim)
-    if (priority := text(pod, "priorityClassName")) and not priority.startswith("system-"):
-        yield Ref(PRIORITY, "", priority)
-    if runtime := text(pod, "runtimeClassName"):
-        yield Ref(RUNTIME, "", runtime)
+    pod = spec if ref.kind == POD else get_mapping(spec, *path, "template", "spec")
+    template_names = {
+        get_text(template, "metadata", "name")
+        for template in get_mappings(spec, "volumeClaimTemplates")
+    }
+    yield from (
+        config_ref
+        for config_ref in settings_of(pod, ref.namespace)
+        if config_ref.name != ROOT_CA_CONFIG_MAP
+    )
+    if account := get_text(pod, "serviceAccountName"):
+        yield Ref(SERVICE_ACCOUNT, ref.namespace, account)
+    for volume in get_mappings(pod, "volumes"):
+        claim = get_text(volume, "persistentVolumeClaim", "claimName")
+        if claim and get_text(volume, "name") not in template_names:
+            yield Ref(VOLUME_CLAIM, ref.namespace, claim)
+    if (priority := get_text(pod, "priorityClassName")) and not priority.startswith("system-"):
+        yield Ref(PRIORITY_CLASS, "", priority)
+    if runtime := get_text(pod, "runtimeClassName"):
+        yield Ref(RUNTIME_CLASS, "", runtime)
 
 
-def metrics_for(ref: Ref, body: Body) -> Iterator[Ref]:
-    """Somebody must tell what is measured; without metrics of its own, that is the CPU."""
+def metrics_requirements(ref: Ref, body: Body) -> Iterator[Ref]:
+    """Yield the metrics APIs that a HorizontalPodAutoscaler needs; by default that of CPU."""
     if (ref.kind.group, ref.kind.name) == AUTOSCALER:
-        sorts = [text(one, "type") for one in mappings(body, "spec", "metrics")] or ["Resource"]
-        apis = dict.fromkeys(f"v1beta1.{METRICS.get(one, '')}metrics.k8s.io" for one in sorts)
-        yield from (Ref(API, "", one) for one in apis)
+        metric_types = [get_text(one, "type") for one in get_mappings(body, "spec", "metrics")] or [
+            "Resource"
+        ]
+        apis = dict.fromkeys(
+            f"v1beta1.{METRICS_APIS.get(metric_type, '')}metrics.k8s.io"
+            for metric_type in metric_types
+        )
+        yield from (Ref(API_SERVICE, "", api) for api in apis)
 
 
-def _of_claims(ref: Ref, body: Body) -> Iterator[Ref]:
-    claims = [body] if ref.kind == CLAIM else mappings(body, "spec", "volumeClaimTemplates")
+def _claim_requirements(ref: Ref, body: Body) -> Iterator[Ref]:
+    claims = (
+        [body] if ref.kind == VOLUME_CLAIM else get_mappings(body, "spec", "volumeClaimTemplates")
+    )
     for claim in claims:
-        if storage := text(claim, "spec", "storageClassName"):
-            yield Ref(STORAGE, "", storage)
+        if storage := get_text(claim, "spec", "storageClassName"):
+            yield Ref(STORAGE_CLASS, "", storage)
 
 
-def _of_operator(ref: Ref, body: Body, catalogue: KnownRows) -> Iterator[Ref]:
+def _operator_requirements(ref: Ref, body: Body, catalogue: KnownRows) -> Iterator[Ref]:
     row = catalogue.row_of(ref.kind)
     for need in needs_of(row, body, ref.kind) if row else ():
         yield Ref(Kind(need.group, "", need.kind), need.namespace, need.name)
 
 
-def as_served(wanted: Iterable[Ref], served: ServedKinds) -> Iterator[Ref]:
-    """In a version that the cluster has, and in no namespace where its kind knows none."""
-    known = {(one.kind.group, one.kind.name): one for one in reversed(served.kinds)}
-    for ref in wanted:
-        found = known.get((ref.kind.group, ref.kind.name))
-        if found is None:
+def resolve_served(refs: Iterable[Ref], served: ServedKinds) -> Iterator[Ref]:
+    """Yield the refs in a served version, without a namespace if the kind is cluster-scoped."""
+    by_group_kind = {
+        (discovered.kind.group, discovered.kind.name): discovered
+        for discovered in reversed(served.kinds)
+    }
+    for ref in refs:
+        served_kind = by_group_kind.get((ref.kind.group, ref.kind.name))
+        if served_kind is None:
             yield ref
         else:
-            yield Ref(found.kind, ref.namespace if found.namespaced else "", ref.name)
+            yield Ref(served_kind.kind, ref.namespace if served_kind.namespaced else "", ref.name)

@@ -16,45 +16,54 @@ from tidegate.engine.vocabulary import Refresh
 from tidegate.errors import RenderError
 from tidegate.flows.cluster_lookups import ClusterLookups
 from tidegate.flows.session import Session
-from tidegate.model.release import LookedUp
+from tidegate.model.release import LookupResult
 from tidegate.model.unit import Unit, UnitId
 
 
-class SoughtObjects(msgspec.Struct, frozen=True):
-    """What a unit's templates asked a cluster for, and what they were answered.
-
-    `unmet`: why nothing is known of it before it is answered more.
-    """
+class UnitLookups(msgspec.Struct, frozen=True):
+    """The lookups of a unit's templates, with their results."""
 
     unit: Unit
-    answers: Mapping[str, LookedUp]
-    unmet: RenderError | None = None
+    results: Mapping[str, LookupResult]
+    lookup_error: RenderError | None = None
+    """Why the unit cannot be rendered until a lookup finds more; None if it can."""
 
 
-class LateLookups(msgspec.Struct):
-    """The lookups of a rollout. `sought` tells those of the newest plan."""
+class LookupRecheck(msgspec.Struct):
+    """Repeats the lookups of a release when it is due.
+
+    Helm renders a chart when it releases it, and so sees what was deployed before. Each release
+    is checked once.
+    """
 
     session: Session
-    sought: Callable[[], Mapping[UnitId, SoughtObjects]]
-    settled: set[UnitId] = msgspec.field(default_factory=set)
-    """Releases whose turn has come before."""
+    current_lookups: Callable[[], Mapping[UnitId, UnitLookups]]
+    """Returns the lookups of the newest plan."""
+    checked: set[UnitId] = msgspec.field(default_factory=set)
+    """Releases that were checked already."""
 
-    def is_first(self, wanted: Refresh | None) -> bool:
-        """Whether a release is about to begin whose templates look something up."""
-        return wanted is not None and wanted.failure is None and wanted.unit in self.sought()
+    def is_release_start(self, request: Refresh | None) -> bool:
+        """Whether a release with lookups is about to start."""
+        return (
+            request is not None
+            and request.failure is None
+            and request.unit in self.current_lookups()
+        )
 
-    async def have_changed(self, unit: UnitId) -> bool:
-        """Whether something is found by now that was not, or is another; it is asked once."""
-        if unit in self.settled:
+    async def has_changed(self, unit: UnitId) -> bool:
+        """Whether a lookup finds something else now; checked once for each release."""
+        if unit in self.checked:
             return False
-        self.settled.add(unit)
-        sought, ask = self.sought()[unit], ClusterLookups(self.session)
-        for path, answer in sought.answers.items():
-            if await ask(sought.unit, path) != answer:
+        self.checked.add(unit)
+        lookups, query = self.current_lookups()[unit], ClusterLookups(self.session)
+        for path, answer in lookups.results.items():
+            if await query(lookups.unit, path) != answer:
                 return True
         return False
 
-    def unmet(self, unit: UnitId) -> str:
-        """Why it cannot be rendered, still."""
-        sought = self.sought().get(unit)
-        return "" if sought is None or sought.unmet is None else sought.unmet.problem
+    def lookup_error(self, unit: UnitId) -> str:
+        """Return why a release still cannot be rendered; empty if it can."""
+        lookups = self.current_lookups().get(unit)
+        return (
+            "" if lookups is None or lookups.lookup_error is None else lookups.lookup_error.problem
+        )

@@ -1,4 +1,4 @@
-"""What a cluster tells of how long things take becomes a profile; nothing is written to it."""
+"""Duration profiles learned from a real cluster or a dump; the cluster is only read."""
 
 from __future__ import annotations
 
@@ -7,134 +7,150 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.documents import read
-from tidegate.errors import FileError, Place
-from tidegate.files import read_users_file
+from tidegate.documents import read_documents
+from tidegate.errors import FileError, Location
+from tidegate.files import read_user_file
 from tidegate.flows.custom_kinds import builtin_groups
-from tidegate.flows.looking import body_of
-from tidegate.flows.rendering import Setting
-from tidegate.flows.session import Session, Target, name_target, open_session
-from tidegate.flows.wiring import Simulation, known_to
+from tidegate.flows.looking import object_body
+from tidegate.flows.rendering import RenderSettings
+from tidegate.flows.session import ClusterTargets, Session, describe_targets, open_session
+from tidegate.flows.wiring import SimulationConfig, load_knowledge
 from tidegate.knowledge.catalogue import KnownRows
-from tidegate.model.objects import Json, Kind, Ref, Served
-from tidegate.model.reading import mappings, text
+from tidegate.model.objects import Json, Kind, Ref, ServedKind
+from tidegate.model.reading import get_mappings, get_text
 from tidegate.sandbox.controllers.writes import EVENT
 from tidegate.sandbox.kinds import CONFIG_MAP, JOB, POD, REPLICA_SET, WORKLOADS
 from tidegate.sandbox.learning.custom import measure_operators
-from tidegate.sandbox.learning.measures import Measures
+from tidegate.sandbox.learning.measures import Measurements
 from tidegate.sandbox.learning.pods import measure_pods
-from tidegate.sandbox.learning.profile import profile_document, summary
-from tidegate.sandbox.loose import Seen
-from tidegate.sandbox.physics.profile_file import typical
-from tidegate.sandbox.server.store import Stored
-from tidegate.world.ask import ask
+from tidegate.sandbox.learning.profile import build_profile_document, summarize
+from tidegate.sandbox.loose import InformerCache
+from tidegate.sandbox.physics.profile_file import default_profile
+from tidegate.sandbox.server.store import StoredObject
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import List, Selection
-from tidegate.world.facts import Listed, NotServed, is_refusal
-from tidegate.world.refusals import refusal_error
+from tidegate.world.facts import ListPage, NotServed, is_error
+from tidegate.world.refusals import error_from_outcome
 
-PAGE = 500
-LOOKED_AT = (POD, EVENT, JOB, REPLICA_SET, *WORKLOADS, CONFIG_MAP)
-"""What is asked for besides custom resources: who owns whom, who serves, what tasks run."""
-NAME = "learned"
+PAGE_SIZE = 500
+READ_KINDS = (POD, EVENT, JOB, REPLICA_SET, *WORKLOADS, CONFIG_MAP)
+"""Kinds that are read besides custom resources: owners, operators and pods."""
+PROFILE_NAME = "learned"
 
 
 class LearnedProfile(msgspec.Struct, frozen=True):
-    """A profile file, and what is to be said of how it came about."""
+    """A profile file, and notes on how it was measured."""
 
     document: dict[str, Json]
     notes: tuple[str, ...]
 
 
-class _Heap(msgspec.Struct):
-    """Objects of a cluster, and what of it may not be seen."""
+class _ClusterDump(msgspec.Struct):
+    """Objects of a cluster."""
 
     bodies: list[dict[str, Json]] = msgspec.field(default_factory=list)
-    unseen: list[str] = msgspec.field(default_factory=list)
+    unreadable_kinds: list[str] = msgspec.field(default_factory=list)
+    """Kinds that may not be listed."""
 
 
 def learn_from_file(path: Path, operators: Path | None = None) -> LearnedProfile:
-    """From a dump: lists or objects as `kubectl get … -o json` or `-o yaml` prints them."""
-    heap = _Heap([*_objects_in(read_users_file(path), str(path))])
-    if not any(one.get("kind") == POD.name for one in heap.bodies):
+    """Learn a profile from output of `kubectl get … -o json` or `-o yaml`.
+
+    Raises FileError if the dump has no Pod.
+    """
+    dump = _ClusterDump([*_parse_dump(read_user_file(path), str(path))])
+    if not any(body.get("kind") == POD.name for body in dump.bodies):
         problem = "there is no Pod in this dump"
         hint = "make it with `kubectl get pods,events,jobs -A -o json`"
-        raise FileError("file.missing", problem, where=Place(str(path)), hint=hint)
-    return _learned(heap, str(path.name), operators)
+        raise FileError("file.missing", problem, location=Location(str(path)), hint=hint)
+    return _build_profile(dump, str(path.name), operators)
 
 
 async def learn_from_cluster(
-    target: Target, setting: Setting, operators: Path | None = None
+    target: ClusterTargets, render_settings: RenderSettings, operators: Path | None = None
 ) -> LearnedProfile:
-    """From a cluster as it is; all is read, page by page."""
-    async with open_session(target, setting) as session:
-        heap = await _read_all(session)
-    return _learned(heap, name_target(target)[0], operators)
+    """Learn a profile from a cluster; all objects are read, page by page."""
+    async with open_session(target, render_settings) as session:
+        dump = await _read_cluster(session)
+    return _build_profile(dump, describe_targets(target)[0], operators)
 
 
-def _learned(heap: _Heap, source: str, operators: Path | None) -> LearnedProfile:
-    known = known_to(Simulation(operators=operators))
-    view, measures, shipped = Seen.of(_stored(heap.bodies)), Measures(), typical()
+def _build_profile(dump: _ClusterDump, source: str, operators: Path | None) -> LearnedProfile:
+    knowledge = load_knowledge(SimulationConfig(operators=operators))
+    view, measures, shipped = (
+        InformerCache.from_objects(_stored_objects(dump.bodies)),
+        Measurements(),
+        default_profile(),
+    )
     measure_pods(view, shipped, measures)
     custom = (kind for kind in view.kinds if _is_custom(kind))
-    measure_operators(view, custom, KnownRows.of(known.rows), measures)
-    for name in heap.unseen:
-        measures.left_out[f"{name}: it may not be seen"] += 1
-    document = profile_document(NAME, source, measures, shipped)
-    return LearnedProfile(document, tuple(summary(measures)))
+    measure_operators(view, custom, KnownRows.of(knowledge.rows), measures)
+    for name in dump.unreadable_kinds:
+        measures.skipped[f"{name}: it may not be seen"] += 1
+    document = build_profile_document(PROFILE_NAME, source, measures, shipped)
+    return LearnedProfile(document, tuple(summarize(measures)))
 
 
 def _is_custom(kind: Kind) -> bool:
     return "." in kind.group and kind.group not in builtin_groups()
 
 
-def _objects_in(content: bytes, name: str) -> Iterator[dict[str, Json]]:
-    """The objects of a dump, out of their lists. JSON of a large cluster is read at once."""
+def _parse_dump(content: bytes, name: str) -> Iterator[dict[str, Json]]:
+    """Yield the objects of a dump, out of their lists; JSON is tried first, as it is faster."""
     try:
         bodies = [msgspec.json.decode(content)]
     except (msgspec.DecodeError, UnicodeDecodeError):
-        bodies = [document.body for document in read(content, name)]
+        bodies = [document.body for document in read_documents(content, name)]
     for body in bodies:
-        items = mappings(body, "items")
+        items = get_mappings(body, "items")
         yield from items or ([body] if isinstance(body, dict) else [])
 
 
-def _stored(bodies: Iterable[dict[str, Json]]) -> Iterator[Stored]:
+def _stored_objects(bodies: Iterable[dict[str, Json]]) -> Iterator[StoredObject]:
     for body in bodies:
-        kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
-        namespace, name = text(body, "metadata", "namespace"), text(body, "metadata", "name")
+        kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+        namespace, name = (
+            get_text(body, "metadata", "namespace"),
+            get_text(body, "metadata", "name"),
+        )
         if kind.name and name:
-            yield Stored(Ref(kind, namespace, name), body, (), 0)
+            yield StoredObject(Ref(kind, namespace, name), body, (), 0)
 
 
-async def _read_all(session: Session) -> _Heap:
-    heap = _Heap()
+async def _read_cluster(session: Session) -> _ClusterDump:
+    dump = _ClusterDump()
     served = await session.kinds()
-    for kind in (*LOOKED_AT, *_custom(served)):
-        await _read_kind(session, kind, heap)
-    return heap
+    for kind in (*READ_KINDS, *_custom_kinds(served)):
+        await _read_kind(session, kind, dump)
+    return dump
 
 
-def _custom(served: Iterable[Served]) -> Iterator[Kind]:
-    """Each custom kind once, in the version that its group prefers."""
-    found: dict[tuple[str, str], Kind] = {}
-    for one in served:
-        if _is_custom(one.kind) and "list" in one.verbs:
-            found.setdefault((one.kind.group, one.kind.name), one.kind)
-    yield from found.values()
+def _custom_kinds(served: Iterable[ServedKind]) -> Iterator[Kind]:
+    """Yield each custom kind once, in the preferred version of its group."""
+    kinds: dict[tuple[str, str], Kind] = {}
+    for served_kind in served:
+        if _is_custom(served_kind.kind) and "list" in served_kind.verbs:
+            kinds.setdefault((served_kind.kind.group, served_kind.kind.name), served_kind.kind)
+    yield from kinds.values()
 
 
-async def _read_kind(session: Session, kind: Kind, heap: _Heap) -> None:
-    """All objects of a kind. What may not be seen is told; without pods there is nothing to do."""
+async def _read_kind(session: Session, kind: Kind, dump: _ClusterDump) -> None:
+    """Read all objects of a kind into the dump.
+
+    A kind that may not be listed is recorded; for pods the error is raised.
+    """
     resume = ""
     while True:
-        (page,) = await ask(session.world, List(Selection(kind), PAGE, resume))
-        if not isinstance(page, Listed):
-            if kind == POD and is_refusal(page):
-                raise refusal_error(page, "looking at the cluster", where=Place(kind.name))
+        (page,) = await send_requests(session.world, List(Selection(kind), PAGE_SIZE, resume))
+        if not isinstance(page, ListPage):
+            if kind == POD and is_error(page):
+                raise error_from_outcome(
+                    page, "looking at the cluster", location=Location(kind.name)
+                )
             if not isinstance(page, NotServed):
-                heap.unseen.append(kind.name)
+                dump.unreadable_kinds.append(kind.name)
             return
-        heap.bodies += map(body_of, page.items)
-        resume = page.resume
+        dump.bodies += map(object_body, page.items)
+        resume = page.continue_token
         if not resume:
             return

@@ -1,60 +1,67 @@
-"""What a unit has brought and Git no longer has, and what goes along; for verbs that show it."""
+"""Preview of pruning: objects that left Git, and what is deleted along with them."""
 
 from __future__ import annotations
 
-from tidegate.engine.belongings import CONTAINERS
-from tidegate.engine.reach.contents import find_losses, told_loss
-from tidegate.errors import Place, PlanError
+from tidegate.engine.belongings import CONTAINER_KINDS
+from tidegate.engine.reach.contents import collateral_message, find_collateral
+from tidegate.errors import Location, PlanError
 from tidegate.flows.journal import read_journal
-from tidegate.flows.looking import body_of, look_at, run_errand
-from tidegate.flows.means import stale_of
+from tidegate.flows.looking import get_objects, object_body, run_procedure
+from tidegate.flows.means import prune_candidate
 from tidegate.flows.session import Session
-from tidegate.model.objects import Spot, identity
-from tidegate.model.plan import Deed, Plan, PlannedUnit, items_of
-from tidegate.plan.pruning import Stale, prune_units
-from tidegate.world.exchange import Exchange
+from tidegate.model.objects import ClusterRef, versionless_key
+from tidegate.model.plan import ItemAction, Plan, PlannedUnit, step_items
+from tidegate.plan.pruning import PruneCandidate, prune_units
+from tidegate.world.exchange import Dispatcher
 
 
-async def with_prunes(plan: Plan, world: Exchange) -> Plan:
-    """The plan with the deletions that a rollout which prunes would add to it."""
+async def with_prune_steps(plan: Plan, world: Dispatcher) -> Plan:
+    """Return the plan with the deletions that a pruning rollout would add."""
     pruning = [unit for unit in plan.units if unit.policy.prunes]
-    leaving = [(unit, await _stale(plan, unit, world)) for unit in pruning]
-    return prune_units(plan, leaving)
+    candidates = [(unit, await _prune_candidates(plan, unit, world)) for unit in pruning]
+    return prune_units(plan, candidates)
 
 
-async def find_contents(plan: Plan, session: Session) -> tuple[PlanError, ...]:
-    """What the deletions of a plan would take along that is not the unit's, a note for each."""
+async def find_collateral_deletions(plan: Plan, session: Session) -> tuple[PlanError, ...]:
+    """Return a note for each deletion that also deletes objects of other owners."""
     notes: list[PlanError] = []
-    leaving = {
-        (step.cluster, *identity(item.ref))
+    deleted = {
+        (step.cluster, *versionless_key(item.ref))
         for step in plan.steps
-        for item in items_of(step)
-        if item.deed is Deed.DELETE
+        for item in step_items(step)
+        if item.deed is ItemAction.DELETE
     }
     for step in plan.steps:
-        going = [item.ref for item in items_of(step) if item.deed is Deed.DELETE]
-        holders = [ref for ref in going if ref.kind in CONTAINERS]
-        for live in await look_at(session.world, holders, cluster=step.cluster):
-            spot, kinds = Spot(step.cluster, live.ref), await session.kinds(step.cluster)
-            errand = find_losses(spot, live, kinds, session.craft.owner, step.unit.mark)
-            along = await run_errand(errand, session.world)
-            others = [ref for ref in along if (step.cluster, *identity(ref)) not in leaving]
+        refs = [item.ref for item in step_items(step) if item.deed is ItemAction.DELETE]
+        containers = [ref for ref in refs if ref.kind in CONTAINER_KINDS]
+        for live in await get_objects(session.world, containers, cluster=step.cluster):
+            cluster_ref, kinds = (
+                ClusterRef(step.cluster, live.ref),
+                await session.kinds(step.cluster),
+            )
+            procedure = find_collateral(
+                cluster_ref, live, kinds, session.evaluator.find_owner, step.unit.tracking_id
+            )
+            lost = await run_procedure(procedure, session.world)
+            others = [ref for ref in lost if (step.cluster, *versionless_key(ref)) not in deleted]
             if others:
-                problem, where = told_loss(others), Place(str(live.ref))
-                notes.append(PlanError("plan.contents", problem, where=where))
+                problem, location = collateral_message(others), Location(str(live.ref))
+                notes.append(PlanError("plan.contents", problem, location=location))
     return tuple(notes)
 
 
-async def _stale(plan: Plan, unit: PlannedUnit, world: Exchange) -> list[Stale]:
-    wanted = {
-        identity(item.ref)
+async def _prune_candidates(
+    plan: Plan, unit: PlannedUnit, world: Dispatcher
+) -> list[PruneCandidate]:
+    planned = {
+        versionless_key(item.ref)
         for step in plan.steps
         if step.cluster == unit.cluster
-        for item in items_of(step)
+        for item in step_items(step)
     }
     entries = (await read_journal(unit, world)).journal.entries
-    kept = (ref for ref, entry in entries.items() if not entry.hook)
-    left = (ref for ref in kept if identity(ref) not in wanted)
-    found = await look_at(world, left, cluster=unit.cluster)
-    stale = (stale_of(body_of(live), unit) for live in found)
-    return [one for one in stale if one is not None]
+    owned = (ref for ref, entry in entries.items() if not entry.hook)
+    removed = (ref for ref in owned if versionless_key(ref) not in planned)
+    live_objects = await get_objects(world, removed, cluster=unit.cluster)
+    candidates = (prune_candidate(object_body(live), unit) for live in live_objects)
+    return [candidate for candidate in candidates if candidate is not None]

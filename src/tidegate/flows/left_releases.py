@@ -13,128 +13,158 @@ from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import structs
 
-from tidegate.dialect.flux.release import read_release
+from tidegate.dialect.flux.release import read_helm_release
 from tidegate.dialect.inventories import inventory_refs
-from tidegate.dialect.tracking import FLUX
+from tidegate.dialect.tracking import FLUX_GROUPS
 from tidegate.documents import Document
-from tidegate.errors import Place
+from tidegate.errors import Location
 from tidegate.flows.journal import read_journal
-from tidegate.flows.looking import body_of, look_at
-from tidegate.flows.means import stale_of
+from tidegate.flows.looking import get_objects, object_body
+from tidegate.flows.means import prune_candidate
 from tidegate.flows.session import Session
-from tidegate.model.journal import Kin
-from tidegate.model.ledger import ReleaseTerms
-from tidegate.model.objects import Json, Kind, Ref, identity
+from tidegate.model.journal import UnitOrigin
+from tidegate.model.ledger import ReleaseSpec
+from tidegate.model.objects import Json, Kind, Ref, versionless_key
 from tidegate.model.plan import PlannedUnit
-from tidegate.model.policy import Consent
-from tidegate.model.reading import listed, mappings, text
+from tidegate.model.policy import Permission
+from tidegate.model.reading import get_list, get_mappings, get_text
 from tidegate.model.unit import UnitId
-from tidegate.plan.pruning import Stale
+from tidegate.plan.pruning import PruneCandidate
 
 Body = dict[str, Json]
-RELEASE = "HelmRelease"
-CHART = Kind("source.toolkit.fluxcd.io", "v1", "HelmChart")
+HELM_RELEASE = "HelmRelease"
+HELM_CHART = Kind("source.toolkit.fluxcd.io", "v1", "HelmChart")
 
 
-async def find_left(
-    units: Iterable[PlannedUnit], known: Collection[UnitId], session: Session
-) -> list[tuple[Kin, str]]:
-    """Those that these units have brought by their own word and that nobody knows, by cluster."""
-    parents = {one.id: one for one in units if one.id.kind in FLUX}
-    found: list[tuple[Kin, str]] = []
-    for name, own in (await read_own(parents, session)).items():
-        parent = parents[name]
-        refs = [ref for ref in inventory_refs(own) or () if _is_release(ref)]
-        named = [UnitId(RELEASE, parent.cluster, ref.namespace, ref.name) for ref in refs]
-        left = await read_own((one for one in named if one not in known), session)
-        found += [
-            (_kin(one, body, parent.id), parent.cluster)
-            for one, body in left.items()
-            if _may_go(body, parent)
+async def find_leftover_releases(
+    units: Iterable[PlannedUnit], known_units: Collection[UnitId], session: Session
+) -> list[tuple[UnitOrigin, str]]:
+    """Return HelmReleases in the inventories of these units that are no known units, by cluster."""
+    parents = {unit.id: unit for unit in units if unit.id.kind in FLUX_GROUPS}
+    leftovers: list[tuple[UnitOrigin, str]] = []
+    for unit_id, kustomization in (await read_unit_resources(parents, session)).items():
+        parent = parents[unit_id]
+        refs = [ref for ref in inventory_refs(kustomization) or () if _is_release(ref)]
+        release_ids = [
+            UnitId(HELM_RELEASE, parent.cluster, ref.namespace, ref.name) for ref in refs
         ]
-    return found
+        bodies = await read_unit_resources(
+            (release_id for release_id in release_ids if release_id not in known_units), session
+        )
+        leftovers += [
+            (_unit_origin(release_id, body, parent.id), parent.cluster)
+            for release_id, body in bodies.items()
+            if _can_prune(body, parent)
+        ]
+    return leftovers
 
 
 def _is_release(ref: Ref) -> bool:
-    return (ref.kind.group, ref.kind.name) == (FLUX[RELEASE], RELEASE)
+    return (ref.kind.group, ref.kind.name) == (FLUX_GROUPS[HELM_RELEASE], HELM_RELEASE)
 
 
-def _may_go(body: Body, parent: PlannedUnit) -> bool:
-    """Whether whoever has brought it would prune it."""
-    stale = stale_of(body, parent)
-    return stale is not None and stale.handling.prune is not Consent.NO
+def _can_prune(body: Body, parent: PlannedUnit) -> bool:
+    """Whether the parent unit would prune the object."""
+    candidate = prune_candidate(body, parent)
+    return candidate is not None and candidate.options.prune is not Permission.NO
 
 
-def _kin(name: UnitId, body: Body, parent: UnitId) -> Kin:
-    (unit,) = read_release(Document(body, Place(f"{name} in the cluster")), name.namespace).units
-    terms = unit.policy.release
-    status = released_as(body)
-    if terms is None or status is None:
-        return Kin(name, parent, cascades=True)
-    storage, release, namespace = status
-    ended = structs.replace(terms, storage=storage, name=release, namespace=namespace, ignores=())
-    farewell = unit.policy.farewell
-    return Kin(name, parent, cascades=True, farewell=farewell, release=ended)
+def _unit_origin(unit_id: UnitId, body: Body, parent: UnitId) -> UnitOrigin:
+    (unit,) = read_helm_release(
+        Document(body, Location(f"{unit_id} in the cluster")), unit_id.namespace
+    ).units
+    spec = unit.policy.release
+    installed = installed_release(body)
+    if spec is None or installed is None:
+        return UnitOrigin(unit_id, parent, cascades=True)
+    storage, release, namespace = installed
+    uninstalled = structs.replace(
+        spec, storage=storage, name=release, namespace=namespace, ignores=()
+    )
+    propagation = unit.policy.farewell
+    return UnitOrigin(unit_id, parent, cascades=True, farewell=propagation, release=uninstalled)
 
 
-def released_as(own: Body) -> tuple[str, str, str] | None:
-    """Where its records are, and the name and the namespace of the release, by its own word."""
-    storage, history = text(own, "status", "storageNamespace"), mappings(own, "status", "history")
+def installed_release(unit_resource: Body) -> tuple[str, str, str] | None:
+    """Return storage namespace, name and namespace of the release in a HelmRelease's status.
+
+    None where the status has no history.
+    """
+    storage, history = (
+        get_text(unit_resource, "status", "storageNamespace"),
+        get_mappings(unit_resource, "status", "history"),
+    )
     if not (storage and history):
         return None
-    home = text(own, "metadata", "namespace")
-    return storage, text(history[0], "name"), text(history[0], "namespace", default=home)
+    default_namespace = get_text(unit_resource, "metadata", "namespace")
+    return (
+        storage,
+        get_text(history[0], "name"),
+        get_text(history[0], "namespace", default=default_namespace),
+    )
 
 
-async def read_own(units: Iterable[UnitId], session: Session) -> dict[UnitId, Body]:
-    """The own objects of units of Flux's, as they live where their kinds are served."""
+async def read_unit_resources(units: Iterable[UnitId], session: Session) -> dict[UnitId, Body]:
+    """Return the live unit resources of Flux units, where their kinds are served."""
     by_cluster: dict[str, dict[tuple[str, str, str, str], UnitId]] = {}
-    for name in units:
-        place = session.place_of(name.cluster)
-        named = (FLUX[name.kind], name.kind, name.namespace, name.name)
-        by_cluster.setdefault(place, {})[named] = name
-    found: dict[UnitId, Body] = {}
-    for place, names in by_cluster.items():
-        kinds = {(one.kind.group, one.kind.name): one.kind for one in await session.kinds(place)}
+    for unit_id in units:
+        cluster = session.cluster_or_default(unit_id.cluster)
+        identity_key = (FLUX_GROUPS[unit_id.kind], unit_id.kind, unit_id.namespace, unit_id.name)
+        by_cluster.setdefault(cluster, {})[identity_key] = unit_id
+    resources: dict[UnitId, Body] = {}
+    for cluster, ids in by_cluster.items():
+        kinds = {
+            (served_kind.kind.group, served_kind.kind.name): served_kind.kind
+            for served_kind in await session.kinds(cluster)
+        }
         refs = [
             Ref(kinds[group, kind], namespace, name)
-            for group, kind, namespace, name in names
+            for group, kind, namespace, name in ids
             if (group, kind) in kinds
         ]
-        for live in await look_at(session.world, refs, cluster=place) if refs else ():
-            found[names[identity(live.ref)]] = body_of(live)
-    return found
+        for live in await get_objects(session.world, refs, cluster=cluster) if refs else ():
+            resources[ids[versionless_key(live.ref)]] = object_body(live)
+    return resources
 
 
-async def own_ends(kin: Kin, parent: PlannedUnit | None, session: Session) -> tuple[Stale, ...]:
-    """What is left of a HelmRelease behind its end: its own object, and the chart made for it.
+async def remaining_resources(
+    origin: UnitOrigin, parent: PlannedUnit | None, session: Session
+) -> tuple[PruneCandidate, ...]:
+    """Return what is deleted after the uninstall: the HelmRelease, and the HelmChart it created.
 
-    None where whoever has brought it remembers its own object: that prunes it.
+    Empty where the parent's journal contains the HelmRelease: the parent prunes it.
     """
-    if kin.unit.kind != RELEASE or parent is None:
+    if origin.unit.kind != HELM_RELEASE or parent is None:
         return ()
-    own = (await read_own((kin.unit,), session)).get(kin.unit)
-    if own is None or not _may_go(own, parent):
+    unit_resource = (await read_unit_resources((origin.unit,), session)).get(origin.unit)
+    if unit_resource is None or not _can_prune(unit_resource, parent):
         return ()
-    ref = Ref(Kind.of(text(own, "apiVersion"), RELEASE), kin.unit.namespace, kin.unit.name)
+    ref = Ref(
+        Kind.of(get_text(unit_resource, "apiVersion"), HELM_RELEASE),
+        origin.unit.namespace,
+        origin.unit.name,
+    )
     journal = (await read_journal(parent, session.world)).journal
-    if identity(ref) in map(identity, journal.entries):
+    if versionless_key(ref) in map(versionless_key, journal.entries):
         return ()
-    finalizers = tuple(map(str, listed(own, "metadata", "finalizers")))
-    charts = await look_at(session.world, _charts(own), cluster=parent.cluster)
-    return (Stale(ref, releases=finalizers), *(Stale(one.ref) for one in charts))
+    finalizers = tuple(map(str, get_list(unit_resource, "metadata", "finalizers")))
+    charts = await get_objects(session.world, _chart_refs(unit_resource), cluster=parent.cluster)
+    return (
+        PruneCandidate(ref, removed_finalizers=finalizers),
+        *(PruneCandidate(chart.ref) for chart in charts),
+    )
 
 
-def _charts(own: Body) -> Iterator[Ref]:
-    namespace, sign, name = text(own, "status", "helmChart").partition("/")
-    if sign:
-        yield Ref(CHART, namespace, name)
+def _chart_refs(unit_resource: Body) -> Iterator[Ref]:
+    namespace, separator, name = get_text(unit_resource, "status", "helmChart").partition("/")
+    if separator:
+        yield Ref(HELM_CHART, namespace, name)
 
 
-def other_release(own: Body, terms: ReleaseTerms) -> ReleaseTerms | None:
-    """The release that a HelmRelease says it is, where that is not what it is to be."""
-    told = released_as(own)
-    if told is None or told == (terms.storage, terms.name, terms.namespace):
+def moved_release(unit_resource: Body, release: ReleaseSpec) -> ReleaseSpec | None:
+    """Return the release in a HelmRelease's status, if it is not the desired one; else None."""
+    installed = installed_release(unit_resource)
+    if installed is None or installed == (release.storage, release.name, release.namespace):
         return None
-    storage, name, namespace = told
-    return structs.replace(terms, storage=storage, name=name, namespace=namespace)
+    storage, name, namespace = installed
+    return structs.replace(release, storage=storage, name=name, namespace=namespace)

@@ -1,6 +1,6 @@
-"""Who brings which object, by what Git says: object → unit → parent → source, each with its place.
+"""Lineage of objects by Git: object, unit, parent units and source, each with its location.
 
-What a cluster says of them is read beside that, where one is chosen.
+Where a cluster is chosen, the live status of units and sources is added.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from difflib import get_close_matches
 
 import msgspec
 
-from tidegate.dialect.requests import revision_of, source_of
-from tidegate.dialect.tracking import owner_of
-from tidegate.errors import WordsError, foreign, without_user
-from tidegate.flows.discover import Family
-from tidegate.flows.entering import Found
-from tidegate.flows.looking import body_of, look_at, look_in
-from tidegate.flows.named import NamedObject, all_named
+from tidegate.dialect.requests import current_revision, source_reference
+from tidegate.dialect.tracking import owning_unit
+from tidegate.errors import UsageError, redact_urls, sanitize
+from tidegate.flows.discover import UnitTree
+from tidegate.flows.entering import Workspace
+from tidegate.flows.looking import get_objects, list_objects, object_body
+from tidegate.flows.named import SelectedResource, list_resources
 from tidegate.flows.planning import make_plan
 from tidegate.flows.session import Session
 from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.objects import Json, Kind, Live, Ref
+from tidegate.model.objects import Json, Kind, LiveObject, Ref
 from tidegate.model.plan import Plan
-from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 from tidegate.model.semantics import TIDEGATE
 from tidegate.model.unit import Unit, UnitId
 from tidegate.report.lineage import TraceBlock, TreeNode
-from tidegate.report.rollout.names import PHASES
+from tidegate.report.rollout.names import PHASE_NAMES
 
 Body = dict[str, Json]
-SHORT = {
+KIND_SHORT_NAMES = {
     "cm": "configmap",
     "crd": "customresourcedefinition",
     "cj": "cronjob",
@@ -49,13 +49,13 @@ SHORT = {
     "gitrepo": "gitrepository",
     "ingresses": "ingress",
 }
-"""How kubectl's users call kinds; plurals are known by their ends."""
-ENGINES = {"Application": "Argo CD", "ApplicationSet": "Argo CD", "": "Tidegate"}
-MOST_OWNERS = 8
+"""Short names of kinds, as in kubectl; plurals are recognized by their ending."""
+CONTROLLER_NAMES = {"Application": "Argo CD", "ApplicationSet": "Argo CD", "": "Tidegate"}
+MAX_OWNER_DEPTH = 8
 
 
-class BroughtManifest(msgspec.Struct, frozen=True):
-    """An object as Git wants it, the unit that brings it, and the cluster it goes to."""
+class ManagedManifest(msgspec.Struct, frozen=True):
+    """A manifest, the unit that manages it, and the cluster it is deployed to."""
 
     manifest: Manifest
     unit: UnitId
@@ -67,263 +67,314 @@ class BroughtManifest(msgspec.Struct, frozen=True):
 
     @property
     def note(self) -> str:
-        """When in its unit it comes, where that is not with all the others."""
-        event = PHASES.get(self.manifest.phase, "")
-        told = [event or "hook"] if self.manifest.hook is not None else []
-        told += [f"wave {self.manifest.wave}"] if self.manifest.wave else []
-        return ", ".join(told)
+        """Phase and wave of the object in its unit, where they are not the default."""
+        event = PHASE_NAMES.get(self.manifest.phase, "")
+        parts = [event or "hook"] if self.manifest.hook_policies is not None else []
+        parts += [f"wave {self.manifest.wave}"] if self.manifest.wave else []
+        return ", ".join(parts)
 
 
 class Lineage(msgspec.Struct, frozen=True):
-    """All units of a repository, and what each brings, in the order in which it comes."""
+    """All units of a repository, and the manifests of each in the order of deployment."""
 
     plan: Plan
     units: Mapping[UnitId, Unit]
-    objects: Mapping[UnitId, Sequence[BroughtManifest]]
-    named: Sequence[NamedObject] = ()
-    lives: Mapping[UnitId, Body] = msgspec.field(default_factory=dict)
-    """Own objects and sources as they live, where a cluster is chosen."""
+    objects: Mapping[UnitId, Sequence[ManagedManifest]]
+    resources: Sequence[SelectedResource] = ()
+    """The unit resources and sources of the repository."""
+    live_resources: Mapping[UnitId, Body] = msgspec.field(default_factory=dict)
+    """Live unit resources and sources, where a cluster is chosen."""
 
-    def unit_of(self, ref: Ref, cluster: str) -> UnitId | None:
-        """The unit that an object is the own object of."""
+    def unit_for(self, ref: Ref, cluster: str) -> UnitId | None:
+        """Return the unit that an object is the unit resource of, or None."""
         name = UnitId(ref.kind.name, cluster, ref.namespace, ref.name)
         return name if name in self.units else None
 
-    def tree(self, name: UnitId, *, compact: bool) -> TreeNode:
-        """A unit, and below it what it brings; units among that with what they bring."""
-        return self._tree(name, compact, frozenset())
+    def build_tree(self, name: UnitId, *, compact: bool) -> TreeNode:
+        """Return the tree of a unit, its objects and its child units.
 
-    def _tree(self, name: UnitId, compact: bool, above: frozenset[UnitId]) -> TreeNode:  # noqa: FBT001 - within
+        `compact`: child units only.
+        """
+        return self._build_tree(name, compact, frozenset())
+
+    def _build_tree(self, name: UnitId, compact: bool, above: frozenset[UnitId]) -> TreeNode:  # noqa: FBT001 - within
         above = above | {name}
         children = []
-        for one in self.objects.get(name, ()):
-            inner = self.unit_of(one.ref, one.cluster)
+        for managed in self.objects.get(name, ()):
+            inner = self.unit_for(managed.ref, managed.cluster)
             if inner in above:
                 continue
             if inner is not None:
-                node = self._tree(inner, compact, above)
-                note = ", ".join(filter(None, (one.note, node.note)))
+                node = self._build_tree(inner, compact, above)
+                note = ", ".join(filter(None, (managed.note, node.note)))
                 children.append(TreeNode(node.name, note, node.children))
             elif not compact:
-                children.append(TreeNode(name_of(one.ref), one.note))
-        state = "suspended" if self.units[name].suspended else ""
+                children.append(TreeNode(flux_tree_name(managed.ref), managed.note))
+        state = "suspended" if self.units[name].is_suspended else ""
         return TreeNode(str(name), state, tuple(children))
 
-    def trace(self, found: BroughtManifest) -> list[TraceBlock]:
-        """An object, who brings it, who brings that, and from where."""
-        ref, unit = found.ref, found.unit
+    def trace(self, managed: ManagedManifest) -> list[TraceBlock]:
+        """Trace an object to its unit, parent units and sources."""
+        ref, unit = managed.ref, managed.unit
         head = [
             ("Object", f"{ref.kind.name}/{ref.name}"),
             ("Namespace", ref.namespace),
-            ("Status", f"Managed by {ENGINES.get(unit.kind, 'Flux')}"),
-            ("Turn", found.note),
-            ("File", self._place(found)),
+            ("Status", f"Managed by {CONTROLLER_NAMES.get(unit.kind, 'Flux')}"),
+            ("Turn", managed.note),
+            ("File", self._file_path(managed)),
         ]
         return [tuple(head), *self.trace_unit(unit)]
 
-    def _place(self, found: BroughtManifest) -> str:
-        """A template is seen from its chart; people look for it in the repository."""
-        sources = self.units[found.unit].sources
+    def _file_path(self, managed: ManagedManifest) -> str:
+        """Return the file of a manifest; a template is shown with the path of its chart."""
+        sources = self.units[managed.unit].sources
         chart = sources[0].path if len(sources) == 1 else ""
-        origin = found.manifest.origin
+        origin = managed.manifest.origin
         is_template = origin.startswith("templates/") and chart not in {"", "."}
         return f"{chart}/{origin}" if is_template else origin
 
     def trace_unit(self, name: UnitId) -> Iterator[TraceBlock]:
-        """A unit, those above it, and the sources of all of them, each once."""
+        """Yield a unit, its parents, and the sources of all of them, each once."""
         chain: dict[UnitId, None] = {}
         above: UnitId | None = name
         while above is not None and above not in chain and above in self.units:
             chain[above] = None
             above = self.units[above].parent
-        yield from (self._unit_block(one) for one in chain)
-        wanted = dict.fromkeys(source for one in chain if (source := self._source(one)))
-        yield from (self._source_block(one) for one in wanted)
+        yield from (self._unit_block(unit_id) for unit_id in chain)
+        source_keys = dict.fromkeys(
+            source for unit_id in chain if (source := self._source_key(unit_id))
+        )
+        yield from (self._source_block(source_key) for source_key in source_keys)
 
-    def _own(self, name: UnitId) -> Body:
-        return next((one.own for one in self.named if one.id == name), {})
+    def _unit_resource(self, name: UnitId) -> Body:
+        return next((resource.body for resource in self.resources if resource.id == name), {})
 
-    def _source(self, name: UnitId) -> tuple[str, str, str] | None:
-        return source_of(self._own(name))
+    def _source_key(self, name: UnitId) -> tuple[str, str, str] | None:
+        return source_reference(self._unit_resource(name))
 
     def _unit_block(self, name: UnitId) -> TraceBlock:
-        unit, own = self.units[name], self._own(name)
-        live = self.lives.get(name, {})
-        where = [
-            (word, text(one, key))
-            for one in _sources(own)
-            for word, key in (("URL", "repoURL"), ("Target", "targetRevision"))
+        unit, unit_resource = self.units[name], self._unit_resource(name)
+        live = self.live_resources.get(name, {})
+        fields = [
+            (label, get_text(source, key))
+            for source in _sources(unit_resource)
+            for label, key in (("URL", "repoURL"), ("Target", "targetRevision"))
         ]
         return (
             (name.kind or "Directory", name.name),
             ("Namespace", name.namespace),
-            *((word, without_user(said)) for word, said in where),
-            *(("Path", one.path) for one in unit.sources),
-            ("Revision", revision_of(live) or text(live, "status", "sync", "revision")),
-            ("Status", _status(live)),
-            ("File", str(unit.where) if unit.where else ""),
+            *((label, redact_urls(value)) for label, value in fields),
+            *(("Path", unit_source.path) for unit_source in unit.sources),
+            ("Revision", current_revision(live) or get_text(live, "status", "sync", "revision")),
+            ("Status", _status_text(live)),
+            ("File", str(unit.location) if unit.location else ""),
         )
 
     def _source_block(self, source: tuple[str, str, str]) -> TraceBlock:
-        kind, home, name = source
-        known = UnitId(kind, "", home, name)
-        own = next((one for one in self.named if one.id == known), None)
-        spec, live = mapping(own.own if own else {}, "spec"), self.lives.get(known, {})
-        wanted = mapping(spec, "ref")
+        kind, namespace, name = source
+        source_id = UnitId(kind, "", namespace, name)
+        resource = next(
+            (candidate for candidate in self.resources if candidate.id == source_id), None
+        )
+        spec, live = (
+            get_mapping(resource.body if resource else {}, "spec"),
+            self.live_resources.get(source_id, {}),
+        )
+        source_ref = get_mapping(spec, "ref")
         return (
             (kind, name),
-            ("Namespace", home),
-            ("URL", without_user(text(spec, "url"))),
-            *((word.capitalize(), text(wanted, word)) for word in wanted),
-            ("Revision", revision_of(live)),
-            ("Status", _status(live)),
-            ("File", str(own.where) if own and own.where else "it is not in this repository"),
+            ("Namespace", namespace),
+            ("URL", redact_urls(get_text(spec, "url"))),
+            *((label.capitalize(), get_text(source_ref, label)) for label in source_ref),
+            ("Revision", current_revision(live)),
+            ("Status", _status_text(live)),
+            (
+                "File",
+                str(resource.location)
+                if resource and resource.location
+                else "it is not in this repository",
+            ),
         )
 
 
-async def read_lineage(found: Found, session: Session) -> list[Lineage]:
-    """Of each alternative, who brings what; as it lives, too, where a real cluster is chosen."""
-    return [await _read(one.families, session) for one in found.apart()]
+async def read_lineages(workspace: Workspace, session: Session) -> list[Lineage]:
+    """Return the lineage of each alternative, with live status where a real cluster is chosen."""
+    return [
+        await _read_lineage(alternative.unit_trees, session)
+        for alternative in workspace.split_alternatives()
+    ]
 
 
-async def _read(families: Sequence[Family], session: Session) -> Lineage:
-    planned = await make_plan(families, session, rules=TIDEGATE)
-    objects = {one.manifests.unit.id: _in_turn(one.manifests) for one in planned.read}
-    members = [one.unit for family in families for one in family.members]
-    named = all_named(families)
-    lives = {} if session.target.simulation else await _lives(named, session)
-    units = {one.id: one for one in members}
-    return Lineage(planned.plan, units, objects, named, lives)
+async def _read_lineage(unit_trees: Sequence[UnitTree], session: Session) -> Lineage:
+    plan_result = await make_plan(unit_trees, session, semantics=TIDEGATE)
+    objects = {
+        unit_manifests.manifests.unit.id: _in_order(unit_manifests.manifests)
+        for unit_manifests in plan_result.unit_manifests
+    }
+    all_units = [member.unit for unit_tree in unit_trees for member in unit_tree.members]
+    resources = list_resources(unit_trees)
+    live_resources = (
+        {} if session.targets.simulation else await _read_live_resources(resources, session)
+    )
+    units = {unit.id: unit for unit in all_units}
+    return Lineage(plan_result.plan, units, objects, resources, live_resources)
 
 
-def _in_turn(wanted: Manifests) -> list[BroughtManifest]:
-    """By phases and waves; what comes together stays as it is written."""
-    unit, phases = wanted.unit, [*Phase]
-    ordered = sorted(wanted.manifests, key=lambda one: (phases.index(one.phase), one.wave))
-    return [BroughtManifest(one, unit.id, unit.destination.cluster) for one in ordered]
+def _in_order(manifests: Manifests) -> list[ManagedManifest]:
+    """Return manifests by phase and wave; within one wave they stay as written."""
+    unit, phases = manifests.unit, [*Phase]
+    ordered = sorted(
+        manifests.manifests, key=lambda manifest: (phases.index(manifest.phase), manifest.wave)
+    )
+    return [ManagedManifest(manifest, unit.id, unit.destination.cluster) for manifest in ordered]
 
 
-async def _lives(named: Sequence[NamedObject], session: Session) -> dict[UnitId, Body]:
-    found: dict[UnitId, Body] = {}
-    for cluster in session.target.contexts:
-        mine = [one.spot.ref for one in named if one.id.cluster == cluster]
-        for live in await look_at(session.world, mine, cluster=cluster):
+async def _read_live_resources(
+    resources: Sequence[SelectedResource], session: Session
+) -> dict[UnitId, Body]:
+    live_resources: dict[UnitId, Body] = {}
+    for cluster in session.targets.contexts:
+        refs = [
+            resource.cluster_ref.ref for resource in resources if resource.id.cluster == cluster
+        ]
+        for live in await get_objects(session.world, refs, cluster=cluster):
             name = UnitId(live.ref.kind.name, cluster, live.ref.namespace, live.ref.name)
-            found[name] = body_of(live)
-    return found
+            live_resources[name] = object_body(live)
+    return live_resources
 
 
 async def trace_object(
-    lineages: Sequence[Lineage], kind: str, name: str, home: str, session: Session
+    lineages: Sequence[Lineage], kind: str, name: str, namespace: str, session: Session
 ) -> list[TraceBlock]:
-    """Where an object comes from, by Git; else, on a cluster, by those that own it and by its mark.
+    """Trace an object by Git, or else by the owner references and tracking of the live object.
 
-    Raises WordsError where nobody is known to bring it.
+    Raises UsageError if no unit is known to manage the object.
     """
     for lineage in lineages:
-        if found := _brought(lineage, kind, name, home):
-            return lineage.trace(found)
-    if session.target.simulation is None:
-        for live in await _living(kind, name, home, session):
-            if blocks := await _trace_living(live, lineages, session):
+        if managed := _find_manifest(lineage, kind, name, namespace):
+            return lineage.trace(managed)
+    if session.targets.simulation is None:
+        for live in await _find_live(kind, name, namespace, session):
+            if blocks := await _trace_live(live, lineages, session):
                 return blocks
             problem = (
-                f"object not managed by Flux or Argo CD: `{live.ref.kind.name}/{foreign(name)}`"
+                f"object not managed by Flux or Argo CD: `{live.ref.kind.name}/{sanitize(name)}`"
             )
-            raise WordsError(
+            raise UsageError(
                 "words.unmanaged", problem, hint="nothing of its owners carries a mark"
             )
-    raise _unknown(lineages, kind, name)
+    raise _unknown_object_error(lineages, kind, name)
 
 
-def _brought(lineage: Lineage, kind: str, name: str, home: str) -> BroughtManifest | None:
-    every = (one for items in lineage.objects.values() for one in items)
-    fitting = [
-        one
-        for one in every
-        if is_kind(one.ref.kind, kind) and one.ref.name == name and home in {"", one.ref.namespace}
+def _find_manifest(
+    lineage: Lineage, kind: str, name: str, namespace: str
+) -> ManagedManifest | None:
+    all_managed = (managed for items in lineage.objects.values() for managed in items)
+    matches = [
+        managed
+        for managed in all_managed
+        if matches_kind(managed.ref.kind, kind)
+        and managed.ref.name == name
+        and namespace in {"", managed.ref.namespace}
     ]
-    if len({one.ref for one in fitting}) > 1:
-        homes = ", ".join(f"`{one.ref.namespace}`" for one in fitting)
-        problem = f"several are called `{foreign(name)}`: in {homes}"
-        raise WordsError("words.unit", problem, hint="`-n NAMESPACE` says which one is meant")
-    return fitting[0] if fitting else None
+    if len({match.ref for match in matches}) > 1:
+        namespaces = ", ".join(f"`{match.ref.namespace}`" for match in matches)
+        problem = f"several are called `{sanitize(name)}`: in {namespaces}"
+        raise UsageError("words.unit", problem, hint="`-n NAMESPACE` says which one is meant")
+    return matches[0] if matches else None
 
 
-def is_kind(kind: Kind, word: str) -> bool:
-    """Whether a word means a kind: its name, its plural, or as people shorten it."""
-    said = word.lower().partition(".")[0]
+def matches_kind(kind: Kind, kind_name: str) -> bool:
+    """Return whether a name means a kind: its name, its plural or its short name."""
+    base_name = kind_name.lower().partition(".")[0]
     name = kind.name.lower()
     plural = f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
-    return SHORT.get(said, said) in {name, plural}
+    return KIND_SHORT_NAMES.get(base_name, base_name) in {name, plural}
 
 
-async def _living(kind: str, name: str, home: str, session: Session) -> list[Live]:
-    """Objects that are called so, in any of the clusters."""
-    found: list[Live] = []
-    for cluster in session.target.contexts:
+async def _find_live(kind: str, name: str, namespace: str, session: Session) -> list[LiveObject]:
+    """Return the live objects of this kind and name in any of the clusters."""
+    matches: list[LiveObject] = []
+    for cluster in session.targets.contexts:
         served = await session.kinds(cluster)
-        kinds = dict.fromkeys(one.kind for one in served if is_kind(one.kind, kind))
-        lives = await look_in(session.world, ((one, home) for one in kinds), cluster=cluster)
-        found += [one for one in lives if one.ref.name == name]
-    return found
+        kinds = dict.fromkeys(
+            served_kind.kind for served_kind in served if matches_kind(served_kind.kind, kind)
+        )
+        live_objects = await list_objects(
+            session.world, ((matching_kind, namespace) for matching_kind in kinds), cluster=cluster
+        )
+        matches += [live for live in live_objects if live.ref.name == name]
+    return matches
 
 
-async def _trace_living(
-    live: Live, lineages: Sequence[Lineage], session: Session
+async def _trace_live(
+    live: LiveObject, lineages: Sequence[Lineage], session: Session
 ) -> list[TraceBlock]:
-    """By the first of its owners that Git has, or that says whose it is."""
-    body, ref, chain = body_of(live), live.ref, [live.ref]
-    for _ in range(MOST_OWNERS):
+    """Trace a live object by its first owner that is in Git or that has a tracking annotation.
+
+    Returns nothing if there is none.
+    """
+    body, ref, chain = object_body(live), live.ref, [live.ref]
+    for _ in range(MAX_OWNER_DEPTH):
         for lineage in lineages:
-            found = _brought(lineage, ref.kind.name, ref.name, ref.namespace)
-            if found is not None:
-                return [*map(_owned_block, chain[:-1]), *lineage.trace(found)]
-            mark = owner_of(body)
-            unit = next((one for one in lineage.units if one.mark == mark), None)
+            managed = _find_manifest(lineage, ref.kind.name, ref.name, ref.namespace)
+            if managed is not None:
+                return [*map(_object_block, chain[:-1]), *lineage.trace(managed)]
+            marker = owning_unit(body)
+            unit = next(
+                (unit_id for unit_id in lineage.units if unit_id.tracking_id == marker), None
+            )
             if unit is not None:
-                return [*map(_owned_block, chain), *lineage.trace_unit(unit)]
-        owners = mappings(body, "metadata", "ownerReferences")
+                return [*map(_object_block, chain), *lineage.trace_unit(unit)]
+        owners = get_mappings(body, "metadata", "ownerReferences")
         if not owners:
             return []
-        kind = Kind.of(text(owners[0], "apiVersion"), text(owners[0], "kind"))
-        ref = Ref(kind, ref.namespace, text(owners[0], "name"))
-        lives = await look_at(session.world, (ref,))
-        body, chain = (body_of(lives[0]) if lives else {}), [*chain, ref]
+        kind = Kind.of(get_text(owners[0], "apiVersion"), get_text(owners[0], "kind"))
+        ref = Ref(kind, ref.namespace, get_text(owners[0], "name"))
+        live_owners = await get_objects(session.world, (ref,))
+        body, chain = (object_body(live_owners[0]) if live_owners else {}), [*chain, ref]
     return []
 
 
-def _owned_block(ref: Ref) -> TraceBlock:
+def _object_block(ref: Ref) -> TraceBlock:
     return ("Object", f"{ref.kind.name}/{ref.name}"), ("Namespace", ref.namespace)
 
 
-def _unknown(lineages: Iterable[Lineage], kind: str, name: str) -> WordsError:
-    items = [one for lineage in lineages for some in lineage.objects.values() for one in some]
-    among = [one.ref.name for one in items if is_kind(one.ref.kind, kind)]
-    near = get_close_matches(name, among, n=1)
-    kinds = {one.ref.kind.name for one in items}
-    like = get_close_matches(kind.lower(), [one.lower() for one in kinds], n=1)
-    guess = near or ([] if among else like)
+def _unknown_object_error(lineages: Iterable[Lineage], kind: str, name: str) -> UsageError:
+    all_managed = [
+        managed
+        for lineage in lineages
+        for managed_list in lineage.objects.values()
+        for managed in managed_list
+    ]
+    names = [managed.ref.name for managed in all_managed if matches_kind(managed.ref.kind, kind)]
+    name_matches = get_close_matches(name, names, n=1)
+    kinds = {managed.ref.kind.name for managed in all_managed}
+    kind_matches = get_close_matches(kind.lower(), [kind_name.lower() for kind_name in kinds], n=1)
+    guess = name_matches or ([] if names else kind_matches)
     hint = f"did you mean `{guess[0]}`?" if guess else "`tidegate tree` shows what units bring"
-    problem = f"no unit here brings a {foreign(kind)} `{foreign(name)}`"
-    return WordsError("words.object", problem, hint=hint)
+    problem = f"no unit here brings a {sanitize(kind)} `{sanitize(name)}`"
+    return UsageError("words.object", problem, hint=hint)
 
 
-def _sources(own: Body) -> list[Body]:
-    spec = mapping(own, "spec")
-    one = [mapping(spec, "source")] if "source" in spec else mappings(spec, "sources")
-    return [each for each in one if text(each, "repoURL")]
+def _sources(unit_resource: Body) -> list[Body]:
+    spec = get_mapping(unit_resource, "spec")
+    sources = [get_mapping(spec, "source")] if "source" in spec else get_mappings(spec, "sources")
+    return [source for source in sources if get_text(source, "repoURL")]
 
 
-def _status(live: Body) -> str:
-    """What an own object says of itself."""
-    for one in mappings(live, "status", "conditions"):
-        if one.get("type") == "Ready":
-            return f"{text(one, 'reason')}: {text(one, 'message')}".strip(": ")
-    sync, health = text(live, "status", "sync", "status"), part(live, "status", "health", "status")
+def _status_text(live: Body) -> str:
+    """Return the status that a unit resource reports about itself, or ""."""
+    for condition in get_mappings(live, "status", "conditions"):
+        if condition.get("type") == "Ready":
+            return f"{get_text(condition, 'reason')}: {get_text(condition, 'message')}".strip(": ")
+    sync, health = (
+        get_text(live, "status", "sync", "status"),
+        get_value(live, "status", "health", "status"),
+    )
     return f"{sync}, {health}" if sync else ""
 
 
-def name_of(ref: Ref) -> str:
-    """As `flux tree` calls an object."""
-    return "/".join(one for one in (ref.kind.name, ref.namespace, ref.name) if one)
+def flux_tree_name(ref: Ref) -> str:
+    """Return the name of an object as `flux tree` prints it."""
+    return "/".join(segment for segment in (ref.kind.name, ref.namespace, ref.name) if segment)

@@ -1,4 +1,4 @@
-"""What rules say of a repository, beside what was found while it was read: one list."""
+"""Linting of a repository: findings of the rules together with those of loading it."""
 
 from __future__ import annotations
 
@@ -10,294 +10,385 @@ import msgspec
 from msgspec import structs
 from msgspec.structs import replace
 
-from tidegate.errors import FileError, Place, PlanError, TidegateError, WordsError, errors_of
-from tidegate.files import read_whole
-from tidegate.flows.absences import absences_of
-from tidegate.flows.config import config_at
-from tidegate.flows.discover import Family, Member
-from tidegate.flows.discover.far import FAR
-from tidegate.flows.entering import Found, open_found, spot_of
-from tidegate.flows.graph import Graphed, make_graph
-from tidegate.flows.lint_places import LintPlaces
-from tidegate.flows.lint_scene import LintedScene, as_assumed, look_around
-from tidegate.flows.pointing import Pointed
-from tidegate.flows.reading import read_members
-from tidegate.flows.refusals import find_refusals
-from tidegate.flows.rendering import Setting
-from tidegate.flows.session import Session, Target
-from tidegate.flows.weakness import findings_of
-from tidegate.lint.baseline import read_baseline, without_known, write_baseline
-from tidegate.lint.catalogue import READ_AS, RULES
-from tidegate.lint.rule import Mark, Rule, RuleRemark, check
-from tidegate.lint.selection import Ignore, RuleChoice, ignores_of, is_spared
+from tidegate.errors import (
+    FileError,
+    Location,
+    PlanError,
+    TidegateError,
+    UsageError,
+    flatten_errors,
+)
+from tidegate.files import read_regular_file
+from tidegate.flows.absences import find_missing_for
+from tidegate.flows.config import load_config
+from tidegate.flows.discover import RenderedUnit, UnitTree
+from tidegate.flows.discover.far import UNAVAILABLE_SOURCE_CODES
+from tidegate.flows.entering import Workspace, file_and_line, open_workspace
+from tidegate.flows.graph import GraphResult, make_graph
+from tidegate.flows.lint_places import DiagnosticLocator
+from tidegate.flows.lint_scene import LoadedContext, assumed_dependencies, build_context
+from tidegate.flows.pointing import LoadRequest
+from tidegate.flows.reading import read_valid_manifests
+from tidegate.flows.refusals import dry_run_plan
+from tidegate.flows.rendering import RenderSettings
+from tidegate.flows.session import ClusterTargets, Session
+from tidegate.flows.weakness import workspace_findings
+from tidegate.lint.baseline import read_baseline, split_by_baseline, write_baseline
+from tidegate.lint.catalogue import RULES, RULES_BY_FINDING_CODE
+from tidegate.lint.rule import Diagnostic, FieldRef, Rule, run_rules
+from tidegate.lint.selection import IgnoreEntry, RuleSelection, ignores_in, is_ignored
 from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.semantics import ARGOCD, Semantics
 from tidegate.model.unit import Unit
-from tidegate.report.lint.report import Assumed, LintReport, Unknown
+from tidegate.report.lint.report import AssumedDependency, LintReport, UncheckedInput
 
-CIRCLE = "ORD002"
-ECHOES = {
+CYCLE_RULE = "ORD002"
+REPLACED_BY = {
     "argo.annotation": "ORD013",
     "flux.vacuous": "ORD017",
     "ORD025": "argo.hook",
 }
-"""What is not said where another has spoken of the very same thing."""
-NOT_OF_TEXTS = frozenset({"argo.set-unmatched", "units.unpruned"})
-"""Codes of what is told of a rollout, or of a set and not of each of its Applications."""
-NO_KIND = "ORD062"
-OF_TEXTS = frozenset({"preflight.invalid", "preflight.not-served"})
-"""Codes of what every server refuses, whatever else is there."""
-ELSEWHERE = "source.object"
-NOT_HAD = FAR - {ELSEWHERE}
-"""Codes of what could not be fetched: that is nobody's mistake, and weakens what is said."""
+"""Codes that are left out where another code reports the same location."""
+ROLLOUT_CODES = frozenset({"argo.set-unmatched", "units.unpruned"})
+"""Codes about a rollout, or about an ApplicationSet instead of each of its Applications."""
+UNKNOWN_KIND_RULE = "ORD062"
+SCHEMA_CODES = frozenset({"preflight.invalid", "preflight.not-served"})
+"""Codes of preflight findings that hold for every API server."""
+MISSING_SOURCE_CODE = "source.object"
+UNAVAILABLE_CODES = UNAVAILABLE_SOURCE_CODES - {MISSING_SOURCE_CODE}
+"""Codes of inputs that could not be fetched.
+
+They are no mistake of the repository, but make the result incomplete.
+"""
 
 
-class Asking(msgspec.Struct, frozen=True, kw_only=True):
-    """How somebody wants a repository to be linted."""
+class LintOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of `lint`."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     severity: Severity = Severity.NOTE
-    levels: Mapping[str, Severity] = msgspec.field(default_factory=dict)
-    rules: Semantics | None = None
+    severity_overrides: Mapping[str, Severity] = msgspec.field(default_factory=dict)
+    semantics: Semantics | None = None
     greenfield: bool = False
     baseline: Path | None = None
-    updates: bool = False
+    update_baseline: bool = False
 
     @property
-    def choice(self) -> RuleChoice:
-        return RuleChoice(
-            select=self.select, ignore=self.ignore, severity=self.severity, levels=self.levels
+    def selection(self) -> RuleSelection:
+        return RuleSelection(
+            select=self.select,
+            ignore=self.ignore,
+            severity=self.severity,
+            severity_overrides=self.severity_overrides,
         )
 
 
-async def lint(pointed: Pointed, target: Target, setting: Setting, asking: Asking) -> LintReport:
-    """All that is to be said, what hurts most first."""
-    config, setting = _config_of(pointed), replace(setting, stands_in=True)
-    async with open_found(pointed, target, setting) as (session, found):
-        looks = [await look(one, session, asking) for one in found.apart()]
-        places = LintPlaces.of(found.scan.root)
-        report = _together(looks, found, config, places, asking)
-        return _with_baseline(report, asking, places)
+async def lint(
+    request: LoadRequest,
+    target: ClusterTargets,
+    render_settings: RenderSettings,
+    options: LintOptions,
+) -> LintReport:
+    """Lint a repository, and return the findings with the most severe first."""
+    config, render_settings = (
+        _load_config(request),
+        replace(render_settings, skips_unavailable=True),
+    )
+    async with open_workspace(request, target, render_settings) as (session, workspace):
+        results = [
+            await lint_workspace(alternative, session, options)
+            for alternative in workspace.split_alternatives()
+        ]
+        locator = DiagnosticLocator.from_root(workspace.scan.root)
+        report = _build_report(results, workspace, config, locator, options)
+        return _with_baseline(report, options, locator)
 
 
-def _config_of(pointed: Pointed) -> Config:
-    path = Path(pointed.what)
-    return config_at(path) if path.exists() else Config()
+def _load_config(request: LoadRequest) -> Config:
+    path = Path(request.path_or_url)
+    return load_config(path) if path.exists() else Config()
 
 
-class _EntryLook(msgspec.Struct, frozen=True):
-    """What one entry, or all that go together, come to."""
+class _LintResult(msgspec.Struct, frozen=True):
+    """Result of linting one alternative, or all units that are deployed together."""
 
-    looked: LintedScene
-    remarks: tuple[tuple[Rule, RuleRemark], ...]
+    loaded: LoadedContext
+    diagnostics: tuple[tuple[Rule, Diagnostic], ...]
     findings: tuple[Finding, ...]
-    assumed: tuple[Assumed, ...] = ()
+    assumed: tuple[AssumedDependency, ...] = ()
 
 
-async def look(found: Found, session: Session, asking: Asking) -> _EntryLook:
-    """What rules say of units that are rendered already."""
+async def lint_workspace(
+    workspace: Workspace, session: Session, options: LintOptions
+) -> _LintResult:
+    """Run the rules on the rendered units of a workspace."""
     findings: tuple[Finding, ...] = ()
-    graphed: Graphed | None = None
-    families, manual = _started(found.families)
+    graph_result: GraphResult | None = None
+    unit_trees, manual = _with_auto_sync(workspace.unit_trees)
     try:
-        graphed = await make_graph(families, session, asking.rules)
+        graph_result = await make_graph(unit_trees, session, options.semantics)
     except (PlanError, ExceptionGroup) as error:
-        findings = tuple(map(_unplanned, _errors(error)))
-    if graphed is not None:
-        planned = (one for one in graphed.planned.findings if one.code not in NOT_OF_TEXTS)
-        findings = (*planned, *manual, *map(_noted, graphed.planned.notes))
-    read = graphed.planned.read if graphed else await read_members(found.members, session)
-    looked = look_around(found, session, graphed, read, greenfield=asking.greenfield)
-    wanted = [one for one in RULES.values() if asking.choice.takes(one.id)]
-    remarks = tuple(check(looked.scene, wanted))
-    if graphed is not None:
-        refused = (await find_refusals(graphed.planned.plan, session)).findings
-        findings += tuple(_refused_texts(refused, remarks))
-    if graphed is not None and graphed.circle and not any(one.id == CIRCLE for one, _ in remarks):
-        findings += (_unplanned(graphed.circle),)
-    assumed: tuple[Assumed, ...] = ()
-    if asking.greenfield:
-        assumed = tuple(as_assumed(await absences_of(found, read, session), looked.scene))
-    return _EntryLook(looked, remarks, findings, assumed)
+        findings = tuple(map(_plan_error_finding, _plan_errors(error)))
+    if graph_result is not None:
+        planned = (
+            finding
+            for finding in graph_result.plan_result.findings
+            if finding.code not in ROLLOUT_CODES
+        )
+        findings = (*planned, *manual, *map(_note_finding, graph_result.plan_result.notes))
+    unit_manifests = (
+        graph_result.plan_result.unit_manifests
+        if graph_result
+        else await read_valid_manifests(workspace.members, session)
+    )
+    loaded = build_context(
+        workspace, session, graph_result, unit_manifests, greenfield=options.greenfield
+    )
+    selected = [
+        lint_rule for lint_rule in RULES.values() if options.selection.includes(lint_rule.id)
+    ]
+    diagnostics = tuple(run_rules(loaded.context, selected))
+    if graph_result is not None:
+        preflight_findings = (await dry_run_plan(graph_result.plan_result.plan, session)).findings
+        findings += tuple(_schema_findings(preflight_findings, diagnostics))
+    if (
+        graph_result is not None
+        and graph_result.cycle
+        and not any(lint_rule.id == CYCLE_RULE for lint_rule, _ in diagnostics)
+    ):
+        findings += (_plan_error_finding(graph_result.cycle),)
+    assumed: tuple[AssumedDependency, ...] = ()
+    if options.greenfield:
+        assumed = tuple(
+            assumed_dependencies(
+                await find_missing_for(workspace, unit_manifests, session), loaded.context
+            )
+        )
+    return _LintResult(loaded, diagnostics, findings, assumed)
 
 
-def _refused_texts(
-    refused: Iterable[Finding], remarks: Iterable[tuple[Rule, RuleRemark]]
+def _schema_findings(
+    preflight_findings: Iterable[Finding], diagnostics: Iterable[tuple[Rule, Diagnostic]]
 ) -> Iterator[Finding]:
-    """What every server refuses, but for objects whose kind a rule has spoken of."""
-    marks = (remark.at for rule, remark in remarks if rule.id == NO_KIND)
-    told = {spot_of(one.document.place) for one in marks if isinstance(one, Mark)}
-    for one in refused:
-        if one.code in OF_TEXTS and spot_of(one.where) not in told:
-            yield one
+    """Yield schema findings, except for objects whose kind a rule has reported."""
+    targets = (diagnostic.at for rule, diagnostic in diagnostics if rule.id == UNKNOWN_KIND_RULE)
+    reported = {
+        file_and_line(target.document.location)
+        for target in targets
+        if isinstance(target, FieldRef)
+    }
+    for finding in preflight_findings:
+        if finding.code in SCHEMA_CODES and file_and_line(finding.location) not in reported:
+            yield finding
 
 
-def _started(families: Iterable[Family]) -> tuple[list[Family], list[Finding]]:
-    """The families as if somebody synced what nobody syncs: a person will, in the same order."""
-    manual: list[Finding] = []
-    started: list[Family] = []
-    for family in families:
-        members: list[Member] = []
-        for member in family.members:
+def _with_auto_sync(unit_trees: Iterable[UnitTree]) -> tuple[list[UnitTree], list[Finding]]:
+    """Return the unit trees with automated sync on, and a finding for each changed unit.
+
+    A manual sync is linted like an automated one: its order is the same.
+    """
+    findings: list[Finding] = []
+    synced_trees: list[UnitTree] = []
+    for unit_tree in unit_trees:
+        members: list[RenderedUnit] = []
+        for member in unit_tree.members:
             unit = member.unit
             if unit.policy.semantics.name == ARGOCD.name and not unit.policy.starts:
-                manual.append(_manual(unit))
+                findings.append(_manual_sync_finding(unit))
                 policy = structs.replace(unit.policy, starts=True)
                 member = replace(member, unit=structs.replace(unit, policy=policy))  # noqa: PLW2901
             members.append(member)
-        started.append(replace(family, members=tuple(members)))
-    return started, manual
+        synced_trees.append(replace(unit_tree, members=tuple(members)))
+    return synced_trees, findings
 
 
-def _manual(unit: Unit) -> Finding:
+def _manual_sync_finding(unit: Unit) -> Finding:
     return Finding(
         code="argo.manual",
         severity=Severity.NOTE,
-        sentence=f"nobody syncs `{unit.id}` by itself: it is looked at as if somebody did",
-        where=unit.where,
-        why="it has no `syncPolicy.automated`, so that Argo CD waits for a person",
-        about=(unit.id.called,),
+        message=f"nobody syncs `{unit.id}` by itself: it is looked at as if somebody did",
+        location=unit.location,
+        reason="it has no `syncPolicy.automated`, so that Argo CD waits for a person",
+        unit_names=(unit.id.qualified_name,),
         semantics=(ARGOCD.name,),
     )
 
 
-def _errors(error: PlanError | ExceptionGroup[Exception]) -> Iterator[TidegateError]:
-    """What keeps the units from being put in order; anything else is no finding."""
+def _plan_errors(error: PlanError | ExceptionGroup[Exception]) -> Iterator[TidegateError]:
+    """Yield the errors that prevent a plan; any other error is raised again."""
     if isinstance(error, PlanError):
         yield error
         return
-    ours, others = error.split(PlanError)
-    if others is not None or ours is None:
+    plan_errors, other_errors = error.split(PlanError)
+    if other_errors is not None or plan_errors is None:
         raise error
-    yield from errors_of(ours)
+    yield from flatten_errors(plan_errors)
 
 
-def _unplanned(error: TidegateError) -> Finding:
-    return _told(error, Severity.ERROR)
+def _plan_error_finding(error: TidegateError) -> Finding:
+    return _finding_from_error(error, Severity.ERROR)
 
 
-def _noted(error: TidegateError) -> Finding:
-    """What is not certain of what was rendered, such as that it came to nothing."""
-    return _told(error, Severity.NOTE)
+def _note_finding(error: TidegateError) -> Finding:
+    """Return a note about uncertain render results, such as an empty one."""
+    return _finding_from_error(error, Severity.NOTE)
 
 
-def _told(error: TidegateError, severity: Severity) -> Finding:
+def _finding_from_error(error: TidegateError, severity: Severity) -> Finding:
     return Finding(
         code=error.code,
         severity=severity,
-        sentence=error.problem,
-        where=error.where,
+        message=error.problem,
+        location=error.location,
         fix=error.hint,
     )
 
 
-def _together(
-    looks: Iterable[_EntryLook], found: Found, config: Config, places: LintPlaces, asking: Asking
+def _build_report(
+    results: Iterable[_LintResult],
+    workspace: Workspace,
+    config: Config,
+    locator: DiagnosticLocator,
+    options: LintOptions,
 ) -> LintReport:
-    looks = list(looks)
-    read = [*findings_of(found), *(one for look in looks for one in look.findings)]
-    unknown = tuple(Unknown(one.sentence, one.where) for one in read if one.code in NOT_HAD)
-    known = (one for one in read if one.code not in NOT_HAD)
-    told = [_as_rule(one) for one in places.files.of_findings(map(_perhaps_there, known))]
-    spared: list[tuple[Finding, str]] = []
-    for look in looks:
-        for rule, remark in look.remarks:
-            finding = rule.say(remark, places)
-            ignore = _ignore_of(remark, rule)
+    results = list(results)
+    read_findings = [
+        *workspace_findings(workspace),
+        *(finding for result in results for finding in result.findings),
+    ]
+    unknown = tuple(
+        UncheckedInput(finding.message, finding.location)
+        for finding in read_findings
+        if finding.code in UNAVAILABLE_CODES
+    )
+    located = (finding for finding in read_findings if finding.code not in UNAVAILABLE_CODES)
+    findings = [
+        _with_rule_code(finding)
+        for finding in locator.files.locate_findings(map(_soften_missing_source, located))
+    ]
+    ignored: list[tuple[Finding, str]] = []
+    for result in results:
+        for rule, diagnostic in result.diagnostics:
+            rule_finding = rule.to_finding(diagnostic, locator)
+            ignore = _find_ignore(diagnostic, rule)
             if ignore is not None and ignore.reason:
-                spared.append((finding, ignore.reason))
+                ignored.append((rule_finding, ignore.reason))
                 continue
-            told.append(finding)
+            findings.append(rule_finding)
             if ignore is not None:
-                told.append(_no_reason(ignore, finding))
-    told = _without_echoes(told)
-    levels = {**config.lint.severity, **asking.choice.levels}
-    ordered = [_levelled(one, levels) for one in dict.fromkeys(told)]
-    kept = [one for one in ordered if not is_spared(one, config.lint.ignore)]
-    scenes = [look.looked for look in looks]
+                findings.append(_missing_reason_finding(ignore, rule_finding))
+    findings = _without_repetitions(findings)
+    overrides = {**config.lint.severity, **options.selection.severity_overrides}
+    ordered = [_with_severity(finding, overrides) for finding in dict.fromkeys(findings)]
+    remaining = [finding for finding in ordered if not is_ignored(finding, config.lint.ignore)]
+    contexts = [result.loaded for result in results]
     return LintReport(
-        findings=tuple(one for one in kept if asking.choice.shows(one)),
-        units=sum(one.units for one in scenes),
-        objects=sum(one.objects for one in scenes),
-        ignored=len(dict.fromkeys(one for one, _ in spared)) + len(ordered) - len(kept),
-        unknown=tuple(dict.fromkeys((*unknown, *(one for look in scenes for one in look.unknown)))),
-        greenfield=tuple(dict.fromkeys(one for look in looks for one in look.assumed))
-        if asking.greenfield
+        findings=tuple(finding for finding in remaining if options.selection.is_reported(finding)),
+        unit_count=sum(loaded.unit_count for loaded in contexts),
+        object_count=sum(loaded.object_count for loaded in contexts),
+        ignored_count=len(dict.fromkeys(finding for finding, _ in ignored))
+        + len(ordered)
+        - len(remaining),
+        unchecked=tuple(
+            dict.fromkeys(
+                (
+                    *unknown,
+                    *(
+                        unknown_input
+                        for linted in contexts
+                        for unknown_input in linted.unknown_inputs
+                    ),
+                )
+            )
+        ),
+        assumed=tuple(dict.fromkeys(assumed for result in results for assumed in result.assumed))
+        if options.greenfield
         else None,
-        rules={one.id: one.title for one in RULES.values()},
+        rule_titles={lint_rule.id: lint_rule.title for lint_rule in RULES.values()},
     )
 
 
-def _perhaps_there(finding: Finding) -> Finding:
-    """Of a source that nobody here declares: another repository may, or the cluster has it."""
-    if finding.code != ELSEWHERE:
+def _soften_missing_source(finding: Finding) -> Finding:
+    """Return a finding about an undeclared source as a warning.
+
+    Another repository may declare the source, or the cluster may have it.
+    """
+    if finding.code != MISSING_SOURCE_CODE:
         return finding
-    why = "it may be in the cluster already; else Flux waits for it in vain"
-    return structs.replace(finding, severity=Severity.WARNING, why=why)
+    reason = "it may be in the cluster already; else Flux waits for it in vain"
+    return structs.replace(finding, severity=Severity.WARNING, reason=reason)
 
 
-def _without_echoes(told: list[Finding]) -> list[Finding]:
-    """What is said of an annotation is not said again by whoever else reads it."""
-    spots = {(one.code, spot_of(one.where)) for one in told}
-    return [one for one in told if (ECHOES.get(one.code), spot_of(one.where)) not in spots]
+def _without_repetitions(findings: list[Finding]) -> list[Finding]:
+    """Return the findings without those that repeat another code at the same location."""
+    reported = {(finding.code, file_and_line(finding.location)) for finding in findings}
+    return [
+        finding
+        for finding in findings
+        if (REPLACED_BY.get(finding.code), file_and_line(finding.location)) not in reported
+    ]
 
 
-def _ignore_of(remark: RuleRemark, rule: Rule) -> Ignore | None:
-    if not isinstance(remark.at, Mark):
+def _find_ignore(diagnostic: Diagnostic, rule: Rule) -> IgnoreEntry | None:
+    if not isinstance(diagnostic.at, FieldRef):
         return None
-    return next((one for one in ignores_of(remark.at.document) if one.code == rule.id), None)
+    return next(
+        (ignore for ignore in ignores_in(diagnostic.at.document) if ignore.code == rule.id), None
+    )
 
 
-def _no_reason(ignore: Ignore, finding: Finding) -> Finding:
+def _missing_reason_finding(ignore: IgnoreEntry, finding: Finding) -> Finding:
     return Finding(
         code="lint.reason",
         severity=Severity.WARNING,
-        sentence=f"`{ignore.code}` is not ignored here, as nobody says why",
-        where=finding.where,
+        message=f"`{ignore.code}` is not ignored here, as nobody says why",
+        location=finding.location,
         fix=f'write "{ignore.code}: " and a reason behind it',
     )
 
 
-def _as_rule(finding: Finding) -> Finding:
-    """What was found while reading, under the rule that it is."""
-    rule = RULES.get(READ_AS.get(finding.code, ""))
+def _with_rule_code(finding: Finding) -> Finding:
+    """Return a finding of loading under the code of its rule."""
+    rule = RULES.get(RULES_BY_FINDING_CODE.get(finding.code, ""))
     if rule is None:
         return finding
-    return structs.replace(finding, code=rule.id, why=finding.why or rule.why)
+    return structs.replace(finding, code=rule.id, reason=finding.reason or rule.why)
 
 
-def _levelled(finding: Finding, levels: Mapping[str, Severity]) -> Finding:
-    level = levels.get(finding.code)
-    return finding if level is None else structs.replace(finding, severity=level)
+def _with_severity(finding: Finding, overrides: Mapping[str, Severity]) -> Finding:
+    severity = overrides.get(finding.code)
+    return finding if severity is None else structs.replace(finding, severity=severity)
 
 
-def _with_baseline(report: LintReport, asking: Asking, places: LintPlaces) -> LintReport:
-    path = asking.baseline
+def _with_baseline(
+    report: LintReport, options: LintOptions, locator: DiagnosticLocator
+) -> LintReport:
+    path = options.baseline
     if path is None:
-        return replace(report, excerpts=places.excerpts(report.findings))
-    if asking.updates:
+        return replace(report, excerpts=locator.excerpts(report.findings))
+    if options.update_baseline:
         path.write_bytes(write_baseline(report.findings))
-        return replace(report, findings=(), known=len(report.findings))
-    baseline = read_baseline(_text_of(path), str(path))
-    new, old = without_known(report.findings, baseline)
+        return replace(report, findings=(), baseline_count=len(report.findings))
+    baseline = read_baseline(_read_baseline_file(path), str(path))
+    new, old = split_by_baseline(report.findings, baseline)
     return replace(
-        report, findings=tuple(new), known=len(old), excerpts=places.excerpts(tuple(new))
+        report, findings=tuple(new), baseline_count=len(old), excerpts=locator.excerpts(tuple(new))
     )
 
 
-def _text_of(path: Path) -> bytes:
+def _read_baseline_file(path: Path) -> bytes:
     try:
-        return read_whole(path)
+        return read_regular_file(path)
     except OSError as error:
         problem = f"this baseline cannot be read: {error.strerror}"
         hint = "`--update-baseline` writes it"
-        raise FileError("file.baseline", problem, where=Place(str(path)), hint=hint) from None
+        raise FileError("file.baseline", problem, location=Location(str(path)), hint=hint) from None
 
 
 class RulePage(msgspec.Struct, frozen=True):
-    """What there is to say of a rule; `page` is Markdown."""
+    """Description of a rule; `page` is Markdown."""
 
     code: str
     title: str
@@ -307,13 +398,13 @@ class RulePage(msgspec.Struct, frozen=True):
     page: str
 
 
-def page_of(code: str) -> RulePage:
-    """All of a rule. Raises a WordsError where there is none."""
-    rule = RULES.get(code.upper()) or RULES.get(READ_AS.get(code, ""))
+def rule_page(code: str) -> RulePage:
+    """Return the page of a rule. Raises UsageError if there is none."""
+    rule = RULES.get(code.upper()) or RULES.get(RULES_BY_FINDING_CODE.get(code, ""))
     if rule is None:
         problem = f"there is no rule `{code}`"
         hint = f"there are {', '.join(RULES)}"
-        raise WordsError("words.rule", problem, hint=hint)
+        raise UsageError("words.rule", problem, hint=hint)
     page = resources.files("tidegate.lint") / "pages" / f"{rule.id}.md"
     text = page.read_text(encoding="utf-8")
     return RulePage(rule.id, rule.title, rule.severity.value, rule.why, rule.fix, text)

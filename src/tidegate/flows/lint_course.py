@@ -1,66 +1,80 @@
-"""What comes about and what never does, as rules ask for it."""
+"""Lookups for the lint rules: reachability of graph milestones, and locations of fields."""
 
 from __future__ import annotations
 
 from collections import deque
 
-from tidegate.graph.circles import name_of_step
-from tidegate.graph.happening import APPLIED, BEGUN, MET, OVER, READY, SERVING, Moment, take_apart
-from tidegate.lint.scene import WantWay
-from tidegate.model.graph import NOWHERE, Graph
+from tidegate.graph.circles import format_step
+from tidegate.graph.happening import (
+    APPLIED,
+    FINISHED,
+    READY,
+    SATISFIED,
+    SERVING,
+    STARTED,
+    Milestone,
+    build_milestones,
+)
+from tidegate.lint.scene import WaitChain
+from tidegate.model.graph import NO_STEP, Graph
 
-TOLD = frozenset({APPLIED, READY, SERVING})
+NAMED_MILESTONES = frozenset({APPLIED, READY, SERVING})
 
 
-class GraphCourse:
-    """The moments of a graph, and those of them that never come."""
+class GraphReachability:
+    """Milestones of a graph, and those that are never reached."""
 
-    def __init__(self, graph: Graph, *, lucky: bool = True) -> None:
+    def __init__(self, graph: Graph, *, optimistic: bool = True) -> None:
         self._graph = graph
-        self._happening = take_apart(graph, lucky=lucky)
-        self._stuck = self._happening.stuck()
+        self._milestones = build_milestones(graph, is_optimistic=optimistic)
+        self._stuck = self._milestones.blocked()
 
-    def starts(self, step: int) -> bool:
-        return step == NOWHERE or (BEGUN, step) not in self._stuck
+    def step_starts(self, step: int) -> bool:
+        return step == NO_STEP or (STARTED, step) not in self._stuck
 
-    def meets(self, want: int) -> bool:
-        return (MET, want) not in self._stuck
+    def is_met(self, requirement: int) -> bool:
+        return (SATISFIED, requirement) not in self._stuck
 
-    def way(self, want: int, step: int) -> WantWay | None:
-        """The shortest chain from what is wanted to the end of a step, where it waits for that."""
-        start, goal = (MET, want), (OVER, step)
-        came: dict[Moment, tuple[Moment, int | None]] = {}
+    def wait_chain(self, requirement: int, step: int) -> WaitChain | None:
+        """Return the shortest chain from a requirement to the end of a step, or None."""
+        start, goal = (SATISFIED, requirement), (FINISHED, step)
+        previous: dict[Milestone, tuple[Milestone, int | None]] = {}
         pending = deque([start])
         while pending:
-            one = pending.popleft()
-            for need, edge in self._happening.needs(one):
-                if need not in self._stuck or need in came:
+            current = pending.popleft()
+            for milestone, edge in self._milestones.prerequisites(current):
+                if milestone not in self._stuck or milestone in previous:
                     continue
-                came[need] = (one, edge)
-                if need == goal:
-                    return self._way(came, start, goal)
-                pending.append(need)
+                previous[milestone] = (current, edge)
+                if milestone == goal:
+                    return self._build_chain(previous, start, goal)
+                pending.append(milestone)
         return None
 
-    def _way(
-        self, came: dict[Moment, tuple[Moment, int | None]], start: Moment, goal: Moment
-    ) -> WantWay:
-        moments, edges = [goal], list[int | None]()
-        while moments[-1] != start:
-            before, edge = came[moments[-1]]
-            moments.append(before)
+    def _build_chain(
+        self,
+        previous: dict[Milestone, tuple[Milestone, int | None]],
+        start: Milestone,
+        goal: Milestone,
+    ) -> WaitChain:
+        milestones, edges = [goal], list[int | None]()
+        while milestones[-1] != start:
+            predecessor, edge = previous[milestones[-1]]
+            milestones.append(predecessor)
             edges.append(edge)
         first = edges[-1]
         at = first if first is not None else 0
-        between = moments[-2:0:-1]
-        return WantWay(at, tuple(self._words(between, self._graph.edges[at].before)), len(moments))
+        between = milestones[-2:0:-1]
+        return WaitChain(
+            at, tuple(self._describe_links(between, self._graph.edges[at].before)), len(milestones)
+        )
 
-    def _words(self, moments: list[Moment], maker: int) -> list[str]:
-        """What stands between; who brings it, and its own step, are told already."""
-        told = []
-        for what, number in moments:
-            if what in TOLD and number != maker:
-                told.append(f"{self._graph.nodes[number].name} is needed")
-            elif what == OVER:
-                told.append(f"{name_of_step(self._graph.steps[number])} must be over")
-        return list(dict.fromkeys(told))
+    def _describe_links(self, milestones: list[Milestone], provider: int) -> list[str]:
+        """Describe the links of a chain; the provider and its own step are named elsewhere."""
+        links = []
+        for milestone_type, number in milestones:
+            if milestone_type in NAMED_MILESTONES and number != provider:
+                links.append(f"{self._graph.nodes[number].name} is needed")
+            elif milestone_type == FINISHED:
+                links.append(f"{format_step(self._graph.steps[number])} must be over")
+        return list(dict.fromkeys(links))

@@ -1,4 +1,4 @@
-"""Where a field stands in its file, and the lines around it."""
+"""Locations of fields in their files, with the lines around them."""
 
 from __future__ import annotations
 
@@ -6,54 +6,62 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.documents import find_place
-from tidegate.documents.document import path_text
-from tidegate.errors import Place
-from tidegate.flows.field_places import SourceFile, SourceFiles
-from tidegate.lint.rule import Mark
+from tidegate.documents import find_location
+from tidegate.documents.document import format_path
+from tidegate.errors import Location
+from tidegate.flows.field_places import FieldLocator, SourceFile
+from tidegate.lint.rule import FieldRef
 from tidegate.model.finding import Finding
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 from tidegate.report.lint.report import Excerpt
 
-BEFORE = 2
-"""So many lines are shown above the one that is meant."""
+CONTEXT_LINES = 2
+"""Number of lines shown above the reported line."""
 
 
-class LintPlaces(msgspec.Struct):
-    """Places in the files of one tree; what lies elsewhere keeps the place that it has."""
+class DiagnosticLocator(msgspec.Struct):
+    """Finds locations in the files of one tree; documents from elsewhere keep their location."""
 
-    files: SourceFiles
+    files: FieldLocator
 
     @classmethod
-    def of(cls, root: Path) -> LintPlaces:
-        return cls(SourceFiles(root))
+    def from_root(cls, root: Path) -> DiagnosticLocator:
+        return cls(FieldLocator(root))
 
-    def __call__(self, mark: Mark) -> Place:
-        document = mark.document
-        file = self.files.file(document.place.name)
-        found = file.find(document)
-        if found is None and file.is_template:
+    def __call__(self, field_ref: FieldRef) -> Location:
+        document = field_ref.document
+        file = self.files.file(document.location.name)
+        matching = file.find_document(document)
+        if matching is None and file.is_template:
             body = document.body
-            return file.in_template(text(body, "kind"), text(body, "metadata", "name"), mark.path)
-        if found is None:
-            said = path_text(mark.path)
-            return document.place.at(said) if said else document.place
-        return find_place(file.content, found, mark.path)
+            return file.locate_in_template(
+                get_text(body, "kind"), get_text(body, "metadata", "name"), field_ref.path
+            )
+        if matching is None:
+            field = format_path(field_ref.path)
+            return document.location.with_field(field) if field else document.location
+        return find_location(file.content, matching, field_ref.path)
 
-    def excerpts(self, findings: tuple[Finding, ...]) -> dict[Place, Excerpt]:
-        """By place, the line that is meant with those above it."""
-        found: dict[Place, Excerpt] = {}
-        for place in dict.fromkeys(one.where for one in findings if one.where):
-            lines = self.files.file(place.name).lines if place.line else []
-            if 0 < place.line <= len(lines) and not _is_secret(self.files.file(place.name), place):
-                first = max(1, place.line - BEFORE)
-                found[place] = Excerpt(first, tuple(lines[first - 1 : place.line]), place.column)
-        return found
+    def excerpts(self, findings: tuple[Finding, ...]) -> dict[Location, Excerpt]:
+        """Return the reported line and the lines above it, by location; none for Secrets."""
+        excerpts: dict[Location, Excerpt] = {}
+        for location in dict.fromkeys(finding.location for finding in findings if finding.location):
+            lines = self.files.file(location.name).lines if location.line else []
+            if 0 < location.line <= len(lines) and not _is_in_secret(
+                self.files.file(location.name), location
+            ):
+                first = max(1, location.line - CONTEXT_LINES)
+                excerpts[location] = Excerpt(
+                    first, tuple(lines[first - 1 : location.line]), location.column
+                )
+        return excerpts
 
 
-def _is_secret(file: SourceFile, place: Place) -> bool:
-    """Whether the lines are of a Secret: what stands in one is shown nowhere."""
+def _is_in_secret(file: SourceFile, location: Location) -> bool:
+    """Return whether the lines belong to a Secret, whose contents are never shown."""
     if not file.documents:
         return b"Secret" in file.content
-    before = [one for one in file.documents if one.place.line <= place.line]
-    return not before or any(text(one.body, "kind") == "Secret" for one in before[-1:])
+    preceding = [document for document in file.documents if document.location.line <= location.line]
+    return not preceding or any(
+        get_text(document.body, "kind") == "Secret" for document in preceding[-1:]
+    )

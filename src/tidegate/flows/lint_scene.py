@@ -1,4 +1,4 @@
-"""Everything that rules look at, put together from what was found and planned."""
+"""Context of the lint rules, built from the workspace and its plan."""
 
 from __future__ import annotations
 
@@ -9,313 +9,376 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 from msgspec.structs import replace as replace_struct
 
-from tidegate.documents import Document
-from tidegate.documents import read as read_documents
-from tidegate.errors import DocumentError, Place
-from tidegate.files import StrayPathError, Within
+from tidegate.documents import Document, read_documents
+from tidegate.errors import DocumentError, Location
+from tidegate.files import PathEscapeError, RootedFiles
 from tidegate.flows.absences import NAMESPACE
-from tidegate.flows.brought_objects import BroughtObjects
-from tidegate.flows.config import config_at
-from tidegate.flows.discover.scan import Scan
-from tidegate.flows.entering import Found
-from tidegate.flows.graph import Graphed, homes_of, spans_of
-from tidegate.flows.lint_course import GraphCourse
-from tidegate.flows.reading import Read
+from tidegate.flows.brought_objects import ProvidedObjects
+from tidegate.flows.config import load_config
+from tidegate.flows.discover.scan import RepositoryScan
+from tidegate.flows.entering import Workspace
+from tidegate.flows.graph import GraphResult, root_namespaces, unit_durations
+from tidegate.flows.lint_course import GraphReachability
+from tidegate.flows.reading import UnitManifests
 from tidegate.flows.session import Session
-from tidegate.graph.happening import unseen_in
-from tidegate.graph.missing import missing
-from tidegate.graph.reach import StepReach
+from tidegate.graph.happening import find_ready_without_status
+from tidegate.graph.missing import find_unmet_dependencies
+from tidegate.graph.reach import StepReachability
 from tidegate.health.judge import ARGO
 from tidegate.lint.order import StepOrder
-from tidegate.lint.rules.files import targets_of
-from tidegate.lint.scene import Actor, Body, HasCheck, Identity, LintScene, Octal, SceneFile
-from tidegate.model.absence import Absence, Lacking
-from tidegate.model.config import Switch
+from tidegate.lint.rules.files import overlay_targets
+from tidegate.lint.scene import (
+    Body,
+    HasCheck,
+    Identity,
+    LintContext,
+    LintFile,
+    LintObject,
+    OctalNumber,
+)
+from tidegate.model.absence import DependencyType, MissingDependency
+from tidegate.model.config import ControllerSetting
 from tidegate.model.graph import Graph, GraphNode
 from tidegate.model.manifest import Manifest
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
-from tidegate.model.patterns import late
-from tidegate.model.reading import text
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_text
 from tidegate.model.unit import Unit, UnitId
-from tidegate.report.assumed import called
-from tidegate.report.lint.report import Assumed, Unknown
+from tidegate.report.assumed import describe_missing
+from tidegate.report.lint.report import AssumedDependency, UncheckedInput
 
 SOPS_RULES = ".sops.yaml"
-HEALTH = "resource.customizations.health."
-LARGEST = 1_000_000
-TEXTS = (".yaml", ".yml", ".json")
-_SEAL = late(rb"^sops:\s*(?:#.*)?$|\"sops\"\s*:", re.MULTILINE)
-_OCTAL = late(
+HEALTH_SETTING_PREFIX = "resource.customizations.health."
+MAX_FILE_SIZE = 1_000_000
+TEXT_SUFFIXES = (".yaml", ".yml", ".json")
+_SOPS_METADATA = lazy_regex(rb"^sops:\s*(?:#.*)?$|\"sops\"\s*:", re.MULTILINE)
+_OCTAL_PHASE = lazy_regex(
     rb"^\s*(?:-\s+)?[\"']?([\w./-]*(?:[pP]hase|[wW]ave|[bB]and))[\"']?\s*:\s*(0[0-7]+)\s*(?:#.*)?$",
     re.MULTILINE,
 )
 
 
-class LintedScene(msgspec.Struct, frozen=True):
-    """A scene, how much there is, and what is not known of it."""
+class LoadedContext(msgspec.Struct, frozen=True):
+    """A lint context with its size and its unknown inputs."""
 
-    scene: LintScene
-    units: int
-    objects: int
-    unknown: tuple[Unknown, ...] = ()
+    context: LintContext
+    unit_count: int
+    object_count: int
+    unknown_inputs: tuple[UncheckedInput, ...] = ()
 
 
-def look_around(
-    found: Found,
+def build_context(
+    workspace: Workspace,
     session: Session,
-    graphed: Graphed | None,
-    read: Iterable[Read],
+    graph_result: GraphResult | None,
+    unit_manifests: Iterable[UnitManifests],
     *,
     greenfield: bool = False,
-) -> LintedScene:
-    """The scene of these families."""
-    read = tuple(read)
-    scan, files = found.scan, frozenset(found.scan.files)
-    has_check = _checks(session, found.settings)
-    actors = tuple(actor for one in read for actor in _actors(one))
-    sealed, octals = _texts(scan)
-    graph = _checked(graphed.graph, actors, has_check) if graphed else Graph()
-    overlays = tuple(_files(scan, scan.overlays.values()))
-    scene = LintScene(
-        actors=actors,
-        units=_units(found, read),
-        order=StepOrder(graphed.planned.plan) if graphed else StepOrder(),
+) -> LoadedContext:
+    """Build the lint context of a workspace."""
+    unit_manifests = tuple(unit_manifests)
+    scan, files = workspace.scan, frozenset(workspace.scan.files)
+    has_check = _health_check_lookup(session, workspace.controller_settings)
+    objects = tuple(obj for rendered in unit_manifests for obj in _lint_objects(rendered))
+    encrypted_files, octals = _scan_texts(scan)
+    graph = _with_health_checks(graph_result.graph, objects, has_check) if graph_result else Graph()
+    overlays = tuple(_read_files(scan, scan.overlays.values()))
+    context = LintContext(
+        objects=objects,
+        units=_collect_units(workspace, unit_manifests),
+        order=StepOrder(graph_result.plan_result.plan) if graph_result else StepOrder(),
         graph=graph,
-        course=GraphCourse(graph),
-        luckless=GraphCourse(graph, lucky=False) if unseen_in(graph, StepReach(graph)) else None,
-        known=session.craft.rules.known,
+        reachability=GraphReachability(graph),
+        strict_reachability=GraphReachability(graph, optimistic=False)
+        if find_ready_without_status(graph, StepReachability(graph))
+        else None,
+        catalog=session.evaluator.rules.known,
         has_check=has_check,
-        settings=found.settings,
-        unit_objects=dict(_own_objects(found)),
+        settings=workspace.controller_settings,
+        unit_resources=dict(_unit_resources(workspace)),
         overlays=overlays,
-        unshared=_unshared(scan, overlays),
-        sealings=tuple(_files(scan, _named(scan, SOPS_RULES))),
-        sealed=sealed,
-        values=tuple(_files(scan, _named(scan, "values.yaml"))),
+        git_ignored_files=_git_ignored_targets(scan, overlays),
+        sops_configs=tuple(_read_files(scan, _files_named(scan, SOPS_RULES))),
+        encrypted_files=encrypted_files,
+        value_files=tuple(_read_files(scan, _files_named(scan, "values.yaml"))),
         octals=octals,
-        documents={one.manifests.unit.id: one.rendered.documents for one in read},
-        hidden=frozenset(one.identity for one in actors if one.manifest.hidden),
+        documents={
+            rendered.manifests.unit.id: rendered.rendered.documents for rendered in unit_manifests
+        },
+        encrypted_objects=frozenset(
+            lint_object.identity for lint_object in objects if lint_object.manifest.hidden_fields
+        ),
         files=files,
-        whole=frozenset(one.manifests.unit.id for one in read if one.is_whole),
-        bands=config_at(scan.root).lint.bands if scan.files else LintScene().bands,
+        complete_units=frozenset(
+            rendered.manifests.unit.id for rendered in unit_manifests if rendered.is_complete
+        ),
+        bands=load_config(scan.root).lint.bands if scan.files else LintContext().bands,
         greenfield=greenfield,
-        spans=_spans(graphed, session),
-        missing=missing(graph),
-        made=frozenset(_made(read, session)),
+        durations=_unit_durations(graph_result, session),
+        missing=find_unmet_dependencies(graph),
+        provided=frozenset(_provided_objects(unit_manifests, session)),
     )
-    return LintedScene(scene, len(found.members), len(actors), tuple(_unknown(read)))
+    return LoadedContext(
+        context, len(workspace.members), len(objects), tuple(_unknown_inputs(unit_manifests))
+    )
 
 
-def _spans(graphed: Graphed | None, session: Session) -> dict[UnitId, Ms]:
-    """Only where a window may be too short for one."""
-    if graphed is None or not any(one.policy.windows for one in graphed.planned.plan.units):
+def _unit_durations(graph_result: GraphResult | None, session: Session) -> dict[UnitId, Ms]:
+    """Return the durations of units, only if some unit has sync windows."""
+    if graph_result is None or not any(
+        planned_unit.policy.windows for planned_unit in graph_result.plan_result.plan.units
+    ):
         return {}
-    return spans_of(graphed, session.target.simulation)
+    return unit_durations(graph_result, session.targets.simulation)
 
 
-def _made(read: Iterable[Read], session: Session) -> Iterator[Identity]:
-    """All that units bring, and what operators make of it, by cluster."""
-    known = session.craft.rules.known
-    for one in read:
-        brought = BroughtObjects.of(one.manifests.manifests, known, ())
-        cluster = one.manifests.unit.destination.cluster
-        yield from ((cluster, *made) for made in brought.made)
+def _provided_objects(
+    unit_manifests: Iterable[UnitManifests], session: Session
+) -> Iterator[Identity]:
+    """Yield all objects of the units and what operators create from them, by cluster."""
+    catalog = session.evaluator.rules.known
+    for rendered in unit_manifests:
+        provided = ProvidedObjects.from_manifests(rendered.manifests.manifests, catalog, ())
+        cluster = rendered.manifests.unit.destination.cluster
+        yield from ((cluster, *object_id) for object_id in provided.identities)
 
 
-def _unshared(scan: Scan, overlays: Iterable[SceneFile]) -> frozenset[str]:
-    known = {*scan.files}
-    named = {target for one in overlays for _, _, target in targets_of(one)}
-    return frozenset(one for one in named - known if (scan.root / one).is_file())
+def _git_ignored_targets(scan: RepositoryScan, overlays: Iterable[LintFile]) -> frozenset[str]:
+    tracked = {*scan.files}
+    targets = {target for overlay in overlays for _, _, target in overlay_targets(overlay)}
+    return frozenset(path for path in targets - tracked if (scan.root / path).is_file())
 
 
-def as_assumed(absences: Iterable[Absence], scene: LintScene) -> Iterator[Assumed]:
-    """What nobody brings and somebody cannot do without; trust roots are told apart.
+def assumed_dependencies(
+    dependencies: Iterable[MissingDependency], context: LintContext
+) -> Iterator[AssumedDependency]:
+    """Yield the missing dependencies that no incomplete unit may provide; trust roots are marked.
 
-    The namespace of a controller is there when that is: it looks for its units in it.
+    The namespace of a controller is left out: it exists with the controller.
     """
-    homes = {Ref(NAMESPACE, "", home) for home in homes_of(scene.units.values())}
-    for one in absences:
-        if one.ref not in homes and not _may_come(one, scene):
-            names = tuple(map(str, one.needed_by))
-            yield Assumed(called(one), names, one.where, one.lacking is Lacking.ROOT)
+    controller_namespaces = {
+        Ref(NAMESPACE, "", namespace) for namespace in root_namespaces(context.units.values())
+    }
+    for dependency in dependencies:
+        if dependency.ref not in controller_namespaces and not _may_be_provided(
+            dependency, context
+        ):
+            names = tuple(map(str, dependency.needed_by))
+            yield AssumedDependency(
+                describe_missing(dependency),
+                names,
+                dependency.location,
+                dependency.type is DependencyType.TRUST_ROOT,
+            )
 
 
-def _may_come(absence: Absence, scene: LintScene) -> bool:
-    """Whether a unit of which not all is known may bring it.
+def _may_be_provided(dependency: MissingDependency, context: LintContext) -> bool:
+    """Return whether a unit with unknown objects may provide the dependency.
 
-    It goes by the name of the operator that is lacking, or deploys to the namespace of the object.
+    The unit has the name of the missing operator, or deploys to the namespace of the object.
     """
-    unknown = [one for name, one in scene.units.items() if name not in scene.whole]
-    if absence.lacking in {Lacking.OBJECT, Lacking.SETTING, Lacking.SERVICE}:
-        return absence.ref.namespace in {one.destination.namespace for one in unknown} - {""}
-    if absence.lacking not in {Lacking.OPERATOR, Lacking.KIND}:
+    incomplete_units = [
+        unit for name, unit in context.units.items() if name not in context.complete_units
+    ]
+    if dependency.type in {DependencyType.OBJECT, DependencyType.SETTING, DependencyType.SERVICE}:
+        return dependency.ref.namespace in {
+            unit.destination.namespace for unit in incomplete_units
+        } - {""}
+    if dependency.type not in {DependencyType.OPERATOR, DependencyType.KIND}:
         return False
-    groups = {kind.group for kind in absence.kinds}
-    rows = [row for (of, _), row in scene.known.rows.items() if of in groups]
+    groups = {kind.group for kind in dependency.kinds}
+    rows = [row for (group, _), row in context.catalog.rows.items() if group in groups]
     operators = {row.operator for row in rows if row.operator}
-    words = operators or {absence.ref.name, *groups} - {""}
-    places = [source.place for one in unknown for source in one.sources]
-    told = [*(one.id.name for one in unknown), *places]
-    charts = {one.rpartition("/")[2] for one in places} - {""}
-    labels = {said for row in rows for many in row.served_by.labels for said in many.values()}
-    by_label = any(said.startswith(f"{one}-") for one in charts for said in labels)
-    return by_label or any(word in said for word in words for said in told)
+    terms = operators or {dependency.ref.name, *groups} - {""}
+    source_names = [
+        source.canonical_location for unit in incomplete_units for source in unit.sources
+    ]
+    unit_names = [*(unit.id.name for unit in incomplete_units), *source_names]
+    charts = {source_name.rpartition("/")[2] for source_name in source_names} - {""}
+    labels = {
+        label
+        for row in rows
+        for labels_row in row.served_by.labels
+        for label in labels_row.values()
+    }
+    by_label = any(label.startswith(f"{chart}-") for chart in charts for label in labels)
+    return by_label or any(term in unit_name for term in terms for unit_name in unit_names)
 
 
-def _checked(graph: Graph, actors: Iterable[Actor], has_check: HasCheck) -> Graph:
-    """The graph with the checks that stand in Git, and those that a unit falls back to."""
-    known = {(one.unit.id, one.identity): one for one in actors}
+def _with_health_checks(graph: Graph, objects: Iterable[LintObject], has_check: HasCheck) -> Graph:
+    """Return the graph with the health checks in Git and those that a unit falls back to."""
+    objects_by_id = {
+        (lint_object.unit.id, lint_object.identity): lint_object for lint_object in objects
+    }
 
     def is_checked(node: GraphNode) -> bool:
-        actor = known.get((node.unit, node.spot)) if node.unit and node.spot else None
-        if actor is None:
-            return node.checked
-        falls_back = actor.unit.policy.semantics.falls_back
-        return node.hook or falls_back or has_check(actor.unit, actor.body)
+        obj = objects_by_id.get((node.unit, node.key)) if node.unit and node.key else None
+        if obj is None:
+            return node.has_health_check
+        falls_back = obj.unit.policy.semantics.falls_back
+        return node.is_hook or falls_back or has_check(obj.unit, obj.body)
 
     nodes = (
-        one if one.checked == (checked := is_checked(one)) else replace_struct(one, checked=checked)
-        for one in graph.nodes
+        node
+        if node.has_health_check == (checked := is_checked(node))
+        else replace_struct(node, has_health_check=checked)
+        for node in graph.nodes
     )
     return replace_struct(graph, nodes=tuple(nodes))
 
 
-def _units(found: Found, read: Iterable[Read]) -> dict[UnitId, Unit]:
-    """All units, by the rules that they are run by, with all that they say they depend on."""
-    known = {one.unit.id: one.unit for one in found.members}
-    for one in read:
-        unit = one.manifests.unit
-        said = known[unit.id].dependencies if unit.id in known else unit.dependencies
-        known[unit.id] = replace_struct(unit, dependencies=said)
-    return known
+def _collect_units(
+    workspace: Workspace, unit_manifests: Iterable[UnitManifests]
+) -> dict[UnitId, Unit]:
+    """Return all units with the semantics they are run with and all their dependencies."""
+    units = {member.unit.id: member.unit for member in workspace.members}
+    for rendered in unit_manifests:
+        unit = rendered.manifests.unit
+        dependencies = units[unit.id].dependencies if unit.id in units else unit.dependencies
+        units[unit.id] = replace_struct(unit, dependencies=dependencies)
+    return units
 
 
-def _actors(read: Read) -> Iterator[Actor]:
-    """Each object with its text; a namespace that nobody wrote down is at its unit's place."""
-    unit = read.manifests.unit
-    texts = {_key(one, unit): one for one in read.rendered.documents}
-    for manifest in read.manifests.manifests:
+def _lint_objects(unit_manifests: UnitManifests) -> Iterator[LintObject]:
+    """Yield each object with its document; a generated namespace gets the location of its unit."""
+    unit = unit_manifests.manifests.unit
+    documents = {
+        _document_key(rendered_document, unit): rendered_document
+        for rendered_document in unit_manifests.rendered.documents
+    }
+    for manifest in unit_manifests.manifests.manifests:
         ref = manifest.ref
-        home = ref.namespace or unit.destination.namespace
-        document = texts.get((ref.kind.group, ref.kind.name, home, ref.name))
-        yield Actor(unit, manifest, document or _made_up(unit, manifest))
+        namespace = ref.namespace or unit.destination.namespace
+        document = documents.get((ref.kind.group, ref.kind.name, namespace, ref.name))
+        yield LintObject(unit, manifest, document or _generated_document(unit, manifest))
 
 
-def _key(document: Document, unit: Unit) -> tuple[str, str, str, str]:
+def _document_key(document: Document, unit: Unit) -> tuple[str, str, str, str]:
     body = document.body
-    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
-    name = text(body, "metadata", "name") or text(body, "metadata", "generateName")
-    inside = text(body, "metadata", "namespace") or unit.destination.namespace
-    return (kind.group, kind.name, inside, name)
+    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    name = get_text(body, "metadata", "name") or get_text(body, "metadata", "generateName")
+    namespace = get_text(body, "metadata", "namespace") or unit.destination.namespace
+    return (kind.group, kind.name, namespace, name)
 
 
-def _made_up(unit: Unit, manifest: Manifest) -> Document:
+def _generated_document(unit: Unit, manifest: Manifest) -> Document:
     ref = manifest.ref
     body: Body = {
         "apiVersion": ref.kind.api_version,
         "kind": ref.kind.name,
         "metadata": {"name": ref.name},
     }
-    return Document(body, unit.where or Place(manifest.origin or str(unit.id)))
+    return Document(body, unit.location or Location(manifest.origin or str(unit.id)))
 
 
-def _own_objects(found: Found) -> Iterator[tuple[UnitId, Document]]:
-    """The own objects of units, as they are brought; of entries, as their files have them."""
-    for family in found.families:
-        own = {_named_object(one): one for member in family.members for one in member.documents}
-        if family.own is not None:
-            own[_named_object(family.own)] = family.own
-        for member in family.members:
+def _unit_resources(workspace: Workspace) -> Iterator[tuple[UnitId, Document]]:
+    """Yield the unit resources as they are deployed; of root units, as in their files."""
+    for unit_tree in workspace.unit_trees:
+        documents = {
+            _kind_and_name(rendered_document): rendered_document
+            for member in unit_tree.members
+            for rendered_document in member.documents
+        }
+        if unit_tree.root_document is not None:
+            documents[_kind_and_name(unit_tree.root_document)] = unit_tree.root_document
+        for member in unit_tree.members:
             name = member.unit.id
-            document = own.get((name.kind, name.namespace, name.name))
-            document = document or own.get((name.kind, "", name.name))
+            document = documents.get((name.kind, name.namespace, name.name))
+            document = document or documents.get((name.kind, "", name.name))
             if document is not None:
                 yield name, document
 
 
-def _named_object(document: Document) -> tuple[str, str, str]:
+def _kind_and_name(document: Document) -> tuple[str, str, str]:
     body = document.body
     return (
-        text(body, "kind"),
-        text(body, "metadata", "namespace"),
-        text(body, "metadata", "name"),
+        get_text(body, "kind"),
+        get_text(body, "metadata", "namespace"),
+        get_text(body, "metadata", "name"),
     )
 
 
-def _checks(session: Session, settings: Mapping[str, Switch]) -> HasCheck:
-    """Whether the rules of a unit judge an object; scripts that stand in Git count."""
-    craft = session.craft
-    written = {name.removeprefix(HEALTH) for name in settings if name.startswith(HEALTH)}
-    known: dict[tuple[str, str, str, str], bool] = {}
+def _health_check_lookup(session: Session, settings: Mapping[str, ControllerSetting]) -> HasCheck:
+    """Return a function that tells whether the rules of a unit judge an object.
 
-    def ask(unit: Unit, body: Body) -> bool:
-        kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+    Scripts in Git count.
+    """
+    evaluator = session.evaluator
+    scripted_kinds = {
+        name.removeprefix(HEALTH_SETTING_PREFIX)
+        for name in settings
+        if name.startswith(HEALTH_SETTING_PREFIX)
+    }
+    cached: dict[tuple[str, str, str, str], bool] = {}
+
+    def has_check(unit: Unit, body: Body) -> bool:
+        kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
         key = (unit.policy.rules, kind.group, kind.name, kind.version)
-        if key not in known:
-            named = f"{kind.group}_{kind.name}" if kind.group else kind.name
+        if key not in cached:
+            setting_name = f"{kind.group}_{kind.name}" if kind.group else kind.name
             scripted = unit.policy.rules == ARGO and (
-                named in written or craft.scripts.script_for(body) is not None
+                setting_name in scripted_kinds or evaluator.scripts.script_for(body) is not None
             )
-            verdict = craft.rules.judge(body, Ms(0), rules=unit.policy.rules)
-            known[key] = scripted or verdict.checked
-        return known[key]
+            verdict = evaluator.rules.judge(body, Ms(0), rules=unit.policy.rules)
+            cached[key] = scripted or verdict.is_checked
+        return cached[key]
 
-    return ask
-
-
-def _named(scan: Scan, name: str) -> list[str]:
-    return [one for one in scan.files if posixpath.basename(one) == name]
+    return has_check
 
 
-def _content(scan: Scan, name: str) -> bytes:
-    """The text of a file; nothing where it cannot be read."""
+def _files_named(scan: RepositoryScan, name: str) -> list[str]:
+    return [path for path in scan.files if posixpath.basename(path) == name]
+
+
+def _read_content(scan: RepositoryScan, name: str) -> bytes:
+    """Return the content of a file, or nothing if it cannot be read."""
     try:
-        with Within(scan.root).open(name) as file:
-            return file.read(LARGEST)
-    except (OSError, StrayPathError, ValueError):
+        with RootedFiles(scan.root).open(name) as file:
+            return file.read(MAX_FILE_SIZE)
+    except (OSError, PathEscapeError, ValueError):
         return b""
 
 
-def _texts(scan: Scan) -> tuple[tuple[SceneFile, ...], tuple[Octal, ...]]:
-    """Encrypted files, and phases in whichever file; each file is read once."""
-    sealed: list[SceneFile] = []
-    octals: list[Octal] = []
+def _scan_texts(scan: RepositoryScan) -> tuple[tuple[LintFile, ...], tuple[OctalNumber, ...]]:
+    """Return the encrypted files and the octal phases of all files; each file is read once."""
+    encrypted_files: list[LintFile] = []
+    octals: list[OctalNumber] = []
     for name in scan.files:
-        if not name.endswith(TEXTS) or not scan.is_below(name):
+        if not name.endswith(TEXT_SUFFIXES) or not scan.is_searched(name):
             continue
-        content = _content(scan, name)
-        if b"sops" in content and _SEAL.search(content):
-            sealed += _files(scan, [name])
-        octals += _octals(name, content)
-    return tuple(sealed), tuple(octals)
+        content = _read_content(scan, name)
+        if b"sops" in content and _SOPS_METADATA.search(content):
+            encrypted_files += _read_files(scan, [name])
+        octals += _find_octals(name, content)
+    return tuple(encrypted_files), tuple(octals)
 
 
-def _octals(name: str, content: bytes) -> Iterator[Octal]:
-    """Phases without quotes that begin with a zero."""
+def _find_octals(name: str, content: bytes) -> Iterator[OctalNumber]:
+    """Yield phases without quotes that begin with a zero."""
     if b": 0" not in content:
         return
-    for found in _OCTAL.finditer(content):
-        line = content.count(b"\n", 0, found.start(1)) + 1
-        column = found.start(1) - content.rfind(b"\n", 0, found.start(1))
-        key = found[1].decode()
-        yield Octal(key, found[2].decode(), Place(name, line, column, key))
+    for match in _OCTAL_PHASE.finditer(content):
+        line = content.count(b"\n", 0, match.start(1)) + 1
+        column = match.start(1) - content.rfind(b"\n", 0, match.start(1))
+        key = match[1].decode()
+        yield OctalNumber(key, match[2].decode(), Location(name, line, column, key))
 
 
-def _files(scan: Scan, names: Iterable[str]) -> Iterator[SceneFile]:
-    """Files as documents; what cannot be read is told by others."""
+def _read_files(scan: RepositoryScan, names: Iterable[str]) -> Iterator[LintFile]:
+    """Yield files as documents; unreadable files are reported elsewhere."""
     for name in names:
-        if not scan.is_below(name):
+        if not scan.is_searched(name):
             continue
         try:
-            yield SceneFile(name, read_documents(_content(scan, name), name))
+            yield LintFile(name, read_documents(_read_content(scan, name), name))
         except (DocumentError, ValueError):
             continue
 
 
-def _unknown(read: Iterable[Read]) -> Iterator[Unknown]:
-    """What could not be had of units that were rendered all the same."""
-    for one in read:
-        unit = one.manifests.unit
-        for lack in one.rendered.weakened:
-            yield Unknown(f"`{unit.id}`: {lack.unknown}", unit.where)
+def _unknown_inputs(unit_manifests: Iterable[UnitManifests]) -> Iterator[UncheckedInput]:
+    """Yield the missing inputs of units that were rendered nevertheless."""
+    for rendered in unit_manifests:
+        unit = rendered.manifests.unit
+        for missing_input in rendered.rendered.missing_inputs:
+            yield UncheckedInput(f"`{unit.id}`: {missing_input.description}", unit.location)

@@ -5,42 +5,50 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tidegate.dialect.helm.belonging import UNIT
-from tidegate.dialect.helm.record import PENDING, notes_of
-from tidegate.flows.looking import body_of
+from tidegate.dialect.helm.record import PENDING, read_annotations
+from tidegate.flows.looking import object_body
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.ledger import ReleaseTerms
-from tidegate.model.objects import Json, Live
+from tidegate.model.ledger import ReleaseSpec
+from tidegate.model.objects import Json, LiveObject
 from tidegate.model.plan import PlannedUnit
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 
 
-def find_locks(units: Iterable[PlannedUnit], records: Iterable[Live]) -> Iterator[Finding]:
-    """By unit, the last revision of its release if somebody else has left that pending."""
-    last: dict[tuple[str, str], dict[str, Json]] = {}
-    for metadata in (mapping(body_of(one), "metadata") for one in records):
-        key = (text(metadata, "namespace"), text(metadata, "labels", "name"))
-        if _number(metadata) > _number(last.get(key, {})):
-            last[key] = metadata
+def find_pending_releases(
+    units: Iterable[PlannedUnit], records: Iterable[LiveObject]
+) -> Iterator[Finding]:
+    """Yield a finding for each release whose last revision another tool left pending.
+
+    Helm refuses to work on such a release.
+    """
+    newest: dict[tuple[str, str], dict[str, Json]] = {}
+    for metadata in (get_mapping(object_body(record), "metadata") for record in records):
+        key = (get_text(metadata, "namespace"), get_text(metadata, "labels", "name"))
+        if _revision_number(metadata) > _revision_number(newest.get(key, {})):
+            newest[key] = metadata
     for unit in units:
-        terms = unit.policy.release
-        found = last.get((terms.storage, terms.name), {}) if terms is not None else {}
-        is_ours = notes_of(found).get(UNIT) == unit.id.mark
-        if terms is not None and not is_ours and text(found, "labels", "status") in PENDING:
-            yield _told(unit, terms, found)
+        release = unit.policy.release
+        latest = newest.get((release.storage, release.name), {}) if release is not None else {}
+        is_ours = read_annotations(latest).get(UNIT) == unit.id.tracking_id
+        if release is not None and not is_ours and get_text(latest, "labels", "status") in PENDING:
+            yield _pending_finding(unit, release, latest)
 
 
-def _number(metadata: dict[str, Json]) -> int:
-    said = text(metadata, "labels", "version")
-    return int(said) if said.isdecimal() else 0
+def _revision_number(metadata: dict[str, Json]) -> int:
+    version = get_text(metadata, "labels", "version")
+    return int(version) if version.isdecimal() else 0
 
 
-def _told(unit: PlannedUnit, terms: ReleaseTerms, metadata: dict[str, Json]) -> Finding:
-    status = text(metadata, "labels", "status")
+def _pending_finding(unit: PlannedUnit, release: ReleaseSpec, metadata: dict[str, Json]) -> Finding:
+    status = get_text(metadata, "labels", "status")
     return Finding(
         code="flux.release-locked",
         severity=Severity.NOTE,
-        sentence=f"revision {_number(metadata)} of the release `{terms.namespace}/{terms.name}` is"
-        f" `{status}`, and not of `{unit.id}`: it becomes `failed`, and the next one is an upgrade",
-        why="whoever released it was killed, or is at work; helm-controller unlocks it likewise",
+        message=(
+            f"revision {_revision_number(metadata)} of the release"
+            f" `{release.namespace}/{release.name}` is `{status}`, and not of `{unit.id}`: it"
+            " becomes `failed`, and the next one is an upgrade"
+        ),
+        reason="whoever released it was killed, or is at work; helm-controller unlocks it likewise",
         fix="see that nobody is at work with it",
     )

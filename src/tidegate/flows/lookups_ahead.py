@@ -1,9 +1,9 @@
-"""What charts look up that comes with the rollout itself: it is told whose turn has to come first.
+"""Helm `lookup` calls for objects that the same rollout deploys.
 
-What a template finds when its release is planned may be another thing when the turn of that comes.
-Where nothing was found, and a unit of the same rollout brings it, that is told. A chart that cannot
-be rendered without it is planned without its objects until then; where nobody brings it, it is at
-fault as any other.
+A template may find another object when its release is due than when it is planned. Where
+nothing was found, and a unit of the rollout deploys the object, a finding says so. A chart that
+cannot be rendered without the object is planned without its objects until then. If no unit
+deploys it, the release is faulty.
 """
 
 from __future__ import annotations
@@ -12,171 +12,212 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from tidegate.errors import Place
-from tidegate.flows.brought_objects import DEFINITION, made_of
-from tidegate.flows.cluster_lookups import LookupPath, read_path
-from tidegate.flows.discover.families import Member
-from tidegate.flows.reading import Read, ReadUnits
-from tidegate.flows.rendering.lookups import is_vain
+from tidegate.errors import Location
+from tidegate.flows.brought_objects import CRD, operator_products
+from tidegate.flows.cluster_lookups import LookupPath, parse_lookup_path
+from tidegate.flows.discover.families import RenderedUnit
+from tidegate.flows.reading import ManifestSet, UnitManifests
+from tidegate.flows.rendering.lookups import is_empty_response
 from tidegate.flows.session import Session
-from tidegate.flows.setting_aside import faults_of
+from tidegate.flows.setting_aside import fault_findings
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mappings, text
-from tidegate.model.release import LookedUp
+from tidegate.model.reading import get_mappings, get_text
+from tidegate.model.release import LookupResult
 from tidegate.model.unit import Unit, UnitId
 
-LATE = "flux.lookup-late"
-MOST_NAMED = 3
+LOOKUP_CODE = "flux.lookup-late"
+MAX_LISTED = 3
 
 
-class _Coming(msgspec.Struct, frozen=True):
-    """An object that a unit brings to a cluster, itself or by an operator."""
+class _DeployedObject(msgspec.Struct, frozen=True):
+    """An object that a unit deploys to a cluster, directly or through an operator."""
 
     unit: UnitId
     cluster: str
     ref: Ref
 
 
-async def settle_lookups(
-    reading: ReadUnits, members: Sequence[Member], session: Session, *, can_wait: bool
+async def resolve_lookups(
+    manifest_set: ManifestSet,
+    members: Sequence[RenderedUnit],
+    session: Session,
+    *,
+    can_replan: bool,
 ) -> list[Finding]:
-    """What is to be said of releases that look up what is not there yet.
+    """Return findings about releases that look up objects which do not exist yet.
 
-    Without `can_wait` nobody plans again when the turn of a release comes.
+    Without `can_replan` there is no new plan when a release is due.
     """
-    asking = [one for one in reading.read if any(map(_may_gain, one.rendered.looked_up.values()))]
-    if not asking:
+    with_lookups = [
+        unit_manifests
+        for unit_manifests in manifest_set.units
+        if any(map(_may_find_more, unit_manifests.rendered.lookups.values()))
+    ]
+    if not with_lookups:
         return []
-    coming, findings = [*_coming(reading.read, session)], list[Finding]()
-    unknown: dict[UnitId, Read] = {}
-    for one in asking:
-        unit = one.manifests.unit
-        place = session.place_of(unit.destination.cluster)
-        plurals = {served.kind: served.plural for served in await session.kinds(place)}
-        met = [*_met(one, coming, plurals)]
-        if met:
-            findings.append(_later(unit, _named(met)))
-        if one.rendered.unmet is not None and not (met and can_wait):
-            unknown[unit.id] = one
-    findings += _await_unknown(members, reading, unknown) if can_wait else ()
-    by_id = {one.unit.id: one for one in members}
-    for name, one in unknown.items():
-        reading.read.remove(one)
-        reading.faulty[name] = by_id[name]
-        if one.rendered.unmet is not None:
-            findings += faults_of(one.manifests.unit, [one.rendered.unmet])
+    deployed, findings = [*_deployed_objects(manifest_set.units, session)], list[Finding]()
+    unknown: dict[UnitId, UnitManifests] = {}
+    for unit_manifests in with_lookups:
+        unit = unit_manifests.manifests.unit
+        cluster = session.cluster_or_default(unit.destination.cluster)
+        plurals = {served.kind: served.plural for served in await session.kinds(cluster)}
+        provided = [*_provided_lookups(unit_manifests, deployed, plurals)]
+        if provided:
+            findings.append(_postponed_finding(unit, _join_objects(provided)))
+        if unit_manifests.rendered.lookup_error is not None and not (provided and can_replan):
+            unknown[unit.id] = unit_manifests
+    findings += _postpone_unknown(members, manifest_set, unknown) if can_replan else ()
+    by_id = {member.unit.id: member for member in members}
+    for unit_id, unit_manifests in unknown.items():
+        manifest_set.units.remove(unit_manifests)
+        manifest_set.faulty[unit_id] = by_id[unit_id]
+        if unit_manifests.rendered.lookup_error is not None:
+            findings += fault_findings(
+                unit_manifests.manifests.unit, [unit_manifests.rendered.lookup_error]
+            )
     return findings
 
 
-def _await_unknown(
-    members: Sequence[Member], reading: ReadUnits, unknown: dict[UnitId, Read]
+def _postpone_unknown(
+    members: Sequence[RenderedUnit], manifest_set: ManifestSet, unknown: dict[UnitId, UnitManifests]
 ) -> Iterator[Finding]:
-    """Take those out that wait for units of which nothing is known yet: these may bring it."""
-    ahead = _Ahead([one.unit for one in members])
-    pending = {one.manifests.unit.id for one in reading.read if one.rendered.unmet is not None}
+    """Remove units from `unknown` that wait for units whose objects are not known yet.
+
+    Those may deploy what is looked up.
+    """
+    order = _UnitOrder([member.unit for member in members])
+    pending = {
+        unit_manifests.manifests.unit.id
+        for unit_manifests in manifest_set.units
+        if unit_manifests.rendered.lookup_error is not None
+    }
     pending -= unknown.keys()
-    found = True
-    while found:
-        found = False
-        for name in [*unknown]:
-            before = pending & ahead.of(name)
+    has_changed = True
+    while has_changed:
+        has_changed = False
+        for unit_id in [*unknown]:
+            before = pending & order.units_before(unit_id)
             if before:
-                found = True
-                pending.add(name)
-                unit = unknown.pop(name).manifests.unit
-                yield _later(
-                    unit, "what may come with " + ", ".join(f"`{it}`" for it in sorted(before))
+                has_changed = True
+                pending.add(unit_id)
+                unit = unknown.pop(unit_id).manifests.unit
+                yield _postponed_finding(
+                    unit,
+                    "what may come with "
+                    + ", ".join(f"`{predecessor}`" for predecessor in sorted(before)),
                 )
 
 
-class _Ahead:
-    """Which units come before which: what they or their parents depend on, and its children."""
+class _UnitOrder:
+    """Which units come before a unit: dependencies of it and its parents, with their children."""
 
     def __init__(self, units: list[Unit]) -> None:
-        self._units = {one.id: one for one in units}
+        self._units = {unit.id: unit for unit in units}
         self._children: dict[UnitId, list[UnitId]] = {}
-        for one in units:
-            if one.parent is not None:
-                self._children.setdefault(one.parent, []).append(one.id)
+        for unit in units:
+            if unit.parent is not None:
+                self._children.setdefault(unit.parent, []).append(unit.id)
 
-    def of(self, name: UnitId) -> set[UnitId]:
-        found: set[UnitId] = set()
-        left = [*self._waited(name)]
-        while left:
-            one = left.pop()
-            if one not in found:
-                found.add(one)
-                left += [*self._waited(one), *self._children.get(one, ())]
-        return found
+    def units_before(self, unit_id: UnitId) -> set[UnitId]:
+        before: set[UnitId] = set()
+        pending = [*self._dependencies_with_parents(unit_id)]
+        while pending:
+            predecessor = pending.pop()
+            if predecessor not in before:
+                before.add(predecessor)
+                pending += [
+                    *self._dependencies_with_parents(predecessor),
+                    *self._children.get(predecessor, ()),
+                ]
+        return before
 
-    def _waited(self, name: UnitId) -> Iterator[UnitId]:
-        """What a unit depends on, and whoever brings it."""
-        above: UnitId | None = name
+    def _dependencies_with_parents(self, unit_id: UnitId) -> Iterator[UnitId]:
+        """Yield the dependencies of a unit and of its parents."""
+        current: UnitId | None = unit_id
         seen: set[UnitId] = set()
-        while above in self._units and above not in seen:
-            seen.add(above)
-            yield from (it.unit for it in self._units[above].dependencies if it.unit is not None)
-            above = self._units[above].parent
+        while current in self._units and current not in seen:
+            seen.add(current)
+            yield from (
+                dependency.unit
+                for dependency in self._units[current].dependencies
+                if dependency.unit is not None
+            )
+            current = self._units[current].parent
 
 
-def _may_gain(answer: LookedUp) -> bool:
-    """Whether there may be more of it later: nothing was found, or a list."""
-    return is_vain(answer) or "items" in msgspec.json.decode(answer.body)
+def _may_find_more(answer: LookupResult) -> bool:
+    """Whether a later lookup may find more: the result is empty or a list."""
+    return is_empty_response(answer) or "items" in msgspec.json.decode(answer.body)
 
 
-def _coming(read: Iterable[Read], session: Session) -> Iterator[_Coming]:
-    known = session.craft.rules.known
-    for one in read:
-        unit = one.manifests.unit
-        for manifest in one.manifests.manifests:
-            yield _Coming(unit.id, unit.destination.cluster, manifest.ref)
-            for ref in made_of(manifest.ref, msgspec.json.decode(manifest.body), known):
-                yield _Coming(unit.id, unit.destination.cluster, ref)
+def _deployed_objects(
+    all_manifests: Iterable[UnitManifests], session: Session
+) -> Iterator[_DeployedObject]:
+    catalog = session.evaluator.rules.known
+    for unit_manifests in all_manifests:
+        unit = unit_manifests.manifests.unit
+        for manifest in unit_manifests.manifests.manifests:
+            yield _DeployedObject(unit.id, unit.destination.cluster, manifest.ref)
+            for ref in operator_products(manifest.ref, msgspec.json.decode(manifest.body), catalog):
+                yield _DeployedObject(unit.id, unit.destination.cluster, ref)
 
 
-def _met(one: Read, coming: Iterable[_Coming], plurals: dict[Kind, str]) -> Iterator[_Coming]:
-    """What others bring of that which was looked up and not found."""
-    unit = one.manifests.unit
-    others = [it for it in coming if it.unit != unit.id and it.cluster == unit.destination.cluster]
-    for path, answer in one.rendered.looked_up.items():
-        wanted = read_path(path)
-        if wanted is None or not _may_gain(answer):
+def _provided_lookups(
+    unit_manifests: UnitManifests, deployed: Iterable[_DeployedObject], plurals: dict[Kind, str]
+) -> Iterator[_DeployedObject]:
+    """Yield the objects of other units that a lookup did not find."""
+    unit = unit_manifests.manifests.unit
+    from_others = [
+        deployed_object
+        for deployed_object in deployed
+        if deployed_object.unit != unit.id and deployed_object.cluster == unit.destination.cluster
+    ]
+    for path, answer in unit_manifests.rendered.lookups.items():
+        lookup = parse_lookup_path(path)
+        if lookup is None or not _may_find_more(answer):
             continue
-        found = {text(it, "metadata", "name") for it in _items(answer)}
-        for it in others:
-            if it.ref.name not in found and _fits(it.ref, wanted, plurals):
-                yield it
+        known_names = {get_text(item, "metadata", "name") for item in _items(answer)}
+        for deployed_object in from_others:
+            if deployed_object.ref.name not in known_names and _matches(
+                deployed_object.ref, lookup, plurals
+            ):
+                yield deployed_object
 
 
-def _items(answer: LookedUp) -> list[dict[str, Json]]:
-    return mappings(msgspec.json.decode(answer.body), "items")
+def _items(answer: LookupResult) -> list[dict[str, Json]]:
+    return get_mappings(msgspec.json.decode(answer.body), "items")
 
 
-def _fits(ref: Ref, wanted: LookupPath, plurals: dict[Kind, str]) -> bool:
-    if not wanted.plural:  # nobody serves the group: its definitions come first
-        group = wanted.api_version.rpartition("/")[0]
-        defines = (ref.kind.group, ref.kind.name) == DEFINITION
+def _matches(ref: Ref, lookup: LookupPath, plurals: dict[Kind, str]) -> bool:
+    if not lookup.plural:  # nobody serves the group: its definitions come first
+        group = lookup.api_version.rpartition("/")[0]
+        defines = (ref.kind.group, ref.kind.name) == CRD
         return defines and ref.name.partition(".")[2] == group
-    if ref.kind.api_version != wanted.api_version or plurals.get(ref.kind) != wanted.plural:
+    if ref.kind.api_version != lookup.api_version or plurals.get(ref.kind) != lookup.plural:
         return False
-    if wanted.name:
-        return (ref.namespace, ref.name) == (wanted.namespace, wanted.name)
-    return wanted.namespace in {"", ref.namespace}
+    if lookup.name:
+        return (ref.namespace, ref.name) == (lookup.namespace, lookup.name)
+    return lookup.namespace in {"", ref.namespace}
 
 
-def _named(met: list[_Coming]) -> str:
-    named = ", ".join(f"{one.ref} (`{one.unit}`)" for one in met[:MOST_NAMED])
-    more = f" and {len(met) - MOST_NAMED} more" if len(met) > MOST_NAMED else ""
-    return f"{named}{more}, which others bring"
+def _join_objects(provided: list[_DeployedObject]) -> str:
+    names = ", ".join(
+        f"{deployed_object.ref} (`{deployed_object.unit}`)"
+        for deployed_object in provided[:MAX_LISTED]
+    )
+    more = f" and {len(provided) - MAX_LISTED} more" if len(provided) > MAX_LISTED else ""
+    return f"{names}{more}, which others bring"
 
 
-def _later(unit: Unit, what: str) -> Finding:
+def _postponed_finding(unit: Unit, description: str) -> Finding:
     return Finding(
-        code=LATE,
+        code=LOOKUP_CODE,
         severity=Severity.NOTE,
-        sentence=f"what `{unit.id}` comes to is known when its turn comes: it looks up {what}",
-        where=unit.where or Place(f"unit {unit.id}"),
-        why="`sync` and `simulate` ask again then, and go on with what the chart comes to",
+        message=(
+            f"what `{unit.id}` comes to is known when its turn comes: it looks up {description}"
+        ),
+        location=unit.location or Location(f"unit {unit.id}"),
+        reason="`sync` and `simulate` ask again then, and go on with what the chart comes to",
         fix="have it wait for them, where it does not: what is not there yet is not found",
     )

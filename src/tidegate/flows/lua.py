@@ -1,10 +1,10 @@
-"""Runs scripts about health in workers, for worlds and for verbs.
+"""Lua health scripts in worker processes.
 
     async with lua_workers() as lua:
         world = KubeWorld(..., workers={"lua": lua})      # worlds call it in a thread
-        reply = await lua.ask(request.argument)           # verbs ask it themselves
+        reply = await lua.request(request.argument)       # commands call it themselves
 
-This module is also the worker's own program.
+This module is also the program of the worker.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tidegate.errors import OperatorsError, ProcessError
+from tidegate.errors import KnowledgeError, ProcessError
 from tidegate.external.process import Limits
 from tidegate.external.serving import serve
-from tidegate.flows.scripting import LIMITS, ScriptWorkers, script_workers, why_broken
+from tidegate.flows.scripting import LIMITS, ScriptWorkers, failure_reason, script_workers
 from tidegate.health.lua.exchange import Broke, write_answer
 from tidegate.health.lua.machine import Machine, find_lua
 
@@ -24,20 +24,25 @@ from tidegate.health.lua.machine import Machine, find_lua
 async def lua_workers(
     *, count: int | None = None, limits: Limits = LIMITS
 ) -> AsyncIterator[ScriptWorkers]:
-    """Workers that run scripts. They start when they are needed and end with the block."""
+    """Yield workers that run Lua scripts. They start on first use and stop with the block.
+
+    Raises OperatorsError where Lua is not installed.
+    """
     if find_lua() is None:
-        raise no_lua()
-    async with script_workers("tidegate.flows.lua", _broke, count=count, limits=limits) as lua:
+        raise lua_missing_error()
+    async with script_workers(
+        "tidegate.flows.lua", _failure_reply, count=count, limits=limits
+    ) as lua:
         yield lua
 
 
-def no_lua() -> OperatorsError:
+def lua_missing_error() -> KnowledgeError:
     problem = "health rules in Lua cannot be used: Lua is not installed"
-    return OperatorsError("health.lua.missing", problem, hint="install `tidegate[lua]`")
+    return KnowledgeError("health.lua.missing", problem, hint="install `tidegate[lua]`")
 
 
-def _broke(error: ProcessError | str) -> bytes:
-    return write_answer(Broke(why_broken(error, "script")))
+def _failure_reply(error: ProcessError | str) -> bytes:
+    return write_answer(Broke(failure_reason(error, "script")))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the engine is handed to judge and to compare with."""
+"""The evaluator that the engine uses to judge, compare and validate objects."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from functools import cache
 
 import msgspec
 
-from tidegate.dialect.argo.permits import refuse_object
-from tidegate.dialect.flux.notes import is_undetected
-from tidegate.dialect.living import read_living
-from tidegate.dialect.tracking import owner_of
-from tidegate.dialect.units import is_own_kind
-from tidegate.engine.means import Body, Draft, FoundUnit
-from tidegate.engine.vocabulary import Compared, Stand
+from tidegate.dialect.argo.permits import check_object
+from tidegate.dialect.flux.notes import skips_drift_detection
+from tidegate.dialect.living import read_live_ownership
+from tidegate.dialect.tracking import owning_unit
+from tidegate.dialect.units import is_dialect_kind
+from tidegate.engine.means import Body, UnitLiveState, WritePayload
+from tidegate.engine.vocabulary import CompareResult, Comparison
 from tidegate.flows.comparing import (
-    draft_of,
+    build_adoption_patch,
+    build_payload,
+    describe_overwritten_fields,
     find_difference,
     find_drift,
+    fingerprint_written,
     is_forced,
-    patch_to_adopt,
-    seal_written,
-    wants_peace,
-    who_changed,
+    is_unmanaged,
 )
 from tidegate.flows.jq import Jq
 from tidegate.health.budget import farewell
@@ -30,158 +30,181 @@ from tidegate.health.cel import NO_EXPRESSIONS, CelRules, read_cel_verdict
 from tidegate.health.cel.rules import CEL_WORK
 from tidegate.health.judge import ARGO, Judge
 from tidegate.health.lua import NO_RULES, LuaRules, read_verdict
-from tidegate.model.change import Fate, mask_fields
+from tidegate.model.change import DiffAction, mask_fields
 from tidegate.model.drift import ObjectDrift
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
-from tidegate.model.plan import Deed, Item, Plan, PlannedUnit
-from tidegate.model.reading import listed, text
+from tidegate.model.plan import ItemAction, Plan, PlanItem, PlannedUnit
+from tidegate.model.reading import get_list, get_text
 from tidegate.model.semantics import TIDEGATE
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health, Verdict
 from tidegate.plan.hooks import without_hooks
-from tidegate.plan.naming import name_generated
-from tidegate.plan.pruning import Stale, prune_units
-from tidegate.plan.settled import without_settled
+from tidegate.plan.naming import complete_hook_names
+from tidegate.plan.pruning import PruneCandidate, prune_units
+from tidegate.plan.settled import without_in_sync
 from tidegate.schema.fit import Misfit, find_misfit
 from tidegate.schema.openness import open_word
-from tidegate.world.calls import Local
-from tidegate.world.facts import Outcome, Said, is_refusal
+from tidegate.world.calls import RunWorker
+from tidegate.world.facts import Outcome, RawResponse, is_error
 
-STANDS = {
-    Fate.CREATE: Stand.ABSENT,
-    Fate.CHANGE: Stand.DIFFERENT,
-    Fate.REPLACE: Stand.DIFFERENT,
-    Fate.RECREATE: Stand.IMMUTABLE,
-    Fate.KEEP: Stand.SAME,
+COMPARE_RESULTS = {
+    DiffAction.CREATE: CompareResult.ABSENT,
+    DiffAction.CHANGE: CompareResult.DIFFERENT,
+    DiffAction.REPLACE: CompareResult.DIFFERENT,
+    DiffAction.RECREATE: CompareResult.IMMUTABLE,
+    DiffAction.KEEP: CompareResult.IN_SYNC,
 }
 
 
-class Craft(msgspec.Struct, frozen=True):
-    """Rules of health and of difference, as one hand-out."""
+class DefaultEvaluator(msgspec.Struct, frozen=True):
+    """Health rules and diff rules for live objects."""
 
     rules: Judge
     scripts: LuaRules = NO_RULES
     jq: Jq = msgspec.field(default_factory=Jq)
     expressions: CelRules = NO_EXPRESSIONS
-    """The repository's own; they count by our rules alone."""
+    """CEL expressions of the repository; they apply with Tidegate semantics only."""
     owner_label: str = ""
-    """By which Argo CD knows its objects, where that is no annotation."""
+    """The label by which Argo CD tracks its objects; empty if it uses the annotation."""
 
-    def script(self, unit: PlannedUnit, body: Body, now: Ms) -> Local | None:
-        """The unit's own expressions, then the repository's, then scripts.
+    def health_script(self, unit: PlannedUnit, body: Body, now: Ms) -> RunWorker | None:
+        """Return the script that judges an object: the unit's CEL, the repository's CEL, then Lua.
 
-        Flux looks at Jobs by its own rule first, unless it uses somebody else's rights.
+        None where no script applies. Flux judges Jobs by its built-in rule first, unless the
+        unit impersonates an account or targets a remote cluster.
         """
         policy = unit.policy
         jobs = policy.identity is not None or bool(unit.cluster)
-        asked = _rules_of(policy.expressions).request(body, jobs=jobs)
-        if asked is None and policy.semantics.name == TIDEGATE.name:
-            asked = self.expressions.request(body)
-        if asked is None and policy.rules == ARGO:
-            asked = self.scripts.request(body, now)
-        return asked
+        request = _compile_expressions(policy.expressions).request(body, jobs=jobs)
+        if request is None and policy.semantics.name == TIDEGATE.name:
+            request = self.expressions.request(body)
+        if request is None and policy.rules == ARGO:
+            request = self.scripts.request(body, now)
+        return request
 
-    def scripted(self, work: Local, outcome: Outcome, body: Body) -> Verdict:
-        if isinstance(outcome, Said):
-            read = read_cel_verdict if work.name == CEL_WORK else read_verdict
-            return read(outcome.body, body)
-        why = outcome.message if is_refusal(outcome) else "no answer came"
+    def verdict_from_script(self, script: RunWorker, outcome: Outcome, body: Body) -> Verdict:
+        if isinstance(outcome, RawResponse):
+            parse = read_cel_verdict if script.name == CEL_WORK else read_verdict
+            return parse(outcome.body, body)
+        why = outcome.message if is_error(outcome) else "no answer came"
         return Verdict(Health.UNKNOWN, "ScriptError", why)
 
-    def judge(self, unit: PlannedUnit, body: Body, now: Ms) -> Verdict:
+    def evaluate_health(self, unit: PlannedUnit, body: Body, now: Ms) -> Verdict:
         return self.rules.judge(body, now, rules=unit.policy.rules)
 
-    def stand(self, unit: PlannedUnit, item: Item, live: Body | None, seal: str) -> Compared:
-        if live is not None and wants_peace(unit, live):
-            return Compared(Stand.LEFT)
-        difference = find_difference(unit, item, live, self.jq, seal)
-        stand = STANDS[difference.deed]
-        if stand is Stand.IMMUTABLE and live is not None:
-            makes_room = item.recreates or is_forced(unit, item, live)
-            stand = Stand.OBSOLETE if makes_room else stand
-        shown = mask_fields(difference, item.hidden).fields if item.hidden else difference.fields
-        return Compared(stand, difference.because, difference.deed is Fate.REPLACE, shown)
+    def compare(
+        self, unit: PlannedUnit, item: PlanItem, live: Body | None, fingerprint: str
+    ) -> Comparison:
+        if live is not None and is_unmanaged(unit, live):
+            return Comparison(CompareResult.UNMANAGED)
+        difference = find_difference(unit, item, live, self.jq, fingerprint)
+        result = COMPARE_RESULTS[difference.action]
+        if result is CompareResult.IMMUTABLE and live is not None:
+            recreates = item.recreates or is_forced(unit, item, live)
+            result = CompareResult.RECREATE if recreates else result
+        fields = mask_fields(difference, item.hidden).fields if item.hidden else difference.fields
+        return Comparison(
+            result, difference.immutable_fields, difference.action is DiffAction.REPLACE, fields
+        )
 
-    def changed(self, unit: PlannedUnit, item: Item, live: Body, seal: str) -> str:
-        return who_changed(unit, item, live, self.jq, seal)
+    def describe_overwritten_fields(
+        self, unit: PlannedUnit, item: PlanItem, live: Body, fingerprint: str
+    ) -> str:
+        return describe_overwritten_fields(unit, item, live, self.jq, fingerprint)
 
-    def is_exempt(self, item: Item, live: Body | None) -> bool:
-        wanted: Body = msgspec.json.decode(item.body)
-        return any(map(is_undetected, (wanted, live or {})))
+    def is_drift_detection_disabled(self, item: PlanItem, live: Body | None) -> bool:
+        desired: Body = msgspec.json.decode(item.body)
+        return any(map(skips_drift_detection, (desired, live or {})))
 
-    def drift(self, unit: PlannedUnit, item: Item, live: Body | None) -> ObjectDrift | None:
+    def find_drift(
+        self, unit: PlannedUnit, item: PlanItem, live: Body | None
+    ) -> ObjectDrift | None:
         return find_drift(unit, item, live, self.jq)
 
-    def owner(self, body: Body) -> str:
-        return owner_of(body, self.owner_label)
+    def find_owner(self, body: Body) -> str:
+        return owning_unit(body, self.owner_label)
 
-    def complete(self, plan: Plan, found: dict[UnitId, FoundUnit]) -> Plan:
-        named = name_generated(plan, begun={name: one.begun for name, one in found.items()})
+    def complete_plan(self, plan: Plan, live_states: dict[UnitId, UnitLiveState]) -> Plan:
+        named_plan = complete_hook_names(
+            plan, started_at={name: state.started_at for name, state in live_states.items()}
+        )
         units = {unit.id for unit in plan.units}
-        stale = [
-            (unit, [one for body in found[unit.id].stale if (one := ending_of(body, unit, units))])
+        candidates = [
+            (
+                unit,
+                [
+                    candidate
+                    for body in live_states[unit.id].prune_candidates
+                    if (candidate := removal_candidate(body, unit, units))
+                ],
+            )
             for unit in plan.units
         ]
-        return prune_units(named, stale)
+        return prune_units(named_plan, candidates)
 
-    def without_hooks(self, plan: Plan, units: set[UnitId], *, but_tests: bool = False) -> Plan:
-        return without_hooks(plan, units, but_tests=but_tests)
+    def remove_hooks(self, plan: Plan, units: set[UnitId], *, keep_tests: bool = False) -> Plan:
+        return without_hooks(plan, units, except_tests=keep_tests)
 
-    def without_settled(self, plan: Plan, settled: set[tuple[UnitId, Ref]]) -> Plan:
-        return without_settled(plan, settled)
+    def remove_settled(self, plan: Plan, settled: set[tuple[UnitId, Ref]]) -> Plan:
+        return without_in_sync(plan, settled)
 
-    def misfit(self, item: Item, definition: bytes) -> Misfit | None:
+    def find_schema_violations(self, item: PlanItem, crd: bytes) -> Misfit | None:
         body: Body = msgspec.json.decode(item.body)
-        applied = item.deed is Deed.APPLY and not item.handling.replaces
-        return find_misfit(item.ref.kind, body, definition=definition, applied=applied)
+        applied = item.deed is ItemAction.APPLY and not item.handling.replaces
+        return find_misfit(item.ref.kind, body, definition=crd, applied=applied)
 
-    def left_open(self, item: Item, live: Body | None) -> bytes:
+    def server_checked_key(self, item: PlanItem, live: Body | None) -> bytes:
         return open_word(item.ref.kind, msgspec.json.decode(item.body), live)
 
-    def draft(self, unit: PlannedUnit, item: Item, live: Body | None) -> Draft:
-        return draft_of(unit, item, live, self.jq)
+    def build_payload(self, unit: PlannedUnit, item: PlanItem, live: Body | None) -> WritePayload:
+        return build_payload(unit, item, live, self.jq)
 
-    def seal(self, unit: PlannedUnit, item: Item, live: Body) -> str:
-        return seal_written(unit, item, live, self.jq)
+    def compute_fingerprint(self, unit: PlannedUnit, item: PlanItem, live: Body) -> str:
+        return fingerprint_written(unit, item, live, self.jq)
 
-    def adopt(self, unit: PlannedUnit, item: Item, live: Body) -> bytes | None:
-        return patch_to_adopt(unit, item, live)
+    def adoption_patch(self, unit: PlannedUnit, item: PlanItem, live: Body) -> bytes | None:
+        return build_adoption_patch(unit, item, live)
 
 
 @cache
-def _rules_of(expressions: tuple[HealthExpressions, ...]) -> CelRules:
+def _compile_expressions(expressions: tuple[HealthExpressions, ...]) -> CelRules:
     return CelRules.of(expressions)
 
 
-def ending_of(
+def removal_candidate(
     body: Body, unit: PlannedUnit, units: Collection[UnitId], *, hooks: bool = False
-) -> Stale | None:
-    """The own object of a unit that ends with this plan is held by nobody else."""
-    stale = stale_of(body, unit, hooks=hooks)
-    if stale is None or not is_own_kind(stale.ref.kind):
-        return stale
-    ref = stale.ref
-    if UnitId(ref.kind.name, unit.cluster, ref.namespace, ref.name) not in units:
-        return stale
-    finalizers = tuple(map(str, listed(body, "metadata", "finalizers")))
-    return msgspec.structs.replace(stale, releases=finalizers)
+) -> PruneCandidate | None:
+    """Return the prune candidate for an object, or None if the unit may not prune it.
 
-
-def stale_of(body: Body, unit: PlannedUnit, *, hooks: bool = False) -> Stale | None:
-    """What a living object says about its own end; None where it is not the unit's to prune.
-
-    What its project does not allow is not the unit's either, as it is not for Argo CD.
-    `hooks`: they go as well, as they do when the whole unit is deleted; those that are run behind
-    everything do not.
+    For the unit resource of a unit that this plan removes, the finalizers are removed first: no
+    controller acts on them any more.
     """
-    living = read_living(body, unit)
-    if living is None or living.outlives or (living.is_hook and not hooks):
+    candidate = prune_candidate(body, unit, hooks=hooks)
+    if candidate is None or not is_dialect_kind(candidate.ref.kind):
+        return candidate
+    ref = candidate.ref
+    if UnitId(ref.kind.name, unit.cluster, ref.namespace, ref.name) not in units:
+        return candidate
+    finalizers = tuple(map(str, get_list(body, "metadata", "finalizers")))
+    return msgspec.structs.replace(candidate, removed_finalizers=finalizers)
+
+
+def prune_candidate(body: Body, unit: PlannedUnit, *, hooks: bool = False) -> PruneCandidate | None:
+    """Return how a live object is pruned; None if the unit may not prune it.
+
+    Like Argo CD, a unit does not prune what its project does not allow. `hooks`: prune hooks
+    too, as on deletion of the whole unit; PostDelete hooks are excluded.
+    """
+    ownership = read_live_ownership(body, unit)
+    if ownership is None or ownership.is_post_delete or (ownership.is_hook and not hooks):
         return None
-    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
-    ref = Ref(kind, text(body, "metadata", "namespace"), text(body, "metadata", "name"))
-    reach = unit.policy.reach
-    if reach is not None and refuse_object(reach, ref, namespaced=bool(ref.namespace)):
+    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    ref = Ref(kind, get_text(body, "metadata", "namespace"), get_text(body, "metadata", "name"))
+    scope = unit.policy.reach
+    if scope is not None and check_object(scope, ref, namespaced=bool(ref.namespace)):
         return None
-    return Stale(ref, wave=living.wave, handling=living.handling, budget=farewell(body))
+    return PruneCandidate(
+        ref, wave=ownership.wave, options=ownership.options, deletion_timeout=farewell(body)
+    )

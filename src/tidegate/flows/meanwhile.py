@@ -1,4 +1,4 @@
-"""What goes on around a simulated rollout, as its scenario says: edits and commits."""
+"""Edits and commits of a scenario during a simulated rollout."""
 
 from __future__ import annotations
 
@@ -8,123 +8,137 @@ import msgspec
 from msgspec import structs
 from msgspec.structs import replace
 
-from tidegate.flows.assuming import find_again
-from tidegate.flows.committing import Commits
-from tidegate.flows.entering import Found
-from tidegate.flows.former_releases import with_formers
-from tidegate.flows.healing import Healing, Sync, unmet_edits
-from tidegate.flows.late_clusters import asks_late
-from tidegate.flows.planning import Planned, make_plan
-from tidegate.flows.pointing import Pointed
-from tidegate.flows.releases import ReleaseBooks, has_releases, make_releases
-from tidegate.flows.resyncing import Resyncing
+from tidegate.flows.assuming import reload_with_assumptions
+from tidegate.flows.committing import ScenarioCommits
+from tidegate.flows.entering import Workspace
+from tidegate.flows.former_releases import with_moved_releases
+from tidegate.flows.healing import RunSync, SelfHeal, failed_edit_findings
+from tidegate.flows.late_clusters import regenerates_during_rollout
+from tidegate.flows.planning import PlanResult, make_plan
+from tidegate.flows.pointing import LoadRequest
+from tidegate.flows.releases import HelmHistory, build_history, has_releases
+from tidegate.flows.resyncing import DoubleSync
 from tidegate.flows.session import Session
-from tidegate.flows.taking_up import Sight, TakingUp
-from tidegate.flows.wiring import simulated
-from tidegate.model.absence import Absence
+from tidegate.flows.taking_up import RefreshSchedule, RevisionRollout
+from tidegate.flows.wiring import as_sandbox
+from tidegate.model.absence import MissingDependency
 from tidegate.model.drift import Drift
 from tidegate.model.event import Event
 from tidegate.model.finding import Finding
 from tidegate.model.moment import Ms
-from tidegate.model.plan import Because, Fragment, Plan
+from tidegate.model.plan import EdgeReason, Plan, PlanFragment
 from tidegate.model.semantics import Semantics
 from tidegate.model.unit import UnitId
-from tidegate.model.uptake import Uptake
+from tidegate.model.uptake import RevisionSync
 
-NEVER = ("units.unknown", "flux.itself", "argo.destination")
-"""What keeps a unit from ever beginning."""
+PREVENTS_START_CODES = ("units.unknown", "flux.itself", "argo.destination")
+"""Codes of findings that prevent a unit from ever starting."""
 
 
-class Meanwhile(msgspec.Struct):
-    """A simulated rollout of what is pointed at, with what others do beside it and behind it.
-
-    `planned` is the newest plan that somebody has taken up, `found` what it was made of, `releases`
-    the ledgers for it.
-    """
+class ScenarioChanges(msgspec.Struct):
+    """A simulated rollout, with the changes that the scenario makes during and after it."""
 
     session: Session
-    pointed: Pointed
-    rules: Semantics | None
-    found: Found
-    planned: Planned
-    commits: Commits | None
-    sync: Sync
+    request: LoadRequest
+    semantics: Semantics | None
+    workspace: Workspace
+    """The workspace that `plan_result` was made from."""
+    plan_result: PlanResult
+    """The newest plan that was rolled out."""
+    commits: ScenarioCommits | None
+    sync: RunSync
     until: Ms
-    releases: ReleaseBooks
-    resyncing: Resyncing
-    absences: tuple[Absence, ...] = ()
-    """What it leans on besides, by now."""
+    releases: HelmHistory
+    """The release history of `plan_result`."""
+    double_sync: DoubleSync
+    missing_dependencies: tuple[MissingDependency, ...] = ()
+    """Missing dependencies that newer plans added."""
 
-    async def read_again(self) -> Planned:
-        """The plan of what is committed by now."""
-        newer = self.commits and self.commits.pointed_at(self.pointed, self._passed)
-        plan = self.planned.plan  # each try of a release is another revision
-        if newer or asks_late(plan) or has_releases(plan):
-            self.found, absences = await find_again(self.session, newer or self.pointed)
-            planned = await make_plan(self.found.one, self.session, rules=self.rules)
-            planned = await with_formers(planned, self.session)
-            refused = {**unbegun(self.found, planned), **planned.refused}
-            plan = _moved(planned.plan) if newer else planned.plan
-            self.planned = replace(planned, plan=plan, refused=refused)
-            self.absences = tuple(dict.fromkeys((*self.absences, *absences)))
-        return self.planned
+    async def replan(self) -> PlanResult:
+        """Return the plan of the current revision."""
+        newer_request = self.commits and self.commits.request_at(self.request, self._elapsed)
+        plan = self.plan_result.plan  # each try of a release is another revision
+        if newer_request or regenerates_during_rollout(plan) or has_releases(plan):
+            self.workspace, newly_missing = await reload_with_assumptions(
+                self.session, newer_request or self.request
+            )
+            plan_result = await make_plan(
+                self.workspace.deployable_trees, self.session, semantics=self.semantics
+            )
+            plan_result = await with_moved_releases(plan_result, self.session)
+            excluded = {
+                **find_unstartable_units(self.workspace, plan_result),
+                **plan_result.rejected,
+            }
+            plan = _with_adopted_names(plan_result.plan) if newer_request else plan_result.plan
+            self.plan_result = replace(plan_result, plan=plan, rejected=excluded)
+            self.missing_dependencies = tuple(
+                dict.fromkeys((*self.missing_dependencies, *newly_missing))
+            )
+        return self.plan_result
 
     @property
-    def _passed(self) -> Ms:
-        return Ms(self.session.world.now() - self._began)
+    def _elapsed(self) -> Ms:
+        return Ms(self.session.world.now() - self._start)
 
     @property
-    def _began(self) -> Ms:
-        sandbox = simulated(self.session.behind)
-        return sandbox.began if sandbox is not None else Ms(0)
+    def _start(self) -> Ms:
+        sandbox = as_sandbox(self.session.raw_world)
+        return sandbox.started_at if sandbox is not None else Ms(0)
 
-    async def take_up(self, events: Sequence[Event]) -> tuple[Uptake, ...]:
-        """What units do with each commit, one commit after another."""
-        found: list[Uptake] = []
-        world, simulation = self.session.world, self.session.target.simulation
-        sight = Sight.of(events, self._began, simulation.seed if simulation else 0)
+    async def sync_commits(self, events: Sequence[Event]) -> tuple[RevisionSync, ...]:
+        """Roll out each commit after the other, and return what units did with it."""
+        revision_syncs: list[RevisionSync] = []
+        world, config = self.session.world, self.session.targets.simulation
+        schedule = RefreshSchedule.from_events(events, self._start, config.seed if config else 0)
         for commit in self.commits.commits if self.commits else ():
-            committed = Ms(self._began + commit.at)
+            committed = Ms(self._start + commit.at)
             if committed > self.until:
                 break
-            party = world.party()
+            client = world.client()
             while world.now() < committed:
-                await party.wait(committed)
-            old, newer = self.planned, await self.read_again()
-            self.releases = await make_releases(newer, self.session, describes=False)
-            changed = sight.changed(old, newer, committed)
-            taking = TakingUp(world, self.sync, newer.plan, committed, self.until, self.resyncing)
-            found += await taking.run(changed)
-        return tuple(found)
+                await client.wait(committed)
+            old, newer = self.plan_result, await self.replan()
+            self.releases = await build_history(newer, self.session, stores_charts=False)
+            changed = schedule.changed_units(old, newer, committed)
+            revision_rollout = RevisionRollout(
+                world, self.sync, newer.plan, committed, self.until, self.double_sync
+            )
+            revision_syncs += await revision_rollout.run(changed)
+        return tuple(revision_syncs)
 
-    async def drifts(self, events: Sequence[Event]) -> tuple[tuple[Drift, ...], list[Finding]]:
-        """What others did to objects, and who put it back; edits that came to nothing."""
-        sandbox = simulated(self.session.behind)
+    async def heal_drifts(self, events: Sequence[Event]) -> tuple[tuple[Drift, ...], list[Finding]]:
+        """Return the drifts, reverted or not, and findings about failed edits."""
+        sandbox = as_sandbox(self.session.raw_world)
         if sandbox is None or not (sandbox.edits or sandbox.next_edit() is not None):
             return (), []
-        healing = Healing(self.planned.plan, self.session, sandbox, self.sync, self.until)
-        return await healing.run(events), unmet_edits(sandbox)
+        self_heal = SelfHeal(self.plan_result.plan, self.session, sandbox, self.sync, self.until)
+        return await self_heal.run(events), failed_edit_findings(sandbox)
 
 
-def _moved(plan: Plan) -> Plan:
-    """The plan of a newer revision: a unit that lies elsewhere in it is the same unit."""
+def _with_adopted_names(plan: Plan) -> Plan:
+    """Return the plan of a newer revision, whose units may be defined in another location."""
     units = tuple(
-        structs.replace(one, policy=structs.replace(one.policy, adopts_name=True))
-        for one in plan.units
+        structs.replace(unit, policy=structs.replace(unit.policy, adopts_name=True))
+        for unit in plan.units
     )
-    return Plan.of(Fragment(units=units, steps=plan.steps, edges=plan.edges, slots=plan.slots))
+    return Plan.from_fragment(
+        PlanFragment(units=units, steps=plan.steps, edges=plan.edges, slots=plan.slots)
+    )
 
 
-def unbegun(found: Found, planned: Planned) -> dict[UnitId, str]:
-    """By unit that nobody's rules let begin, why; also those without objects that others wait for.
+def find_unstartable_units(workspace: Workspace, plan_result: PlanResult) -> dict[UnitId, str]:
+    """Return the units that no semantics would start, with the reason.
 
-    What is only taken to be there comes about.
+    Units without objects that others wait for are included. Unavailable units count as started.
     """
-    plan = planned.plan
-    begun = {unit.id for unit in plan.units} - found.opaque
-    awaited = {one.unit for member in found.members for one in member.unit.dependencies}
-    first = {edge.before for edge in plan.edges if edge.because is Because.ROLLOUT_STEP}
-    awaited |= {step.unit for step in plan.steps if step.id in first}
-    unknown = {name: why for name, why in planned.faults.items() if name in awaited}
-    faults = {**unknown, **found.at_fault_for(NEVER)}
-    return {name: why for name, why in faults.items() if name in begun}
+    plan = plan_result.plan
+    planned_units = {unit.id for unit in plan.units} - workspace.unavailable
+    awaited = {
+        dependency.unit for member in workspace.members for dependency in member.unit.dependencies
+    }
+    first_steps = {edge.before for edge in plan.edges if edge.because is EdgeReason.ROLLOUT_STEP}
+    awaited |= {step.unit for step in plan.steps if step.id in first_steps}
+    unknown = {name: reason for name, reason in plan_result.faults.items() if name in awaited}
+    faults = {**unknown, **workspace.faulty_units_for(PREVENTS_START_CODES)}
+    return {name: reason for name, reason in faults.items() if name in planned_units}

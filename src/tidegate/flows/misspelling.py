@@ -1,30 +1,33 @@
-"""Words in objects that nobody reads, and keys that are written twice: told by every verb."""
+"""Typos and duplicate keys in objects, reported by every command."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from tidegate.dialect.argo.misspelt import find_misspelt
+from tidegate.dialect.argo.misspelt import find_annotation_typos
 from tidegate.documents import duplicate_errors
-from tidegate.flows.discover import Member
-from tidegate.flows.field_places import SourceFiles
+from tidegate.flows.discover import RenderedUnit
+from tidegate.flows.field_places import FieldLocator
 from tidegate.model.finding import Finding
-from tidegate.report.findings import as_warning
+from tidegate.report.findings import warning_from_error
 
 
-def find_misspellings(members: Iterable[Member], tree: Path) -> tuple[Finding, ...]:
-    """What is said of the objects of units, each at its line; of an object in two units, once.
+def find_typos(members: Iterable[RenderedUnit], root: Path) -> tuple[Finding, ...]:
+    """Return the findings about typos and duplicate keys in objects, each once and at its line.
 
-    A unit of a repository is rolled out though it has a key twice, as its controller does it. In
-    files that the user points at that is an error, where something is to be done with them.
+    A duplicate key in a unit of a repository is a warning, as its controller deploys the unit. In
+    files that PATH names it is an error for commands that deploy them.
     """
-    files = SourceFiles(tree)
-    found: list[Finding] = []
+    locator = FieldLocator(root)
+    findings: list[Finding] = []
     for member in members:
         order = member.unit.policy.order
         for document in member.documents:
-            found += (files.of_finding(one, document) for one in find_misspelt(document, order))
+            findings += (
+                locator.locate_finding(finding, document)
+                for finding in find_annotation_typos(document, order)
+            )
             if member.unit.id.kind:
-                found += map(as_warning, duplicate_errors(document))
-    return tuple(dict.fromkeys(found))
+                findings += map(warning_from_error, duplicate_errors(document))
+    return tuple(dict.fromkeys(findings))

@@ -1,4 +1,4 @@
-"""Who is meant by a kind and a name: own objects of units, and sources, by their repository."""
+"""Resources of units, and sources, that are selected by kind and name."""
 
 from __future__ import annotations
 
@@ -6,84 +6,99 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tidegate.dialect.masters import SOURCES
-from tidegate.dialect.requests import source_of
-from tidegate.dialect.units import FLUX_HOME
-from tidegate.errors import Place, WordsError
-from tidegate.flows.discover import Family
-from tidegate.flows.standing import choose_units, kind_of, own_bodies, own_documents
+from tidegate.dialect.masters import SOURCE_KINDS
+from tidegate.dialect.requests import source_reference
+from tidegate.dialect.units import FLUX_NAMESPACE
+from tidegate.errors import Location, UsageError
+from tidegate.flows.discover import UnitTree
+from tidegate.flows.standing import (
+    object_kind,
+    select_units,
+    unit_resource_documents,
+    unit_resources,
+)
 from tidegate.flows.units import unit_rows
-from tidegate.model.objects import Json, Ref, Spot
-from tidegate.model.reading import labels_of, text
+from tidegate.model.objects import ClusterRef, Json, Ref
+from tidegate.model.reading import get_labels, get_text
 from tidegate.model.unit import Unit, UnitId
 
 Body = dict[str, Json]
 
 
-class NamedObject(msgspec.Struct, frozen=True):
-    """The own object of a unit, or a source, as Git has it.
-
-    `id` is that of the unit; a source is named alike. `unit` is None for a source.
-    """
+class SelectedResource(msgspec.Struct, frozen=True):
+    """The unit resource of a unit, or a Flux source, as Git defines it."""
 
     id: UnitId
-    own: Body
+    """The ID of the unit; a source has one of the same form."""
+    body: Body
     labels: tuple[tuple[str, str], ...] = ()
-    where: Place | None = None
+    location: Location | None = None
     unit: Unit | None = None
+    """The unit; None for a source."""
 
     @property
-    def spot(self) -> Spot:
-        return Spot(self.id.cluster, Ref(kind_of(self.own), self.id.namespace, self.id.name))
+    def cluster_ref(self) -> ClusterRef:
+        return ClusterRef(
+            self.id.cluster, Ref(object_kind(self.body), self.id.namespace, self.id.name)
+        )
 
 
-def find_named(
-    families: Iterable[Family],
+def select_resources(
+    unit_trees: Iterable[UnitTree],
     kinds: Sequence[str],
     names: Sequence[str] = (),
     labels: str = "",
-    home: str = "",
-) -> list[NamedObject]:
-    """Those of these kinds that have the names, or the labels. Raises WordsError where none has.
+    namespace: str = "",
+) -> list[SelectedResource]:
+    """Return the resources of these kinds that have the names, or the labels.
 
-    `home`: the namespace that they are in; empty where any will do.
+    `namespace`: theirs; empty for any. Raises UsageError where none matches.
     """
-    return choose_units(all_named(families), kinds, names, labels, home)
+    return select_units(list_resources(unit_trees), kinds, names, labels, namespace)
 
 
-def all_named(families: Iterable[Family]) -> list[NamedObject]:
-    """All that a repository has: units, each behind who brings it, and then sources."""
-    families = tuple(families)
-    bodies = own_bodies(families)
-    units = [row.unit for row in unit_rows(families)]
-    found = [
-        NamedObject(one.id, bodies[one.id], one.labels, one.where, one)
-        for one in units
-        if one.id in bodies
+def list_resources(unit_trees: Iterable[UnitTree]) -> list[SelectedResource]:
+    """Return all units of a repository, each after its parent, and then all sources."""
+    unit_trees = tuple(unit_trees)
+    bodies = unit_resources(unit_trees)
+    units = [row.unit for row in unit_rows(unit_trees)]
+    resources = [
+        SelectedResource(unit.id, bodies[unit.id], unit.labels, unit.location, unit)
+        for unit in units
+        if unit.id in bodies
     ]
-    sources: dict[UnitId, NamedObject] = {}
-    for family in families:
-        for document in own_documents(family):
+    sources: dict[UnitId, SelectedResource] = {}
+    for unit_tree in unit_trees:
+        for document in unit_resource_documents(unit_tree):
             body = document.body
-            if text(body, "kind") in SOURCES:
-                name = _source_id(body)
-                sources.setdefault(name, NamedObject(name, body, labels_of(body), document.place))
-    return [*found, *sources.values()]
+            if get_text(body, "kind") in SOURCE_KINDS:
+                source_id = _source_id(body)
+                sources.setdefault(
+                    source_id,
+                    SelectedResource(source_id, body, get_labels(body), document.location),
+                )
+    return [*resources, *sources.values()]
 
 
 def _source_id(body: Body) -> UnitId:
-    home = text(body, "metadata", "namespace") or FLUX_HOME
-    return UnitId(text(body, "kind"), "", home, text(body, "metadata", "name"))
+    namespace = get_text(body, "metadata", "namespace") or FLUX_NAMESPACE
+    return UnitId(get_text(body, "kind"), "", namespace, get_text(body, "metadata", "name"))
 
 
-def takers_of(sources: Sequence[UnitId], families: Iterable[Family]) -> tuple[str, ...]:
-    """The identities of the units of Flux's that take from one of these sources.
+def units_using_sources(
+    sources: Sequence[UnitId], unit_trees: Iterable[UnitTree]
+) -> tuple[str, ...]:
+    """Return the IDs of the Flux units that use one of these sources.
 
-    Raises WordsError where there is none: whoever goes on with nobody would go on with all.
+    Raises UsageError where there is none, as an empty selection would mean all units.
     """
-    wanted = {(one.kind, one.namespace, one.name) for one in sources}
-    named = all_named(families)
-    found = tuple(str(one.id) for one in named if one.unit and source_of(one.own) in wanted)
-    if not found:
-        raise WordsError("words.unit", f"no unit here takes from `{sources[0]}`")
-    return found
+    keys = {(source.kind, source.namespace, source.name) for source in sources}
+    resources = list_resources(unit_trees)
+    unit_ids = tuple(
+        str(resource.id)
+        for resource in resources
+        if resource.unit and source_reference(resource.body) in keys
+    )
+    if not unit_ids:
+        raise UsageError("words.unit", f"no unit here takes from `{sources[0]}`")
+    return unit_ids

@@ -1,36 +1,38 @@
-"""Where the user stands: how a file of a tree is told, so that it can be opened from there."""
+"""Display of file names of a tree, as the user can open them."""
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
 
-from tidegate.report.places import Finder, add_tree
+from tidegate.report.places import PathResolver, add_root
 
 
-def stand_before(root: Path) -> None:
-    """Tell files of this tree, and all others by their whole path, as the user can open them."""
-    add_tree(str(root), _finder(root))
+def register_display_root(root: Path) -> None:
+    """Display files of this tree as paths that the user can open."""
+    add_root(str(root), _display_finder(root))
 
 
-def _finder(root: Path) -> Finder:
-    here = Path.cwd()
+def _display_finder(root: Path) -> PathResolver:
+    current_directory = Path.cwd()
 
     @cache
     def find(name: str) -> str | None:
-        """From here if it lies below, else in full."""
+        """Return a path from the current directory on, else in full; None for no file."""
         try:
             file = root / name
             if not name or not (file.is_file() or file.is_dir()):
                 return None
         except (OSError, ValueError):
             return None
-        file = _plain(file)
-        return str(file.relative_to(here) if file.is_relative_to(here) else file)
+        file = _resolve_dots(file)
+        return str(
+            file.relative_to(current_directory) if file.is_relative_to(current_directory) else file
+        )
 
     return find
 
 
-def _plain(file: Path) -> Path:
-    """Without the dots of `a/./b`; `..` is for whoever follows links."""
+def _resolve_dots(file: Path) -> Path:
+    """Return a path without `..`, which is resolved through links."""
     return file if ".." not in file.parts else file.resolve()

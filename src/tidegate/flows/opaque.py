@@ -1,6 +1,6 @@
-"""Units that cannot be looked into, in a simulation: told, and taken to bring what is leaned on.
+"""Units with an unavailable source in a simulation: assumed to provide what other units need.
 
-Whatever is wrong with a unit's own text stays an error.
+They are reported. Errors in the unit resource itself stay errors.
 """
 
 from __future__ import annotations
@@ -10,49 +10,67 @@ from collections.abc import Collection, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.flows.discover import Member
-from tidegate.flows.discover.far import FAR
-from tidegate.flows.discover.findings import not_rendered, not_there, slips_of
-from tidegate.flows.entering import Found
-from tidegate.flows.rendering import Unrendered
+from tidegate.flows.discover import RenderedUnit
+from tidegate.flows.discover.far import UNAVAILABLE_SOURCE_CODES
+from tidegate.flows.discover.findings import (
+    missing_dependency_message,
+    misspelt_dependencies,
+    render_failure_findings,
+)
+from tidegate.flows.entering import Workspace
+from tidegate.flows.rendering import RenderFailure
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.unit import UnitId
 
 
-def with_opaque(found: Found) -> Found:
-    """The same, where units that lie elsewhere are opaque, and no error."""
-    far = [one for one in found.members if _is_far(one)]
-    told = {told.sentence: one.unit.id for one in far for told in not_rendered(one)}
-    known = {one.unit.id for one in found.members}
-    units = [one.unit for one in found.members]
-    slips = {not_there(unit, one) for unit in units for one in slips_of(unit, known)}
-    findings = tuple(_lenient(one, told, slips) for one in found.findings)
-    return replace(found, findings=findings, opaque=frozenset(one.unit.id for one in far))
+def with_unavailable_units(workspace: Workspace) -> Workspace:
+    """Return the workspace with unavailable units listed, and their errors as warnings."""
+    unavailable = [member for member in workspace.members if _is_unavailable(member)]
+    render_finding = {
+        render_finding.message: member.unit.id
+        for member in unavailable
+        for render_finding in render_failure_findings(member)
+    }
+    unit_ids = {member.unit.id for member in workspace.members}
+    units = [member.unit for member in workspace.members]
+    typos = {
+        missing_dependency_message(unit, name)
+        for unit in units
+        for name in misspelt_dependencies(unit, unit_ids)
+    }
+    findings = tuple(_as_warning(finding, render_finding, typos) for finding in workspace.findings)
+    return replace(
+        workspace,
+        findings=findings,
+        unavailable=frozenset(member.unit.id for member in unavailable),
+    )
 
 
-def _is_far(member: Member) -> bool:
-    """Whether a unit could not be rendered for no other reason than where it lies."""
-    rendered = member.rendered
-    if not isinstance(rendered, Unrendered) or not member.unit.id.kind:
+def _is_unavailable(member: RenderedUnit) -> bool:
+    """Return whether a unit could not be rendered only because its source cannot be fetched."""
+    rendered = member.result
+    if not isinstance(rendered, RenderFailure) or not member.unit.id.kind:
         return False
-    return all(error.code in FAR for error in rendered.errors)
+    return all(error.code in UNAVAILABLE_SOURCE_CODES for error in rendered.errors)
 
 
-def _lenient(finding: Finding, far: Mapping[str, UnitId], slips: Collection[str]) -> Finding:
-    if finding.code == "units.unknown" and finding.sentence not in slips:
-        why = "it is in another part of the repository, or nowhere; it is taken to be ready"
-        return msgspec.structs.replace(finding, severity=Severity.WARNING, why=why)
+def _as_warning(
+    finding: Finding, units_by_message: Mapping[str, UnitId], typos: Collection[str]
+) -> Finding:
+    if finding.code == "units.unknown" and finding.message not in typos:
+        reason = "it is in another part of the repository, or nowhere; it is taken to be ready"
+        return msgspec.structs.replace(finding, severity=Severity.WARNING, reason=reason)
     if finding.code == "argo.set-far":
-        why = "what it would bring is not known; what others lean on is taken to be there"
-        return msgspec.structs.replace(finding, severity=Severity.WARNING, why=why)
-    unit = far.get(finding.sentence)
+        reason = "what it would bring is not known; what others lean on is taken to be there"
+        return msgspec.structs.replace(finding, severity=Severity.WARNING, reason=reason)
+    unit = units_by_message.get(finding.message)
     if unit is None:
         return finding
     return Finding(
         code="units.opaque",
         severity=Severity.WARNING,
-        sentence=f"`{unit}` is opaque{finding.sentence.removeprefix(f'`{unit}` is not rendered')}",
-        where=finding.where,
-        why="what it brings is not known; what others lean on is taken to be there",
+        message=f"`{unit}` is opaque{finding.message.removeprefix(f'`{unit}` is not rendered')}",
+        location=finding.location,
+        reason="what it brings is not known; what others lean on is taken to be there",
         fix=finding.fix,
     )

@@ -1,7 +1,7 @@
-"""Units that are no longer in Git though somebody who brought them is: what they have brought.
+"""Units that were removed from Git while their parent is still there.
 
-It goes where whoever brought them prunes, and they say that it goes with them: their own objects
-where these still live, else what is remembered of them. Else it stays, and that is told.
+Their objects are deleted if the parent prunes and the unit cascades: as the live unit resource
+says, or else the record. Otherwise the objects are kept, with a finding.
 """
 
 from __future__ import annotations
@@ -14,288 +14,365 @@ import msgspec
 from msgspec import structs
 from msgspec.structs import replace
 
-from tidegate.dialect.argo.application import cascade_of
+from tidegate.dialect.argo.application import cascade_propagation
 from tidegate.dialect.argo.waves import live_wave
 from tidegate.dialect.semantics import KSTATUS
-from tidegate.dialect.tracking import SET
-from tidegate.engine.stored import NAMESPACE, list_heads, read_head
+from tidegate.dialect.tracking import APPLICATION_SET
+from tidegate.engine.stored import TIDEGATE_NAMESPACE, list_heads, read_head
 from tidegate.errors import ClusterError
-from tidegate.flows.ended_releases import ending_policy, read_end
+from tidegate.flows.ended_releases import read_uninstall, uninstall_policy
 from tidegate.flows.journal import read_journal
-from tidegate.flows.left_releases import find_left, own_ends
-from tidegate.flows.looking import body_of, look_at, run_errand
-from tidegate.flows.means import ending_of
-from tidegate.flows.planning import Planned
+from tidegate.flows.left_releases import find_leftover_releases, remaining_resources
+from tidegate.flows.looking import get_objects, object_body, run_procedure
+from tidegate.flows.means import removal_candidate
+from tidegate.flows.planning import PlanResult
 from tidegate.flows.session import Session
-from tidegate.flows.suspended import suspended_among
+from tidegate.flows.suspended import find_suspended
 from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.journal import Kin
-from tidegate.model.objects import Kind, Propagation, Ref, identity
-from tidegate.model.plan import Because, Edge, Fragment, Plan, PlannedUnit, Step, items_of
+from tidegate.model.journal import UnitOrigin
+from tidegate.model.objects import Kind, Propagation, Ref, versionless_key
+from tidegate.model.plan import Edge, EdgeReason, Plan, PlanFragment, PlannedUnit, Step, step_items
 from tidegate.model.policy import Order, Policy, Tracking
 from tidegate.model.unit import Destination, Unit, UnitId
 from tidegate.plan.build import plan_unit
-from tidegate.plan.cycles import put_in_order
-from tidegate.plan.deletion import build_deletion, with_own
+from tidegate.plan.cycles import sort_steps
+from tidegate.plan.deletion import build_deletion, with_unit_resource
 
-MOST_NAMED = 3
-OF_FLUX = ("Kustomization", "HelmRelease")
+MAX_LISTED = 3
+FLUX_KINDS = ("Kustomization", "HelmRelease")
 APPLICATION = Kind("argoproj.io", "v1alpha1", "Application")
-ARGO = Policy(tracking=Tracking.ARGO, manager="argocd-controller")
-POLICIES = {"Application": ARGO, SET: Policy(order=Order.NONE)}
-FLUX = Policy(tracking=Tracking.FLUX, rules=KSTATUS, order=Order.STAGES)
+ARGO_POLICY = Policy(tracking=Tracking.ARGO, manager="argocd-controller")
+POLICIES = {"Application": ARGO_POLICY, APPLICATION_SET: Policy(order=Order.NONE)}
+FLUX_POLICY = Policy(tracking=Tracking.FLUX, rules=KSTATUS, order=Order.STAGES)
 
 
-class _Orphan(msgspec.Struct, frozen=True):
-    """A unit that a cluster remembers, and whether it goes."""
+class _RemovedUnit(msgspec.Struct, frozen=True):
+    """A unit with a record in a cluster that is no longer in Git."""
 
-    kin: Kin
+    origin: UnitOrigin
     unit: Unit
-    goes: bool
-    suspended: bool
+    is_deleted: bool
+    """Whether its objects are deleted."""
+    is_suspended: bool
 
 
-class _Living(NamedTuple):
-    """What the own object of a unit says of its end, and the wave that it came in."""
+class _LiveSettings(NamedTuple):
+    """Deletion propagation and wave of a live unit resource."""
 
-    way: Propagation | None
+    propagation: Propagation | None
     wave: int
 
 
-UNKNOWN = _Living(None, 0)
+NO_SETTINGS = _LiveSettings(None, 0)
 
 
-class _End(NamedTuple):
-    """How a unit ends, who brought it, and in which wave."""
+class _Removal(NamedTuple):
+    """The plan that removes a unit, its parent, and its wave."""
 
     plan: Plan
     parent: UnitId
     wave: int
 
 
-async def with_orphans(planned: Planned, session: Session) -> Planned:
-    """The plan with the ends of units that have left Git, and what is said of them."""
-    plan, findings, leaving = planned.plan, list(planned.findings), list[PlannedUnit]()
-    kin = [
-        one for cluster in session.target.contexts for one in await _kin(cluster, session, findings)
+async def with_removed_units(plan_result: PlanResult, session: Session) -> PlanResult:
+    """Return the plan with the removal of units that left Git, and findings about them."""
+    plan, findings, removed = plan_result.plan, list(plan_result.findings), list[PlannedUnit]()
+    origins = [
+        entry
+        for cluster in session.targets.contexts
+        for entry in await _list_origins(cluster, session, findings)
     ]
-    kin += await find_left(plan.units, planned.known | {one.unit for one, _ in kin}, session)
-    left = [
-        one.unit for one, _ in kin if one.unit not in planned.known and one.unit.kind in OF_FLUX
+    origins += await find_leftover_releases(
+        plan.units, plan_result.all_units | {origin.unit for origin, _ in origins}, session
+    )
+    flux_units = [
+        origin.unit
+        for origin, _ in origins
+        if origin.unit not in plan_result.all_units and origin.unit.kind in FLUX_KINDS
     ]
-    still = await suspended_among(left, session)
-    says = await _ask_living(kin, planned, session)
-    orphans = _find(planned, _as_living(kin, says), session, still)
-    ending = {one.unit.id for one in orphans if one.goes}
-    wanted = {(step.cluster, *identity(item.ref)) for step in plan.steps for item in items_of(step)}
-    units = {one.id: one for one in plan.units}
-    ends: dict[UnitId, _End] = {}
-    for one in orphans:
+    suspended = await find_suspended(flux_units, session)
+    live_settings = await _read_live_settings(origins, plan_result, session)
+    removed_units = _find_removed_units(
+        plan_result, _with_live_settings(origins, live_settings), session, suspended
+    )
+    deleted_ids = {
+        removed_unit.unit.id for removed_unit in removed_units if removed_unit.is_deleted
+    }
+    planned = {
+        (step.cluster, *versionless_key(item.ref))
+        for step in plan.steps
+        for item in step_items(step)
+    }
+    units = {unit.id: unit for unit in plan.units}
+    removals: dict[UnitId, _Removal] = {}
+    for removed_unit in removed_units:
         try:
-            end, stale = await _plan_end(one, wanted, ending, session)
+            removal, refs = await _plan_removal(removed_unit, planned, deleted_ids, session)
         except ClusterError as error:
             if not error.code.startswith("journal."):
                 raise
-            findings.append(_unread(error))
+            findings.append(_unreadable_finding(error))
             continue
-        if one.goes:
-            parent = units.get(one.kin.parent)
-            end = with_own(end, await own_ends(one.kin, parent, session))
-            ends[one.unit.id] = _End(end, one.kin.parent, says.get(one.unit.id, UNKNOWN).wave)
-            leaving.append(end.units[0])
-        if one.goes or stale:
-            findings.append(_told(one, stale))
-    plan = _with_ends(plan, ends) if ends else plan
-    return replace(planned, plan=plan, findings=tuple(findings), leaving=tuple(leaving))
+        if removed_unit.is_deleted:
+            parent = units.get(removed_unit.origin.parent)
+            removal = with_unit_resource(
+                removal, await remaining_resources(removed_unit.origin, parent, session)
+            )
+            removals[removed_unit.unit.id] = _Removal(
+                removal,
+                removed_unit.origin.parent,
+                live_settings.get(removed_unit.unit.id, NO_SETTINGS).wave,
+            )
+            removed.append(removal.units[0])
+        if removed_unit.is_deleted or refs:
+            findings.append(_removed_finding(removed_unit, refs))
+    plan = _with_removals(plan, removals) if removals else plan
+    return replace(plan_result, plan=plan, findings=tuple(findings), removed_units=tuple(removed))
 
 
-async def _plan_end(
-    one: _Orphan,
-    wanted: Collection[tuple[str, ...]],
-    ending: Collection[UnitId],
+async def _plan_removal(
+    removed_unit: _RemovedUnit,
+    planned: Collection[tuple[str, ...]],
+    deleted_ids: Collection[UnitId],
     session: Session,
 ) -> tuple[Plan, list[Ref]]:
-    """The plan of its end, and what it has brought. Raises where its journal cannot be read."""
-    unit = plan_unit(one.unit)
+    """Return the plan of a removal, and the unit's objects. Raises if the journal is unreadable."""
+    unit = plan_unit(removed_unit.unit)
     entries = (await read_journal(unit, session.world)).journal.entries
-    wanted_end, released = await read_end(one.unit, session)
-    lives = await look_at(session.world, {*entries, *released}, cluster=unit.cluster)
-    hooks = one.kin.release is None  # those of a release go by their own policies alone
-    found = (ending_of(body_of(live), unit, ending, hooks=hooks) for live in lives)
-    stale = [it for it in found if it and (unit.cluster, *identity(it.ref)) not in wanted]
-    return build_deletion(wanted_end, stale, budget=budget), [it.ref for it in stale]
-
-
-def _find(
-    planned: Planned, kin: list[tuple[Kin, str]], session: Session, still: Collection[UnitId]
-) -> list[_Orphan]:
-    """Those whose parents are known as a whole, or have left Git themselves.
-
-    `still`: suspended ones, of which Flux takes the finalizers off and does no more.
-    """
-    whole = {one.manifests.unit.id for one in planned.read if one.is_whole}
-    prunes = {one.id: one.policy.prunes for one in planned.plan.units if one.id in whole}
-    left = [one for one in kin if one[0].unit not in planned.known]
-    agreed = any(one.policy.deletes_contents for one in planned.plan.units)
-    found: list[_Orphan] = []
-    remembered = {one.unit for one, _ in kin} | planned.known
-
-    def goes_by(one: Kin) -> bool | None:
-        """Whether what it has brought goes; None where nobody who would know is left."""
-        if one.parent in prunes:
-            return one.cascades and prunes[one.parent]
-        if one.above in prunes and one.parent not in remembered:
-            return one.cascades and one.falls and prunes[one.above]
-        return None
-
-    while fresh := [one for one in left if goes_by(one[0]) is not None]:
-        for one, cluster in fresh:
-            goes = goes_by(one) is True and one.unit not in still
-            prunes[one.unit] = goes
-            policy = structs.replace(
-                _policy(one, session),
-                farewell=one.farewell,
-                deletes_contents=agreed,
-                cascades=one.cascades,
-            )
-            home = Destination(cluster)
-            unit = Unit(id=one.unit, destination=home, policy=policy, parent=one.parent)
-            found.append(_Orphan(one, unit, goes, one.unit in still))
-        left = [one for one in left if one not in fresh]
-    return found
-
-
-async def _ask_living(
-    kin: list[tuple[Kin, str]], planned: Planned, session: Session
-) -> dict[UnitId, _Living]:
-    """What Applications say that have left Git and still live."""
-    left: dict[str, dict[Ref, UnitId]] = {}
-    for unit in (one.unit for one, _ in kin if one.unit not in planned.known):
-        if unit.kind == APPLICATION.name and unit.cluster in session.target.contexts:
-            ref = Ref(APPLICATION, unit.namespace, unit.name)
-            left.setdefault(unit.cluster, {})[ref] = unit
-    says: dict[UnitId, _Living] = {}
-    for cluster, refs in left.items():
-        for live in await look_at(session.world, refs, cluster=cluster):
-            body = body_of(live)
-            says[refs[live.ref]] = _Living(cascade_of(body), live_wave(body))
-    return says
-
-
-def _as_living(kin: list[tuple[Kin, str]], says: Mapping[UnitId, _Living]) -> list[tuple[Kin, str]]:
-    """With what those say of their end that still live: Argo CD goes by that alone."""
-    return [
-        (_parting(one, says[one.unit].way) if one.unit in says else one, cluster)
-        for one, cluster in kin
+    uninstall_hooks, released = await read_uninstall(removed_unit.unit, session)
+    live_objects = await get_objects(session.world, {*entries, *released}, cluster=unit.cluster)
+    hooks = removed_unit.origin.release is None  # those of a release go by their own policies alone
+    candidates = (
+        removal_candidate(object_body(live), unit, deleted_ids, hooks=hooks)
+        for live in live_objects
+    )
+    pruned = [
+        candidate
+        for candidate in candidates
+        if candidate and (unit.cluster, *versionless_key(candidate.ref)) not in planned
+    ]
+    return build_deletion(uninstall_hooks, pruned, readiness_timeout=budget), [
+        candidate.ref for candidate in pruned
     ]
 
 
-def _parting(one: Kin, way: Propagation | None) -> Kin:
-    return structs.replace(one, cascades=way is not None, farewell=way)
+def _find_removed_units(
+    plan_result: PlanResult,
+    origins: list[tuple[UnitOrigin, str]],
+    session: Session,
+    suspended: Collection[UnitId],
+) -> list[_RemovedUnit]:
+    """Return the removed units whose parents are fully known, or removed as well.
+
+    `suspended`: Flux only removes the finalizers of suspended units, and keeps their objects.
+    """
+    complete = {
+        unit_manifests.manifests.unit.id
+        for unit_manifests in plan_result.unit_manifests
+        if unit_manifests.is_complete
+    }
+    prunes = {
+        planned_unit.id: planned_unit.policy.prunes
+        for planned_unit in plan_result.plan.units
+        if planned_unit.id in complete
+    }
+    pending = [entry for entry in origins if entry[0].unit not in plan_result.all_units]
+    deletes_contents = any(
+        planned_unit.policy.deletes_contents for planned_unit in plan_result.plan.units
+    )
+    removed: list[_RemovedUnit] = []
+    recorded = {origin.unit for origin, _ in origins} | plan_result.all_units
+
+    def deletes_objects(unit_origin: UnitOrigin) -> bool | None:
+        """Return whether the unit's objects are deleted; None where no parent can tell."""
+        if unit_origin.parent in prunes:
+            return unit_origin.cascades and prunes[unit_origin.parent]
+        if unit_origin.above in prunes and unit_origin.parent not in recorded:
+            return unit_origin.cascades and unit_origin.falls and prunes[unit_origin.above]
+        return None
+
+    while decided := [entry for entry in pending if deletes_objects(entry[0]) is not None]:
+        for origin, cluster in decided:
+            is_deleted = deletes_objects(origin) is True and origin.unit not in suspended
+            prunes[origin.unit] = is_deleted
+            policy = structs.replace(
+                _removal_policy(origin, session),
+                farewell=origin.farewell,
+                deletes_contents=deletes_contents,
+                cascades=origin.cascades,
+            )
+            destination = Destination(cluster)
+            unit = Unit(
+                id=origin.unit, destination=destination, policy=policy, parent=origin.parent
+            )
+            removed.append(_RemovedUnit(origin, unit, is_deleted, origin.unit in suspended))
+        pending = [entry for entry in pending if entry not in decided]
+    return removed
 
 
-def _policy(kin: Kin, session: Session) -> Policy:
-    """As such a unit was run; the repository's Argo CD may know its objects by a label."""
-    if kin.release is not None:
-        return ending_policy(kin.release)
-    label, policy = session.craft.owner_label, POLICIES.get(kin.unit.kind, FLUX)
+async def _read_live_settings(
+    origins: list[tuple[UnitOrigin, str]], plan_result: PlanResult, session: Session
+) -> dict[UnitId, _LiveSettings]:
+    """Return the settings of Applications that left Git and are still live."""
+    refs_by_cluster: dict[str, dict[Ref, UnitId]] = {}
+    for unit in (origin.unit for origin, _ in origins if origin.unit not in plan_result.all_units):
+        if unit.kind == APPLICATION.name and unit.cluster in session.targets.contexts:
+            ref = Ref(APPLICATION, unit.namespace, unit.name)
+            refs_by_cluster.setdefault(unit.cluster, {})[ref] = unit
+    live_settings: dict[UnitId, _LiveSettings] = {}
+    for cluster, refs in refs_by_cluster.items():
+        for live in await get_objects(session.world, refs, cluster=cluster):
+            body = object_body(live)
+            live_settings[refs[live.ref]] = _LiveSettings(
+                cascade_propagation(body), live_wave(body)
+            )
+    return live_settings
+
+
+def _with_live_settings(
+    origins: list[tuple[UnitOrigin, str]], live_settings: Mapping[UnitId, _LiveSettings]
+) -> list[tuple[UnitOrigin, str]]:
+    """Return the origins with the deletion settings of live Applications, which Argo CD uses."""
+    return [
+        (
+            (
+                _with_propagation(origin, live_settings[origin.unit].propagation)
+                if origin.unit in live_settings
+                else origin
+            ),
+            cluster,
+        )
+        for origin, cluster in origins
+    ]
+
+
+def _with_propagation(origin: UnitOrigin, propagation: Propagation | None) -> UnitOrigin:
+    return structs.replace(origin, cascades=propagation is not None, farewell=propagation)
+
+
+def _removal_policy(origin: UnitOrigin, session: Session) -> Policy:
+    """Return the policy of a removed unit; Argo CD may track its objects by a label."""
+    if origin.release is not None:
+        return uninstall_policy(origin.release)
+    label, policy = session.evaluator.owner_label, POLICIES.get(origin.unit.kind, FLUX_POLICY)
     return structs.replace(policy, instance_label=label, labels_only=bool(label))
 
 
-async def _kin(cluster: str, session: Session, findings: list[Finding]) -> list[tuple[Kin, str]]:
-    """Who is remembered in a cluster and was brought by somebody; what cannot be read is told."""
-    heads = await run_errand(list_heads(cluster, NAMESPACE), session.world)
-    found: list[tuple[Kin, str]] = []
+async def _list_origins(
+    cluster: str, session: Session, findings: list[Finding]
+) -> list[tuple[UnitOrigin, str]]:
+    """Return the recorded units of a cluster that have a parent; unreadable ones as findings."""
+    heads = await run_procedure(list_heads(cluster, TIDEGATE_NAMESPACE), session.world)
+    origins: list[tuple[UnitOrigin, str]] = []
     for live in (heads or {}).values():
         try:
-            one = read_head(live).kin
+            origin = read_head(live).kin
         except ClusterError as error:
-            findings.append(_unread(error))
+            findings.append(_unreadable_finding(error))
         else:
-            found += [(one, cluster)] if one is not None else []
-    return found
+            origins += [(origin, cluster)] if origin is not None else []
+    return origins
 
 
-def _unread(error: ClusterError) -> Finding:
-    """A record that nobody can read keeps its unit from going, and nobody else."""
+def _unreadable_finding(error: ClusterError) -> Finding:
+    """Return the finding about an unreadable record; only its unit is not removed."""
     return Finding(
         code="units.unread",
         severity=Severity.WARNING,
-        sentence="of a unit that may have left Git nothing is deleted: what is remembered of it "
-        "cannot be read",
-        where=error.where,
-        why=error.problem,
+        message=(
+            "of a unit that may have left Git nothing is deleted: what is remembered of it "
+            "cannot be read"
+        ),
+        location=error.location,
+        reason=error.problem,
         fix=error.hint,
     )
 
 
-def _with_ends(plan: Plan, ends: Mapping[UnitId, _End]) -> Plan:
-    """The plan, and the ends of units behind it: who goes with its parent goes before that.
+def _with_removals(plan: Plan, removals: Mapping[UnitId, _Removal]) -> Plan:
+    """Return the plan with the removals after it; a child is removed before its parent.
 
-    A child stands between the steps of its parent's end, as it does when both are deleted. Of two
-    that the same parent brought, the one of the later wave goes first, as Argo CD prunes.
+    The child comes between the steps of its parent's removal, as when both are deleted. Of two
+    children of one parent, that of the later wave is removed first, as Argo CD prunes.
     """
-    last = {one.unit: one for one in plan.steps}
-    steps = {step.id: step for one in ends.values() for step in one.plan.steps}
-    edges = [*(edge for one in ends.values() for edge in one.plan.edges), *_by_waves(ends)]
-    begins: list[Edge] = []
-    for name, end in ends.items():
-        if not end.plan.steps:
+    last_steps = {step.unit: step for step in plan.steps}
+    steps = {step.id: step for removal in removals.values() for step in removal.plan.steps}
+    edges = [
+        *(edge for removal in removals.values() for edge in removal.plan.edges),
+        *_wave_edges(removals),
+    ]
+    starts: list[Edge] = []
+    for unit_id, unit_removal in removals.items():
+        if not unit_removal.plan.steps:
             continue
-        first, final = end.plan.steps[0].id, end.plan.steps[-1].id
-        parent = end.parent
-        if parent in ends and (chain := ends[parent].plan.steps):
-            at = next((at for at, step in enumerate(chain) if _deletes(step, name)), 0)
-            edges.append(Edge(final, chain[at].id, Because.PARENT))
-            edges += [Edge(chain[at - 1].id, first, Because.PARENT)] if at else []
-        while parent in ends:
-            parent = ends[parent].parent
-        if parent in last:
-            begins.append(Edge(last[parent].id, first, Because.PARENT))
-    return Plan.of(
-        Fragment(
-            units=(*plan.units, *(unit for one in ends.values() for unit in one.plan.units)),
-            steps=(*plan.steps, *put_in_order(steps, edges)),
-            edges=(*plan.edges, *edges, *begins),
+        first, final = unit_removal.plan.steps[0].id, unit_removal.plan.steps[-1].id
+        parent = unit_removal.parent
+        if parent in removals and (chain := removals[parent].plan.steps):
+            index = next(
+                (index for index, step in enumerate(chain) if _deletes_unit(step, unit_id)), 0
+            )
+            edges.append(Edge(final, chain[index].id, EdgeReason.PARENT))
+            edges += [Edge(chain[index - 1].id, first, EdgeReason.PARENT)] if index else []
+        while parent in removals:
+            parent = removals[parent].parent
+        if parent in last_steps:
+            starts.append(Edge(last_steps[parent].id, first, EdgeReason.PARENT))
+    return Plan.from_fragment(
+        PlanFragment(
+            units=(
+                *plan.units,
+                *(unit for removal in removals.values() for unit in removal.plan.units),
+            ),
+            steps=(*plan.steps, *sort_steps(steps, edges)),
+            edges=(*plan.edges, *edges, *starts),
             slots=plan.slots,
         )
     )
 
 
-def _by_waves(ends: Mapping[UnitId, _End]) -> Iterator[Edge]:
-    """What comes of waves between units of one parent."""
-    families: dict[UnitId, dict[int, list[Plan]]] = {}
-    for one in ends.values():
-        if one.plan.steps:
-            families.setdefault(one.parent, {}).setdefault(one.wave, []).append(one.plan)
-    for waves in families.values():
+def _wave_edges(removals: Mapping[UnitId, _Removal]) -> Iterator[Edge]:
+    """Yield the edges between waves of units of one parent."""
+    by_parent: dict[UnitId, dict[int, list[Plan]]] = {}
+    for removal in removals.values():
+        if removal.plan.steps:
+            by_parent.setdefault(removal.parent, {}).setdefault(removal.wave, []).append(
+                removal.plan
+            )
+    for waves in by_parent.values():
         for later, earlier in pairwise(sorted(waves, reverse=True)):
             for first in waves[later]:
-                for then in waves[earlier]:
-                    yield Edge(first.steps[-1].id, then.steps[0].id, Because.PARENT)
+                for second in waves[earlier]:
+                    yield Edge(first.steps[-1].id, second.steps[0].id, EdgeReason.PARENT)
 
 
-def _deletes(step: Step, unit: UnitId) -> bool:
-    """Whether the own object of a unit goes in a step."""
-    named = (unit.kind, unit.namespace, unit.name)
-    refs = (item.ref for item in items_of(step))
-    return any((ref.kind.name, ref.namespace, ref.name) == named for ref in refs)
+def _deletes_unit(step: Step, unit: UnitId) -> bool:
+    """Whether a step deletes the unit resource of a unit."""
+    key = (unit.kind, unit.namespace, unit.name)
+    refs = (item.ref for item in step_items(step))
+    return any((ref.kind.name, ref.namespace, ref.name) == key for ref in refs)
 
 
-def _told(one: _Orphan, refs: Collection[Ref]) -> Finding:
-    named = ", ".join(map(str, [*refs][:MOST_NAMED])) or "nothing"
-    more = f" and {len(refs) - MOST_NAMED} more" if len(refs) > MOST_NAMED else ""
-    deed = "is deleted" if one.goes else "stays"
-    why = f"`{one.kin.parent}`, which brought it, does not prune"
-    if one.kin.cascades is False:
+def _removed_finding(removed_unit: _RemovedUnit, refs: Collection[Ref]) -> Finding:
+    names = ", ".join(map(str, [*refs][:MAX_LISTED])) or "nothing"
+    more = f" and {len(refs) - MAX_LISTED} more" if len(refs) > MAX_LISTED else ""
+    action = "is deleted" if removed_unit.is_deleted else "stays"
+    why = f"`{removed_unit.origin.parent}`, which brought it, does not prune"
+    if removed_unit.origin.cascades is False:
         why = "it had no finalizer, or said that its objects outlive it"
-    if one.suspended:
+    if removed_unit.is_suspended:
         why = "it was suspended, and Flux leaves what a suspended unit has brought"
     return Finding(
         code="units.orphan",
-        severity=Severity.NOTE if one.goes else Severity.WARNING,
-        sentence=f"`{one.kin.unit}` has left Git; what it has brought {deed}: {named}{more}",
-        why="" if one.goes else why,
-        fix="" if one.goes else "delete it by hand, or bring the unit back and delete it",
+        severity=Severity.NOTE if removed_unit.is_deleted else Severity.WARNING,
+        message=(
+            f"`{removed_unit.origin.unit}` has left Git; what it has brought {action}:"
+            f" {names}{more}"
+        ),
+        reason="" if removed_unit.is_deleted else why,
+        fix=(
+            ""
+            if removed_unit.is_deleted
+            else "delete it by hand, or bring the unit back and delete it"
+        ),
     )

@@ -5,45 +5,52 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tidegate.flows.planning import Planned
+from tidegate.flows.planning import PlanResult
 from tidegate.flows.session import Session
-from tidegate.model.objects import Kind, Ref, Spot
-from tidegate.model.plan import Deed, items_of
+from tidegate.model.objects import ClusterRef, Kind, Ref
+from tidegate.model.plan import ItemAction, step_items
 from tidegate.model.unit import UnitId
 
 
-class OwnObject(NamedTuple):
-    """Its place, and its text where the plan writes it."""
+class UnitResource(NamedTuple):
+    """The reference of a unit resource."""
 
-    spot: Spot
-    text: bytes = b""
+    cluster_ref: ClusterRef
+    body: bytes = b""
+    """The body that the plan writes; empty if the plan does not write it."""
 
 
-async def find_own(
-    planned: Planned, session: Session, groups: Mapping[str, str]
-) -> dict[UnitId, OwnObject]:
-    """The own objects of units, by whose kinds' names there are groups.
+async def find_unit_resources(
+    plan_result: PlanResult, session: Session, groups: Mapping[str, str]
+) -> dict[UnitId, UnitResource]:
+    """Return the unit resources of units whose kinds are in `groups`.
 
-    As the plan writes them; else in the version that their cluster serves. A kind that nobody
-    serves and that the plan does not bring has none.
+    In the version that the plan writes, or else one that the cluster serves. A kind that is
+    neither served nor written has none.
     """
-    found: dict[UnitId, OwnObject] = {}
-    units = [unit.id for unit in planned.plan.units if unit.id.kind in groups]
-    wanted = frozenset(units)
-    for step in planned.plan.steps if units else ():
-        for item in (one for one in items_of(step) if one.deed is not Deed.SKIP):
+    resources: dict[UnitId, UnitResource] = {}
+    units = [unit.id for unit in plan_result.plan.units if unit.id.kind in groups]
+    unit_ids = frozenset(units)
+    for step in plan_result.plan.steps if units else ():
+        for item in (
+            plan_item for plan_item in step_items(step) if plan_item.deed is not ItemAction.SKIP
+        ):
             kind, ref = item.ref.kind, item.ref
-            name = UnitId(kind.name, step.cluster, ref.namespace, ref.name)
-            if name in wanted and groups[kind.name] == kind.group:
-                found.setdefault(name, OwnObject(Spot(step.cluster, ref), item.body))
-    for name in (one for one in units if one not in found):
-        if name.cluster not in session.target.contexts:
+            unit_id = UnitId(kind.name, step.cluster, ref.namespace, ref.name)
+            if unit_id in unit_ids and groups[kind.name] == kind.group:
+                resources.setdefault(
+                    unit_id, UnitResource(ClusterRef(step.cluster, ref), item.body)
+                )
+    for unit_id in (missing for missing in units if missing not in resources):
+        if unit_id.cluster not in session.targets.contexts:
             continue
-        for kind in await _served(name, groups[name.kind], session):
-            found[name] = OwnObject(Spot(name.cluster, Ref(kind, name.namespace, name.name)))
-    return {name: found[name] for name in units if name in found}
+        for kind in await _served_kinds(unit_id, groups[unit_id.kind], session):
+            resources[unit_id] = UnitResource(
+                ClusterRef(unit_id.cluster, Ref(kind, unit_id.namespace, unit_id.name))
+            )
+    return {unit_id: resources[unit_id] for unit_id in units if unit_id in resources}
 
 
-async def _served(unit: UnitId, group: str, session: Session) -> list[Kind]:
-    kinds = (one.kind for one in await session.kinds(unit.cluster))
+async def _served_kinds(unit: UnitId, group: str, session: Session) -> list[Kind]:
+    kinds = (served_kind.kind for served_kind in await session.kinds(unit.cluster))
     return [kind for kind in kinds if (kind.group, kind.name) == (group, unit.kind)][:1]

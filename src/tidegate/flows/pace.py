@@ -1,7 +1,7 @@
-"""The pace at which a simulated cluster's time passes for people who look at it.
+"""Virtual time of a simulated cluster, slowed down for people who watch it.
 
-A world that is held in step with real time: virtual seconds pass in proportion, however little or
-much happens in them. The events are the same at any pace.
+A World that passes virtual seconds in proportion to real ones, however many events they
+contain. The events are the same at any pace.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 import asyncio
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.world.calls import Call, Ticket
-from tidegate.world.facts import Fact
+from tidegate.world.calls import Call, RequestId
+from tidegate.world.facts import Message
 from tidegate.world.protocol import World
 
-BEAT = Ms(50)
-"""How much of its time a world passes at once, in real time: as smooth as eyes can tell."""
+TICK = Ms(50)
+"""Real time of one step: short enough to look smooth."""
 
 
-class Paced:
-    """A world whose time does not wait for anybody, until it is told to keep a pace.
+class PacedWorld:
+    """A World that does not wait for real time until a pace is set.
 
-    Hold it around a line: a wait may end early with `Due`.
+    Wrap it around a ResilientWorld: a wait may end early with `TimerFired`.
     """
 
     def __init__(self, world: World) -> None:
@@ -29,8 +29,8 @@ class Paced:
         self._start: tuple[float, Ms] | None = None
         self._woken = asyncio.Event()
 
-    def keep(self, pace: float | None) -> None:
-        """From now on, let so many of its seconds pass in a real one; None does not wait."""
+    def set_pace(self, pace: float | None) -> None:
+        """Let `pace` virtual seconds pass in a real one; None does not wait."""
         self._pace, self._start = pace, None
 
     def now(self) -> Ms:
@@ -39,32 +39,32 @@ class Paced:
     def submit(self, call: Call) -> None:
         self._world.submit(call)
 
-    def cancel(self, ticket: Ticket) -> bool:
-        return self._world.cancel(ticket)
+    def cancel(self, request_id: RequestId) -> bool:
+        return self._world.cancel(request_id)
 
-    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+    async def wait(self, until: Ms | None) -> tuple[Message, ...]:
         if self._pace is None:
             return await self._world.wait(until)
         self._woken.clear()
         if self._start is None:
             self._start = (asyncio.get_running_loop().time(), self.now())
-        beat = Ms(self.now() + max(1, round(BEAT * self._pace)))
-        facts = await self._world.wait(beat if until is None else min(until, beat))
-        await self._keep_step(*self._start, self._pace)
-        return facts
+        tick = Ms(self.now() + max(1, round(TICK * self._pace)))
+        messages = await self._world.wait(tick if until is None else min(until, tick))
+        await self._wait_for_real_time(*self._start, self._pace)
+        return messages
 
     def wake(self) -> None:
         self._woken.set()
         self._world.wake()
 
-    async def _keep_step(self, begun: float, first: Ms, pace: float) -> None:
-        """Let real time catch up."""
-        real = asyncio.get_running_loop().time()
-        ahead = begun + (self.now() - first) / SECOND / pace - real
-        if ahead <= 0:
+    async def _wait_for_real_time(self, real_start: float, virtual_start: Ms, pace: float) -> None:
+        """Wait until real time has caught up with virtual time."""
+        real_now = asyncio.get_running_loop().time()
+        delay = real_start + (self.now() - virtual_start) / SECOND / pace - real_now
+        if delay <= 0:
             return
         try:
-            async with asyncio.timeout(ahead):
+            async with asyncio.timeout(delay):
                 await self._woken.wait()
         except TimeoutError:
             return

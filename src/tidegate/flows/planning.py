@@ -1,4 +1,4 @@
-"""Families of units become a plan: read by their dialects, put in order."""
+"""The plan of unit trees: manifests read by dialect, and put in order."""
 
 from __future__ import annotations
 
@@ -7,85 +7,99 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.dialect.helm.acting import act
-from tidegate.dialect.semantics import run_by
-from tidegate.dialect.tracking import SET
+from tidegate.dialect.helm.acting import with_action
+from tidegate.dialect.semantics import with_semantics
+from tidegate.dialect.tracking import APPLICATION_SET
 from tidegate.errors import PlanError, TidegateError
-from tidegate.flows.checks import settle_checks
-from tidegate.flows.discover.families import Family, Member
-from tidegate.flows.expressions import try_expressions
-from tidegate.flows.keeping import is_kept
-from tidegate.flows.lookups_ahead import settle_lookups
+from tidegate.flows.checks import resolve_health_checks
+from tidegate.flows.discover.families import RenderedUnit, UnitTree
+from tidegate.flows.expressions import check_expressions
+from tidegate.flows.keeping import is_deployed_release
+from tidegate.flows.lookups_ahead import resolve_lookups
 from tidegate.flows.projects import (
-    closed_for_good,
-    find_holds,
+    find_window_blocks,
+    permanently_closed,
     window_findings,
 )
-from tidegate.flows.reading import Read, find_more, read_all, without_strangers
-from tidegate.flows.rendering import Rendered, refuse_unsound
+from tidegate.flows.reading import (
+    UnitManifests,
+    find_further_problems,
+    read_manifests,
+    without_unknown_dependencies,
+)
+from tidegate.flows.rendering import RenderResult, require_deployable
 from tidegate.flows.session import Session
-from tidegate.flows.setting_aside import set_aside, unpruned, without_own_words
-from tidegate.flows.sharing import refuse_shared
-from tidegate.flows.strays import find_strays
-from tidegate.graph.declared import foreign_of, precedences_of
+from tidegate.flows.setting_aside import (
+    exclude_units,
+    unpruned_finding,
+    without_tidegate_dependencies,
+)
+from tidegate.flows.sharing import reject_shared
+from tidegate.flows.strays import find_orphaned_resources
+from tidegate.graph.declared import find_external_dependencies, find_precedences
 from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.ledger import Action
+from tidegate.model.ledger import ReleaseAction
 from tidegate.model.manifest import Manifests
 from tidegate.model.plan import Plan, PlannedUnit
 from tidegate.model.policy import Policy
 from tidegate.model.semantics import ARGOCD, ChildGates, Semantics
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.build import build_plan
-from tidegate.plan.cycles import Circles, part_circles
-from tidegate.plan.selection import select
+from tidegate.plan.cycles import CycleResolution, break_cycles
+from tidegate.plan.selection import select_objects
 from tidegate.schema.builtin import served_kinds
 
 
-class Planned(msgspec.Struct, frozen=True):
-    """A plan, what it was made of, and what is to be said of units that are not whole.
-
-    `faults`: by unit, why nothing of it can be done; it is in the plan without its objects.
-    `known`: all units, also those that nothing is done to. `leaving`: units that are gone behind
-    the rollout. `formers`: of these, releases that other units were before. `refused`: of the
-    faults, those that keep a unit from being rolled out by anybody's rules: its project, or an
-    expression that cannot be used or is never true.
-    """
+class PlanResult(msgspec.Struct, frozen=True):
+    """A plan, its inputs and its findings."""
 
     plan: Plan
-    read: tuple[Read, ...]
+    unit_manifests: tuple[UnitManifests, ...]
+    """The manifests of each unit that could be read."""
     findings: tuple[Finding, ...] = ()
     faults: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
-    known: frozenset[UnitId] = frozenset()
-    leaving: tuple[PlannedUnit, ...] = ()
-    formers: Mapping[UnitId, UnitId] = msgspec.field(default_factory=dict)
-    refused: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
+    """By unit, why it cannot be rolled out. Such a unit is in the plan without its objects."""
+    all_units: frozenset[UnitId] = frozenset()
+    """All units, including those that are excluded from the plan."""
+    removed_units: tuple[PlannedUnit, ...] = ()
+    """Units that are gone after the rollout."""
+    previous_releases: Mapping[UnitId, UnitId] = msgspec.field(default_factory=dict)
+    """By the id of a removed previous release, the unit that was moved."""
+    rejected: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
+    """The faults that block a unit under any semantics.
+
+    Its project rejects it, or an expression is invalid or never true.
+    """
 
     @property
     def notes(self) -> tuple[TidegateError, ...]:
-        return tuple(dict.fromkeys(note for one in self.read for note in one.notes))
+        """Notes about uncertain results, each once."""
+        return tuple(
+            dict.fromkeys(note for manifests in self.unit_manifests for note in manifests.notes)
+        )
 
     @property
-    def unread(self) -> tuple[UnitId, ...]:
-        """Units at fault of which it is not known what they bring."""
-        read = {one.manifests.unit.id for one in self.read}
-        return tuple(one for one in self.faults if one not in read)
+    def unknown_units(self) -> tuple[UnitId, ...]:
+        """Faulty units whose objects are not known."""
+        known = {manifests.manifests.unit.id for manifests in self.unit_manifests}
+        return tuple(unit for unit in self.faults if unit not in known)
 
-    def unsound(self, *, takes_broken_seals: bool) -> dict[UnitId, str]:
-        """By unit, why what it renders to may be previewed and not applied."""
-        found: dict[UnitId, str] = {}
-        for one in self.read:
+    def find_unsafe(self, *, ignore_sops_mac: bool) -> dict[UnitId, str]:
+        """Return, by unit, why its objects may be previewed but not applied."""
+        unsafe: dict[UnitId, str] = {}
+        for manifests in self.unit_manifests:
             try:
-                refuse_unsound(one.rendered, takes_broken_seals=takes_broken_seals)
+                require_deployable(manifests.rendered, ignore_sops_mac=ignore_sops_mac)
             except TidegateError as error:
-                found[one.manifests.unit.id] = error.problem
+                unsafe[manifests.manifests.unit.id] = error.problem
             except ExceptionGroup as errors:
-                found[one.manifests.unit.id] = "; ".join(map(_problem, errors.exceptions))
-        return found
+                unsafe[manifests.manifests.unit.id] = "; ".join(map(_problem, errors.exceptions))
+        return unsafe
 
     @property
-    def rendered(self) -> Rendered:
-        return Rendered.together(one.rendered for one in self.read)
+    def rendered(self) -> RenderResult:
+        return RenderResult.merge(manifests.rendered for manifests in self.unit_manifests)
 
 
 def _problem(error: Exception) -> str:
@@ -93,210 +107,248 @@ def _problem(error: Exception) -> str:
 
 
 async def make_plan(
-    families: Sequence[Family],
+    unit_trees: Sequence[UnitTree],
     session: Session,
     resources: tuple[str, ...] = (),
-    rules: Semantics | None = None,
+    semantics: Semantics | None = None,
     *,
-    left_out: Mapping[UnitId, str] | None = None,
-    ends: bool = False,
-) -> Planned:
-    """The plan of these families, and of that only the resources that are named.
+    excluded: Mapping[UnitId, str] | None = None,
+    is_removal: bool = False,
+) -> PlanResult:
+    """Return the plan of these unit trees, limited to the named resources.
 
-    What is a unit's and not in the plan goes when it prunes, so that the plan must be all of it.
-    Without `rules` each unit is run by those of its own dialect. `left_out`: by unit, its fault;
-    where it is given, units that wait for each other are left out as well.
-    Where the units are to end (`ends`), it does not matter what their projects refuse, and when.
+    Live objects that are not in the plan are pruned, so that the plan must be complete where a
+    unit prunes. Without `semantics` each unit runs with those of its dialect.
+    `excluded`: by unit, its fault; where given, units in a dependency cycle are excluded as
+    well.
+    `is_removal`: the units are deleted, so that project rules and sync windows do not apply.
     """
-    members = [_ruled(member, rules) for family in families for member in family.members]
-    all_known = frozenset(one.unit.id for one in members)
-    members, unmatched = _in_steps(_awaiting([_in_step(one) for one in members]))
-    members, inert = without_own_words(members)
-    tried = await try_expressions(members, families, session.cel, session.target.expressions)
-    members, findings = set_aside(tried.members)
-    members, checks = await settle_checks(members, session)
-    findings = [*unmatched, *inert, *tried.findings, *findings, *checks]
-    if resources:
-        members = [_unpruning(one) for one in members]
-    members = [replace(one, unit=_unbound(one.unit)) for one in members] if ends else members
-    reading = await read_all(members, session)
-    findings += [
-        *await find_more(reading, session),
-        *await settle_lookups(reading, members, session, can_wait=not resources),
+    members = [
+        _apply_semantics(member, semantics)
+        for unit_tree in unit_trees
+        for member in unit_tree.members
     ]
-    wanted = [*map(_whole, reading.read), *map(_nothing, reading.faulty.values())]
-    known = {one.unit.id for one in wanted}
-    met = (without_strangers(one, known) for one in wanted)
-    circles = Circles([*met]) if left_out is None else part_circles(met)
-    plan = _plan_of(circles.wanted)
+    all_units = frozenset(member.unit.id for member in members)
+    members, unmatched = _split_unmatched(
+        _gate_on_children([_with_rolling_step(member) for member in members])
+    )
+    members, ignored = without_tidegate_dependencies(members)
+    checked = await check_expressions(members, unit_trees, session.cel, session.targets.expressions)
+    members, findings = exclude_units(checked.members)
+    members, checks = await resolve_health_checks(members, session)
+    findings = [*unmatched, *ignored, *checked.findings, *findings, *checks]
     if resources:
-        plan = select(plan, resources)
-    await refuse_shared(plan, session)
-    findings += _unpruned(reading.read)
-    faults = {one.unit.id: "it could not be rendered" for one in reading.faulty.values()}
-    findings += await find_strays((one.manifests for one in reading.read), session)
-    holds = find_holds((one.manifests.unit for one in reading.read), session.world.now())
-    findings += window_findings(holds, session)
-    stuck = {unit: why for unit, why in tried.stuck.items() if unit in known}
-    refused = {**reading.refused, **closed_for_good(holds), **stuck}
-    told = {unit: why for unit, why in (left_out or {}).items() if unit in known}
-    return Planned(
+        members = [_without_prune(member) for member in members]
+    members = (
+        [replace(member, unit=_without_sync_windows(member.unit)) for member in members]
+        if is_removal
+        else members
+    )
+    manifest_set = await read_manifests(members, session)
+    findings += [
+        *await find_further_problems(manifest_set, session),
+        *await resolve_lookups(manifest_set, members, session, can_replan=not resources),
+    ]
+    desired = [
+        *map(_manifests_to_plan, manifest_set.units),
+        *map(_unknown_manifests, manifest_set.faulty.values()),
+    ]
+    planned_ids = {manifests.unit.id for manifests in desired}
+    resolved = (without_unknown_dependencies(manifests, planned_ids) for manifests in desired)
+    cycles = CycleResolution([*resolved]) if excluded is None else break_cycles(resolved)
+    plan = _build_plan(cycles.desired)
+    if resources:
+        plan = select_objects(plan, resources)
+    await reject_shared(plan, session)
+    findings += _unpruned_findings(manifest_set.units)
+    faults = {member.unit.id: "it could not be rendered" for member in manifest_set.faulty.values()}
+    findings += await find_orphaned_resources(
+        (unit_manifests.manifests for unit_manifests in manifest_set.units), session
+    )
+    blocks = find_window_blocks(
+        (unit_manifests.manifests.unit for unit_manifests in manifest_set.units),
+        session.world.now(),
+    )
+    findings += window_findings(blocks, session)
+    stuck = {unit: why for unit, why in checked.stuck.items() if unit in planned_ids}
+    rejected = {**manifest_set.rejected, **permanently_closed(blocks), **stuck}
+    planned_excluded = {unit: why for unit, why in (excluded or {}).items() if unit in planned_ids}
+    return PlanResult(
         plan,
-        tuple(reading.read),
-        (*findings, *map(_circle, circles.refusals), *reading.findings),
-        {**faults, **told, **circles.members, **refused},
-        all_known,
-        refused=refused,
+        tuple(manifest_set.units),
+        (*findings, *map(_cycle_finding, cycles.errors), *manifest_set.findings),
+        {**faults, **planned_excluded, **cycles.member_problems, **rejected},
+        all_units,
+        rejected=rejected,
     )
 
 
-def _plan_of(wanted: list[Manifests]) -> Plan:
-    others = foreign_of(wanted, served_kinds())
-    return build_plan(wanted, precedences_of(wanted), others, budget=budget)
+def _build_plan(manifests: list[Manifests]) -> Plan:
+    external = find_external_dependencies(manifests, served_kinds())
+    return build_plan(manifests, find_precedences(manifests), external, readiness_timeout=budget)
 
 
-def _ruled(member: Member, rules: Semantics | None) -> Member:
-    """The unit by these rules; where they are not its controller's, a person asks for it."""
-    own = member.unit.policy.semantics
-    chosen = own if rules is None or rules.name == own.name else rules
-    policy = run_by(_acting(member), chosen)
-    asked = policy.semantics.name != ARGOCD.name or not policy.starts
-    policy = msgspec.structs.replace(policy, asked=asked)
+def _apply_semantics(member: RenderedUnit, semantics: Semantics | None) -> RenderedUnit:
+    """Return the unit with these semantics.
+
+    Unless Argo CD syncs it automatically, the sync counts as requested by a user.
+    """
+    native = member.unit.policy.semantics
+    chosen = native if semantics is None or semantics.name == native.name else semantics
+    policy = with_semantics(_action_policy(member), chosen)
+    requested = policy.semantics.name != ARGOCD.name or not policy.starts
+    policy = msgspec.structs.replace(policy, asked=requested)
     return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))
 
 
-def _acting(member: Member) -> Policy:
-    """The policy of a unit; of a release, for what is about to be done to it.
+def _action_policy(member: RenderedUnit) -> Policy:
+    """Return the policy of a unit; for a release, the policy of the pending action.
 
-    What others may change of a release is theirs until it is another revision.
+    Drift in ignored fields of a release is kept until there is a new revision.
     """
-    policy, rendered = member.unit.policy, member.rendered
-    revised = rendered.revised if isinstance(rendered, Rendered) else None
+    policy, rendered = member.unit.policy, member.result
+    revised = rendered.release if isinstance(rendered, RenderResult) else None
     if policy.release is None or revised is None:
         return policy
-    terms = msgspec.structs.replace(
+    release = msgspec.structs.replace(
         policy.release,
-        action=Action.UPGRADE if revised.release.is_upgrade else Action.INSTALL,
-        chart=revised.chart,
-        former_chart=revised.former,
+        action=ReleaseAction.UPGRADE if revised.request.is_upgrade else ReleaseAction.INSTALL,
+        chart=revised.chart_name,
+        former_chart=revised.replaced_chart,
     )
-    looks_up = isinstance(rendered, Rendered) and bool(rendered.looked_up)
-    acting = msgspec.structs.replace(act(policy, terms), asks_first=looks_up)
+    uses_lookup = isinstance(rendered, RenderResult) and bool(rendered.lookups)
+    action_policy = msgspec.structs.replace(with_action(policy, release), asks_first=uses_lookup)
     ignores = policy.release.ignores
-    if not ignores or not is_kept(member):
-        return acting
-    return msgspec.structs.replace(acting, ignores=ignores, keeps_ignored=True)
+    if not ignores or not is_deployed_release(member):
+        return action_policy
+    return msgspec.structs.replace(action_policy, ignores=ignores, keeps_ignored=True)
 
 
-def _unbound(unit: Unit) -> Unit:
-    """The unit without what its project says of syncs; what it may touch stays as it is.
+def _without_sync_windows(unit: Unit) -> Unit:
+    """Return the unit without sync windows and project claim; its project scope stays.
 
-    The end of a release has a time of its own.
+    The uninstall of a release has its own timeout.
     """
     policy = msgspec.structs.replace(unit.policy, windows=())
     if policy.release is not None:
         timed = msgspec.structs.replace(policy, timeout=policy.release.uninstall.timeout)
-        policy = run_by(timed, policy.semantics)
-    return msgspec.structs.replace(unit, policy=policy, refused="", claim=None)
+        policy = with_semantics(timed, policy.semantics)
+    return msgspec.structs.replace(unit, policy=policy, project_error="", project_request=None)
 
 
-def _in_step(member: Member) -> Member:
-    """The unit in its step, where that counts: under Argo CD's rules it must be in force.
+def _with_rolling_step(member: RenderedUnit) -> RenderedUnit:
+    """Return the unit with its RollingSync step, if that applies.
 
-    A step is over when its units are well, so that their last waves gate as well. Argo CD's syncs
-    have ended by then: it waits for ever until the Applications are Healthy.
+    With Argo CD semantics RollingSync must be enabled. A step ends when its units are healthy,
+    so that their last waves gate as well. Argo CD's syncs have ended by then: it waits without
+    a limit until the Applications are Healthy.
     """
-    unit, step = member.unit, member.unit.rollout
+    unit, step = member.unit, member.unit.rolling_sync_step
     if step is None:
         return member
     is_argo = unit.policy.semantics.name == ARGOCD.name
-    if not step.in_force and (is_argo or not step.number):
-        return replace(member, unit=msgspec.structs.replace(unit, rollout=None, group=""))
-    rules = msgspec.structs.replace(unit.policy.semantics, gates_last=True, forbears=is_argo)
-    policy = msgspec.structs.replace(unit.policy, semantics=rules)
+    if not step.is_enforced and (is_argo or not step.number):
+        return replace(
+            member, unit=msgspec.structs.replace(unit, rolling_sync_step=None, concurrency_group="")
+        )
+    semantics = msgspec.structs.replace(unit.policy.semantics, gates_last=True, forbears=is_argo)
+    policy = msgspec.structs.replace(unit.policy, semantics=semantics)
     return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
 
 
-def _awaiting(members: list[Member]) -> list[Member]:
-    """Sets whose units come step by step: Argo CD has them healthy when the last one is."""
-    rolling = {one.unit.parent for one in members if one.unit.rollout is not None}
-    return [_awaits(one) if one.unit.id in rolling else one for one in members]
+def _gate_on_children(members: list[RenderedUnit]) -> list[RenderedUnit]:
+    """Let ApplicationSets with RollingSync wait for all units: healthy when the last one is."""
+    rollout_parents = {
+        member.unit.parent for member in members if member.unit.rolling_sync_step is not None
+    }
+    return [
+        _with_child_gates(member) if member.unit.id in rollout_parents else member
+        for member in members
+    ]
 
 
-def _awaits(member: Member) -> Member:
+def _with_child_gates(member: RenderedUnit) -> RenderedUnit:
     policy = member.unit.policy
-    rules = msgspec.structs.replace(policy.semantics, children=ChildGates.ALWAYS)
-    policy = msgspec.structs.replace(policy, semantics=rules)
+    semantics = msgspec.structs.replace(policy.semantics, children=ChildGates.ALWAYS)
+    policy = msgspec.structs.replace(policy, semantics=semantics)
     return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))
 
 
-def _in_steps(members: list[Member]) -> tuple[list[Member], list[Finding]]:
-    """Those that a step of their set takes; of the others it is told."""
+def _split_unmatched(members: list[RenderedUnit]) -> tuple[list[RenderedUnit], list[Finding]]:
+    """Return the units that match a RollingSync step or need none, and findings on the others."""
     unmatched = [
-        one.unit for one in members if one.unit.rollout is not None and not one.unit.rollout.number
+        member.unit
+        for member in members
+        if member.unit.rolling_sync_step is not None and not member.unit.rolling_sync_step.number
     ]
-    out = {unit.id for unit in unmatched}
-    kept = [one for one in members if one.unit.id not in out]
-    return kept, [_in_no_step(unit) for unit in unmatched]
+    unmatched_ids = {unit.id for unit in unmatched}
+    matched = [member for member in members if member.unit.id not in unmatched_ids]
+    return matched, [_unmatched_finding(unit) for unit in unmatched]
 
 
-def _unpruning(member: Member) -> Member:
-    """The same for a part of its objects. Raises where somebody has asked to prune."""
+def _without_prune(member: RenderedUnit) -> RenderedUnit:
+    """Return the unit without pruning, for a partial sync. Raises if `--prune` was requested."""
     unit = member.unit
     if unit.policy.prunes and not unit.id.kind:
-        raise no_part()
+        raise partial_prune_error()
     policy = msgspec.structs.replace(unit.policy, prunes=False)
     return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
 
 
-def no_part() -> PlanError:
+def partial_prune_error() -> PlanError:
     problem = "only a whole unit can be pruned, and this is a part of one"
     return PlanError("plan.part", problem, hint="`--prune` does not go with `--resource`")
 
 
-def _whole(read: Read) -> Manifests:
-    """Who does not know all that it has brings what it knows, and prunes nothing.
+def _manifests_to_plan(unit_manifests: UnitManifests) -> Manifests:
+    """Return the manifests to plan; a unit whose objects are not all known does not prune.
 
-    Nor does a set that generates nothing, unless somebody agrees.
+    Nor does an ApplicationSet that generates nothing, unless `--allow-empty` is given.
     """
-    unit = read.manifests.unit
-    if read.rendered.unmet is not None:
-        return Manifests(unit=unit, is_known=False)
-    is_spared = unit.id.kind == SET and not (read.manifests.manifests or unit.policy.allows_empty)
-    if not unit.policy.prunes or (read.is_whole and not is_spared):
-        return read.manifests
+    unit = unit_manifests.manifests.unit
+    if unit_manifests.rendered.lookup_error is not None:
+        return Manifests(unit=unit, has_known_objects=False)
+    is_empty_set = unit.id.kind == APPLICATION_SET and not (
+        unit_manifests.manifests.manifests or unit.policy.allows_empty
+    )
+    if not unit.policy.prunes or (unit_manifests.is_complete and not is_empty_set):
+        return unit_manifests.manifests
     policy = msgspec.structs.replace(unit.policy, prunes=False)
-    spared = msgspec.structs.replace(unit, policy=policy)
-    return msgspec.structs.replace(read.manifests, unit=spared)
+    unpruned_unit = msgspec.structs.replace(unit, policy=policy)
+    return msgspec.structs.replace(unit_manifests.manifests, unit=unpruned_unit)
 
 
-def _nothing(member: Member) -> Manifests:
-    """A unit of which nothing is known, so that others can wait for it."""
-    return Manifests(unit=member.unit, is_known=False)
+def _unknown_manifests(member: RenderedUnit) -> Manifests:
+    """Return empty manifests for a faulty unit, so that others can depend on it."""
+    return Manifests(unit=member.unit, has_known_objects=False)
 
 
-def _circle(refusal: PlanError) -> Finding:
+def _cycle_finding(error: PlanError) -> Finding:
     return Finding(
-        code=refusal.code,
+        code=error.code,
         severity=Severity.ERROR,
-        sentence=refusal.problem,
-        where=refusal.where,
-        why="none of them begins: each waits until another one is ready",
-        fix=refusal.hint,
+        message=error.problem,
+        location=error.location,
+        reason="none of them begins: each waits until another one is ready",
+        fix=error.hint,
     )
 
 
-def _in_no_step(unit: Unit) -> Finding:
+def _unmatched_finding(unit: Unit) -> Finding:
     return Finding(
         code="argo.set-unmatched",
         severity=Severity.WARNING,
-        sentence=f"nothing is done to `{unit.id}`",
-        where=unit.where,
-        why=f"no step of `{unit.made_by}` takes it, and Argo CD never syncs it then",
+        message=f"nothing is done to `{unit.id}`",
+        location=unit.location,
+        reason=f"no step of `{unit.generated_by}` takes it, and Argo CD never syncs it then",
         fix="add a step, or a label",
     )
 
 
-def _unpruned(read: Iterable[Read]) -> list[Finding]:
-    pruning = [one for one in read if one.manifests.unit.policy.prunes]
-    return [unpruned(one.manifests.unit) for one in pruning if one.rendered.lacks_objects]
+def _unpruned_findings(unit_manifests: Iterable[UnitManifests]) -> list[Finding]:
+    pruning = [manifests for manifests in unit_manifests if manifests.manifests.unit.policy.prunes]
+    return [
+        unpruned_finding(manifests.manifests.unit)
+        for manifests in pruning
+        if manifests.rendered.may_miss_objects
+    ]

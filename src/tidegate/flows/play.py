@@ -1,4 +1,4 @@
-"""Apply files to an empty simulated cluster and see what happens."""
+"""Application of files to an empty simulated cluster, with a timeline of the changes."""
 
 from __future__ import annotations
 
@@ -7,179 +7,195 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.documents import Document, read, refuse_duplicates
-from tidegate.errors import DocumentError, Place
-from tidegate.files import read_whole
-from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.happening import Happening
+from tidegate.documents import Document, read_documents, reject_duplicates
+from tidegate.errors import DocumentError, Location
+from tidegate.files import read_regular_file
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.model.happening import TimelineEntry
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind, Ref, Served
+from tidegate.model.objects import Kind, Ref, ServedKind
 from tidegate.model.rendering import Directory
 from tidegate.render.plain import read_directory
-from tidegate.report.rollout.discretion import Discretion
-from tidegate.world.ask import ask
-from tidegate.world.calls import Kinds, List, Selection, Ticket, Verb, Watch, Write
-from tidegate.world.exchange import Exchange
+from tidegate.report.rollout.discretion import Redactor
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import Discover, List, RequestId, Selection, Verb, Watch, Write
+from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import (
-    Answer,
-    Catalogue,
-    Changed,
-    Fact,
-    Listed,
-    Missing,
+    ApiResources,
+    ListPage,
+    Message,
+    NotFound,
     NotServed,
-    is_refusal,
+    Response,
+    WatchEvent,
+    is_error,
 )
-from tidegate.world.line import Line
+from tidegate.world.line import ResilientWorld
 
-DEFAULT = "default"
-TRY_AGAIN = Ms(SECOND)
-TRIES = 30
-WATCHED = (
+DEFAULT_NAMESPACE = "default"
+RETRY_INTERVAL = Ms(SECOND)
+MAX_ATTEMPTS = 30
+WATCHED_KINDS = (
     Kind("", "v1", "Event"),
     Kind("", "v1", "PersistentVolumeClaim"),
     Kind("", "v1", "Pod"),
     Kind("apps", "v1", "ReplicaSet"),
     Kind("batch", "v1", "Job"),
 )
-"""What appears by itself, besides what was applied."""
+"""Kinds that controllers create, watched in addition to the applied kinds."""
 
 
-class _Applying(msgspec.Struct):
-    """An object on its way in."""
+class _PendingWrite(msgspec.Struct):
+    """An apply request that has not succeeded yet."""
 
     write: Write
-    tries: int = 0
+    attempts: int = 0
 
 
-async def play(
-    files: Sequence[Path], simulation: Simulation, *, until: Ms, home: str = DEFAULT
-) -> list[Happening]:
-    """Everything that happens up to `until`, from the moment when all files are applied at once.
+async def apply_files(
+    files: Sequence[Path],
+    config: SimulationConfig,
+    *,
+    until: Ms,
+    namespace: str = DEFAULT_NAMESPACE,
+) -> list[TimelineEntry]:
+    """Apply all files at once to a simulated cluster, and return all changes up to `until`.
 
-    `home`: the namespace of objects that name none.
+    `namespace`: for objects that do not set one. Raises DocumentError if there is no object.
     """
     documents = [document for path in files for document in read_objects(path)]
     if not documents:
         problem = "there is no object to apply"
         hint = "name files or directories with Kubernetes manifests"
-        raise DocumentError("documents.empty", problem, where=Place(str(files[0])), hint=hint)
-    world = Exchange(Line(make_living(simulation)))
-    (catalogue,) = await ask(world, Kinds())
-    served = catalogue.kinds if isinstance(catalogue, Catalogue) else ()
-    cluster_wide = cluster_wide_kinds(served, documents)
-    writes = [_write_of(document, cluster_wide, home) for document in documents]
-    kinds = list({**{write.ref.kind: None for write in writes}, **dict.fromkeys(WATCHED)})
-    given = await _given(world, kinds)
-    discretion = Discretion.about((document.body, ()) for document in documents)
-    happenings = await _Player(world, writes, discretion).run(kinds, until)
-    return [one for one in happenings if one.change != "added" or _uid(one) not in given]
+        raise DocumentError("documents.empty", problem, location=Location(str(files[0])), hint=hint)
+    world = Dispatcher(ResilientWorld(build_sandbox(config)))
+    (catalogue,) = await send_requests(world, Discover())
+    served = catalogue.kinds if isinstance(catalogue, ApiResources) else ()
+    cluster_scoped = cluster_scoped_kinds(served, documents)
+    writes = [_apply_request(document, cluster_scoped, namespace) for document in documents]
+    kinds = list({**{write.ref.kind: None for write in writes}, **dict.fromkeys(WATCHED_KINDS)})
+    preinstalled = await _preinstalled_uids(world, kinds)
+    redactor = Redactor.from_objects((document.body, ()) for document in documents)
+    timeline = await _TimelineRecorder(world, writes, redactor).run(kinds, until)
+    return [
+        entry for entry in timeline if entry.change != "added" or _uid(entry) not in preinstalled
+    ]
 
 
-async def _given(world: Exchange, kinds: Iterable[Kind]) -> set[str]:
-    """What is there before the story begins, and is no part of it."""
-    pages = await ask(world, *(List(Selection(kind)) for kind in kinds))
-    return {live.uid for page in pages if isinstance(page, Listed) for live in page.items}
+async def _preinstalled_uids(world: Dispatcher, kinds: Iterable[Kind]) -> set[str]:
+    """Return the uids of preinstalled objects, which are not part of the timeline."""
+    pages = await send_requests(world, *(List(Selection(kind)) for kind in kinds))
+    return {live.uid for page in pages if isinstance(page, ListPage) for live in page.items}
 
 
-def _uid(happening: Happening) -> str:
-    return happening.live.uid if happening.live else ""
+def _uid(entry: TimelineEntry) -> str:
+    return entry.live.uid if entry.live else ""
 
 
-def cluster_wide_kinds(
-    served: Iterable[Served], documents: Iterable[Document]
+def cluster_scoped_kinds(
+    served: Iterable[ServedKind], documents: Iterable[Document]
 ) -> set[tuple[str, str]]:
-    """The kinds that have no namespace, by group and name: the cluster's, and those to come."""
-    found = {(one.kind.group, one.kind.name) for one in served if not one.namespaced}
+    """Return the cluster-scoped kinds, by group and name, including those of CRDs in files."""
+    kinds = {
+        (served_kind.kind.group, served_kind.kind.name)
+        for served_kind in served
+        if not served_kind.namespaced
+    }
     for document in documents:
         spec = document.body.get("spec")
         if document.body.get("kind") == "CustomResourceDefinition" and isinstance(spec, dict):
             names = spec.get("names")
             if spec.get("scope") == "Cluster" and isinstance(names, dict):
-                found.add((str(spec.get("group")), str(names.get("kind"))))
-    return found
+                kinds.add((str(spec.get("group")), str(names.get("kind"))))
+    return kinds
 
 
 def read_objects(path: Path) -> tuple[Document, ...]:
-    """The objects of a file or of a directory."""
+    """Read the objects of a file or a directory. Raises DocumentError."""
     if path.is_dir():
         return read_directory(Directory(root=path, recurse=True))
     try:
-        content = read_whole(path)
+        content = read_regular_file(path)
     except OSError as error:
         problem = f"this file cannot be read: {error.strerror}"
-        raise DocumentError("documents.file", problem, where=Place(str(path))) from None
-    documents = read(content, str(path))
-    refuse_duplicates(documents)
+        raise DocumentError("documents.file", problem, location=Location(str(path))) from None
+    documents = read_documents(content, str(path))
+    reject_duplicates(documents)
     return documents
 
 
-def _write_of(document: Document, cluster_wide: set[tuple[str, str]], home: str) -> Write:
+def _apply_request(
+    document: Document, cluster_scoped: set[tuple[str, str]], default_namespace: str
+) -> Write:
     body = document.body
     metadata = body.get("metadata")
-    known = metadata if isinstance(metadata, dict) else {}
+    fields = metadata if isinstance(metadata, dict) else {}
     kind = Kind.of(str(body.get("apiVersion", "")), str(body.get("kind", "")))
-    if not kind.name or not kind.version or not known.get("name"):
+    if not kind.name or not kind.version or not fields.get("name"):
         problem = "this is not an object: it needs apiVersion, kind and metadata.name"
-        raise DocumentError("documents.incomplete", problem, where=document.place)
-    has_none = (kind.group, kind.name) in cluster_wide
-    namespace = "" if has_none else str(known.get("namespace") or home)
-    ref = Ref(kind, namespace, str(known["name"]))
+        raise DocumentError("documents.incomplete", problem, location=document.location)
+    is_cluster_scoped = (kind.group, kind.name) in cluster_scoped
+    namespace = "" if is_cluster_scoped else str(fields.get("namespace") or default_namespace)
+    ref = Ref(kind, namespace, str(fields["name"]))
     return Write(verb=Verb.APPLY, ref=ref, body=msgspec.json.encode(body), manager="kubectl")
 
 
-class _Player:
-    """Applies, watches, and writes down what it sees."""
+class _TimelineRecorder:
+    """Applies objects, watches kinds and records the changes."""
 
-    def __init__(self, world: Exchange, writes: Iterable[Write], discretion: Discretion) -> None:
+    def __init__(self, world: Dispatcher, writes: Iterable[Write], redactor: Redactor) -> None:
         self._world = world
-        self._discretion = discretion
-        self._party = world.party()
+        self._redactor = redactor
+        self._client = world.client()
         self._start = world.now()
         self._writes = tuple(writes)
-        self._applying: dict[Ticket, _Applying] = {}
-        self._again: list[tuple[Ms, _Applying]] = []
-        self._seen: list[Happening] = []
+        self._pending: dict[RequestId, _PendingWrite] = {}
+        self._retries: list[tuple[Ms, _PendingWrite]] = []
+        self._timeline: list[TimelineEntry] = []
 
-    async def run(self, kinds: Iterable[Kind], until: Ms) -> list[Happening]:
+    async def run(self, kinds: Iterable[Kind], until: Ms) -> list[TimelineEntry]:
         for kind in kinds:
-            self._party.submit(Watch(Selection(kind)))
+            self._client.submit(Watch(Selection(kind)))
         for write in self._writes:
-            self._submit(_Applying(write))
+            self._submit(_PendingWrite(write))
         end = Ms(self._start + until)
         while self._world.now() < end:
-            for fact in await self._party.wait(min([end, *(moment for moment, _ in self._again)])):
-                self._hear(fact)
+            for message in await self._client.wait(
+                min([end, *(retry_at for retry_at, _ in self._retries)])
+            ):
+                self._on_message(message)
             self._retry()
-        return self._seen
+        return self._timeline
 
-    def _submit(self, applying: _Applying) -> None:
-        applying.tries += 1
-        self._applying[self._party.submit(applying.write)] = applying
+    def _submit(self, pending: _PendingWrite) -> None:
+        pending.attempts += 1
+        self._pending[self._client.submit(pending.write)] = pending
 
     def _retry(self) -> None:
         now = self._world.now()
-        due = [applying for moment, applying in self._again if moment <= now]
-        self._again = [one for one in self._again if one[0] > now]
-        for applying in due:
-            self._submit(applying)
+        due = [pending for retry_at, pending in self._retries if retry_at <= now]
+        self._retries = [retry for retry in self._retries if retry[0] > now]
+        for pending in due:
+            self._submit(pending)
 
-    def _hear(self, fact: Fact) -> None:
+    def _on_message(self, message: Message) -> None:
         at = Ms(self._world.now() - self._start)
-        match fact:
-            case Changed():
-                self._seen.append(Happening(at, fact.change.value, fact.live.ref, fact.live))
-            case Answer() if fact.ticket in self._applying:
-                self._settle(fact, self._applying.pop(fact.ticket), at)
+        match message:
+            case WatchEvent():
+                self._timeline.append(
+                    TimelineEntry(at, message.type.value, message.live.ref, message.live)
+                )
+            case Response() if message.request_id in self._pending:
+                self._on_response(message, self._pending.pop(message.request_id), at)
             case _:
                 pass
 
-    def _settle(self, fact: Answer, applying: _Applying, at: Ms) -> None:
-        """What was refused because something is not there yet is tried again, and told once."""
-        if not is_refusal(fact.outcome):
+    def _on_response(self, response: Response, pending: _PendingWrite, at: Ms) -> None:
+        """Record a rejected write once; retry it while a kind or namespace does not exist yet."""
+        if not is_error(response.outcome):
             return
-        if applying.tries == 1:
-            why = self._discretion.hide(fact.outcome.message)
-            self._seen.append(Happening(at, "refused", applying.write.ref, why=why))
-        if isinstance(fact.outcome, NotServed | Missing) and applying.tries < TRIES:
-            self._again.append((Ms(self._world.now() + TRY_AGAIN), applying))
+        if pending.attempts == 1:
+            reason = self._redactor.redact(response.outcome.message)
+            self._timeline.append(TimelineEntry(at, "refused", pending.write.ref, reason=reason))
+        if isinstance(response.outcome, NotServed | NotFound) and pending.attempts < MAX_ATTEMPTS:
+            self._retries.append((Ms(self._world.now() + RETRY_INTERVAL), pending))

@@ -1,7 +1,7 @@
-"""What the user points at, as a plain unit: a path, or the address of a repository.
+"""The request to load a path or a repository address, and the plain unit that it names.
 
 A path is a directory of manifests, an overlay or a chart. An address is that of a Git repository,
-written as kustomize takes it, of an artifact in a registry, or with `chart` of a Helm repository.
+written as for kustomize, of an artifact in a registry, or with `chart` of a Helm repository.
 """
 
 from __future__ import annotations
@@ -14,46 +14,46 @@ from typing import TypedDict, Unpack
 
 import msgspec
 
-from tidegate.dialect.argo.ignoring import read_ignored
-from tidegate.dialect.argo.options import what_is_wrong, with_options
-from tidegate.errors import Place, RenderError, WordsError
-from tidegate.files import read_users_file
+from tidegate.dialect.argo.ignoring import read_ignore_file
+from tidegate.dialect.argo.options import option_problem, with_sync_options
+from tidegate.errors import Location, RenderError, UsageError
+from tidegate.files import read_user_file
 from tidegate.flows.generator_data import GeneratorData
 from tidegate.flows.jq import Jq
-from tidegate.flows.nearness import stand_before
-from tidegate.flows.reaching import reach_of
-from tidegate.flows.rendering.bases import read_base
-from tidegate.model.ignoring import Ignored
+from tidegate.flows.nearness import register_display_root
+from tidegate.flows.reaching import smallest_root
+from tidegate.flows.rendering.bases import parse_base
+from tidegate.model.ignoring import IgnoreDifference
 from tidegate.model.policy import Policy
 from tidegate.model.release import (
+    ChartRequest,
     FileParameter,
-    How,
-    Inline,
-    Layer,
+    InlineValues,
     Parameter,
-    Release,
-    ValuesAddress,
+    ParameterType,
     ValuesFile,
+    ValuesLayer,
+    ValuesUrl,
 )
-from tidegate.model.rendering import Detected, Directory, Helm, Overlay
+from tidegate.model.rendering import Directory, HelmOptions, Overlay, ToolDetection
 from tidegate.model.source import (
     ChartSource,
     GitRef,
+    GitRefKind,
     LocalSource,
     OciSource,
-    RefKind,
     SourceRef,
 )
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
 from tidegate.render.scratch import scratch_directory
-from tidegate.report.places import add_tree, prefer_tree
+from tidegate.report.places import add_root, prefer_root
 from tidegate.source.semver import read_range, read_version
 
-ANYWHERE = "/"
-"""The root of what a user names: it may lie wherever it is."""
+FILESYSTEM_ROOT = "/"
+"""Root of files that the user names: they may be anywhere on this machine."""
 PACKED_CHART = ".tgz"
 STDIN, STDIN_FILE = "-", "stdin/stdin.yaml"
-USUAL = frozenset(
+GENERIC_DIRECTORIES = frozenset(
     [
         "base",
         "bases",
@@ -91,19 +91,26 @@ USUAL = frozenset(
         "test",
     ]
 )
-"""Directories that many units have: they say where in a unit one is, and not which."""
+"""Directory names that many units share: they do not identify a unit by themselves."""
 
-__all__ = ["Words", "point_at", "read_ignores", "what_is_wrong", "with_options"]
+__all__ = [
+    "RenderFlags",
+    "option_problem",
+    "read_ignore_differences",
+    "unit_for_path",
+    "with_sync_options",
+]
 
 
-class Words(TypedDict, total=False):
-    """What the user may say besides. `values` are paths and web addresses."""
+class RenderFlags(TypedDict, total=False):
+    """Render flags of a plain unit."""
 
     revision: str
     chart: str
     name: str
     namespace: str
     values: tuple[str | Path, ...]
+    """Paths and web addresses of values files."""
     parameters: tuple[tuple[str, str], ...]
     string_parameters: tuple[tuple[str, str], ...]
     file_parameters: tuple[tuple[str, str], ...]
@@ -115,29 +122,32 @@ class Words(TypedDict, total=False):
     root: str | None
 
 
-class Pointed(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user points at, and what is said of it.
+class LoadRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What to load: a path or an address, flags for a plain unit, clusters and filters."""
 
-    The words and the policy are those of a plain unit; each of the `clusters` gets one. `said` are
-    the options by which only such a unit can be meant. `entry` and `units` narrow a repository.
-    `generator_data`: what generators of ApplicationSets find.
-    """
-
-    what: str
-    words: Words = msgspec.field(default_factory=Words)
+    path_or_url: str
+    """PATH of the command line, or the address of a repository."""
+    render_flags: RenderFlags = msgspec.field(default_factory=RenderFlags)
+    """Render flags, if it is a plain unit."""
     policy: Policy = msgspec.field(default_factory=Policy)
-    said: tuple[str, ...] = ()
+    """Policy of a plain unit; some of its fields apply to all units."""
+    plain_unit_flags: tuple[str, ...] = ()
+    """Flags in use that only apply to a plain unit."""
     clusters: tuple[str, ...] = ("",)
+    """Names of clusters; a plain unit is deployed to each of them."""
     entry: str = ""
+    """The root unit that is selected in a repository; empty for all."""
     units: tuple[str, ...] = ()
+    """The units that are selected in a repository; empty for all."""
     generator_data: GeneratorData = msgspec.field(default_factory=dict)
+    """Results of ApplicationSet generators that query external services."""
 
 
-class _Tree(msgspec.Struct, frozen=True):
-    """A tree, where in it the files are, and the parts of a path that tell them from others."""
+class _SourcePath(msgspec.Struct, frozen=True):
+    """A source, the directory in its tree, and the path parts that name the unit."""
 
     source: SourceRef
-    inside: str
+    path: str
     parts: tuple[str, ...]
 
     @property
@@ -145,77 +155,83 @@ class _Tree(msgspec.Struct, frozen=True):
         return self.parts[-1] if self.parts else "unit"
 
 
-def point_at(
-    what: str, policy: Policy | None = None, *, cluster: str = "", **words: Unpack[Words]
+def unit_for_path(
+    path_or_url: str,
+    policy: Policy | None = None,
+    *,
+    cluster: str = "",
+    **flags: Unpack[RenderFlags],
 ) -> Unit:
-    """The unit that is meant. Raises a RenderError for what is no directory here, nor an address.
+    """Return the plain unit of a path or an address.
 
-    Its name is the last part of its path, with those before it where the last says little: it never
-    holds a revision.
+    Its name is the last part of its path, with the parts before it where the last is generic. The
+    name never contains a revision. Raises RenderError for anything else.
     """
-    tree = _find(what, words)
-    namespace = words.get("namespace", "default")
-    name = words.get("name") or _name_of(tree.parts)
+    source_path = _locate(path_or_url, flags)
+    namespace = flags.get("namespace", "default")
+    name = flags.get("name") or _unit_name(source_path.parts)
     return Unit(
         id=UnitId("", cluster, namespace, name),
-        sources=(UnitSource(source=tree.source, request=_request(tree, words)),),
+        sources=(
+            UnitSource(source=source_path.source, request=_render_request(source_path, flags)),
+        ),
         destination=Destination(cluster, namespace),
         policy=policy or Policy(),
     )
 
 
-def refuse_nowhere(pointed: Pointed) -> None:
-    """Raise a RenderError for what is neither here, nor an address."""
-    if not Path(pointed.what).is_file():
-        _find(pointed.what, pointed.words)
+def check_path_exists(request: LoadRequest) -> None:
+    """Raise RenderError where the request names neither an existing path nor an address."""
+    if not Path(request.path_or_url).is_file():
+        _locate(request.path_or_url, request.render_flags)
 
 
-def read_ignores(path: Path | None) -> tuple[Ignored, ...]:
-    """The fields that a file says are no difference. Raises what is wrong with it."""
+def read_ignore_differences(path: Path | None) -> tuple[IgnoreDifference, ...]:
+    """Return the `ignoreDifferences` entries of a file; none without a file. Raises its errors."""
     with closing(Jq()) as jq:
-        return () if path is None else read_ignored(read_users_file(path), str(path), jq.check)
+        return () if path is None else read_ignore_file(read_user_file(path), str(path), jq.check)
 
 
-def _find(what: str, words: Words) -> _Tree:
-    revision, chart = words.get("revision", ""), words.get("chart", "")
-    path = Path(what).resolve()
+def _locate(path_or_url: str, flags: RenderFlags) -> _SourcePath:
+    revision, chart = flags.get("revision", ""), flags.get("chart", "")
+    path = Path(path_or_url).resolve()
     if chart:
-        return _Tree(ChartSource(what, chart, revision), ".", (chart,))
+        return _SourcePath(ChartSource(path_or_url, chart, revision), ".", (chart,))
     if not path.exists():
-        return _find_elsewhere(what, revision)
+        return _locate_remote(path_or_url, revision)
     is_packed = path.is_file() and path.name.endswith(PACKED_CHART)
     if revision or not (path.is_dir() or is_packed):
-        raise _not_a_directory(what, revision)
-    root = look_from(path, words.get("root"))
-    *above, last = path.parts
-    named = (*above, last.removesuffix(PACKED_CHART))
-    return _Tree(LocalSource(str(root)), path.relative_to(root).as_posix(), named[1:])
+        raise _path_error(path_or_url, revision)
+    root = repository_root(path, flags.get("root"))
+    *parents, last = path.parts
+    parts = (*parents, last.removesuffix(PACKED_CHART))
+    return _SourcePath(LocalSource(str(root)), path.relative_to(root).as_posix(), parts[1:])
 
 
-def _find_elsewhere(what: str, revision: str) -> _Tree:
-    """What an address means, and the directory in it."""
-    if what.startswith("oci://"):
-        parts = tuple(what.removeprefix("oci://").rstrip("/").split("/"))
-        return _Tree(_artifact(what, revision), ".", parts[1:])
-    base = read_base(what, submodules=False)
+def _locate_remote(address: str, revision: str) -> _SourcePath:
+    """Return the source that an address names, and the directory in it."""
+    if address.startswith("oci://"):
+        parts = tuple(address.removeprefix("oci://").rstrip("/").split("/"))
+        return _SourcePath(_oci_source(address, revision), ".", parts[1:])
+    base = parse_base(address, submodules=False)
     if base is None:
-        raise _not_a_directory(what, revision)
-    at = GitRef(RefKind.ANY, revision) if revision else base.source.at
+        raise _path_error(address, revision)
+    at = GitRef(GitRefKind.ANY, revision) if revision else base.source.ref
     url = base.source.url.rstrip("/").removesuffix(".git")
-    inside = (part for part in base.path.split("/") if part not in {"", "."})
-    parts = (url.replace(":", "/").rpartition("/")[2], *inside)
-    return _Tree(msgspec.structs.replace(base.source, at=at), base.path, parts)
+    directories = (part for part in base.path.split("/") if part not in {"", "."})
+    parts = (url.replace(":", "/").rpartition("/")[2], *directories)
+    return _SourcePath(msgspec.structs.replace(base.source, ref=at), base.path, parts)
 
 
-def _name_of(parts: tuple[str, ...]) -> str:
-    """Enough of a path to tell it from others: `web/overlays/prod` is `web-overlays-prod`."""
+def _unit_name(parts: tuple[str, ...]) -> str:
+    """Return enough of a path to identify a unit: `web-overlays-prod` for `web/overlays/prod`."""
     count = 1
-    while count < len(parts) and parts[-count].lower() in USUAL:
+    while count < len(parts) and parts[-count].lower() in GENERIC_DIRECTORIES:
         count += 1
     return "-".join(parts[-count:]) or "unit"
 
 
-def _artifact(url: str, revision: str) -> OciSource:
+def _oci_source(url: str, revision: str) -> OciSource:
     if revision.startswith("sha256:"):
         return OciSource(url, digest=revision)
     if read_version(revision) is None and read_range(revision) is not None and revision:
@@ -223,96 +239,102 @@ def _artifact(url: str, revision: str) -> OciSource:
     return OciSource(url, tag=revision.replace("+", "_"))
 
 
-def _request(tree: _Tree, words: Words) -> Release | Detected:
-    """A chart where it can be nothing else; else what the files speak for."""
-    version, served = words.get("kube_version", ""), words.get("api_versions", ())
-    chart = Release(
-        chart=tree.inside,
-        name=words.get("name") or tree.last,
-        namespace=words.get("namespace", "default"),
-        layers=_layers(words),
+def _render_request(source_path: _SourcePath, flags: RenderFlags) -> ChartRequest | ToolDetection:
+    """Return a chart where the path can be nothing else; otherwise let the files decide."""
+    version, api_versions = flags.get("kube_version", ""), flags.get("api_versions", ())
+    chart = ChartRequest(
+        chart=source_path.path,
+        name=flags.get("name") or source_path.last,
+        namespace=flags.get("namespace", "default"),
+        layers=_layers(flags),
         kube_version=version,
-        api_versions=served,
+        api_versions=api_versions,
     )
-    if tree.inside.endswith(PACKED_CHART):
+    if source_path.path.endswith(PACKED_CHART):
         return chart
-    overlay = Overlay(path=tree.inside, helm=Helm(kube_version=version, api_versions=served))
-    directory = Directory(
-        path=tree.inside,
-        recurse=words.get("recurse", True),
-        include=words.get("include", ""),
-        exclude=words.get("exclude", ""),
+    overlay = Overlay(
+        path=source_path.path, helm=HelmOptions(kube_version=version, api_versions=api_versions)
     )
-    return Detected(path=tree.inside, chart=chart, overlay=overlay, directory=directory)
+    directory = Directory(
+        path=source_path.path,
+        recurse=flags.get("recurse", True),
+        include=flags.get("include", ""),
+        exclude=flags.get("exclude", ""),
+    )
+    return ToolDetection(path=source_path.path, chart=chart, overlay=overlay, directory=directory)
 
 
-def _layers(words: Words) -> tuple[Layer, ...]:
-    files = (_values(str(one)) for one in words.get("values", ()))
-    typed = (Parameter(*pair) for pair in words.get("parameters", ()))
-    texts = (Parameter(*pair, How.STRING) for pair in words.get("string_parameters", ()))
-    contents = (_content(*pair) for pair in words.get("file_parameters", ()))
-    return (*files, Inline(), *typed, *texts, *contents)
+def _layers(flags: RenderFlags) -> tuple[ValuesLayer, ...]:
+    files = (_values_layer(str(value)) for value in flags.get("values", ()))
+    typed = (Parameter(*pair) for pair in flags.get("parameters", ()))
+    texts = (Parameter(*pair, ParameterType.STRING) for pair in flags.get("string_parameters", ()))
+    contents = (_file_parameter(*pair) for pair in flags.get("file_parameters", ()))
+    return (*files, InlineValues(), *typed, *texts, *contents)
 
 
-def _content(name: str, path: str) -> FileParameter:
-    return FileParameter(name, str(Path(path).resolve()), root=ANYWHERE)
+def _file_parameter(name: str, path: str) -> FileParameter:
+    return FileParameter(name, str(Path(path).resolve()), root=FILESYSTEM_ROOT)
 
 
-def _values(text: str) -> ValuesFile | ValuesAddress:
+def _values_layer(text: str) -> ValuesFile | ValuesUrl:
     if text.lower().startswith(("https://", "http://")):
-        return ValuesAddress(text)
-    return ValuesFile(str(Path(text).resolve()), root=ANYWHERE)
+        return ValuesUrl(text)
+    return ValuesFile(str(Path(text).resolve()), root=FILESYSTEM_ROOT)
 
 
 @contextmanager
-def standard_input() -> Iterator[str]:
-    """What somebody pipes in, as a file of manifests that is gone afterwards."""
+def stdin_manifests() -> Iterator[str]:
+    """Write standard input to a temporary manifest file and yield its path."""
     content = sys.stdin.buffer.read()
     with scratch_directory() as folder:
         file = folder / STDIN_FILE  # in a directory whose name is the same each time
         file.parent.mkdir()
         file.write_bytes(content)
-        add_tree(str(file.parent), lambda name: name if name == file.name else None)
+        add_root(str(file.parent), lambda name: name if name == file.name else None)
         yield str(file)
 
 
-def root_of(path: Path, bound: str | None = None) -> Path:
-    """The repository of a path: overlays and charts may reach that far, and no farther.
+def find_root(path: Path, explicit_root: str | None = None) -> Path:
+    """Return the repository root of a path, which overlays and charts must not leave.
 
-    Where there is none, it is what the path itself is built from; a `bound` of the user's counts
-    before both.
+    Outside a repository, the root contains everything that the path is built from. `explicit_root`
+    has precedence over both.
     """
-    if bound is not None:
-        return _within(path, Path(bound).resolve())
-    found = next((one for one in (path, *path.parents) if (one / ".git").exists()), None)
-    return found or reach_of(path)
+    if explicit_root is not None:
+        return _check_within(path, Path(explicit_root).resolve())
+    repository = next(
+        (directory for directory in (path, *path.parents) if (directory / ".git").exists()), None
+    )
+    return repository or smallest_root(path)
 
 
-def look_from(path: Path, bound: str | None = None) -> Path:
-    """The repository of a path, in which places are told from now on."""
-    root = root_of(path if path.is_dir() else path.parent, bound)
+def repository_root(path: Path, explicit_root: str | None = None) -> Path:
+    """Return the repository root of a path, and register it for displaying locations."""
+    root = find_root(path if path.is_dir() else path.parent, explicit_root)
     if path.exists():
-        stand_before(root)
+        register_display_root(root)
     return root
 
 
-def stand_again(what: str) -> None:
-    """Tell places in the repository of this path, where several were looked at."""
-    path = Path(what).resolve()
+def prefer_display_root(path_or_url: str) -> None:
+    """Display locations in the repository of this path first, where several were loaded."""
+    path = Path(path_or_url).resolve()
     if path.exists():
-        prefer_tree(str(root_of(path if path.is_dir() else path.parent)))
+        prefer_root(str(find_root(path if path.is_dir() else path.parent)))
 
 
-def _within(path: Path, root: Path) -> Path:
+def _check_within(path: Path, root: Path) -> Path:
     if not path.is_relative_to(root):
         problem = f"`{path}` is not inside `{root}`, which is to be its root"
-        raise WordsError("words.root", problem, where=Place(str(path)), hint="give another --root")
+        raise UsageError(
+            "words.root", problem, location=Location(str(path)), hint="give another --root"
+        )
     return root
 
 
-def _not_a_directory(what: str, revision: str) -> RenderError:
-    problem = f"`{what}` is not a directory"
-    if revision and Path(what).exists():
-        problem = f"`{what}` is a directory here, and has no revisions"
+def _path_error(path_or_url: str, revision: str) -> RenderError:
+    problem = f"`{path_or_url}` is not a directory"
+    if revision and Path(path_or_url).exists():
+        problem = f"`{path_or_url}` is a directory here, and has no revisions"
     hint = "name a chart, an overlay or a directory of manifests, or the address of a repository"
-    return RenderError("render.path", problem, where=Place(what), hint=hint)
+    return RenderError("render.path", problem, location=Location(path_or_url), hint=hint)

@@ -1,4 +1,4 @@
-"""What a rollout would do, step by step, against what lives."""
+"""Preview of a rollout: the plan compared with the live objects."""
 
 from __future__ import annotations
 
@@ -9,139 +9,163 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.engine.means import Body
-from tidegate.engine.reach.writing import read_body
-from tidegate.errors import Place, TidegateError
-from tidegate.flows.comparing import KEPT, find_difference, is_replaced
-from tidegate.flows.discover import Family
-from tidegate.flows.entering import Found
-from tidegate.flows.former_releases import with_ends
+from tidegate.engine.reach.writing import object_body
+from tidegate.errors import Location, TidegateError
+from tidegate.flows.comparing import UNCHANGED, find_difference, is_replaced
+from tidegate.flows.discover import UnitTree
+from tidegate.flows.entering import Workspace
+from tidegate.flows.former_releases import with_removals
 from tidegate.flows.journal import read_journal
 from tidegate.flows.jq import Jq
-from tidegate.flows.keeping import minding_drift
-from tidegate.flows.leaving import find_contents, with_prunes
+from tidegate.flows.keeping import with_drift_detection
+from tidegate.flows.leaving import find_collateral_deletions, with_prune_steps
 from tidegate.flows.planning import make_plan
-from tidegate.flows.refusals import find_refusals
+from tidegate.flows.refusals import dry_run_plan
 from tidegate.flows.session import Session
-from tidegate.flows.suspended import with_suspended
-from tidegate.model.change import Difference, Fate, mask_fields
+from tidegate.flows.suspended import apply_suspensions
+from tidegate.model.change import DiffAction, Difference, mask_fields
 from tidegate.model.finding import Finding
 from tidegate.model.ledger import DriftMode
-from tidegate.model.objects import Kind, Live, Ref, Spot
-from tidegate.model.plan import Deed, Fragment, Item, Plan, PlannedUnit, own_items_of
-from tidegate.model.reading import text
+from tidegate.model.objects import ClusterRef, Kind, LiveObject, Ref
+from tidegate.model.plan import ItemAction, Plan, PlanFragment, PlanItem, PlannedUnit, managed_items
+from tidegate.model.reading import get_text
 from tidegate.model.semantics import TIDEGATE
 from tidegate.model.unit import UnitId
-from tidegate.world.ask import ask
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import List, Selection
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Forbidden, Listed, NotServed, Outcome, is_refusal
-from tidegate.world.refusals import refusal_error
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import Forbidden, ListPage, NotServed, Outcome, is_error
+from tidegate.world.refusals import error_from_outcome
 
-NOTHING = Plan.of(Fragment())
+EMPTY_PLAN = Plan.from_fragment(PlanFragment())
 
 
 class Preview(msgspec.Struct, frozen=True):
-    """A plan, what it would change of what lives, and what is not certain about it."""
+    """A plan, its differences from the live objects, and the findings about it."""
 
     plan: Plan
-    differences: dict[Spot, Difference]
+    differences: dict[ClusterRef, Difference]
     notes: tuple[TidegateError, ...] = ()
     findings: tuple[Finding, ...] = ()
-    asked: Plan = NOTHING
-    """What Git says, whatever lives."""
-    refused: int = 0
-    """How many objects the cluster would not take."""
-    unknown: tuple[UnitId, ...] = ()
-    """Units of which nothing can be said: they could not be read."""
-    contents: tuple[TidegateError, ...] = ()
-    """Of the notes, those about what goes along and is others'."""
+    desired_plan: Plan = EMPTY_PLAN
+    """The plan as Git has it, before deletions are added."""
+    rejected_count: int = 0
+    """Number of objects that the cluster would reject."""
+    unreadable_units: tuple[UnitId, ...] = ()
+    """Units whose manifests could not be read."""
+    content_notes: tuple[TidegateError, ...] = ()
+    """The notes about objects of other owners that would be deleted along."""
 
     @property
     def has_changes(self) -> bool:
-        return any(one.deed is not Fate.KEEP for one in self.differences.values())
+        return any(
+            difference.action is not DiffAction.KEEP for difference in self.differences.values()
+        )
 
 
 class LivePreview(NamedTuple):
-    """A preview, and the objects that live."""
+    """A preview and the live objects that it was compared with."""
 
     preview: Preview
-    lives: dict[Spot, bytes]
+    live_objects: dict[ClusterRef, bytes]
+    """Encoded bodies of the live objects."""
 
 
-async def preview_found(
-    session: Session, found: Found, resources: tuple[str, ...] = ()
-) -> tuple[Found, list[Preview]]:
-    """Each alternative by itself, and beside them what was found."""
-    previews = [await preview(one.families, session, resources) for one in found.apart()]
-    return found, previews
+async def preview_workspace(
+    session: Session, workspace: Workspace, resources: tuple[str, ...] = ()
+) -> tuple[Workspace, list[Preview]]:
+    """Return the workspace and a preview of each of its alternatives."""
+    previews = [
+        await preview(alternative.unit_trees, session, resources)
+        for alternative in workspace.split_alternatives()
+    ]
+    return workspace, previews
 
 
 async def preview(
-    families: Sequence[Family],
+    unit_trees: Sequence[UnitTree],
     session: Session,
     resources: tuple[str, ...] = (),
 ) -> Preview:
-    """Plan what the user points at, compare it with what is there, and ask what is refused."""
-    return (await preview_whole(families, session, resources)).preview
+    """Plan units, compare them with the live objects and run the preflight checks."""
+    return (await preview_with_preflight(unit_trees, session, resources)).preview
 
 
-async def preview_whole(
-    families: Sequence[Family],
+async def preview_with_preflight(
+    unit_trees: Sequence[UnitTree],
     session: Session,
     resources: tuple[str, ...] = (),
 ) -> LivePreview:
-    """The same, with the objects that live."""
-    families, unseen = await with_suspended(families, session)
-    found, lives = await preview_with_lives(families, session, resources)
-    refusals = await find_refusals(found.asked, session)
-    findings = (*found.findings, *unseen, *refusals.findings)
-    return LivePreview(replace(found, findings=findings, refused=refusals.objects), lives)
+    """Return what `preview` returns, with the live objects."""
+    unit_trees, suspension_findings = await apply_suspensions(unit_trees, session)
+    compared, live_objects = await preview_against_live(unit_trees, session, resources)
+    rejections = await dry_run_plan(compared.desired_plan, session)
+    findings = (*compared.findings, *suspension_findings, *rejections.findings)
+    return LivePreview(
+        replace(compared, findings=findings, rejected_count=rejections.objects), live_objects
+    )
 
 
-async def preview_with_lives(
-    families: Sequence[Family], session: Session, resources: tuple[str, ...] = ()
+async def preview_against_live(
+    unit_trees: Sequence[UnitTree], session: Session, resources: tuple[str, ...] = ()
 ) -> LivePreview:
-    """A plan beside what lives; nobody is asked whether it would be taken."""
-    families, world = minding_drift(families), session.world
-    planned = await make_plan(families, session, resources, TIDEGATE)
-    planned = planned if resources else await with_ends(planned, session)
-    plan = await with_prunes(planned.plan, world)
+    """Plan units and compare them with the live objects, without preflight checks."""
+    unit_trees, world = with_drift_detection(unit_trees), session.world
+    plan_result = await make_plan(unit_trees, session, resources, TIDEGATE)
+    plan_result = plan_result if resources else await with_removals(plan_result, session)
+    plan = await with_prune_steps(plan_result.plan, world)
     by_id = {unit.id: unit for unit in plan.units}
     owners = {
-        Spot(step.cluster, item.ref): (item, by_id[step.unit])
+        ClusterRef(step.cluster, item.ref): (item, by_id[step.unit])
         for step in plan.steps
-        for item in own_items_of(step)
+        for item in managed_items(step)
     }
-    lives = await _lives(world, owners)
-    bodies = {spot: _decode(lives[spot]) for spot in owners if spot in lives}
-    replaced = {spot for spot, (item, _) in owners.items() if is_replaced(item, bodies.get(spot))}
-    seals = await _seals({one: owners[one] for one in replaced & bodies.keys()}, bodies, world)
-    jq = session.craft.jq
-    found = {
-        spot: _fate_of_leaving(item, unit)
-        if item.deed is Deed.DELETE
-        else _fate(unit, item, bodies.get(spot), jq, seals.get(spot, ""))
-        for spot, (item, unit) in owners.items()
+    live_objects = await _read_live(world, owners)
+    bodies = {
+        cluster_ref: _decode(live_objects[cluster_ref])
+        for cluster_ref in owners
+        if cluster_ref in live_objects
     }
-    for spot, (item, _) in owners.items():
+    replaced = {
+        cluster_ref
+        for cluster_ref, (item, _) in owners.items()
+        if is_replaced(item, bodies.get(cluster_ref))
+    }
+    fingerprints = await _read_fingerprints(
+        {replaced_ref: owners[replaced_ref] for replaced_ref in replaced & bodies.keys()},
+        bodies,
+        world,
+    )
+    jq = session.evaluator.jq
+    differences = {
+        cluster_ref: _diff_deleted_item(item, unit)
+        if item.deed is ItemAction.DELETE
+        else _diff_item(unit, item, bodies.get(cluster_ref), jq, fingerprints.get(cluster_ref, ""))
+        for cluster_ref, (item, unit) in owners.items()
+    }
+    for cluster_ref, (item, _) in owners.items():
         if item.hidden:
-            found[spot] = mask_fields(found[spot], item.hidden)
-    contents = await find_contents(plan, session)
-    notes = (*planned.notes, *contents)
-    told = Preview(plan, found, notes, planned.findings, planned.plan, contents=contents)
-    return LivePreview(replace(told, unknown=planned.unread), lives)
+            differences[cluster_ref] = mask_fields(differences[cluster_ref], item.hidden)
+    contents = await find_collateral_deletions(plan, session)
+    notes = (*plan_result.notes, *contents)
+    result = Preview(
+        plan, differences, notes, plan_result.findings, plan_result.plan, content_notes=contents
+    )
+    return LivePreview(replace(result, unreadable_units=plan_result.unknown_units), live_objects)
 
 
-def _fate(unit: PlannedUnit, item: Item, live: Body | None, jq: Jq, seal: str) -> Difference:
-    """What becomes of an object; what others have changed may be theirs."""
+def _diff_item(
+    unit: PlannedUnit, item: PlanItem, live: Body | None, jq: Jq, fingerprint: str
+) -> Difference:
+    """Return the difference of an item; none where drift is only reported or ignored."""
     if item.hook is None and unit.policy.drift in {DriftMode.WARN, DriftMode.DISABLED}:
-        return KEPT
-    return find_difference(unit, item, live, jq, seal)
+        return UNCHANGED
+    return find_difference(unit, item, live, jq, fingerprint)
 
 
-def _fate_of_leaving(item: Item, unit: PlannedUnit) -> Difference:
-    stays = item.asks and not unit.policy.consents
-    return Difference(deed=Fate.KEEP if stays else Fate.PRUNE)
+def _diff_deleted_item(item: PlanItem, unit: PlannedUnit) -> Difference:
+    needs_confirmation = item.asks and not unit.policy.consents
+    return Difference(action=DiffAction.KEEP if needs_confirmation else DiffAction.PRUNE)
 
 
 def _decode(live: bytes) -> Body:
@@ -149,53 +173,70 @@ def _decode(live: bytes) -> Body:
     return body
 
 
-async def _seals(
-    replaced: dict[Spot, tuple[Item, PlannedUnit]], bodies: dict[Spot, Body], world: Exchange
-) -> dict[Spot, str]:
-    """What was recorded when these very texts were put there; of others nothing is needed."""
+async def _read_fingerprints(
+    replaced: dict[ClusterRef, tuple[PlanItem, PlannedUnit]],
+    bodies: dict[ClusterRef, Body],
+    world: Dispatcher,
+) -> dict[ClusterRef, str]:
+    """Return the fingerprints recorded when the same text was applied to the same live object."""
     units = {unit.id: unit for _, unit in replaced.values()}
     journals = {
         name: (await read_journal(unit, world)).journal.entries for name, unit in units.items()
     }
-    seals: dict[Spot, str] = {}
-    for spot, (item, unit) in replaced.items():
-        known, uid = journals[unit.id].get(item.ref), text(bodies[spot], "metadata", "uid")
-        if known is not None and (known.digest, known.uid) == (item.digest, uid):
-            seals[spot] = known.seal
-    return seals
+    fingerprints: dict[ClusterRef, str] = {}
+    for cluster_ref, (item, unit) in replaced.items():
+        entry, uid = (
+            journals[unit.id].get(item.ref),
+            get_text(bodies[cluster_ref], "metadata", "uid"),
+        )
+        if entry is not None and (entry.digest, entry.uid) == (item.digest, uid):
+            fingerprints[cluster_ref] = entry.seal
+    return fingerprints
 
 
-async def _lives(world: Exchange, spots: Collection[Spot]) -> dict[Spot, bytes]:
-    """Those of these objects that live."""
-    found: dict[Spot, bytes] = {}
-    for cluster in dict.fromkeys(spot.cluster for spot in spots):
-        refs = {spot.ref for spot in spots if spot.cluster == cluster}
-        lives = await _lives_in(world, cluster, refs)
-        found |= {Spot(cluster, ref): body for ref, body in lives.items()}
-    return found
+async def _read_live(
+    world: Dispatcher, cluster_refs: Collection[ClusterRef]
+) -> dict[ClusterRef, bytes]:
+    """Return the encoded bodies of the objects that exist."""
+    live_objects: dict[ClusterRef, bytes] = {}
+    for cluster in dict.fromkeys(cluster_ref.cluster for cluster_ref in cluster_refs):
+        refs = {cluster_ref.ref for cluster_ref in cluster_refs if cluster_ref.cluster == cluster}
+        bodies = await _read_live_in_cluster(world, cluster, refs)
+        live_objects |= {ClusterRef(cluster, ref): body for ref, body in bodies.items()}
+    return live_objects
 
 
-async def _lives_in(world: Exchange, cluster: str, refs: Collection[Ref]) -> dict[Ref, bytes]:
-    """The same in one cluster; of a kind that is not served, none does.
+async def _read_live_in_cluster(
+    world: Dispatcher, cluster: str, refs: Collection[Ref]
+) -> dict[Ref, bytes]:
+    """Return the encoded bodies of the objects that exist in one cluster.
 
-    Whoever may not see the whole cluster is content with the namespaces of these.
+    A kind that is not served has none. Where listing a kind in the whole cluster is forbidden,
+    only the namespaces of these objects are listed.
     """
-    homes = dict[Kind, dict[str, None]]()
+    namespaces = dict[Kind, dict[str, None]]()
     for ref in sorted(refs):
-        homes.setdefault(ref.kind, {})[ref.namespace] = None
-    whole = [Selection(kind) for kind in homes]
-    answers = await ask(world, *map(List, whole), cluster=cluster)
-    pages = list(zip(whole, answers, strict=True))
-    closed = [part.kind for part, page in pages if isinstance(page, Forbidden)]
-    parts = [Selection(kind, home) for kind in closed for home in homes[kind]]
-    pages = [one for one in pages if one[0].kind not in closed]
-    pages += zip(parts, await ask(world, *map(List, parts), cluster=cluster), strict=True)
-    found = (live for part, page in pages for live in _items(page, part.kind))
-    return {live.ref: msgspec.json.encode(read_body(live)) for live in found if live.ref in refs}
+        namespaces.setdefault(ref.kind, {})[ref.namespace] = None
+    selections = [Selection(kind) for kind in namespaces]
+    answers = await send_requests(world, *map(List, selections), cluster=cluster)
+    pages = list(zip(selections, answers, strict=True))
+    forbidden = [selection.kind for selection, page in pages if isinstance(page, Forbidden)]
+    namespaced = [
+        Selection(kind, namespace) for kind in forbidden for namespace in namespaces[kind]
+    ]
+    pages = [entry for entry in pages if entry[0].kind not in forbidden]
+    pages += zip(
+        namespaced, await send_requests(world, *map(List, namespaced), cluster=cluster), strict=True
+    )
+    listed = (live for selection, page in pages for live in _page_items(page, selection.kind))
+    return {live.ref: msgspec.json.encode(object_body(live)) for live in listed if live.ref in refs}
 
 
-def _items(page: Outcome, kind: Kind) -> tuple[Live, ...]:
-    """Raises what keeps us from looking: what is not seen is not missing."""
-    if is_refusal(page) and not isinstance(page, NotServed):
-        raise refusal_error(page, "looking at what lives", where=Place(str(kind)))
-    return page.items if isinstance(page, Listed) else ()
+def _page_items(page: Outcome, kind: Kind) -> tuple[LiveObject, ...]:
+    """Return the objects of a page.
+
+    Raises the error of the list request: an object that cannot be read is not a missing object.
+    """
+    if is_error(page) and not isinstance(page, NotServed):
+        raise error_from_outcome(page, "looking at what lives", location=Location(str(kind)))
+    return page.items if isinstance(page, ListPage) else ()

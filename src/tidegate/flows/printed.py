@@ -1,7 +1,7 @@
-"""What the pods of hooks and Jobs print, told while they run.
+"""Streams the logs of hooks and Jobs while they run.
 
-It is read again and again beside the rollout, whole: what was told already is left out. Where the
-rollout deletes a hook as soon as it is done, its last lines may go with it.
+Logs are read again and again during the rollout, and lines that were emitted are skipped. Where
+the rollout deletes a hook as soon as it has finished, its last lines may be lost.
 """
 
 from __future__ import annotations
@@ -10,32 +10,32 @@ from collections.abc import Callable
 
 import msgspec
 
-from tidegate.flows.beside import Beside
-from tidegate.flows.lacks import PATIENCE, POD
-from tidegate.model.event import Event, Told
+from tidegate.flows.beside import BackgroundObserver
+from tidegate.flows.lacks import POD, QUERY_TIMEOUT
+from tidegate.model.event import Event, EventType
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Live, Ref
-from tidegate.model.reading import mappings, number, text
+from tidegate.model.objects import Json, Kind, LiveObject, Ref
+from tidegate.model.reading import get_int, get_mappings, get_text
 from tidegate.model.unit import UnitId
-from tidegate.report.rollout.course import Course
-from tidegate.world.ask import ask
+from tidegate.report.rollout.course import RolloutProgress
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import List, Logs, Selection
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Invalid, Listed, Missing, Outcome, Said, is_refusal
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import Invalid, ListPage, NotFound, Outcome, RawResponse, is_error
 
-OFTEN = Ms(SECOND)
+POLL_INTERVAL = Ms(SECOND)
 JOB = Kind("batch", "v1", "Job")
-OWNER = "batch.kubernetes.io/job-name"
-MOST_PODS = 50
-LONGEST = 4_000
-"""Characters of a line; who prints longer ones prints no lines."""
-ENDS = frozenset({Told.HOOK_FINISHED, Told.OBJECT_READY, Told.STEP_FAILED})
+JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
+MAX_PODS = 50
+MAX_LINE_LENGTH = 4_000
+"""Characters of a line; the rest is cut."""
+END_EVENTS = frozenset({EventType.HOOK_FINISHED, EventType.OBJECT_READY, EventType.STEP_FAILED})
 
 Body = dict[str, Json]
 
 
-class _PodRun(msgspec.Struct, frozen=True):
-    """Something that runs: the step that waits for it, and where it lives."""
+class _LogSource(msgspec.Struct, frozen=True):
+    """A running Job or Pod, with the step that waits for it."""
 
     step: str
     ref: Ref
@@ -43,123 +43,130 @@ class _PodRun(msgspec.Struct, frozen=True):
     unit: UnitId | None
 
 
-class _LogPage(msgspec.Struct):
-    """How much of a container's log is told: so many lines of its run of this number."""
+class _LogPosition(msgspec.Struct):
+    """How far the log of a container was read."""
 
-    run: int = 0
-    told: int = 0
+    restarts: int = 0
+    """The restart count of the run that is read."""
+    lines_read: int = 0
 
-    def turn(self, outcome: Outcome) -> list[str]:
-        """The lines that are new."""
-        if not isinstance(outcome, Said):
+    def take_new_lines(self, outcome: Outcome) -> list[str]:
+        """Return the new lines."""
+        if not isinstance(outcome, RawResponse):
             return []
         lines = outcome.body.decode(errors="replace").splitlines()
-        new, self.told = lines[self.told :], max(self.told, len(lines))
-        return [line[:LONGEST] for line in new]
+        new, self.lines_read = lines[self.lines_read :], max(self.lines_read, len(lines))
+        return [line[:MAX_LINE_LENGTH] for line in new]
 
 
 class LogReader:
-    """Reads containers again and again, and hands out each line once.
+    """Reads containers again and again, and returns each line once."""
 
-    `tail`: of a container that is met, only so many lines of what it has printed; 0 are all.
-    `unread`: what could not be read, by pod and container, and why.
-    """
-
-    def __init__(self, world: Exchange, tail: int = 0) -> None:
+    def __init__(self, world: Dispatcher, tail: int = 0) -> None:
         self._world = world
-        self._pages: dict[tuple[str, str], _LogPage] = {}
+        self._positions: dict[tuple[str, str], _LogPosition] = {}
         self.tail = tail
-        self.unread: dict[str, str] = {}
+        """Lines to return of what a container printed before the first read; 0: all."""
+        self.errors: dict[str, str] = {}
+        """By pod and container, why its log could not be read."""
 
-    async def read(self, pod: Live, status: Body, cluster: str) -> list[str]:
-        """What a container has printed since; of a run before this one, the rest."""
-        name, restarts = text(status, "name"), number(status, "restartCount")
-        is_new = (pod.uid, name) not in self._pages
-        page = self._pages.setdefault((pod.uid, name), _LogPage())
-        asked = Logs(ref=pod.ref, container=name)
+    async def read(self, pod: LiveObject, status: Body, cluster: str) -> list[str]:
+        """Return the new lines of a container, including the rest of its previous run."""
+        name, restarts = get_text(status, "name"), get_int(status, "restartCount")
+        is_new = (pod.uid, name) not in self._positions
+        position = self._positions.setdefault((pod.uid, name), _LogPosition())
+        request = Logs(ref=pod.ref, container=name)
         lines: list[str] = []
-        if restarts > page.run:
-            before = msgspec.structs.replace(asked, previous=True)
-            lines += page.turn(await self._ask(before, cluster))
-            page.run, page.told = restarts, 0
-        outcome = await self._ask(asked, cluster)
-        if is_refusal(outcome) and not isinstance(outcome, Invalid | Missing):
-            self.unread[f"{pod.ref.name}/{name}"] = outcome.message
-        lines += page.turn(outcome)
+        if restarts > position.restarts:
+            previous = msgspec.structs.replace(request, previous=True)
+            lines += position.take_new_lines(await self._get_logs(previous, cluster))
+            position.restarts, position.lines_read = restarts, 0
+        outcome = await self._get_logs(request, cluster)
+        if is_error(outcome) and not isinstance(outcome, Invalid | NotFound):
+            self.errors[f"{pod.ref.name}/{name}"] = outcome.message
+        lines += position.take_new_lines(outcome)
         return lines[-self.tail :] if is_new and self.tail else lines
 
-    async def _ask(self, request: Logs, cluster: str) -> Outcome:
-        (outcome,) = await ask(self._world, request, cluster=cluster, within=PATIENCE)
+    async def _get_logs(self, request: Logs, cluster: str) -> Outcome:
+        (outcome,) = await send_requests(
+            self._world, request, cluster=cluster, timeout=QUERY_TIMEOUT
+        )
         return outcome
 
 
 def container_statuses(pod: Body) -> list[Body]:
-    """Of all its containers, those that come before the others first."""
+    """Return the statuses of all containers, init containers first."""
     return [
-        *mappings(pod, "status", "initContainerStatuses"),
-        *mappings(pod, "status", "containerStatuses"),
+        *get_mappings(pod, "status", "initContainerStatuses"),
+        *get_mappings(pod, "status", "containerStatuses"),
     ]
 
 
-class PrintedLogs(Beside):
-    """Reads what runs, and tells each line once."""
+class LogStreamer(BackgroundObserver):
+    """Reads the logs of running pods, and emits each line once."""
 
-    def __init__(self, world: Exchange, course: Course, tell: Callable[[Event], None]) -> None:
+    def __init__(
+        self, world: Dispatcher, progress: RolloutProgress, emit: Callable[[Event], None]
+    ) -> None:
         super().__init__(world)
-        self._course = course
-        self._tell = tell
-        self._running: dict[_PodRun, None] = {}
-        self._ended: dict[_PodRun, None] = {}
-        """What must be read once more."""
+        self._progress = progress
+        self._emit = emit
+        self._running: dict[_LogSource, None] = {}
+        self._ended: dict[_LogSource, None] = {}
+        """Sources that must be read once more."""
         self._reader = LogReader(world)
 
-    def hear(self, event: Event) -> None:
-        """Something runs from now on, or has come to its end."""
-        if event.told is Told.STEP_FAILED:
-            self._end(*(one for one in self._running if one.step == event.step))
+    def on_event(self, event: Event) -> None:
+        """Start or finish reading the logs of a Job or Pod."""
+        if event.type is EventType.STEP_FAILED:
+            self._mark_ended(*(running for running in self._running if running.step == event.step))
         if event.ref is None or event.ref.kind not in {JOB, POD}:
             return
-        step = self._course.steps.get(event.step)
+        step = self._progress.steps.get(event.step)
         cluster = event.cluster if step is None else step.cluster
-        run = _PodRun(event.step, event.ref, cluster, event.unit)
-        if event.told is Told.GATE_WAITING and run not in self._running:
-            self._running[run] = None
-            self.party.wake()
-        elif event.told in ENDS:
-            self._end(run)
+        source = _LogSource(event.step, event.ref, cluster, event.unit)
+        if event.type is EventType.GATE_WAITING and source not in self._running:
+            self._running[source] = None
+            self.client.wake()
+        elif event.type in END_EVENTS:
+            self._mark_ended(source)
 
-    def _end(self, *runs: _PodRun) -> None:
-        for one in runs:
-            self._running.pop(one, None)
-            self._ended[one] = None
-        self.party.wake()
+    def _mark_ended(self, *sources: _LogSource) -> None:
+        for source in sources:
+            self._running.pop(source, None)
+            self._ended[source] = None
+        self.client.wake()
 
-    async def go_on(self) -> None:
-        """Until everything is read that has run."""
-        while not self.is_over or self._ended:
+    async def run(self) -> None:
+        """Run until the logs of all sources are read."""
+        while not self.is_stopped or self._ended:
             ended, self._ended = self._ended, {}
-            for one in {**self._running, **ended}:
-                await self._read(one)
-            if not self.is_over and not self._ended:
-                await self.party.wait(Ms(self.world.now() + OFTEN) if self._running else None)
+            for source in {**self._running, **ended}:
+                await self._stream(source)
+            if not self.is_stopped and not self._ended:
+                await self.client.wait(
+                    Ms(self.world.now() + POLL_INTERVAL) if self._running else None
+                )
 
-    async def _read(self, run: _PodRun) -> None:
-        ref = run.ref
-        wanted = (
-            Selection(POD, ref.namespace, labels=f"{OWNER}={ref.name}")
+    async def _stream(self, source: _LogSource) -> None:
+        ref = source.ref
+        selection = (
+            Selection(POD, ref.namespace, label_selector=f"{JOB_NAME_LABEL}={ref.name}")
             if ref.kind == JOB
-            else Selection(POD, ref.namespace, fields=f"metadata.name={ref.name}")
+            else Selection(POD, ref.namespace, field_selector=f"metadata.name={ref.name}")
         )
-        asked = List(wanted, MOST_PODS)
-        (found,) = await ask(self.world, asked, cluster=run.cluster, within=PATIENCE)
-        for live in found.items if isinstance(found, Listed) else ():
+        request = List(selection, MAX_PODS)
+        (outcome,) = await send_requests(
+            self.world, request, cluster=source.cluster, timeout=QUERY_TIMEOUT
+        )
+        for live in outcome.items if isinstance(outcome, ListPage) else ():
             pod: Body = msgspec.json.decode(live.body)
             for status in container_statuses(pod):
-                who = f"{live.ref.name}/{text(status, 'name')}"
-                for line in await self._reader.read(live, status, run.cluster):
-                    self._tell(self._event(run, who, line))
+                container = f"{live.ref.name}/{get_text(status, 'name')}"
+                for line in await self._reader.read(live, status, source.cluster):
+                    self._emit(self._event(source, container, line))
 
-    def _event(self, run: _PodRun, who: str, line: str) -> Event:
-        now, told = self.world.now(), Told.LOG_PRINTED
-        event = Event(now, told, run.step, run.ref, reason=who, sentence=line)
-        return msgspec.structs.replace(event, unit=run.unit, cluster=run.cluster)
+    def _event(self, source: _LogSource, container: str, line: str) -> Event:
+        now, event_type = self.world.now(), EventType.LOG_LINE
+        event = Event(now, event_type, source.step, source.ref, reason=container, message=line)
+        return msgspec.structs.replace(event, unit=source.unit, cluster=source.cluster)

@@ -1,4 +1,4 @@
-"""What projects say of a plan: objects that they do not allow, and windows that hold units."""
+"""AppProject rules of a plan: rejected objects, sync windows and orphaned resources."""
 
 from __future__ import annotations
 
@@ -6,107 +6,112 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
-from tidegate.dialect.argo.permits import refuse_object
-from tidegate.errors import Place
-from tidegate.flows.discover.projects import refused
-from tidegate.flows.looking import look_at
+from tidegate.dialect.argo.permits import check_object
+from tidegate.errors import Location
+from tidegate.flows.discover.projects import denial_finding
+from tidegate.flows.looking import get_objects
 from tidegate.flows.session import Session
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.manifest import Manifest, Manifests
-from tidegate.model.moment import Ms, format_moment
-from tidegate.model.plan import Deed
-from tidegate.model.project import Refusal
-from tidegate.model.sync_window import WindowHold, find_hold
+from tidegate.model.moment import Ms, format_timestamp
+from tidegate.model.plan import ItemAction
+from tidegate.model.project import ProjectViolation
+from tidegate.model.sync_window import WindowBlock, find_window_block
 from tidegate.model.unit import Unit, UnitId
 
-MOST_TOLD = 5
-"""Objects of one unit; of the others the number is told."""
+MAX_FINDINGS = 5
+"""Findings about single objects of one unit; the others are counted."""
 
 
-async def refused_objects(wanted: Manifests, session: Session) -> list[Finding]:
-    """The objects of a unit that its project does not allow. One of them is enough for Argo CD."""
-    unit, reach = wanted.unit, wanted.unit.policy.reach
-    if reach is None or unit.claim is None:
+async def find_rejected_objects(manifests: Manifests, session: Session) -> list[Finding]:
+    """Return findings about objects that the project of their unit does not allow.
+
+    A single rejected object is enough for Argo CD to reject the sync.
+    """
+    unit, scope = manifests.unit, manifests.unit.policy.reach
+    if scope is None or unit.project_request is None:
         return []
-    found: list[tuple[Manifest, Refusal]] = []
-    for one in wanted.manifests:
-        refusal = refuse_object(reach, one.ref, namespaced=bool(one.ref.namespace))
-        if refusal is not None and not await _is_there(one, unit, session):
-            found.append((one, refusal))
-    told = [_of_object(unit, one, refusal) for one, refusal in found[:MOST_TOLD]]
-    if len(found) > MOST_TOLD:
-        told.append(_more(unit, len(found) - MOST_TOLD))
-    return told
+    rejected: list[tuple[Manifest, ProjectViolation]] = []
+    for manifest in manifests.manifests:
+        refusal = check_object(scope, manifest.ref, namespaced=bool(manifest.ref.namespace))
+        if refusal is not None and not await _exists_already(manifest, unit, session):
+            rejected.append((manifest, refusal))
+    findings = [
+        _object_finding(unit, manifest, refusal) for manifest, refusal in rejected[:MAX_FINDINGS]
+    ]
+    if len(rejected) > MAX_FINDINGS:
+        findings.append(_more_objects_finding(unit, len(rejected) - MAX_FINDINGS))
+    return findings
 
 
-async def _is_there(one: Manifest, unit: Unit, session: Session) -> bool:
-    """Whether it is only made where it is missing, and is not missing: then nobody asks."""
-    if one.deed is not Deed.CREATE:
+async def _exists_already(manifest: Manifest, unit: Unit, session: Session) -> bool:
+    """Whether an object is created only if missing, and exists: its project is not checked then."""
+    if manifest.action is not ItemAction.CREATE:
         return False
-    return bool(await look_at(session.world, [one.ref], cluster=unit.destination.cluster))
+    return bool(await get_objects(session.world, [manifest.ref], cluster=unit.destination.cluster))
 
 
-def _of_object(unit: Unit, one: Manifest, refusal: Refusal) -> Finding:
-    finding = refused(unit, refusal)
-    origin = f"the object is at {one.origin}; " if one.origin else ""
-    return structs.replace(finding, why=f"{origin}{finding.why}")
+def _object_finding(unit: Unit, manifest: Manifest, refusal: ProjectViolation) -> Finding:
+    finding = denial_finding(unit, refusal)
+    origin = f"the object is at {manifest.origin}; " if manifest.origin else ""
+    return structs.replace(finding, reason=f"{origin}{finding.reason}")
 
 
-def _more(unit: Unit, count: int) -> Finding:
-    said = f"project does not allow {count} more objects to `{unit.id}`"
+def _more_objects_finding(unit: Unit, count: int) -> Finding:
+    message = f"project does not allow {count} more objects to `{unit.id}`"
     return Finding(
         code="argo.project",
         severity=Severity.ERROR,
-        sentence=said,
-        where=unit.where,
-        about=(unit.id.called,),
+        message=message,
+        location=unit.location,
+        unit_names=(unit.id.qualified_name,),
     )
 
 
-def find_holds(units: Iterable[Unit], now: Ms) -> list[tuple[Unit, WindowHold | None]]:
-    """The units with windows, and what holds each at this moment."""
+def find_window_blocks(units: Iterable[Unit], now: Ms) -> list[tuple[Unit, WindowBlock | None]]:
+    """Return the units with sync windows, each with the window that blocks it now, or None."""
     return [
-        (unit, find_hold(unit.policy.windows, now, asked=unit.policy.asked))
+        (unit, find_window_block(unit.policy.windows, now, is_manual=unit.policy.asked))
         for unit in units
         if unit.policy.windows
     ]
 
 
-def closed_for_good(holds: Iterable[tuple[Unit, WindowHold | None]]) -> dict[UnitId, str]:
-    """Of these, those that nobody will see open, and why nothing is done to them."""
+def permanently_closed(blocks: Iterable[tuple[Unit, WindowBlock | None]]) -> dict[UnitId, str]:
+    """Return the units whose windows do not open within a year, with the reason."""
     why = "its sync windows do not open within a year"
-    return {unit.id: why for unit, hold in holds if hold is not None and not hold.until}
+    return {unit.id: why for unit, block in blocks if block is not None and not block.until}
 
 
 def window_findings(
-    holds: Iterable[tuple[Unit, WindowHold | None]], session: Session
+    blocks: Iterable[tuple[Unit, WindowBlock | None]], session: Session
 ) -> Iterator[Finding]:
-    """Who is held until when; what now is, where it is simulated."""
-    for number, (unit, hold) in enumerate(holds):
-        if session.target.simulation is not None and not number:
-            yield _assumed(unit, session.world.now())
-        if hold is not None:
-            yield _held(unit, hold)
+    """Yield findings about closed windows; in a simulation, also about the assumed time."""
+    for index, (unit, block) in enumerate(blocks):
+        if session.targets.simulation is not None and not index:
+            yield _assumed_time_finding(unit, session.world.now())
+        if block is not None:
+            yield _closed_window_finding(unit, block)
 
 
-def _held(unit: Unit, hold: WindowHold) -> Finding:
-    end = f"until {format_moment(hold.until)}" if hold.until else "for longer than a year"
+def _closed_window_finding(unit: Unit, block: WindowBlock) -> Finding:
+    end = f"until {format_timestamp(block.until)}" if block.until else "for longer than a year"
     return Finding(
         code="argo.window",
-        severity=Severity.WARNING if hold.until else Severity.ERROR,
-        sentence=f"`{unit.id}` is held {end}, if there is something to do",
-        where=unit.where,
-        why=f"by the {hold.window.title}",
-        fix="" if hold.until else "correct the window",
+        severity=Severity.WARNING if block.until else Severity.ERROR,
+        message=f"`{unit.id}` is held {end}, if there is something to do",
+        location=unit.location,
+        reason=f"by the {block.window.title}",
+        fix="" if block.until else "correct the window",
     )
 
 
-def _assumed(unit: Unit, now: Ms) -> Finding:
+def _assumed_time_finding(unit: Unit, now: Ms) -> Finding:
     return Finding(
         code="argo.window-moment",
         severity=Severity.NOTE,
-        sentence=f"sync windows are looked at as of {format_moment(now)}",
-        where=Place(unit.policy.windows[0].where),
-        why="the simulation begins then",
+        message=f"sync windows are looked at as of {format_timestamp(now)}",
+        location=Location(unit.policy.windows[0].where),
+        reason="the simulation begins then",
         fix="`--start MOMENT`, or `start` in a scenario, begins another time",
     )

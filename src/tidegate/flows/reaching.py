@@ -1,6 +1,6 @@
-"""How far an overlay, a chart or a cluster's directory reaches that lies in no repository.
+"""The smallest root of an overlay, a chart or a cluster directory outside a repository.
 
-That is as far as the bases that it names, or the paths of its units.
+It contains the bases that the path names, or the paths of its Flux units.
 """
 
 from __future__ import annotations
@@ -10,84 +10,101 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.errors import TidegateError
-from tidegate.files import read_users_file
+from tidegate.files import read_user_file
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mappings, text
-from tidegate.model.release import LOCAL
+from tidegate.model.reading import get_list, get_mappings, get_text
+from tidegate.model.release import LOCAL_PREFIX
 from tidegate.render.kustomize.tree import KUSTOMIZATION_NAMES
 
-CHART = "Chart.yaml"
-FLUX = "kustomize.toolkit.fluxcd.io/"
-TEXTS = (".yaml", ".yml")
-NAMING = ("resources", "bases", "components")
-MOST = 100
-"""Directories that are looked into, and files that are read."""
+CHART_FILE = "Chart.yaml"
+FLUX_API_PREFIX = "kustomize.toolkit.fluxcd.io/"
+YAML_SUFFIXES = (".yaml", ".yml")
+REFERENCE_KEYS = ("resources", "bases", "components")
+MAX_VISITED = 100
+"""Maximum number of directories that are visited, and of files that are read."""
 
 
-def reach_of(path: Path) -> Path:
-    """The least directory that holds a path and all the directories that it is built from.
+def smallest_root(path: Path) -> Path:
+    """Return the smallest directory that contains a path and all directories it is built from.
 
-    One that is not there counts: that it is missing is said of it, and not that it is too far away.
+    A missing directory counts, so that it is reported as missing and not as outside the root.
     """
-    checkout = _checkout_of(path)
+    checkout = _flux_checkout(path)
     seen: dict[Path, None] = dict.fromkeys((path, checkout) if checkout else (path,))
-    waiting = [path]
-    while waiting and len(seen) < MOST:
-        for one in _named_by(waiting.pop()):
-            if one not in seen and not one.is_file():
-                seen[one] = None
-                waiting.append(one)
+    pending = [path]
+    while pending and len(seen) < MAX_VISITED:
+        for directory in _referenced_directories(pending.pop()):
+            if directory not in seen and not directory.is_file():
+                seen[directory] = None
+                pending.append(directory)
     common = Path(os.path.commonpath(seen))
     return path if common == Path(common.anchor) else common
 
 
-def _checkout_of(path: Path) -> Path | None:
-    """The nearest directory above in which most paths lie that units of Flux's name below."""
-    named = {one for file in islice(_texts_below(path), MOST) for one in _paths_in(file)}
-    for folder in (path, *path.parents)[:-1] if named else ():
-        if 2 * sum((folder / one).is_dir() for one in named) >= len(named):
+def _flux_checkout(path: Path) -> Path | None:
+    """Return the closest parent that contains most paths of the Flux units below, or None."""
+    unit_paths = {
+        unit_path
+        for file in islice(_yaml_files(path), MAX_VISITED)
+        for unit_path in _unit_paths(file)
+    }
+    for folder in (path, *path.parents)[:-1] if unit_paths else ():
+        if 2 * sum((folder / unit_path).is_dir() for unit_path in unit_paths) >= len(unit_paths):
             return folder
     return None
 
 
-def _texts_below(path: Path) -> Iterator[Path]:
+def _yaml_files(path: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(path):
-        folders[:] = sorted(one for one in folders if not one.startswith("."))
-        names = (Path(folder, one) for one in sorted(files) if one.endswith(TEXTS))
-        yield from names
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        paths = (Path(folder, name) for name in sorted(files) if name.endswith(YAML_SUFFIXES))
+        yield from paths
 
 
-def _paths_in(file: Path) -> Iterator[str]:
-    for body in _read(file):
-        if text(body, "apiVersion").startswith(FLUX) and text(body, "kind") == "Kustomization":
-            said = os.path.normpath(text(body, "spec", "path", default=".").lstrip("/"))
-            if said != "." and not said.startswith(".."):
-                yield said
+def _unit_paths(file: Path) -> Iterator[str]:
+    for body in _read_bodies(file):
+        if (
+            get_text(body, "apiVersion").startswith(FLUX_API_PREFIX)
+            and get_text(body, "kind") == "Kustomization"
+        ):
+            path = os.path.normpath(get_text(body, "spec", "path", default=".").lstrip("/"))
+            if path != "." and not path.startswith(".."):
+                yield path
 
 
-def _named_by(folder: Path) -> Iterator[Path]:
-    """The directories that a kustomization or a chart names, as they are written."""
+def _referenced_directories(folder: Path) -> Iterator[Path]:
+    """Yield the directories that a kustomization or a chart names, as they are written."""
     for name in KUSTOMIZATION_NAMES:
-        for body in _read(folder / name):
-            words = (word for key in NAMING for word in listed(body, key))
-            yield from (_beside(folder, word) for word in words if isinstance(word, str))
-    for body in _read(folder / CHART):
-        addresses = (text(one, "repository") for one in mappings(body, "dependencies"))
-        local = (one.removeprefix(LOCAL) for one in addresses if one.startswith(LOCAL))
-        yield from (_beside(folder, one) for one in local)
+        for body in _read_bodies(folder / name):
+            references = (reference for key in REFERENCE_KEYS for reference in get_list(body, key))
+            yield from (
+                _resolve_reference(folder, reference)
+                for reference in references
+                if isinstance(reference, str)
+            )
+    for body in _read_bodies(folder / CHART_FILE):
+        addresses = (
+            get_text(dependency, "repository") for dependency in get_mappings(body, "dependencies")
+        )
+        local = (
+            address.removeprefix(LOCAL_PREFIX)
+            for address in addresses
+            if address.startswith(LOCAL_PREFIX)
+        )
+        yield from (_resolve_reference(folder, path) for path in local)
 
 
-def _beside(folder: Path, word: str) -> Path:
-    return Path(os.path.normpath(folder / word))
+def _resolve_reference(folder: Path, reference: str) -> Path:
+    return Path(os.path.normpath(folder / reference))
 
 
-def _read(file: Path) -> list[Json]:
-    """What stands in a file; whoever renders it says what is wrong with it."""
+def _read_bodies(file: Path) -> list[Json]:
+    """Return the documents of a file; none of an invalid one, which rendering reports."""
     if not file.is_file():
         return []
     try:
-        return [document.body for document in read(read_users_file(file), file.name)]
+        return [document.body for document in read_documents(read_user_file(file), file.name)]
     except TidegateError:
         return []

@@ -1,4 +1,4 @@
-"""What rendered units ask for, by the words of their dialects; and what is wrong with them."""
+"""The manifests of rendered units, read by dialect, and the errors in them."""
 
 from __future__ import annotations
 
@@ -8,70 +8,73 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.dialect.manifests import read_sound_manifests
-from tidegate.dialect.tracking import SET
+from tidegate.dialect.manifests import parse_manifests
+from tidegate.dialect.tracking import APPLICATION_SET
 from tidegate.documents import Document, duplicate_errors
-from tidegate.documents import read as read_text
+from tidegate.documents import read_documents as read_text
 from tidegate.errors import DocumentError, PlanError, RenderError, TidegateError
-from tidegate.files import Within
-from tidegate.flows.bringing import BroughtUnits, KnownKinds
-from tidegate.flows.discover.families import Member, refuse_unrendered
-from tidegate.flows.field_places import SourceFiles
-from tidegate.flows.projects import refused_objects
-from tidegate.flows.refusals import find_refusals
-from tidegate.flows.rendering import Rendered, Unrendered
-from tidegate.flows.rendering.outcome import notes_of
-from tidegate.flows.repeats import with_repeats
+from tidegate.files import RootedFiles
+from tidegate.flows.bringing import KnownKinds, UnitIndex
+from tidegate.flows.discover.families import RenderedUnit, require_rendered
+from tidegate.flows.field_places import FieldLocator
+from tidegate.flows.projects import find_rejected_objects
+from tidegate.flows.refusals import dry_run_plan
+from tidegate.flows.rendering import RenderFailure, RenderResult
+from tidegate.flows.rendering.outcome import render_notes
+from tidegate.flows.repeats import replace_unmergeable
 from tidegate.flows.session import Session
-from tidegate.flows.setting_aside import faults_of
+from tidegate.flows.setting_aside import fault_findings
 from tidegate.health.budget import budget
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.manifest import Manifests
-from tidegate.model.rendering import Detected, Directory
+from tidegate.model.rendering import Directory, ToolDetection
 from tidegate.model.source import LocalSource
 from tidegate.model.unit import Unit, UnitId, UnitSource
 from tidegate.plan.build import build_plan
 from tidegate.render.plain import manifest_files
 
 
-class Read(msgspec.Struct, frozen=True):
-    """What a unit deploys, and what it was rendered to."""
+class UnitManifests(msgspec.Struct, frozen=True):
+    """The manifests of a unit, with its render result."""
 
     manifests: Manifests
-    rendered: Rendered
+    rendered: RenderResult
 
     @property
-    def is_whole(self) -> bool:
-        """Whether all of its objects are known."""
+    def is_complete(self) -> bool:
+        """Whether all objects of the unit are known."""
         rendered = self.rendered
-        return not (rendered.locked or rendered.weakened or rendered.unmet)
+        return not (rendered.undecrypted or rendered.missing_inputs or rendered.lookup_error)
 
     @property
     def notes(self) -> tuple[TidegateError, ...]:
-        """What is not certain; that there is nothing at all is rarely meant.
+        """Notes about uncertain results; an empty result is rarely intended.
 
-        Of a unit of a repository it is told where that is found.
+        For units of a repository these notes are findings of the discovery instead.
         """
-        unit, notes = self.manifests.unit, notes_of(self.rendered)
+        unit, notes = self.manifests.unit, render_notes(self.rendered)
         sources = unit.sources
         if self.rendered.documents or notes or not sources:
             return () if unit.id.kind else notes
-        request, named, what = sources[0].request, str(sources[0].source), "directory"
-        if isinstance(request, Directory) and request.names:
-            named, what = request.files[0], "file"
-        problem = f"`{named}` has no objects"
-        hint = f"look whether it is the right {what}"
-        return (RenderError("render.nothing", problem, hint=hint), *_passed_over(sources[0]))
+        request, name, noun = sources[0].request, str(sources[0].source), "directory"
+        if isinstance(request, Directory) and request.must_be_manifests:
+            name, noun = request.files[0], "file"
+        problem = f"`{name}` has no objects"
+        hint = f"look whether it is the right {noun}"
+        return (
+            RenderError("render.nothing", problem, hint=hint),
+            *_skipped_file_errors(sources[0]),
+        )
 
 
-def _passed_over(source: UnitSource) -> Iterator[TidegateError]:
-    """What is wrong with files of a directory that were taken for no manifests, as Argo CD does."""
+def _skipped_file_errors(source: UnitSource) -> Iterator[TidegateError]:
+    """Yield the errors of files in a directory that were skipped as no manifests, like Argo CD."""
     request = source.request
-    directory = request.directory if isinstance(request, Detected) else request
+    directory = request.directory if isinstance(request, ToolDetection) else request
     if not isinstance(directory, Directory) or not isinstance(source.source, LocalSource):
         return
     directory = msgspec.structs.replace(directory, root=Path(source.source.path), path=source.path)
-    within = Within(directory.root)
+    within = RootedFiles(directory.root)
     for name in manifest_files(directory, within):
         try:
             with within.open(name) as file:
@@ -80,143 +83,171 @@ def _passed_over(source: UnitSource) -> Iterator[TidegateError]:
             yield error
 
 
-class ReadUnits(msgspec.Struct):
-    """What units ask for, those of which that is not known, and what is said of these.
+class ManifestSet(msgspec.Struct):
+    """The manifests of all units, with faulty units apart."""
 
-    `sound`: of units at fault, the objects with which nothing is wrong. `errors`: what is wrong
-    with that which the user points at.
-    """
-
-    read: list[Read] = msgspec.field(default_factory=list)
-    faulty: dict[UnitId, Member] = msgspec.field(default_factory=dict)
+    units: list[UnitManifests] = msgspec.field(default_factory=list)
+    faulty: dict[UnitId, RenderedUnit] = msgspec.field(default_factory=dict)
+    """Units that cannot be rolled out."""
     findings: list[Finding] = msgspec.field(default_factory=list)
-    refused: dict[UnitId, str] = msgspec.field(default_factory=dict)
-    sound: list[Manifests] = msgspec.field(default_factory=list)
+    """Findings about the faulty units."""
+    rejected: dict[UnitId, str] = msgspec.field(default_factory=dict)
+    """By unit, why its project rejects it."""
+    valid_parts: list[Manifests] = msgspec.field(default_factory=list)
+    """The valid manifests of faulty units."""
     errors: list[TidegateError] = msgspec.field(default_factory=list)
+    """Errors in the PATH that the user named."""
 
-    def set_aside(self, member: Member, read: Read, wrong: list[TidegateError]) -> None:
-        """A unit with something wrong; what is sound of it can be looked at."""
+    def add_faulty(
+        self, member: RenderedUnit, unit_manifests: UnitManifests, errors: list[TidegateError]
+    ) -> None:
+        """Add a faulty unit; its valid manifests can still be checked."""
         unit = member.unit
         self.faulty[unit.id] = member
-        self.sound.append(read.manifests)
+        self.valid_parts.append(unit_manifests.manifests)
         if unit.id.kind:
-            self.findings += faults_of(unit, wrong)
+            self.findings += fault_findings(unit, errors)
         else:
-            self.errors += wrong
+            self.errors += errors
 
 
-async def find_more(reading: ReadUnits, session: Session) -> tuple[Finding, ...]:
-    """What else is wrong where a unit is at fault, so that everything is told at once.
+async def find_further_problems(manifest_set: ManifestSet, session: Session) -> tuple[Finding, ...]:
+    """Return further problems where a unit is faulty, so that all are reported at once.
 
-    Raises all of it where what is wrong is what the user points at.
+    Raises all of them if the errors are in the PATH that the user named.
     """
-    if not reading.sound:
+    if not manifest_set.valid_parts:
         return ()
-    together = [*(one.manifests for one in reading.read), *reading.sound]
-    known = {one.unit.id for one in together}
-    met = [without_strangers(one, known) for one in together]
-    findings, _ = await find_refusals(build_plan(met, (), budget=budget), session)
-    if not reading.errors:
+    all_manifests = [
+        *(unit_manifests.manifests for unit_manifests in manifest_set.units),
+        *manifest_set.valid_parts,
+    ]
+    known = {manifests.unit.id for manifests in all_manifests}
+    resolved = [without_unknown_dependencies(manifests, known) for manifests in all_manifests]
+    findings, _ = await dry_run_plan(build_plan(resolved, (), readiness_timeout=budget), session)
+    if not manifest_set.errors:
         return findings
-    more = [error_of(one) for one in findings if one.severity is Severity.ERROR]
-    placed = [*SourceFiles(session.tree).placed(reading.errors), *more]
-    raise placed[0] if len(placed) == 1 else ExceptionGroup("objects are at fault", placed)
+    further = [error_from_finding(one) for one in findings if one.severity is Severity.ERROR]
+    located = [*FieldLocator(session.source_root).locate_errors(manifest_set.errors), *further]
+    raise located[0] if len(located) == 1 else ExceptionGroup("objects are at fault", located)
 
 
-def error_of(finding: Finding) -> PlanError:
-    """A finding, where it keeps a verb from its work."""
-    hint = finding.why or finding.fix
-    return PlanError(finding.code, finding.sentence, where=finding.where, hint=hint)
+def error_from_finding(finding: Finding) -> PlanError:
+    """Return a finding as an error that stops a command."""
+    hint = finding.reason or finding.fix
+    return PlanError(finding.code, finding.message, location=finding.location, hint=hint)
 
 
-async def read_members(members: Iterable[Member], session: Session) -> tuple[Read, ...]:
-    """What the rendered units of these ask for."""
-    return tuple((await read_all(members, session)).read)
+async def read_valid_manifests(
+    members: Iterable[RenderedUnit], session: Session
+) -> tuple[UnitManifests, ...]:
+    """Return the manifests of those units that have no faults."""
+    return tuple((await read_manifests(members, session)).units)
 
 
-async def read_all(members: Iterable[Member], session: Session) -> ReadUnits:
-    """Raises where what the user points at could not be rendered.
+async def read_manifests(members: Iterable[RenderedUnit], session: Session) -> ManifestSet:
+    """Read the manifests of all units. Raises if the PATH of the user could not be rendered.
 
-    A unit that could not be read is at fault, and so is what it would bring.
+    A unit that could not be read is faulty, and so are its child units.
     """
     members = list(members)
-    refuse_unrendered(members)
-    brought = BroughtUnits.of(one.unit for one in members)
+    require_rendered(members)
+    unit_index = UnitIndex.from_units(rendered_unit.unit for rendered_unit in members)
     documents: dict[str, list[Document]] = {}
-    for one in members:
-        documents.setdefault(one.unit.destination.cluster, []).extend(one.documents)
-    scopes = {
-        name: KnownKinds.of(await session.kinds(name), mine, session.craft.rules.known)
-        for name, mine in documents.items()
+    for rendered_unit in members:
+        documents.setdefault(rendered_unit.unit.destination.cluster, []).extend(
+            rendered_unit.documents
+        )
+    kinds_by_cluster = {
+        name: KnownKinds.from_served(
+            await session.kinds(name), cluster_documents, session.evaluator.rules.known
+        )
+        for name, cluster_documents in documents.items()
     }
-    found = ReadUnits()
+    result = ManifestSet()
     for member in members:
-        unit, rendered = member.unit, member.rendered
-        if isinstance(rendered, Unrendered) or unit.parent in found.faulty or unit.refused:
-            found.faulty[unit.id] = member
-            found.refused |= {unit.id: unit.refused} if unit.refused else {}
+        unit, rendered = member.unit, member.result
+        if (
+            isinstance(rendered, RenderFailure)
+            or unit.parent in result.faulty
+            or unit.project_error
+        ):
+            result.faulty[unit.id] = member
+            result.rejected |= {unit.id: unit.project_error} if unit.project_error else {}
             continue
-        read, wrong = _read(unit, rendered, brought, scopes[unit.destination.cluster])
-        if wrong:
-            found.set_aside(member, read, wrong)
+        unit_manifests, errors = _read_unit(
+            unit, rendered, unit_index, kinds_by_cluster[unit.destination.cluster]
+        )
+        if errors:
+            result.add_faulty(member, unit_manifests, errors)
         else:
-            await _take(member, read, found, session)
-    return found
+            await _add_unit(member, unit_manifests, result, session)
+    return result
 
 
-def _twice(unit: Unit, rendered: Rendered) -> Iterator[TidegateError]:
-    """Keys that are written twice in files that the user points at; Kubernetes takes the last."""
+def _duplicate_key_errors(unit: Unit, rendered: RenderResult) -> Iterator[TidegateError]:
+    """Yield errors for duplicate keys in the user's files; Kubernetes uses the last one."""
     for document in rendered.documents if not unit.id.kind else ():
         yield from duplicate_errors(document)
 
 
-async def _take(member: Member, read: Read, found: ReadUnits, session: Session) -> None:
-    """A unit with which nothing is wrong, unless its project says so."""
-    manifests, repeats = with_repeats(read.manifests)
-    found.findings += repeats
-    told = await refused_objects(manifests, session)
-    if told:
-        found.refused[member.unit.id] = "its project does not allow all of it"
-        found.faulty[member.unit.id] = member
-        found.findings += told
+async def _add_unit(
+    member: RenderedUnit, unit_manifests: UnitManifests, result: ManifestSet, session: Session
+) -> None:
+    """Add a valid unit, or a faulty one if its project does not allow all objects."""
+    manifests, duplicates = replace_unmergeable(unit_manifests.manifests)
+    result.findings += duplicates
+    rejections = await find_rejected_objects(manifests, session)
+    if rejections:
+        result.rejected[member.unit.id] = "its project does not allow all of it"
+        result.faulty[member.unit.id] = member
+        result.findings += rejections
     else:
-        found.read.append(replace(read, manifests=manifests))
+        result.units.append(replace(unit_manifests, manifests=manifests))
 
 
-def without_strangers(wanted: Manifests, known: Collection[UnitId]) -> Manifests:
-    """Without dependencies on units that are not in the plan: of those it is told."""
-    unit = wanted.unit
-    kept = tuple(one for one in unit.dependencies if one.unit is None or one.unit in known)
-    if kept == unit.dependencies:
-        return wanted
-    return msgspec.structs.replace(wanted, unit=msgspec.structs.replace(unit, dependencies=kept))
+def without_unknown_dependencies(manifests: Manifests, known: Collection[UnitId]) -> Manifests:
+    """Remove dependencies on units that are not in the plan; findings report those."""
+    unit = manifests.unit
+    dependencies = tuple(
+        dependency
+        for dependency in unit.dependencies
+        if dependency.unit is None or dependency.unit in known
+    )
+    if dependencies == unit.dependencies:
+        return manifests
+    return msgspec.structs.replace(
+        manifests, unit=msgspec.structs.replace(unit, dependencies=dependencies)
+    )
 
 
-def _emptied(wanted: Manifests) -> PlanError | None:
-    """What is said where pruning would take all of a unit away because nothing is left of it."""
-    unit = wanted.unit
-    guarded = unit.policy.prunes and not unit.policy.allows_empty and unit.id.kind != SET
-    if not guarded or wanted.manifests or not unit.sources:
+def _empty_prune_error(manifests: Manifests) -> PlanError | None:
+    """Return an error if pruning would delete all objects because none are rendered."""
+    unit = manifests.unit
+    is_guarded = (
+        unit.policy.prunes and not unit.policy.allows_empty and unit.id.kind != APPLICATION_SET
+    )
+    if not is_guarded or manifests.manifests or not unit.sources:
         return None
     problem = f"`{unit.id}` has no objects, and pruning would delete all that it has brought"
     hint = "look whether it is the right directory; `--allow-empty` goes on"
-    return PlanError("plan.empty", problem, where=unit.where, hint=hint)
+    return PlanError("plan.empty", problem, location=unit.location, hint=hint)
 
 
-def _read(
-    unit: Unit, rendered: Rendered, brought: BroughtUnits, scope: KnownKinds
-) -> tuple[Read, list[TidegateError]]:
-    """What a unit asks for, and what is wrong with it."""
-    found, wrong = read_sound_manifests(
-        unit, rendered.documents, scope.is_namespaced, rendered.hidden
+def _read_unit(
+    unit: Unit, rendered: RenderResult, unit_index: UnitIndex, kinds: KnownKinds
+) -> tuple[UnitManifests, list[TidegateError]]:
+    """Return the manifests of a unit, and the errors in them."""
+    parsed, parse_errors = parse_manifests(
+        unit, rendered.documents, kinds.is_namespaced, rendered.secret_fields
     )
-    settled = (scope.settled(one, unit) for one in found.manifests)
-    manifests = tuple(brought.by(one, unit, scope) for one in settled)
-    read = Read(msgspec.structs.replace(found, manifests=manifests), rendered)
-    errors: list[TidegateError] = [*_twice(unit, rendered), *wrong]
+    waiting = (kinds.with_kind_wait(manifest, unit) for manifest in parsed.manifests)
+    manifests = tuple(unit_index.link_unit_resource(manifest, unit, kinds) for manifest in waiting)
+    unit_manifests = UnitManifests(msgspec.structs.replace(parsed, manifests=manifests), rendered)
+    errors: list[TidegateError] = [*_duplicate_key_errors(unit, rendered), *parse_errors]
     # Of a release there may be hooks alone, and none of them for what is about to be done.
     has_hooks = unit.policy.release is not None and bool(rendered.documents)
-    is_sound = not errors and read.is_whole and not has_hooks
-    if is_sound and (emptied := _emptied(read.manifests)):
-        errors.append(emptied)
-    return read, errors
+    is_valid = not errors and unit_manifests.is_complete and not has_hooks
+    if is_valid and (empty_error := _empty_prune_error(unit_manifests.manifests)):
+        errors.append(empty_error)
+    return unit_manifests, errors

@@ -1,11 +1,11 @@
-"""A rollout is written down: a head that says what was to be done, and behind it every event.
+"""The run record of a rollout: a head with the plan, then every event.
 
-    book = open_record(path)          # raises where the file cannot be written
-    book.begin(plan, now)
-    book.add(event)                   # each on a line of JSON, in the file at once
-    book.close()
+    recorder = open_record(path)      # raises where the file cannot be written
+    recorder.write_head(plan, now)
+    recorder.add(event)               # one line of JSON each, written at once
+    recorder.close()
 
-A rollout does not stop for its record: what could not be written is told behind it.
+A rollout does not stop if its record cannot be written; the error is reported at the end.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from typing import IO
 
 import msgspec
 
-from tidegate.errors import FileError, OutputError, Place, foreign, harmless
-from tidegate.files import read_users_file
-from tidegate.flows.discover import Family
-from tidegate.flows.rollout import Audience
-from tidegate.flows.session import Target, name_target
+from tidegate.errors import FileError, Location, OutputError, sanitize, sanitize_document
+from tidegate.files import read_user_file
+from tidegate.flows.discover import UnitTree
+from tidegate.flows.rollout import RolloutObserver
+from tidegate.flows.session import ClusterTargets, describe_targets
 from tidegate.flows.units import unit_rows
 from tidegate.model.event import Event
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
-from tidegate.model.run import RUN, RUN_VERSION, RunHead, RunRecord
+from tidegate.model.run import RUN_KIND, RUN_VERSION, RunHead, RunRecord
 from tidegate.model.unit import UnitId
-from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.documents import EventOut, event_in, event_out
-from tidegate.report.run_document import RunHeadOut, head_in, head_out
+from tidegate.report.rollout.course import RolloutProgress
+from tidegate.report.rollout.documents import EventDocument, event_document, event_from_document
+from tidegate.report.run_document import RunHeadDocument, run_head_document, run_head_from_document
 
-MADE_BY = "`tidegate sync --record FILE` writes one"
-EXPLAINED = "rollout.explained"
-"""The last line of a rollout that failed: all that is known of why."""
-_MOST = 200
-"""Bytes in which the first line of a record says what it is."""
+RECORD_HINT = "`tidegate sync --record FILE` writes one"
+EXPLAINED_EVENT = "rollout.explained"
+"""Type of the last line of a failed rollout: the evidence about the failure."""
+_PREFIX_SIZE = 200
+"""Bytes in which the first line of a record shows its kind."""
 
 
-def open_record(path: Path) -> RunBook:
-    """The file, which can be written, and is as it was. Raises FileError.
+def open_record(path: Path) -> RunRecorder:
+    """Open a file for a run record, unchanged until the first write. Raises FileError.
 
-    A file that is no record is somebody's, and is left alone.
+    A file that is no run record is not overwritten.
     """
     is_new = not path.exists()
     try:
@@ -51,56 +51,60 @@ def open_record(path: Path) -> RunBook:
         is_file = stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
     except OSError as error:
         problem = f"the run record cannot be written: {error.strerror}"
-        raise FileError("file.record", problem, where=Place(str(path))) from None
-    book = RunBook(path, stream, is_file=is_file, is_new=is_new)
-    if is_file and not is_new and not _may_be_replaced(path):
-        book.close()
+        raise FileError("file.record", problem, location=Location(str(path))) from None
+    recorder = RunRecorder(path, stream, is_file=is_file, is_new=is_new)
+    if is_file and not is_new and not _is_replaceable(path):
+        recorder.close()
         problem = "there is a file already, and it is no run record"
         hint = "give another name: a run record is written over what is there"
-        raise FileError("file.record", problem, where=Place(str(path)), hint=hint)
-    return book
+        raise FileError("file.record", problem, location=Location(str(path)), hint=hint)
+    return recorder
 
 
-def _may_be_replaced(path: Path) -> bool:
+def _is_replaceable(path: Path) -> bool:
     with path.open("rb") as stream:
-        begin = stream.read(_MOST)
-    return not begin or begin.startswith(f'{{"kind":"{RUN}"'.encode())
+        prefix = stream.read(_PREFIX_SIZE)
+    return not prefix or prefix.startswith(f'{{"kind":"{RUN_KIND}"'.encode())
 
 
-class RunBook(msgspec.Struct):
-    """An open record. `failure`: why it is not whole."""
+class RunRecorder(msgspec.Struct):
+    """An open run record."""
 
     path: Path
     stream: IO[bytes]
     is_file: bool
     is_new: bool
     waves: dict[UnitId, int | None] = msgspec.field(default_factory=dict)
-    target: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
     is_simulated: bool = False
     failure: str = ""
-    _is_begun: bool = False
+    """Why the record is incomplete; empty if it is not."""
+    _is_started: bool = False
 
-    def introduce(self, families: Iterable[Family], target: Target) -> None:
-        """Know the waves of units, and the clusters."""
-        self.waves = {row.unit.id: row.wave for row in unit_rows(families)}
-        self.target = tuple(name_target(target))
-        self.is_simulated = target.simulation is not None
+    def set_context(self, unit_trees: Iterable[UnitTree], targets: ClusterTargets) -> None:
+        """Set the waves of units, and the clusters."""
+        self.waves = {row.unit.id: row.wave for row in unit_rows(unit_trees)}
+        self.targets = tuple(describe_targets(targets))
+        self.is_simulated = targets.simulation is not None
 
-    def begin(self, plan: Plan, at: Ms) -> None:
-        """What is to be done from now on; a newer plan takes the place of the one before."""
-        if not self._is_begun and self.is_file:
+    def write_head(self, plan: Plan, time: Ms) -> None:
+        """Write the head with a plan; a newer head replaces the one before."""
+        if not self._is_started and self.is_file:
             self.stream.truncate(0)
-        self._is_begun = True
+        self._is_started = True
         head = msgspec.structs.replace(
-            RunHead.of(plan, self.waves), at=at, target=self.target, is_simulated=self.is_simulated
+            RunHead.from_plan(plan, self.waves),
+            at=time,
+            target=self.targets,
+            is_simulated=self.is_simulated,
         )
-        self.add(head_out(head))
+        self.add(run_head_document(head))
 
     def add(self, document: msgspec.Struct) -> None:
-        """One line; behind a line that could not be written there is none."""
+        """Write one line; after a failed write, none."""
         if self.failure:
             return
-        line = f"{harmless(msgspec.json.encode(document).decode())}\n".encode()
+        line = f"{sanitize_document(msgspec.json.encode(document).decode())}\n".encode()
         try:
             while line:
                 line = line[self.stream.write(line) :]
@@ -108,69 +112,73 @@ class RunBook(msgspec.Struct):
             self.failure = error.strerror or "no reason was given"
 
     def close(self) -> None:
-        """A file of ours in which nothing stands goes again."""
+        """Close the file, and delete it if it is new and empty."""
         self.stream.close()
-        if self.is_new and self.is_file and not self._is_begun:
+        if self.is_new and self.is_file and not self._is_started:
             self.path.unlink(missing_ok=True)
 
-    def fault(self) -> OutputError | None:
-        """What is wrong where it could not be written to its end."""
+    def error(self) -> OutputError | None:
+        """Return the error if the record is incomplete; else None."""
         if not self.failure:
             return None
         problem = f"the run record is not whole: {self.failure}"
-        return OutputError("output.record", problem, where=Place(str(self.path)))
+        return OutputError("output.record", problem, location=Location(str(self.path)))
 
 
-class RecordedAudience:
-    """Somebody looks on, and what they see is written down."""
+class RecordingObserver:
+    """A rollout observer that also writes the run record."""
 
-    def __init__(self, audience: Audience, book: RunBook) -> None:
-        self._audience = audience
-        self._book = book
+    def __init__(self, observer: RolloutObserver, recorder: RunRecorder) -> None:
+        self._observer = observer
+        self._recorder = recorder
         self._clock: Callable[[], Ms] = lambda: Ms(0)
 
     @property
-    def course(self) -> Course:
-        return self._audience.course
+    def progress(self) -> RolloutProgress:
+        return self._observer.progress
 
-    def begin(self, plan: Plan, *, clock: Callable[[], Ms], stop: Callable[[str], None]) -> None:
+    def start(self, plan: Plan, *, clock: Callable[[], Ms], stop: Callable[[str], None]) -> None:
         self._clock = clock
-        self._audience.begin(plan, clock=clock, stop=stop)
-        self._book.begin(plan, clock())
+        self._observer.start(plan, clock=clock, stop=stop)
+        self._recorder.write_head(plan, clock())
 
-    def follow(self, plan: Plan) -> None:
-        self._audience.follow(plan)
-        self._book.begin(plan, self._clock())
+    def replace_plan(self, plan: Plan) -> None:
+        self._observer.replace_plan(plan)
+        self._recorder.write_head(plan, self._clock())
 
     def emit(self, event: Event) -> None:
-        self._audience.emit(event)
-        self._book.add(event_out(event))
+        self._observer.emit(event)
+        self._recorder.add(event_document(event))
 
 
-def read_run(path: Path) -> RunRecord:
-    """Read what was recorded. Raises FileError.
+def read_run_record(path: Path) -> RunRecord:
+    """Read a run record. Raises FileError.
 
-    Of a rollout that was killed the last line may not be whole. Of several heads the last counts.
+    The last line of a killed rollout may be incomplete. Of several heads the last counts.
     """
-    lines, where = read_users_file(path).splitlines(), Place(str(path))
+    lines, location = read_user_file(path).splitlines(), Location(str(path))
     if not lines:
-        raise FileError("file.record", "there is nothing in it", where=where, hint=MADE_BY)
-    head = _head(lines[0], where)
+        raise FileError(
+            "file.record", "there is nothing in it", location=location, hint=RECORD_HINT
+        )
+    head = _parse_head(lines[0], location)
     events: list[Event] = []
     for number, line in enumerate(lines[1:], start=2):
         try:
-            told = msgspec.json.decode(line, type=_RunLine)
-            if told.kind == RUN and not told.event:
-                head = _head(line, where)
-            elif told.event != EXPLAINED:
-                units = {str(one.id): one.id for one in head.units}
-                events.append(event_in(msgspec.json.decode(line, type=EventOut), units))
+            entry = msgspec.json.decode(line, type=_RunLine)
+            if entry.kind == RUN_KIND and not entry.event:
+                head = _parse_head(line, location)
+            elif entry.event != EXPLAINED_EVENT:
+                units = {str(unit.id): unit.id for unit in head.units}
+                events.append(
+                    event_from_document(msgspec.json.decode(line, type=EventDocument), units)
+                )
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             if number == len(lines):
-                return RunRecord(head, tuple(events), cut=1)
-            problem = f"this line is no event: {foreign(str(error))}"
-            where = Place(str(path), line=number)
-            raise FileError("file.record", problem, where=where) from None
+                return RunRecord(head, tuple(events), truncated_lines=1)
+            problem = f"this line is no event: {sanitize(str(error))}"
+            location = Location(str(path), line=number)
+            raise FileError("file.record", problem, location=location) from None
     return RunRecord(head, tuple(events))
 
 
@@ -179,24 +187,24 @@ class _RunLine(msgspec.Struct):
     kind: str = ""
 
 
-class _RunOpening(msgspec.Struct):
+class _RunHeader(msgspec.Struct):
     kind: str = ""
     version: int = 0
 
 
-def _head(line: bytes, where: Place) -> RunHead:
+def _parse_head(line: bytes, location: Location) -> RunHead:
     try:
-        said = msgspec.json.decode(line, type=_RunOpening)
-        if said.kind == RUN and said.version == RUN_VERSION:
-            return head_in(msgspec.json.decode(line, type=RunHeadOut))
+        header = msgspec.json.decode(line, type=_RunHeader)
+        if header.kind == RUN_KIND and header.version == RUN_VERSION:
+            return run_head_from_document(msgspec.json.decode(line, type=RunHeadDocument))
         why = (
-            f"it has version {said.version}, and {RUN_VERSION} is read here"
-            if said.kind == RUN
-            else f"its kind is `{foreign(said.kind)}`"
+            f"it has version {header.version}, and {RUN_VERSION} is read here"
+            if header.kind == RUN_KIND
+            else f"its kind is `{sanitize(header.kind)}`"
         )
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        why = foreign(str(error))
+        why = sanitize(str(error))
     except KeyError as error:
-        why = f"it has no unit `{foreign(str(error.args[0]))}`, and a step of it"
+        why = f"it has no unit `{sanitize(str(error.args[0]))}`, and a step of it"
     problem = f"this is not a run record: {why}"
-    raise FileError("file.record", problem, where=where, hint=MADE_BY)
+    raise FileError("file.record", problem, location=location, hint=RECORD_HINT)

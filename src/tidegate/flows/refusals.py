@@ -1,4 +1,4 @@
-"""What a cluster would refuse of a plan, asked as a rollout asks it, and nothing is done."""
+"""Preflight checks of a plan without a rollout."""
 
 from __future__ import annotations
 
@@ -7,77 +7,77 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.engine.drive import Driver, drive
-from tidegate.engine.site import Settings
+from tidegate.engine.site import RolloutSettings
 from tidegate.errors import ClusterError
-from tidegate.flows.custom_kinds import may_be_custom
-from tidegate.flows.field_places import SourceFiles
-from tidegate.flows.session import Session, own_name
-from tidegate.flows.wiring import why_unserved
-from tidegate.model.event import Event, Told
+from tidegate.flows.custom_kinds import can_be_custom
+from tidegate.flows.field_places import FieldLocator
+from tidegate.flows.session import Session, holder_identity
+from tidegate.flows.wiring import explain_unserved
+from tidegate.model.event import Event, EventType
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan
-from tidegate.report.refusals import CODES, refusal_findings
-from tidegate.report.rollout.discretion import Discretion
+from tidegate.report.refusals import PREFLIGHT_CODES, refusal_findings
+from tidegate.report.rollout.discretion import Redactor
 
 FORBIDDEN = "cluster.forbidden"
 
 
-class Refusals(NamedTuple):
-    """What is wrong with a plan, and with how many of its objects."""
+class DryRunResult(NamedTuple):
+    """Problems of a plan, and the number of objects that have one."""
 
     findings: tuple[Finding, ...]
     objects: int = 0
 
 
-async def find_refusals(plan: Plan, session: Session) -> Refusals:
-    """What is wrong with a plan; in a simulated cluster nothing is merely missing.
+async def dry_run_plan(plan: Plan, session: Session) -> DryRunResult:
+    """Return the problems that preflight finds; in a simulation, missing dependencies are none.
 
-    Who may not look cannot be told, and that is said.
+    If the user may not read the cluster, a finding says that the checks were skipped.
     """
-    told: list[Event] = []
-    settings = Settings(holder=own_name(), only_looks=True)
+    events: list[Event] = []
+    settings = RolloutSettings(holder=holder_identity(), preflight_only=True)
     try:
-        await drive(Driver(session.world, plan, session.craft, settings, told.append))
+        await drive(Driver(session.world, plan, session.evaluator, settings, events.append))
     except ClusterError as error:
         if error.code != FORBIDDEN:
             raise
-        return Refusals((_unasked(error),))
-    hide, files = Discretion.of(plan).hide_in, SourceFiles(session.tree)
-    refused = [one for one in told if one.told is Told.OBJECT_REFUSED]
-    if session.target.simulation is not None:
-        refused = [one for one in refused if not _is_missing(one)]
-    placed = [hide(files.of_event(one)) for one in refused]
-    objects = {(one.cluster, one.ref) for one in placed}
-    findings = refusal_findings(placed, _unserved(placed, session))
-    return Refusals(tuple(map(_allowing_for_others, findings)), len(objects))
+        return DryRunResult((_skipped_finding(error),))
+    redact, locator = Redactor.from_plan(plan).redact_event, FieldLocator(session.source_root)
+    rejected = [event for event in events if event.type is EventType.OBJECT_REFUSED]
+    if session.targets.simulation is not None:
+        rejected = [event for event in rejected if not _is_missing_dependency(event)]
+    located = [redact(locator.locate_event(event)) for event in rejected]
+    objects = {(event.cluster, event.ref) for event in located}
+    findings = refusal_findings(located, _unserved_reasons(located, session))
+    return DryRunResult(tuple(map(_downgrade_forbidden, findings)), len(objects))
 
 
-def _allowing_for_others(finding: Finding) -> Finding:
-    """Who may only look can still be shown a plan: somebody else may roll it out."""
-    if finding.code != CODES["Forbidden"]:
+def _downgrade_forbidden(finding: Finding) -> Finding:
+    """Return a Forbidden finding as a warning: another user may be allowed to roll out."""
+    if finding.code != PREFLIGHT_CODES["Forbidden"]:
         return finding
     return msgspec.structs.replace(finding, severity=Severity.WARNING)
 
 
-def _is_missing(event: Event) -> bool:
-    """Whether only something around an object is not there: a namespace, or an operator."""
-    is_custom = event.ref is not None and may_be_custom(event.ref.kind)
+def _is_missing_dependency(event: Event) -> bool:
+    """Whether only a namespace or an operator of the object is missing."""
+    is_custom = event.ref is not None and can_be_custom(event.ref.kind)
     return event.reason == "NoNamespace" or (event.reason == "NotServed" and is_custom)
 
 
-def _unserved(events: list[Event], session: Session) -> dict[Ref, str]:
-    known = session.craft.rules.known
-    refs = (one.ref for one in events if one.ref is not None and one.reason == "NotServed")
-    return {ref: why_unserved(session.behind, ref.kind, known) for ref in refs}
+def _unserved_reasons(events: list[Event], session: Session) -> dict[Ref, str]:
+    catalog = session.evaluator.rules.known
+    refs = (event.ref for event in events if event.ref is not None and event.reason == "NotServed")
+    return {ref: explain_unserved(session.raw_world, ref.kind, catalog) for ref in refs}
 
 
-def _unasked(error: ClusterError) -> Finding:
+def _skipped_finding(error: ClusterError) -> Finding:
     return Finding(
         code="preflight.unasked",
         severity=Severity.WARNING,
-        sentence="it is not known whether the cluster would take this",
-        where=error.where,
-        why=error.problem,
+        message="it is not known whether the cluster would take this",
+        location=error.location,
+        reason=error.problem,
         fix="`sync` asks again before its first write",
     )

@@ -1,10 +1,10 @@
-"""The records of Helm releases, kept as a ledger while their units are rolled out.
+"""The Helm history of releases while their units are rolled out.
 
-sheet ── render      what a release is made of: chart, values, objects, hooks, notes
+contents ── render    chart, values, manifest, hooks and notes of a release
   │
-book ── dialect      what is entered when, by the records there are
+history ── dialect    which revision is written when, from the existing records
   │
-writes               of Secrets, each over the version that was read
+writes                Secrets, each on top of the version that was read
 """
 
 from __future__ import annotations
@@ -17,278 +17,318 @@ from tidegate.dialect.helm import book
 from tidegate.dialect.helm.record import (
     SECRET,
     ReleaseRecord,
-    pack,
+    encode_release,
     read_record,
     record_ref,
-    secret_of,
-    selector_of,
+    record_secret,
+    release_selector,
 )
-from tidegate.dialect.manifests import with_marks
-from tidegate.dialect.tracking import origin_labels
+from tidegate.dialect.manifests import with_metadata
+from tidegate.dialect.tracking import flux_labels
 from tidegate.engine.means import FailingUnit
 from tidegate.errors import DialectError
 from tidegate.flows.ended_releases import read_records
-from tidegate.flows.late_lookups import SoughtObjects
-from tidegate.flows.planning import Planned
+from tidegate.flows.late_lookups import UnitLookups
+from tidegate.flows.planning import PlanResult
 from tidegate.flows.remedies import (
-    clean_up,
-    record_text,
+    clean_up_on_fail,
+    contents_manifest,
+    record_manifest,
     roll_back,
-    sheet_text,
     uninstall,
-    untried,
+    without_retries,
 )
-from tidegate.flows.rendering import Rendered
-from tidegate.flows.rendering.charts import describe_chart, inside_chart
-from tidegate.flows.rendering.outcome import RevisedRelease, attempt_all, raise_all
-from tidegate.flows.rendering.workshop import Workshop
+from tidegate.flows.rendering import RenderResult
+from tidegate.flows.rendering.charts import describe_chart, relative_to_chart
+from tidegate.flows.rendering.outcome import RenderedRelease, gather_results, raise_all
+from tidegate.flows.rendering.workshop import RenderContext
 from tidegate.flows.session import Session
 from tidegate.model.ledger import (
-    Action,
-    EnteredRevision,
-    Entering,
-    EntryEnd,
-    LedgerPlace,
+    PendingRevision,
+    ReleaseAction,
+    ReleaseContents,
     ReleaseHistory,
-    ReleaseSheet,
-    ReleaseTerms,
+    ReleaseRevision,
+    ReleaseSpec,
+    ReleaseStorage,
+    RevisionOutcome,
 )
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Live
-from tidegate.model.plan import Fragment, Plan
+from tidegate.model.objects import LiveObject
+from tidegate.model.plan import Plan, PlanFragment
 from tidegate.model.unit import UnitId
 from tidegate.render.helm.sheets import ChartSheet, sheet_of
 from tidegate.world.calls import Verb, Write
 
-MANAGER = "helm-controller"
-UNDESCRIBED = ChartSheet({}, {}, "", ())
+FIELD_MANAGER = "helm-controller"
+EMPTY_CHART = ChartSheet({}, {}, "", ())
 
 
-class ReleaseBooks(msgspec.Struct):
-    """The ledgers of units that are Helm releases; one without a key is to end.
+class HelmHistory(msgspec.Struct):
+    """The histories of units that are Helm releases.
 
-    There is a sheet of each release of which the cluster has no record that is the same.
+    A unit without a key is being uninstalled.
     """
 
-    terms: Mapping[UnitId, ReleaseTerms]
+    specs: Mapping[UnitId, ReleaseSpec]
     keys: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
-    sheets: Mapping[UnitId, ReleaseSheet] = msgspec.field(default_factory=dict)
-    formers: Mapping[UnitId, UnitId] = msgspec.field(default_factory=dict)
-    """Of those that end, what units were before: the unit of each."""
-    sought: Mapping[UnitId, SoughtObjects] = msgspec.field(default_factory=dict)
-    """What the templates of those looked up that are about to be released."""
-    describes: bool = True
-    """Records hold charts as well."""
-    hear: Callable[[Fragment], None] | None = None
-    """Is told what is done about failures: earlier revisions hold values that nobody may see."""
+    """By unit, the key that identifies all inputs of its release."""
+    contents: Mapping[UnitId, ReleaseContents] = msgspec.field(default_factory=dict)
+    """Contents of each release that differs from the record in the cluster."""
+    previous_releases: Mapping[UnitId, UnitId] = msgspec.field(default_factory=dict)
+    """By the id of a previous release that is uninstalled, the unit that was moved."""
+    lookups: Mapping[UnitId, UnitLookups] = msgspec.field(default_factory=dict)
+    """Lookups of the templates of releases that are about to start."""
+    stores_charts: bool = True
+    """Whether records contain the chart as well."""
+    on_remediation: Callable[[PlanFragment], None] | None = None
+    """Receives the remediation steps: earlier revisions contain secret values to redact."""
 
-    def take(self, newer: ReleaseBooks) -> None:
-        """Go on with what was rendered since: each try of a release is another revision."""
-        self.terms, self.keys, self.sheets = newer.terms, newer.keys, newer.sheets
-        self.formers, self.sought = newer.formers, newer.sought
+    def update(self, newer: HelmHistory) -> None:
+        """Continue with what was rendered since: each attempt of a release is a new revision."""
+        self.specs, self.keys, self.contents = newer.specs, newer.keys, newer.contents
+        self.previous_releases, self.lookups = newer.previous_releases, newer.lookups
 
-    def place(self, unit: UnitId) -> LedgerPlace | None:
-        terms = self.terms.get(unit)
-        if terms is None:
+    def storage(self, unit: UnitId) -> ReleaseStorage | None:
+        release = self.specs.get(unit)
+        if release is None:
             return None
-        return LedgerPlace(SECRET, terms.storage, selector_of(terms.name))
+        return ReleaseStorage(SECRET, release.storage, release_selector(release.name))
 
-    def before(self, unit: UnitId) -> tuple[UnitId, ...]:
-        return tuple(one for one, other in self.formers.items() if other == unit)
+    def preceding_units(self, unit: UnitId) -> tuple[UnitId, ...]:
+        return tuple(
+            previous for previous, successor in self.previous_releases.items() if successor == unit
+        )
 
-    def intend(self, unit: UnitId, entries: Sequence[Live]) -> Entering:
-        records, terms, key = _records(entries), self.terms[unit], self.keys.get(unit)
+    def plan_revision(self, unit: UnitId, records: Sequence[LiveObject]) -> PendingRevision:
+        revisions, release, key = _decode_records(records), self.specs[unit], self.keys.get(unit)
         if key is None:
-            return book.intend_end(records)
-        entering = book.intend(key, records, terms, unit.mark)
-        if not entering.is_due or entering.goes_on:
-            return entering
-        if entering.action is not terms.action or unit not in self.sheets:
-            problem = f"somebody else has released `{terms.name}` since it was rendered"
-            return msgspec.structs.replace(entering, problem=f"{problem}; run it again")
+            return book.plan_uninstall(revisions)
+        pending = book.plan_revision(key, revisions, release, unit.tracking_id)
+        if not pending.is_due or pending.is_resumed:
+            return pending
+        if pending.action is not release.action or unit not in self.contents:
+            problem = f"somebody else has released `{release.name}` since it was rendered"
+            return msgspec.structs.replace(pending, problem=f"{problem}; run it again")
         try:
-            for one in self._begin(unit, records, entering, Ms(0)).made:
-                pack(one.content)
+            for record in self._start_changes(unit, revisions, pending, Ms(0)).created:
+                encode_release(record.content)
         except DialectError as error:
-            told = f"{error.problem}; {error.hint}" if error.hint else error.problem
-            return msgspec.structs.replace(entering, problem=told)
-        return entering
+            message = f"{error.problem}; {error.hint}" if error.hint else error.problem
+            return msgspec.structs.replace(pending, problem=message)
+        return pending
 
-    def remedy(
-        self, failing: FailingUnit, entries: Sequence[Live], entering: Entering
-    ) -> Fragment | None:
-        found = self._remedy(failing, entries, entering)
-        if found is not None and self.hear is not None:
-            self.hear(found)
-        return found
+    def plan_remediation(
+        self, failing: FailingUnit, records: Sequence[LiveObject], pending: PendingRevision
+    ) -> PlanFragment | None:
+        fragment = self._plan_remediation(failing, records, pending)
+        if fragment is not None and self.on_remediation is not None:
+            self.on_remediation(fragment)
+        return fragment
 
-    def _remedy(
-        self, failing: FailingUnit, entries: Sequence[Live], entering: Entering
-    ) -> Fragment | None:
-        terms = self.terms[failing.unit.id]
-        remedy, records = terms.acting.remedy, _records(entries)
-        if entering.action is Action.UNINSTALL:
+    def _plan_remediation(
+        self, failing: FailingUnit, records: Sequence[LiveObject], pending: PendingRevision
+    ) -> PlanFragment | None:
+        release = self.specs[failing.unit.id]
+        action, revisions = release.action_spec.remedy, _decode_records(records)
+        if pending.action is ReleaseAction.UNINSTALL:
             return None
-        if remedy is None:
-            return clean_up(failing, terms) if terms.acting.cleans else None
-        if remedy is Action.ROLLBACK:
-            target = book.rollback_target(records, entering.number, terms)
-            return untried(failing) if target is None else roll_back(failing, terms, target)
-        sheet = self.sheets.get(failing.unit.id)
-        mine = next((one for one in records if one.number == entering.number), None)
-        if sheet is not None:
-            return uninstall(failing, terms, sheet_text(sheet), entering.brought)
-        if mine is not None:
-            return uninstall(failing, terms, record_text(mine), entering.brought)
+        if action is None:
+            return clean_up_on_fail(failing, release) if release.action_spec.cleans else None
+        if action is ReleaseAction.ROLLBACK:
+            target = book.find_rollback_target(revisions, pending.number, release)
+            return (
+                without_retries(failing) if target is None else roll_back(failing, release, target)
+            )
+        contents = self.contents.get(failing.unit.id)
+        record = next(
+            (candidate for candidate in revisions if candidate.number == pending.number), None
+        )
+        if contents is not None:
+            return uninstall(
+                failing, release, contents_manifest(contents), pending.previous_objects
+            )
+        if record is not None:
+            return uninstall(failing, release, record_manifest(record), pending.previous_objects)
         return None
 
-    def intend_remedy(self, unit: UnitId, entries: Sequence[Live]) -> Entering:
-        records, terms = _records(entries), self.terms[unit]
-        if terms.acting.remedy is None:
-            return Entering(Action.KEEP)
-        if terms.acting.remedy is Action.UNINSTALL:
-            return book.intend_end(records)
-        return book.intend_rollback(records, terms)
+    def plan_remediation_revision(
+        self, unit: UnitId, records: Sequence[LiveObject]
+    ) -> PendingRevision:
+        revisions, release = _decode_records(records), self.specs[unit]
+        if release.action_spec.remedy is None:
+            return PendingRevision(ReleaseAction.UNCHANGED)
+        if release.action_spec.remedy is ReleaseAction.UNINSTALL:
+            return book.plan_uninstall(revisions)
+        return book.plan_rollback(revisions, release)
 
-    def begin(
-        self, unit: UnitId, entries: Sequence[Live], entering: Entering, now: Ms
+    def build_start_writes(
+        self, unit: UnitId, records: Sequence[LiveObject], pending: PendingRevision, now: Ms
     ) -> tuple[Write, ...]:
-        made = self._begin(unit, _records(entries), entering, now)
-        return tuple(self._writes(unit, entries, made, now))
+        changes = self._start_changes(unit, _decode_records(records), pending, now)
+        return tuple(self._record_writes(unit, records, changes, now))
 
-    def _begin(
-        self, unit: UnitId, records: Sequence[ReleaseRecord], entering: Entering, now: Ms
-    ) -> book.Entries:
-        if entering.action is Action.UNINSTALL:
-            return book.begin_end(records)
-        if entering.goes_on:
-            return book.Entries()
-        if entering.action is Action.ROLLBACK:
-            terms = self.terms[unit]
-            return book.begin_rollback(records, terms, entering=entering, now=now)
-        sheet = self.sheets[unit]
-        return book.begin(sheet, records, self.terms[unit], unit.mark, entering=entering, now=now)
+    def _start_changes(
+        self, unit: UnitId, revisions: Sequence[ReleaseRecord], pending: PendingRevision, now: Ms
+    ) -> book.RecordChanges:
+        if pending.action is ReleaseAction.UNINSTALL:
+            return book.start_uninstall(revisions)
+        if pending.is_resumed:
+            return book.RecordChanges()
+        if pending.action is ReleaseAction.ROLLBACK:
+            release = self.specs[unit]
+            return book.start_rollback(revisions, release, pending=pending, now=now)
+        contents = self.contents[unit]
+        return book.start_revision(
+            contents, revisions, self.specs[unit], unit.tracking_id, pending=pending, now=now
+        )
 
-    def end(
-        self, unit: UnitId, entries: Sequence[Live], entering: Entering, ended: EntryEnd, now: Ms
-    ) -> tuple[Write, ...]:
-        records = _records(entries)
-        if entering.action is Action.UNINSTALL:
-            told = book.remove(records, self.terms[unit], ended=ended, now=now)
-        else:
-            told = book.end(records, entering=entering, ended=ended, now=now)
-        return tuple(self._writes(unit, entries, told, now))
-
-    def review(
+    def build_finish_writes(
         self,
         unit: UnitId,
-        entries: Sequence[Live],
-        entering: Entering,
-        *,
-        ended: EntryEnd,
+        records: Sequence[LiveObject],
+        pending: PendingRevision,
+        outcome: RevisionOutcome,
         now: Ms,
     ) -> tuple[Write, ...]:
-        terms = self.terms[unit]
-        told = book.review(_records(entries), terms, entering=entering, ended=ended)
-        return tuple(self._writes(unit, entries, told, now))
+        revisions = _decode_records(records)
+        if pending.action is ReleaseAction.UNINSTALL:
+            changes = book.finish_uninstall(revisions, self.specs[unit], outcome=outcome, now=now)
+        else:
+            changes = book.finish_revision(revisions, pending=pending, outcome=outcome, now=now)
+        return tuple(self._record_writes(unit, records, changes, now))
 
-    def _writes(
-        self, unit: UnitId, entries: Sequence[Live], told: book.Entries, now: Ms
+    def build_test_writes(
+        self,
+        unit: UnitId,
+        records: Sequence[LiveObject],
+        pending: PendingRevision,
+        *,
+        outcome: RevisionOutcome,
+        now: Ms,
+    ) -> tuple[Write, ...]:
+        release = self.specs[unit]
+        changes = book.record_tests(
+            _decode_records(records), release, pending=pending, outcome=outcome
+        )
+        return tuple(self._record_writes(unit, records, changes, now))
+
+    def _record_writes(
+        self, unit: UnitId, entries: Sequence[LiveObject], told: book.RecordChanges, now: Ms
     ) -> Iterable[Write]:
-        storage, lives = self.terms[unit].storage, {one.ref: one for one in entries}
+        storage, lives = self.specs[unit].storage, {one.ref: one for one in entries}
 
         def put(record: ReleaseRecord, version: str) -> Write:
-            body = secret_of(record, storage, now=now, version=version)
+            body = record_secret(record, storage, now=now, version=version)
             return Write(
                 verb=Verb.REPLACE if version else Verb.CREATE,
                 ref=record_ref(record.name, record.number, storage),
                 body=msgspec.json.encode(body),
-                manager=MANAGER,
-                version=version,
+                manager=FIELD_MANAGER,
+                resource_version=version,
             )
 
         for one in told.changed:
-            yield put(one, lives[record_ref(one.name, one.number, storage)].version)
-        for one in told.made:
+            yield put(one, lives[record_ref(one.name, one.number, storage)].resource_version)
+        for one in told.created:
             yield put(one, "")
-        for one in told.gone:
+        for one in told.deleted:
             ref = record_ref(one.name, one.number, storage)
             yield Write(verb=Verb.DELETE, ref=ref, uid=lives[ref].uid)
 
 
-def _records(entries: Sequence[Live]) -> list[ReleaseRecord]:
-    return [read_record(msgspec.json.decode(one.body)) for one in entries]
+def _decode_records(records: Sequence[LiveObject]) -> list[ReleaseRecord]:
+    return [read_record(msgspec.json.decode(record.body)) for record in records]
 
 
-async def make_releases(
-    planned: Planned, session: Session, *, describes: bool = True
-) -> ReleaseBooks:
-    """The ledgers of those of a plan's units that are releases; of those that end as well.
+async def build_history(
+    plan_result: PlanResult, session: Session, *, stores_charts: bool = True
+) -> HelmHistory:
+    """Return the history of the releases in a plan, including those that are uninstalled.
 
-    Without `describes` charts are left out of the records, where no Helm will read them.
+    Without `stores_charts` the records have no charts, for clusters where Helm does not read
+    them.
     """
-    terms, leaving = terms_of(planned.plan), {one.id for one in planned.leaving}
-    wanted = {
-        one.manifests.unit.id: (one.rendered, one.rendered.revised)
-        for one in planned.read
-        if one.manifests.unit.id in terms and one.rendered.revised is not None
-        if one.rendered.unmet is None
+    specs, removed = (
+        release_specs(plan_result.plan),
+        {removed_unit.id for removed_unit in plan_result.removed_units},
+    )
+    rendered_releases = {
+        unit_manifests.manifests.unit.id: (unit_manifests.rendered, unit_manifests.rendered.release)
+        for unit_manifests in plan_result.unit_manifests
+        if unit_manifests.manifests.unit.id in specs and unit_manifests.rendered.release is not None
+        if unit_manifests.rendered.lookup_error is None
     }
-    sought = {
-        one.manifests.unit.id: SoughtObjects(one.manifests.unit, looked_up, one.rendered.unmet)
-        for one in planned.read
-        if (looked_up := one.rendered.looked_up)
+    lookups = {
+        unit_manifests.manifests.unit.id: UnitLookups(
+            unit_manifests.manifests.unit, lookup_results, unit_manifests.rendered.lookup_error
+        )
+        for unit_manifests in plan_result.unit_manifests
+        if (lookup_results := unit_manifests.rendered.lookups)
     }
-    ending = {name: one for name, one in terms.items() if name in leaving}
-    if not wanted:
-        return ReleaseBooks(ending, sought=sought, describes=describes)
-    async with Workshop(session.setting) as workshop:
-        asked = {
-            name: _sheet(name, one, revised, workshop if describes else None)
-            for name, (one, revised) in wanted.items()
-            if revised.known is None
+    uninstalled = {unit_id: spec for unit_id, spec in specs.items() if unit_id in removed}
+    if not rendered_releases:
+        return HelmHistory(uninstalled, lookups=lookups, stores_charts=stores_charts)
+    async with RenderContext(session.render_settings) as context:
+        builds = {
+            unit_id: _build_contents(unit_id, rendered, revised, context if stores_charts else None)
+            for unit_id, (rendered, revised) in rendered_releases.items()
+            if revised.existing is None
         }
-        sheets, errors = await attempt_all(asked)
+        contents, errors = await gather_results(builds)
     raise_all(tuple(errors.values()))
-    keys = {name: revised.key for name, (_, revised) in wanted.items()}
-    mine = {name: terms[name] for name in wanted}
-    return ReleaseBooks({**ending, **mine}, keys, sheets, planned.formers, sought, describes)
+    keys = {unit_id: revised.key for unit_id, (_, revised) in rendered_releases.items()}
+    current_specs = {unit_id: specs[unit_id] for unit_id in rendered_releases}
+    return HelmHistory(
+        {**uninstalled, **current_specs},
+        keys,
+        contents,
+        plan_result.previous_releases,
+        lookups,
+        stores_charts,
+    )
 
 
-def end_releases(plan: Plan) -> ReleaseBooks:
-    """The ledgers of units that are to end."""
-    return ReleaseBooks(terms_of(plan))
+def build_uninstall_history(plan: Plan) -> HelmHistory:
+    """Return the history of a plan whose releases are all uninstalled."""
+    return HelmHistory(release_specs(plan))
 
 
 def has_releases(plan: Plan) -> bool:
-    return bool(terms_of(plan))
+    return bool(release_specs(plan))
 
 
-def terms_of(plan: Plan) -> dict[UnitId, ReleaseTerms]:
-    found = ((unit.id, unit.policy.release) for unit in plan.units)
-    return {name: terms for name, terms in found if terms is not None}
+def release_specs(plan: Plan) -> dict[UnitId, ReleaseSpec]:
+    releases = ((unit.id, unit.policy.release) for unit in plan.units)
+    return {unit_id: release for unit_id, release in releases if release is not None}
 
 
-async def histories_of(plan: Plan, session: Session) -> tuple[ReleaseHistory, ...]:
-    """What is entered of the releases of a plan by now."""
-    found = []
+async def read_histories(plan: Plan, session: Session) -> tuple[ReleaseHistory, ...]:
+    """Return the recorded revisions of all releases of a plan."""
+    histories = []
     for unit in plan.units:
-        terms = unit.policy.release
-        if terms is not None:
-            records = await read_records(terms, unit.cluster, session, where=f"unit {unit.id}")
-            told = sorted((one.number, one.status.value, one.description) for one in records)
-            entered = tuple(EnteredRevision(*one) for one in told)
-            found.append(ReleaseHistory(str(unit.id), terms.namespace, terms.name, entered))
-    return tuple(found)
+        release = unit.policy.release
+        if release is not None:
+            records = await read_records(release, unit.cluster, session, location=f"unit {unit.id}")
+            rows = sorted(
+                (record.number, record.status.value, record.description) for record in records
+            )
+            revisions = tuple(ReleaseRevision(*row) for row in rows)
+            histories.append(
+                ReleaseHistory(str(unit.id), release.namespace, release.name, revisions)
+            )
+    return tuple(histories)
 
 
-async def _sheet(
-    unit: UnitId, rendered: Rendered, revised: RevisedRelease, workshop: Workshop | None
-) -> ReleaseSheet:
-    labels, release = origin_labels(unit), revised.release
+async def _build_contents(
+    unit: UnitId, rendered: RenderResult, revised: RenderedRelease, context: RenderContext | None
+) -> ReleaseContents:
+    labels, release = flux_labels(unit), revised.request
     documents = [
-        msgspec.structs.replace(one, body=with_marks(one.body, {}, labels))
-        for one in (inside_chart(each, release) for each in rendered.documents)
+        msgspec.structs.replace(chart_document, body=with_metadata(chart_document.body, {}, labels))
+        for chart_document in (
+            relative_to_chart(document, release) for document in rendered.documents
+        )
     ]
-    described = UNDESCRIBED if workshop is None else await describe_chart(release, workshop)
-    return sheet_of(revised.key, described, documents)
+    chart = EMPTY_CHART if context is None else await describe_chart(release, context)
+    return sheet_of(revised.key, chart, documents)

@@ -1,7 +1,7 @@
-"""What is done about a release that fails: an earlier revision is restored, or all of it goes.
+"""Remediation of a failed release: rollback to an earlier revision, or uninstall.
 
-Both are steps that rescue: they are planned before anything is written, and have their turn when
-the release has failed. They are made of what its records say, in Helm's order, with Helm's hooks.
+Both are planned before the first write, and run when the release has failed. Their steps come
+from the records of the release, in Helm's order, with Helm's hooks.
 """
 
 from __future__ import annotations
@@ -11,142 +11,178 @@ from itertools import pairwise
 
 import msgspec
 
-from tidegate.dialect.helm.acting import act
+from tidegate.dialect.helm.acting import with_action
 from tidegate.dialect.helm.record import ReleaseRecord
-from tidegate.dialect.manifests import Scope, read_sound_manifests
-from tidegate.dialect.units import is_own_kind
-from tidegate.documents import read
+from tidegate.dialect.manifests import ScopeLookup, parse_manifests
+from tidegate.dialect.units import is_dialect_kind
+from tidegate.documents import read_documents
 from tidegate.engine.means import FailingUnit
 from tidegate.errors import DocumentError
-from tidegate.flows.looking import body_of
-from tidegate.flows.means import stale_of
+from tidegate.flows.looking import object_body
+from tidegate.flows.means import prune_candidate
 from tidegate.health.budget import budget
-from tidegate.model.ledger import Action, ReleaseSheet, ReleaseTerms
+from tidegate.model.ledger import ReleaseAction, ReleaseContents, ReleaseSpec
 from tidegate.model.manifest import Manifest, Manifests
-from tidegate.model.objects import Ref, identity
-from tidegate.model.plan import Because, Deed, Edge, Fragment, Plan, PlannedUnit, Step, items_of
-from tidegate.model.reading import mappings, text
+from tidegate.model.objects import Ref, versionless_key
+from tidegate.model.plan import (
+    Edge,
+    EdgeReason,
+    ItemAction,
+    Plan,
+    PlanFragment,
+    PlannedUnit,
+    Step,
+    step_items,
+)
+from tidegate.model.reading import get_mappings, get_text
 from tidegate.model.unit import Destination, Unit
 from tidegate.plan.build import build_plan
 from tidegate.plan.chains import step_id
 from tidegate.plan.deletion import build_deletion
-from tidegate.plan.pruning import Stale, is_definition, prune_units
-from tidegate.plan.releases import OBJECTS
+from tidegate.plan.pruning import PruneCandidate, is_crd, prune_units
+from tidegate.plan.releases import OBJECTS_STAGE
 
 
-def record_text(record: ReleaseRecord) -> str:
-    """All objects of a revision, and its hooks."""
-    hooks = (text(one, "manifest") for one in mappings(record.content, "hooks"))
-    return _together((record.manifest, *hooks))
+def record_manifest(record: ReleaseRecord) -> str:
+    """Return the manifest of a revision with its hooks."""
+    hooks = (get_text(hook, "manifest") for hook in get_mappings(record.content, "hooks"))
+    return _join_documents((record.manifest, *hooks))
 
 
-def sheet_text(sheet: ReleaseSheet) -> str:
-    return _together((sheet.manifest, *(one.manifest for one in sheet.hooks)))
+def contents_manifest(contents: ReleaseContents) -> str:
+    return _join_documents((contents.manifest, *(hook.manifest for hook in contents.hooks)))
 
 
-def roll_back(failing: FailingUnit, terms: ReleaseTerms, target: ReleaseRecord) -> Fragment | None:
-    """Restore the objects of an earlier revision; what came with the one that failed goes."""
-    wanted = _read_for(failing, terms, record_text(target), Action.ROLLBACK)
-    if wanted is None:
+def roll_back(
+    failing: FailingUnit, release: ReleaseSpec, target: ReleaseRecord
+) -> PlanFragment | None:
+    """Restore the objects of an earlier revision, and delete what only the failed one had.
+
+    None if the record cannot be read.
+    """
+    manifests = _read_for_action(failing, release, record_manifest(target), ReleaseAction.ROLLBACK)
+    if manifests is None:
         return None
-    plan = build_plan((wanted,), budget=budget)
-    kept = {identity(one.ref) for one in wanted.manifests}
-    going = [one for one in _brought(failing) if identity(one.ref) not in kept]
-    return _rescuing(prune_units(plan, [(plan.units[0], going)]))
+    plan = build_plan((manifests,), readiness_timeout=budget)
+    restored = {versionless_key(manifest.ref) for manifest in manifests.manifests}
+    obsolete = [
+        candidate
+        for candidate in _written_objects(failing)
+        if versionless_key(candidate.ref) not in restored
+    ]
+    return _remediation_steps(prune_units(plan, [(plan.units[0], obsolete)]))
 
 
-def untried(failing: FailingUnit) -> Fragment:
-    """The unit without further tries: there is no revision to go back to before each of them."""
+def without_retries(failing: FailingUnit) -> PlanFragment:
+    """Return the unit without retries: there is no revision to roll back to before each of them."""
     unit = failing.unit
-    rules = unit.policy.semantics
-    retry = msgspec.structs.replace(rules.retry, limit=0, rescues=False, rescues_last=False)
+    semantics = unit.policy.semantics
+    retry = msgspec.structs.replace(semantics.retry, limit=0, rescues=False, rescues_last=False)
     policy = msgspec.structs.replace(
-        unit.policy, semantics=msgspec.structs.replace(rules, retry=retry)
+        unit.policy, semantics=msgspec.structs.replace(semantics, retry=retry)
     )
-    return Fragment(units=(msgspec.structs.replace(unit, policy=policy),))
+    return PlanFragment(units=(msgspec.structs.replace(unit, policy=policy),))
 
 
 def uninstall(
-    failing: FailingUnit, terms: ReleaseTerms, content: str, brought: Iterable[Ref]
-) -> Fragment | None:
-    """Delete what the release has brought, and what its last good revision had."""
-    wanted = _read_for(failing, terms, content, Action.UNINSTALL)
-    if wanted is None:
+    failing: FailingUnit, release: ReleaseSpec, manifest: str, created: Iterable[Ref]
+) -> PlanFragment | None:
+    """Delete the objects of the release, and those of its last good revision.
+
+    None if the manifest cannot be read.
+    """
+    manifests = _read_for_action(failing, release, manifest, ReleaseAction.UNINSTALL)
+    if manifests is None:
         return None
-    before = (_stale(failing, ref) for ref in brought)
-    lives = {one.ref: one for one in (*filter(None, before), *_brought(failing))}
-    return _rescuing(build_deletion(wanted, lives.values(), budget=budget))
+    earlier = (_prune_candidate(failing, ref) for ref in created)
+    candidates = {
+        candidate.ref: candidate
+        for candidate in (*filter(None, earlier), *_written_objects(failing))
+    }
+    return _remediation_steps(
+        build_deletion(manifests, candidates.values(), readiness_timeout=budget)
+    )
 
 
-def clean_up(failing: FailingUnit, terms: ReleaseTerms) -> Fragment:
-    """Delete what was not there before, and what the release has made therefore."""
+def clean_up_on_fail(failing: FailingUnit, release: ReleaseSpec) -> PlanFragment:
+    """Delete the objects that the failed release created, like Helm's `--cleanup-on-fail`."""
     unit = Unit(
         id=failing.unit.id,
-        destination=Destination(failing.unit.cluster, terms.namespace),
+        destination=Destination(failing.unit.cluster, release.namespace),
         policy=failing.unit.policy,
     )
-    made = [one for one in _brought(failing) if failing.find(one.ref) is None]
-    return _rescuing(build_deletion(Manifests(unit=unit), made, budget=budget))
+    created = [
+        candidate
+        for candidate in _written_objects(failing)
+        if failing.find_live(candidate.ref) is None
+    ]
+    return _remediation_steps(
+        build_deletion(Manifests(unit=unit), created, readiness_timeout=budget)
+    )
 
 
-def _together(texts: Iterable[str]) -> str:
-    return "".join(f"---\n{one}\n" for one in texts if one.strip())
+def _join_documents(manifests: Iterable[str]) -> str:
+    return "".join(f"---\n{manifest}\n" for manifest in manifests if manifest.strip())
 
 
-def _read_for(
-    failing: FailingUnit, terms: ReleaseTerms, content: str, action: Action
+def _read_for_action(
+    failing: FailingUnit, release: ReleaseSpec, manifest: str, action: ReleaseAction
 ) -> Manifests | None:
-    acting = msgspec.structs.replace(terms, action=action)
-    return read_release_text(failing.unit, acting, content, failing.is_namespaced)
+    action_spec = msgspec.structs.replace(release, action=action)
+    return parse_release(failing.unit, action_spec, manifest, failing.is_namespaced)
 
 
-def read_release_text(
-    planned: PlannedUnit, terms: ReleaseTerms, content: str, is_namespaced: Scope
+def parse_release(
+    planned: PlannedUnit, release: ReleaseSpec, manifest: str, is_namespaced: ScopeLookup
 ) -> Manifests | None:
-    """What a text asks for; None where it cannot be read: half of a release is none."""
-    policy = act(planned.policy, terms)
+    """Return the manifests in a release manifest; None where a part of it cannot be read."""
+    policy = with_action(planned.policy, release)
     policy = msgspec.structs.replace(policy, creates_namespace=False)
-    home = Destination(planned.cluster, terms.namespace)
-    unit = Unit(id=planned.id, destination=home, policy=policy)
+    destination = Destination(planned.cluster, release.namespace)
+    unit = Unit(id=planned.id, destination=destination, policy=policy)
     try:
-        documents = read(content, f"release {terms.name}")
+        documents = read_documents(manifest, f"release {release.name}")
     except DocumentError:
         return None
-    found, wrong = read_sound_manifests(unit, documents, is_namespaced)
-    manifests = tuple(one for one in found.manifests if _is_taken(one, is_namespaced))
-    return None if wrong else msgspec.structs.replace(found, manifests=manifests)
+    parsed, errors = parse_manifests(unit, documents, is_namespaced)
+    manifests = tuple(item for item in parsed.manifests if _is_applicable(item, is_namespaced))
+    return None if errors else msgspec.structs.replace(parsed, manifests=manifests)
 
 
-def _is_taken(one: Manifest, is_namespaced: Scope) -> bool:
-    """Own objects of units are written only where the cluster serves their kinds."""
-    return not is_own_kind(one.ref.kind) or is_namespaced(one.ref.kind) is not None
+def _is_applicable(manifest: Manifest, is_namespaced: ScopeLookup) -> bool:
+    """Whether the object can be written: a unit resource only where its kind is served."""
+    return not is_dialect_kind(manifest.ref.kind) or is_namespaced(manifest.ref.kind) is not None
 
 
-def _brought(failing: FailingUnit) -> Iterator[Stale]:
-    """What the unit is about to write and nobody else has; definitions stay."""
-    for item in (item for step in failing.steps for item in items_of(step)):
-        is_own = item.deed is Deed.APPLY and item.hook is None
-        if not is_own or is_definition(item.ref.kind):
+def _written_objects(failing: FailingUnit) -> Iterator[PruneCandidate]:
+    """Yield the objects that only this unit is about to write, without CRDs."""
+    for item in (item for step in failing.steps for item in step_items(step)):
+        is_applied = item.deed is ItemAction.APPLY and item.hook is None
+        if not is_applied or is_crd(item.ref.kind):
             continue
-        if failing.find(item.ref) is None or _stale(failing, item.ref) is not None:
-            yield Stale(item.ref, handling=item.handling)
+        if failing.find_live(item.ref) is None or _prune_candidate(failing, item.ref) is not None:
+            yield PruneCandidate(item.ref, options=item.handling)
 
 
-def _stale(failing: FailingUnit, ref: Ref) -> Stale | None:
-    """An object that lives and is the unit's."""
-    live = failing.find(ref)
-    return None if live is None else stale_of(body_of(live), failing.unit)
+def _prune_candidate(failing: FailingUnit, ref: Ref) -> PruneCandidate | None:
+    """Return the prune candidate of a live object of the unit; None if there is none."""
+    live = failing.find_live(ref)
+    return None if live is None else prune_candidate(object_body(live), failing.unit)
 
 
-def _rescuing(plan: Plan) -> Fragment:
-    """The steps of a plan as what is done about a failure, one after another."""
+def _remediation_steps(plan: Plan) -> PlanFragment:
+    """Return the steps of a plan as remediation steps, one after another."""
     unit = plan.units[0]
 
-    def rescuing(step: Step) -> Step:
-        stage = f"{Action.ROLLBACK}/{OBJECTS}" if step.stage == OBJECTS else step.stage
+    def as_remediation(step: Step) -> Step:
+        stage = (
+            f"{ReleaseAction.ROLLBACK}/{OBJECTS_STAGE}"
+            if step.stage == OBJECTS_STAGE
+            else step.stage
+        )
         name = step_id(unit, stage) if stage != step.stage else step.id
         return msgspec.structs.replace(step, id=name, stage=stage, rescues=True)
 
-    steps = [rescuing(step) for step in plan.steps if step.batches]
-    edges = (Edge(one.id, other.id, Because.STAGE) for one, other in pairwise(steps))
-    return Fragment(steps=tuple(steps), edges=tuple(edges))
+    steps = [as_remediation(step) for step in plan.steps if step.batches]
+    edges = (Edge(earlier.id, later.id, EdgeReason.STAGE) for earlier, later in pairwise(steps))
+    return PlanFragment(steps=tuple(steps), edges=tuple(edges))

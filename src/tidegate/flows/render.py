@@ -1,4 +1,4 @@
-"""What units render to: charts, overlays, and directories of manifests."""
+"""Rendering of units: charts, overlays, and directories of manifests."""
 
 from __future__ import annotations
 
@@ -11,114 +11,123 @@ from msgspec.structs import replace
 
 from tidegate.documents import Document, FieldPath, duplicate_errors
 from tidegate.errors import TidegateError
-from tidegate.flows.discover import is_called
-from tidegate.flows.entering import find
-from tidegate.flows.misspelling import find_misspellings
-from tidegate.flows.pointing import Pointed
-from tidegate.flows.rendering import Rendered, Setting, Unrendered
-from tidegate.flows.rendering.workshop import WorkerCrew
-from tidegate.flows.weakness import weakness_of
+from tidegate.flows.discover import matches_name
+from tidegate.flows.entering import load_without_cluster
+from tidegate.flows.misspelling import find_typos
+from tidegate.flows.pointing import LoadRequest
+from tidegate.flows.rendering import RenderFailure, RenderResult, RenderSettings
+from tidegate.flows.rendering.workshop import WorkerPool
+from tidegate.flows.weakness import incomplete_finding
 from tidegate.model.finding import Finding
 from tidegate.model.unit import UnitId
 from tidegate.render.sops import Keys
-from tidegate.report.findings import as_warning
+from tidegate.report.findings import warning_from_error
 from tidegate.source import Cache, default_cache_root, read_repository_map
 
-AT_ONCE = 16
-"""Paths on their way at a time; what they wait for is limited elsewhere."""
+MAX_CONCURRENT = 16
+"""Number of paths rendered concurrently; their workers and downloads are limited elsewhere."""
 
 
-def own_setting(*, offline: bool = False, maps: Iterable[str] = ()) -> Setting:
-    """The user's own cache, keys and credentials. A map is `URL=PATH`."""
-    return Setting(
+def user_render_settings(*, offline: bool = False, maps: Iterable[str] = ()) -> RenderSettings:
+    """Return render settings with the user's cache, keys and credentials. A map is `URL=PATH`."""
+    return RenderSettings(
         cache=Cache(default_cache_root()),
         keys=Keys.from_environment(os.environ),
         environment=os.environ,
-        maps=tuple(read_repository_map(text) for text in maps),
+        checkouts=tuple(read_repository_map(text) for text in maps),
         offline=offline,
     )
 
 
-class UnitPart(msgspec.Struct, frozen=True):
-    """A unit, the entry that brings it, what it renders to, and what is said of it alone."""
+class RenderedPart(msgspec.Struct, frozen=True):
+    """A unit, its root unit, its render result, and the findings about it."""
 
-    result: Rendered | Unrendered
+    result: RenderResult | RenderFailure
     unit: UnitId | None = None
-    entry: UnitId | None = None
+    root: UnitId | None = None
     findings: tuple[Finding, ...] = ()
 
     @property
     def objects(self) -> list[tuple[Document, tuple[FieldPath, ...]]]:
-        """Each with the fields that stood encrypted."""
-        if isinstance(self.result, Unrendered):
+        """The objects, each with the fields that were encrypted."""
+        if isinstance(self.result, RenderFailure):
             return []
-        return [*zip(self.result.documents, self.result.hidden, strict=True)]
+        return [*zip(self.result.documents, self.result.secret_fields, strict=True)]
 
     @property
     def errors(self) -> tuple[TidegateError, ...]:
-        """Why it was not rendered, or not all of it."""
-        if isinstance(self.result, Unrendered):
+        """Errors that prevented rendering, in whole or in part."""
+        if isinstance(self.result, RenderFailure):
             return self.result.errors
-        return tuple(one.why for one in self.result.weakened)
+        return tuple(missing_input.error for missing_input in self.result.missing_inputs)
 
     @property
     def notes(self) -> tuple[TidegateError, ...]:
-        """What no key opens, and what was changed by hand."""
+        """Notes about values that no key decrypts, and about failed MAC checks."""
         result = self.result
-        return () if isinstance(result, Unrendered) else (*result.locked, *result.suspect)
+        return (
+            () if isinstance(result, RenderFailure) else (*result.undecrypted, *result.mac_errors)
+        )
 
 
-class Parts(msgspec.Struct, frozen=True):
-    """Unit by unit what a path or an address renders to, and what is to be said of it."""
+class RenderedParts(msgspec.Struct, frozen=True):
+    """Render results of a path or URL, unit by unit, with findings."""
 
-    parts: tuple[UnitPart, ...]
+    parts: tuple[RenderedPart, ...]
     findings: tuple[Finding, ...] = ()
 
 
-async def render_pointed(pointed: Iterable[Pointed], setting: Setting) -> tuple[Parts, ...]:
-    """What each path or address renders to, for no cluster in particular; several at once."""
-    room = asyncio.Semaphore(AT_ONCE)
+async def render_requests(
+    requests: Iterable[LoadRequest], render_settings: RenderSettings
+) -> tuple[RenderedParts, ...]:
+    """Render several paths or URLs concurrently, for no cluster in particular."""
+    semaphore = asyncio.Semaphore(MAX_CONCURRENT)
 
-    async def render(one: Pointed, setting: Setting) -> Parts:
-        async with room:
-            return await _render(one, setting)
+    async def render(request: LoadRequest, render_settings: RenderSettings) -> RenderedParts:
+        async with semaphore:
+            return await _render_request(request, render_settings)
 
     async with (
-        WorkerCrew(setting.cores, offline=setting.offline) as crew,
+        WorkerPool(render_settings.cores, offline=render_settings.offline) as pool,
         asyncio.TaskGroup() as group,
     ):
-        shared = replace(setting, crew=crew)
-        tasks = [group.create_task(render(one, shared)) for one in pointed]
+        shared_settings = replace(render_settings, worker_pool=pool)
+        tasks = [group.create_task(render(request, shared_settings)) for request in requests]
     return tuple(task.result() for task in tasks)
 
 
-async def _render(pointed: Pointed, setting: Setting) -> Parts:
+async def _render_request(request: LoadRequest, render_settings: RenderSettings) -> RenderedParts:
     try:
-        found = await find(pointed, setting)
+        workspace = await load_without_cluster(request, render_settings)
     except TidegateError as error:
-        return Parts((UnitPart(Unrendered((error,))),))
-    chosen = [
-        (family.entry, member)
-        for family in found.families
-        for member in family.members
-        if not pointed.units or is_called(member.unit, *pointed.units)
+        return RenderedParts((RenderedPart(RenderFailure((error,))),))
+    selected = [
+        (unit_tree.root_id, member)
+        for unit_tree in workspace.unit_trees
+        for member in unit_tree.members
+        if not request.units or matches_name(member.unit, *request.units)
     ]
-    findings = found.findings
-    if pointed.units:
-        meant = [one for _, one in chosen]
-        misspelt = find_misspellings(meant, found.scan.root)
-        findings = tuple(dict.fromkeys((*found.findings_of(meant), *misspelt)))
-    said = found.findings_by_unit
+    findings = workspace.findings
+    if request.units:
+        selected_members = [selected_member for _, selected_member in selected]
+        typo_findings = find_typos(selected_members, workspace.scan.root)
+        findings = tuple(dict.fromkeys((*workspace.findings_for(selected_members), *typo_findings)))
+    findings_by_unit = workspace.findings_by_unit
     parts = (
-        UnitPart(one.rendered, one.unit.id, entry, said.get((one.unit.id, one.unit.where), ()))
-        for entry, one in chosen
+        RenderedPart(
+            selected_member.result,
+            selected_member.unit.id,
+            root,
+            findings_by_unit.get((selected_member.unit.id, selected_member.unit.location), ()),
+        )
+        for root, selected_member in selected
     )
-    unknown = weakness_of(one for _, one in chosen)
-    twice = (
-        as_warning(error)
-        for _, one in chosen
-        if not one.unit.id.kind
-        for document in one.documents
+    incomplete_findings = incomplete_finding(selected_member for _, selected_member in selected)
+    duplicate_findings = (
+        warning_from_error(error)
+        for _, selected_member in selected
+        if not selected_member.unit.id.kind
+        for document in selected_member.documents
         for error in duplicate_errors(document)
     )
-    return Parts(tuple(parts), (*findings, *unknown, *twice))
+    return RenderedParts(tuple(parts), (*findings, *incomplete_findings, *duplicate_findings))

@@ -4,44 +4,53 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.errors import Place, foreign
+from tidegate.errors import Location, sanitize
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.manifest import Manifest, Manifests
-from tidegate.model.plan import Deed
+from tidegate.model.plan import ItemAction
 from tidegate.model.policy import Tracking
 from tidegate.schema.repeats import find_repeats
 
 
-def with_repeats(wanted: Manifests) -> tuple[Manifests, list[Finding]]:
-    """The manifests, those with entries that no server can merge as what replaces what is there.
+def replace_unmergeable(manifests: Manifests) -> tuple[Manifests, list[Finding]]:
+    """Return the manifests; objects with duplicate list keys are replaced instead of applied.
 
-    Flux applies by the server, which refuses them.
+    Only client-side apply accepts such lists. Flux applies server-side, where the server
+    rejects them.
     """
-    if wanted.unit.policy.tracking is Tracking.FLUX:
-        return wanted, []
+    if manifests.unit.policy.tracking is Tracking.FLUX:
+        return manifests, []
     findings: list[Finding] = []
-    made = tuple(_looked_at(one, wanted, findings) for one in wanted.manifests)
-    return (msgspec.structs.replace(wanted, manifests=made) if findings else wanted), findings
+    checked = tuple(
+        _check_duplicates(manifest, manifests, findings) for manifest in manifests.manifests
+    )
+    return (
+        msgspec.structs.replace(manifests, manifests=checked) if findings else manifests
+    ), findings
 
 
-def _looked_at(one: Manifest, wanted: Manifests, findings: list[Finding]) -> Manifest:
-    if one.deed is not Deed.APPLY or one.handling.replaces:
-        return one
-    repeats = find_repeats(one.ref.kind, one.body)
-    if not repeats:
-        return one
-    findings.append(_told(one, wanted, repeats))
-    handling = msgspec.structs.replace(one.handling, replaces=True)
-    return msgspec.structs.replace(one, handling=handling)
+def _check_duplicates(
+    manifest: Manifest, manifests: Manifests, findings: list[Finding]
+) -> Manifest:
+    if manifest.action is not ItemAction.APPLY or manifest.options.replaces:
+        return manifest
+    duplicates = find_repeats(manifest.ref.kind, manifest.body)
+    if not duplicates:
+        return manifest
+    findings.append(_duplicate_finding(manifest, manifests, duplicates))
+    handling = msgspec.structs.replace(manifest.options, replaces=True)
+    return msgspec.structs.replace(manifest, options=handling)
 
 
-def _told(one: Manifest, wanted: Manifests, repeats: list[str]) -> Finding:
+def _duplicate_finding(manifest: Manifest, manifests: Manifests, duplicates: list[str]) -> Finding:
     return Finding(
         code="units.repeats",
         severity=Severity.WARNING,
-        sentence=f"{one.ref} has entries of one key: {foreign('; '.join(repeats))}",
-        where=wanted.unit.where or Place(one.origin),
-        why=f"the server does not apply such a list, at {one.origin}: the object is replaced"
-        " instead, and fields of others in it are not kept",
+        message=f"{manifest.ref} has entries of one key: {sanitize('; '.join(duplicates))}",
+        location=manifests.unit.location or Location(manifest.origin),
+        reason=(
+            f"the server does not apply such a list, at {manifest.origin}: the object is replaced"
+            " instead, and fields of others in it are not kept"
+        ),
         fix="keep one of the entries",
     )

@@ -1,10 +1,10 @@
-"""What an Application is made of, as a tree: by phases and waves, hooks among it, what each owns.
+"""Resource tree of an Application: by phase and wave, with hooks and owned objects.
 
-Whether a hook has run is read, the first that knows it:
+Whether a hook has run is read from the first of these that knows:
 
-the hook itself          where it is still there
-the unit's own object    what the last operation did, whoever ran that
-the journal              while a rollout lasts, and when all of this text was brought
+the hook itself      while it exists
+the unit resource    result of the last operation
+the journal          during a rollout, and after the current revision was rolled out
 """
 
 from __future__ import annotations
@@ -15,172 +15,204 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.flows.journal import read_journal
-from tidegate.flows.looking import body_of, look_at
+from tidegate.flows.looking import get_objects, object_body
 from tidegate.flows.session import Session
-from tidegate.flows.standing import UnitStanding
+from tidegate.flows.standing import UnitStatus
 from tidegate.flows.status import judge_bodies
 from tidegate.model.journal import Journal
-from tidegate.model.objects import Json, Kind, Ref, Spot, identity
-from tidegate.model.plan import Item, PlannedUnit, Step, own_items_of
-from tidegate.model.reading import mappings, text
+from tidegate.model.objects import ClusterRef, Json, Kind, Ref, versionless_key
+from tidegate.model.plan import PlanItem, PlannedUnit, Step, managed_items
+from tidegate.model.reading import get_mappings, get_text
 from tidegate.model.verdict import Health, Verdict
-from tidegate.plan.naming import name_generated
+from tidegate.plan.naming import complete_hook_names
 from tidegate.report.applications import ResourceRow
-from tidegate.report.rollout.names import PHASES
-from tidegate.world.ask import ask
+from tidegate.report.rollout.names import PHASE_NAMES
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import List, Selection
-from tidegate.world.facts import Listed, NotServed
+from tidegate.world.facts import ListPage, NotServed
 
 Body = dict[str, Json]
-OWNED = (
+OWNED_KINDS = (
     Kind("apps", "v1", "ReplicaSet"),
     Kind("batch", "v1", "Job"),
     Kind("", "v1", "Pod"),
 )
-"""What controllers make of what Git has, and people look for."""
-RUNS = {Health.HEALTHY: "Succeeded", Health.DEGRADED: "Failed"}
-SYNC, FAILING = "Sync", "SyncFail"
-Owner = tuple[str, str, str]
-"""Kind, namespace and name of who owns something."""
+"""Kinds that controllers create from objects in Git and that users look for."""
+HOOK_RESULTS = {Health.HEALTHY: "Succeeded", Health.DEGRADED: "Failed"}
+SYNC, SYNC_FAIL = "Sync", "SyncFail"
+OwnerKey = tuple[str, str, str]
+"""Kind, namespace and name of an owner."""
 
 
 class Resources(msgspec.Struct, frozen=True):
-    """The tree, and places of the cluster that may not be seen: what is there is left out."""
+    """The resource tree of an Application."""
 
     rows: tuple[ResourceRow, ...]
-    unseen: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    """Kinds and namespaces that may not be listed; their objects are left out."""
 
 
-class _HookRuns(msgspec.Struct, frozen=True):
-    """What is known of the hooks of one unit."""
+class _HookHistory(msgspec.Struct, frozen=True):
+    """Known results of the hooks of one unit."""
 
     unit: PlannedUnit
     journal: Journal
-    operated: Mapping[tuple[str, Owner], Body]
-    verdicts: Mapping[Spot, Verdict]
+    operation_results: Mapping[tuple[str, OwnerKey], Body]
+    verdicts: Mapping[ClusterRef, Verdict]
 
-    def row(self, step: Step, item: Item) -> ResourceRow:
+    def row(self, step: Step, item: PlanItem) -> ResourceRow:
         hook = _phase(step)
-        verdict = self.verdicts.get(Spot(step.cluster, item.ref))
-        told = self.operated.get((hook, _owner(item.ref)), {})
+        verdict = self.verdicts.get(ClusterRef(step.cluster, item.ref))
+        result = self.operation_results.get((hook, _owner_key(item.ref)), {})
         row = ResourceRow(item.ref, step.wave, verdict, phase=hook, hook=hook)
         if verdict is not None:
-            return replace(row, ran=RUNS.get(verdict.health, "Running"))
-        if told:
-            return replace(row, ran=text(told, "hookPhase"), said=text(told, "message"))
+            return replace(row, hook_result=HOOK_RESULTS.get(verdict.health, "Running"))
+        if result:
+            return replace(
+                row, hook_result=get_text(result, "hookPhase"), detail=get_text(result, "message")
+            )
         entry = self.journal.entries.get(item.ref)
         has_run = entry is not None and item.digest in entry.ran
-        is_whole = self.journal.done == self.unit.digest and hook != FAILING
-        if has_run or (is_whole and bool(self.journal.done)):
-            return replace(row, ran="Succeeded")
-        return replace(row, said="it has not run")
+        is_complete = self.journal.completed_digest == self.unit.digest and hook != SYNC_FAIL
+        if has_run or (is_complete and bool(self.journal.completed_digest)):
+            return replace(row, hook_result="Succeeded")
+        return replace(row, detail="it has not run")
 
 
-def object_rows(one: UnitStanding) -> tuple[ResourceRow, ...]:
-    """The objects that an Application keeps, in their order; the cluster is not asked."""
-    return tuple(_kept_rows(one).values())
+def object_rows(status: UnitStatus) -> tuple[ResourceRow, ...]:
+    """Return the objects of an Application without hooks, in plan order; no cluster is read."""
+    return tuple(_object_rows_by_ref(status).values())
 
 
-async def read_resources(one: UnitStanding, session: Session) -> Resources:
-    """All of an Application, in its order."""
-    unit = next((each for each in one.plan.units if each.id == one.unit.id), None)
+async def read_resources(status: UnitStatus, session: Session) -> Resources:
+    """Return the whole resource tree of an Application, in plan order."""
+    unit = next(
+        (planned_unit for planned_unit in status.plan.units if planned_unit.id == status.unit.id),
+        None,
+    )
     if unit is None:
         return Resources(())
     journal = (await read_journal(unit, session.world)).journal
-    begun = dict.fromkeys((each.id for each in one.plan.units), journal.begun)
-    plan = name_generated(one.plan, begun=begun)
+    started = dict.fromkeys(
+        (planned_unit.id for planned_unit in status.plan.units), journal.started_at
+    )
+    plan = complete_hook_names(status.plan, started_at=started)
     steps = [step for step in plan.steps if step.unit == unit.id]
-    hooks = _HookRuns(unit, journal, _operated(one.live), await _judge(unit, steps, session))
-    kept = _kept_rows(one)
+    hooks = _HookHistory(
+        unit, journal, _hook_results(status.live_resource), await _judge_hooks(unit, steps, session)
+    )
+    rows_by_ref = _object_rows_by_ref(status)
     rows = [
-        hooks.row(step, item) if item.hook is not None else kept[Spot(step.cluster, item.ref)]
+        hooks.row(step, item)
+        if item.hook is not None
+        else rows_by_ref[ClusterRef(step.cluster, item.ref)]
         for step in steps
-        for item in own_items_of(step)
+        for item in managed_items(step)
     ]
-    brood, unseen = await _find_owned(unit, rows, session)
-    return Resources(tuple(_with_owned(row, brood) for row in rows), unseen)
+    owned, unreadable = await _find_owned(unit, rows, session)
+    return Resources(tuple(_with_owned(row, owned) for row in rows), unreadable)
 
 
-def _kept_rows(one: UnitStanding) -> dict[Spot, ResourceRow]:
+def _object_rows_by_ref(status: UnitStatus) -> dict[ClusterRef, ResourceRow]:
     phases = {
-        Spot(step.cluster, item.ref): _phase(step)
-        for step in one.plan.steps
-        if step.unit == one.unit.id
-        for item in own_items_of(step)
+        ClusterRef(step.cluster, item.ref): _phase(step)
+        for step in status.plan.steps
+        if step.unit == status.unit.id
+        for item in managed_items(step)
         if item.hook is None
     }
     return {
-        Spot(each.cluster, each.ref): ResourceRow(
-            each.ref,
-            each.wave,
-            each.verdict,
-            is_synced=each.is_synced,
-            leaves=each.leaves,
-            phase=phases.get(Spot(each.cluster, each.ref), SYNC),
+        ClusterRef(object_status.cluster, object_status.ref): ResourceRow(
+            object_status.ref,
+            object_status.wave,
+            object_status.verdict,
+            is_synced=object_status.is_synced,
+            requires_pruning=object_status.requires_pruning,
+            phase=phases.get(ClusterRef(object_status.cluster, object_status.ref), SYNC),
         )
-        for each in one.objects
+        for object_status in status.objects
     }
 
 
 def _phase(step: Step) -> str:
-    return PHASES.get(step.event, "") or PHASES.get(step.phase, "") or SYNC
+    return PHASE_NAMES.get(step.hook_event, "") or PHASE_NAMES.get(step.phase, "") or SYNC
 
 
-def _owner(ref: Ref) -> Owner:
+def _owner_key(ref: Ref) -> OwnerKey:
     return ref.kind.name, ref.namespace, ref.name
 
 
-def _operated(own: Body) -> dict[tuple[str, Owner], Body]:
-    """What the last operation has to tell of hooks, by their phases."""
-    results = mappings(own, "status", "operationState", "syncResult", "resources")
+def _hook_results(unit_resource: Body) -> dict[tuple[str, OwnerKey], Body]:
+    """Return the hook results of the last operation, by phase and owner key."""
+    results = get_mappings(unit_resource, "status", "operationState", "syncResult", "resources")
     return {
         (
-            text(one, "hookType"),
-            (text(one, "kind"), text(one, "namespace"), text(one, "name")),
-        ): one
-        for one in results
-        if text(one, "hookType")
+            get_text(result, "hookType"),
+            (get_text(result, "kind"), get_text(result, "namespace"), get_text(result, "name")),
+        ): result
+        for result in results
+        if get_text(result, "hookType")
     }
 
 
-async def _judge(unit: PlannedUnit, steps: Iterable[Step], session: Session) -> dict[Spot, Verdict]:
-    """Those hooks that are there."""
-    found: list[tuple[Spot, PlannedUnit, Body]] = []
+async def _judge_hooks(
+    unit: PlannedUnit, steps: Iterable[Step], session: Session
+) -> dict[ClusterRef, Verdict]:
+    """Return the verdicts of the hooks that exist."""
+    hooks: list[tuple[ClusterRef, PlannedUnit, Body]] = []
     for step in steps:
-        refs = {identity(one.ref): one.ref for one in own_items_of(step) if one.hook is not None}
-        lives = await look_at(session.world, refs.values(), cluster=step.cluster) if refs else []
-        found += [
-            (Spot(step.cluster, refs[identity(live.ref)]), unit, body_of(live)) for live in lives
+        refs = {
+            versionless_key(item.ref): item.ref
+            for item in managed_items(step)
+            if item.hook is not None
+        }
+        live_objects = (
+            await get_objects(session.world, refs.values(), cluster=step.cluster) if refs else []
+        )
+        hooks += [
+            (ClusterRef(step.cluster, refs[versionless_key(live.ref)]), unit, object_body(live))
+            for live in live_objects
         ]
-    return await judge_bodies(found, session)
+    return await judge_bodies(hooks, session)
 
 
 async def _find_owned(
     unit: PlannedUnit, rows: Sequence[ResourceRow], session: Session
-) -> tuple[dict[Owner, list[ResourceRow]], tuple[str, ...]]:
-    """By who owns them, what controllers have made in the namespaces of these."""
-    homes = dict.fromkeys(row.ref.namespace for row in rows if row.ref.namespace)
-    places = [Selection(kind, home) for home in homes for kind in OWNED]
-    pages = await ask(session.world, *map(List, places), cluster=unit.cluster)
-    answers = list(zip(places, pages, strict=True))
-    lives = [one for _, page in answers if isinstance(page, Listed) for one in page.items]
-    unseen = [
-        f"{place.kind.name}s in `{place.namespace}`"
-        for place, page in answers
-        if not isinstance(page, Listed | NotServed)
+) -> tuple[dict[OwnerKey, list[ResourceRow]], tuple[str, ...]]:
+    """Return the controller-created objects in the namespaces of the rows, by owner.
+
+    The second value lists the kinds and namespaces that could not be listed.
+    """
+    namespaces = dict.fromkeys(row.ref.namespace for row in rows if row.ref.namespace)
+    selections = [Selection(kind, namespace) for namespace in namespaces for kind in OWNED_KINDS]
+    pages = await send_requests(session.world, *map(List, selections), cluster=unit.cluster)
+    answers = list(zip(selections, pages, strict=True))
+    live_objects = [
+        listed for _, page in answers if isinstance(page, ListPage) for listed in page.items
     ]
-    bodies = {Spot(unit.cluster, live.ref): body_of(live) for live in lives}
-    living = ((spot, unit, body) for spot, body in bodies.items())
-    verdicts = await judge_bodies(living, session)
-    brood: dict[Owner, list[ResourceRow]] = {}
-    for live in sorted(lives, key=lambda one: one.ref):
-        spot = Spot(unit.cluster, live.ref)
-        for owner in mappings(bodies[spot], "metadata", "ownerReferences"):
-            key = (text(owner, "kind"), live.ref.namespace, text(owner, "name"))
-            brood.setdefault(key, []).append(ResourceRow(live.ref, None, verdicts[spot]))
-    return brood, tuple(unseen)
+    unreadable = [
+        f"{selection.kind.name}s in `{selection.namespace}`"
+        for selection, page in answers
+        if not isinstance(page, ListPage | NotServed)
+    ]
+    bodies = {ClusterRef(unit.cluster, live.ref): object_body(live) for live in live_objects}
+    objects = ((cluster_ref, unit, body) for cluster_ref, body in bodies.items())
+    verdicts = await judge_bodies(objects, session)
+    owned: dict[OwnerKey, list[ResourceRow]] = {}
+    for live in sorted(live_objects, key=lambda listed: listed.ref):
+        cluster_ref = ClusterRef(unit.cluster, live.ref)
+        for owner in get_mappings(bodies[cluster_ref], "metadata", "ownerReferences"):
+            owner_key = (get_text(owner, "kind"), live.ref.namespace, get_text(owner, "name"))
+            owned.setdefault(owner_key, []).append(
+                ResourceRow(live.ref, None, verdicts[cluster_ref])
+            )
+    return owned, tuple(unreadable)
 
 
-def _with_owned(row: ResourceRow, brood: Mapping[Owner, list[ResourceRow]]) -> ResourceRow:
-    owned = brood.get(_owner(row.ref), ())
-    return replace(row, owned=tuple(_with_owned(one, brood) for one in owned)) if owned else row
+def _with_owned(row: ResourceRow, owned_rows: Mapping[OwnerKey, list[ResourceRow]]) -> ResourceRow:
+    owned = owned_rows.get(_owner_key(row.ref), ())
+    return (
+        replace(row, owned=tuple(_with_owned(child, owned_rows) for child in owned))
+        if owned
+        else row
+    )

@@ -1,9 +1,9 @@
-"""Applications of a set with steps that Argo CD syncs twice, beside a simulated rollout.
+"""Applications of an ApplicationSet with RollingSync that Argo CD syncs twice in a simulation.
 
-    its turn comes ──▶ it is synced ──▶ did that begin in a later second? ──no──▶ it is synced again
+    step reached ──▶ synced ──▶ did the sync start in a later second? ──no──▶ synced again
 
-Argo CD notes both moments in whole seconds, and takes a sync for an answer only if it began after
-the turn. Until it has an answer, it asks for a sync whenever none is under way.
+Argo CD records both times in whole seconds, and accepts a sync only if it started after the
+step was reached. Until then it requests a sync whenever none is running.
 """
 
 from __future__ import annotations
@@ -14,87 +14,92 @@ from collections.abc import Awaitable, Callable
 import msgspec
 from msgspec import structs
 
-from tidegate.flows.healing import Sync
-from tidegate.flows.rollout import RolledOut
-from tidegate.model.event import Event, Result, Told
+from tidegate.flows.healing import RunSync
+from tidegate.flows.rollout import RolloutResult
+from tidegate.model.event import Event, EventType, RolloutOutcome
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Plan, PlannedUnit, items_of
+from tidegate.model.plan import Plan, PlannedUnit, step_items
 from tidegate.model.resync import Resync
 from tidegate.model.unit import UnitId
-from tidegate.plan.chains import part_of_unit
+from tidegate.plan.chains import plan_for_unit
 
 
-class Resyncing(msgspec.Struct):
-    """Hears what happens in a rollout, and plays the syncs that come once more.
+class DoubleSync(msgspec.Struct):
+    """Observes a rollout and runs the repeated syncs."""
 
-    `plan`: the newest one. `now`: the clock of the world.
-    """
-
-    sync: Sync
+    sync: RunSync
     plan: Callable[[], Plan]
+    """Returns the newest plan."""
     now: Callable[[], Ms]
-    _found: list[Resync] = msgspec.field(default_factory=list)
-    _turns: dict[UnitId, Ms] = msgspec.field(default_factory=dict)
-    _began: dict[UnitId, Ms] = msgspec.field(default_factory=dict)
+    """Clock of the world."""
+    _resyncs: list[Resync] = msgspec.field(default_factory=list)
+    _pending_since: dict[UnitId, Ms] = msgspec.field(default_factory=dict)
+    _started: dict[UnitId, Ms] = msgspec.field(default_factory=dict)
     _group: asyncio.TaskGroup = msgspec.field(default_factory=asyncio.TaskGroup)
 
-    async def beside(self, story: Awaitable[RolledOut]) -> RolledOut:
-        """What comes of a rollout whose events are heard, when the last further sync has ended."""
+    async def watch_rollout(self, rollout: Awaitable[RolloutResult]) -> RolloutResult:
+        """Run a rollout, and return its result after the last repeated sync has finished."""
         try:
             async with self._group:
-                return await story
+                return await rollout
         except BaseExceptionGroup as errors:
             if len(errors.exceptions) == 1:
                 raise errors.exceptions[0] from None
             raise
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         unit = event.unit
         if unit is None:
             return
-        if event.told is Told.STEP_CHECKING:
-            self._turns.setdefault(unit, event.at)
-        elif event.told is Told.STEP_APPLYING:
-            self._began.setdefault(unit, event.at)
-        elif event.told is Told.UNIT_ENDED and event.reason == Result.PASSED:
-            began = self._began.get(unit)
-            if began is not None:
-                self._group.create_task(self.play(unit, self._turns[unit], began))
+        if event.type is EventType.STEP_CHECKING:
+            self._pending_since.setdefault(unit, event.at)
+        elif event.type is EventType.STEP_APPLYING:
+            self._started.setdefault(unit, event.at)
+        elif event.type is EventType.UNIT_FINISHED and event.reason == RolloutOutcome.PASSED:
+            started = self._started.get(unit)
+            if started is not None:
+                self._group.create_task(self.repeat_sync(unit, self._pending_since[unit], started))
 
     @property
     def resyncs(self) -> tuple[Resync, ...]:
-        return tuple(sorted(self._found, key=lambda one: (one.at, one.unit)))
+        return tuple(sorted(self._resyncs, key=lambda resync: (resync.at, resync.unit)))
 
-    async def play(self, name: UnitId, turn: Ms, began: Ms) -> None:
-        """Sync a unit again, where its turn and the sync that it had are of one second."""
+    async def repeat_sync(self, name: UnitId, pending_since: Ms, started: Ms) -> None:
+        """Sync a unit again if its step was reached and its sync started in the same second."""
         plan = self.plan()
-        unit = next((one for one in plan.units if one.id == name), None)
-        noticed = turn // SECOND < began // SECOND
-        if noticed or unit is None or not _is_promoted(unit, plan):
+        unit = next((planned_unit for planned_unit in plan.units if planned_unit.id == name), None)
+        is_noticed = pending_since // SECOND < started // SECOND
+        if is_noticed or unit is None or not _is_promoted(unit, plan):
             return
-        again = Resync(unit=name, turn=turn, at=self.now(), hooks=_hooks(plan, name))
-        if again.hooks:
-            result = await self.sync(_syncing(plan, unit))
-            passed = result is Result.PASSED
-            again = structs.replace(again, ended=self.now(), passed=passed)
-        self._found.append(again)
+        resync = Resync(
+            unit=name, rollout_at=pending_since, at=self.now(), hooks=_hook_refs(plan, name)
+        )
+        if resync.hooks:
+            result = await self.sync(_single_sync_plan(plan, unit))
+            passed = result is RolloutOutcome.PASSED
+            resync = structs.replace(resync, finished_at=self.now(), passed=passed)
+        self._resyncs.append(resync)
 
 
 def _is_promoted(unit: PlannedUnit, plan: Plan) -> bool:
-    """Whether its set syncs it: in a step that is in force, and not held for somebody's leave."""
-    is_held = any(one.group == unit.group and not one.limit for one in plan.slots)
-    return unit.policy.semantics.forbears and not is_held
+    """Return whether the ApplicationSet syncs the unit: its step is active and not manual."""
+    is_manual = any(slot.group == unit.group and not slot.limit for slot in plan.slots)
+    return unit.policy.semantics.forbears and not is_manual
 
 
-def _hooks(plan: Plan, unit: UnitId) -> tuple[Ref, ...]:
-    mine = (step for step in plan.steps if step.unit == unit and not step.rescues)
-    return tuple(item.ref for step in mine for item in items_of(step) if item.hook is not None)
+def _hook_refs(plan: Plan, unit: UnitId) -> tuple[Ref, ...]:
+    unit_steps = (step for step in plan.steps if step.unit == unit and not step.rescues)
+    return tuple(
+        item.ref for step in unit_steps for item in step_items(step) if item.hook is not None
+    )
 
 
-def _syncing(plan: Plan, unit: PlannedUnit) -> Plan:
-    """One sync of a unit alone: hooks are run, and nobody waits until the unit is well."""
-    rules = structs.replace(unit.policy.semantics, gates_last=False, forbears=False)
-    policy = structs.replace(unit.policy, semantics=rules, runs_hooks=True)
-    part = part_of_unit(plan, unit.id)
-    return structs.replace(part, units=(structs.replace(part.units[0], policy=policy),))
+def _single_sync_plan(plan: Plan, unit: PlannedUnit) -> Plan:
+    """Return the plan of one sync of a unit: hooks run, and the last wave is not waited for."""
+    semantics = structs.replace(unit.policy.semantics, gates_last=False, forbears=False)
+    policy = structs.replace(unit.policy, semantics=semantics, runs_hooks=True)
+    partial_plan = plan_for_unit(plan, unit.id)
+    return structs.replace(
+        partial_plan, units=(structs.replace(partial_plan.units[0], policy=policy),)
+    )

@@ -1,4 +1,4 @@
-"""Run a plan and report it: the one place where a rollout is run, for every face."""
+"""Runs a plan and reports its events, for all commands."""
 
 from __future__ import annotations
 
@@ -8,195 +8,225 @@ from typing import Protocol
 import msgspec
 
 from tidegate.engine.drive import Driver, drive
-from tidegate.engine.reach.preflight import Preflight
-from tidegate.engine.site import Settings
+from tidegate.engine.reach.preflight import PreflightMode
+from tidegate.engine.site import RolloutSettings
 from tidegate.engine.vocabulary import Refresh
-from tidegate.flows.beside import Company
-from tidegate.flows.causes import Causes
-from tidegate.flows.evidence import Background, inquire
-from tidegate.flows.field_places import SourceFiles
-from tidegate.flows.late_clusters import ClusterWatch, LateClusters
-from tidegate.flows.late_lookups import LateLookups
-from tidegate.flows.planning import Planned
-from tidegate.flows.printed import PrintedLogs
-from tidegate.flows.refreshing import ReadAgain, Refreshing
-from tidegate.flows.releases import ReleaseBooks, make_releases
-from tidegate.flows.session import Session, own_name
-from tidegate.flows.statuses import Statuses, make_statuses, told_unreported
-from tidegate.model.event import Event, Result
+from tidegate.flows.beside import ObserverGroup
+from tidegate.flows.causes import GateExplainer
+from tidegate.flows.evidence import DiagnosisContext, diagnose
+from tidegate.flows.field_places import FieldLocator
+from tidegate.flows.late_clusters import ClusterSecretWatcher, NewClusters
+from tidegate.flows.late_lookups import LookupRecheck
+from tidegate.flows.planning import PlanResult
+from tidegate.flows.printed import LogStreamer
+from tidegate.flows.refreshing import Replan, Replanner
+from tidegate.flows.releases import HelmHistory, build_history
+from tidegate.flows.session import Session, holder_identity
+from tidegate.flows.statuses import UnitStatuses, build_statuses, unreported_messages
+from tidegate.model.event import Event, RolloutOutcome
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
 from tidegate.model.unit import UnitId
-from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.discretion import Discretion
+from tidegate.report.rollout.course import RolloutProgress
+from tidegate.report.rollout.discretion import Redactor
 from tidegate.report.rollout.evidence import Evidence
 
-__all__ = ["Audience", "Preflight", "RolledOut", "Rolling", "make_driver", "roll_out"]
+__all__ = [
+    "PreflightMode",
+    "RolloutObserver",
+    "RolloutOptions",
+    "RolloutResult",
+    "build_driver",
+    "roll_out",
+]
 
 
-class Rolling(msgspec.Struct, frozen=True, kw_only=True):
-    """How a rollout is run, whatever its units are.
+class RolloutOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of a rollout."""
 
-    `left_out`: units of which nothing can be done, and why; what waits for them is left out, too.
-    `pace`: seconds of the world's time that pass in one of ours; None does not wait. `within`: how
-    long it may take before it is stopped cleanly. `approved`: units that wait for nobody's leave.
-    `statuses`: what is said on units' own objects. `releases`: the records of Helm releases.
-    `explains`: it is asked and told, meanwhile, why gates wait. `reads_logs`: what hooks and Jobs
-    print is told, too. `read_again`: makes the plan of
-    what is there by now; None where nobody can have changed it. `preflight`: a simulated cluster
-    knows no more than the rules here, so it is asked about what they leave open only if all is
-    asked about.
-    """
-
-    keeps_going: bool = False
-    preflight: Preflight = Preflight.AUTO
+    skip_faulty_units: bool = False
+    """Whether to skip units that fail preflight, with their dependents."""
+    preflight_mode: PreflightMode = PreflightMode.AUTO
+    """AUTO checks a simulated cluster with local rules only: it knows no more than they do."""
     holder: str = ""
-    left_out: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
+    excluded: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
+    """By unit, why it cannot be rolled out; its dependents are excluded, too."""
     pace: float | None = None
-    within: Ms | None = None
+    """Virtual seconds that pass in a real one; None does not wait."""
+    timeout: Ms | None = None
+    """How long the rollout may take before it is stopped cleanly."""
     approved: frozenset[UnitId] = frozenset()
-    statuses: Statuses | None = None
-    releases: ReleaseBooks | None = None
-    explains: bool = False
-    reads_logs: bool = False
-    read_again: ReadAgain | None = None
+    """Units that do not wait for an approval."""
+    statuses: UnitStatuses | None = None
+    """Builds the status of unit resources."""
+    history: HelmHistory | None = None
+    """The Helm history of releases."""
+    explain_gates: bool = False
+    """Whether events explain why gates wait."""
+    stream_logs: bool = False
+    """Whether the logs of hooks and Jobs are streamed as events."""
+    replan: Replan | None = None
+    """Plans the current state again; None where it cannot have changed."""
 
 
-class Audience(Protocol):
-    """Who looks on. Events come without secrets; a newer plan may take the place of the first."""
+class RolloutObserver(Protocol):
+    """Receiver of rollout events, with secrets redacted. A newer plan may replace the first."""
 
     @property
-    def course(self) -> Course: ...
-    def begin(
+    def progress(self) -> RolloutProgress: ...
+    def start(
         self, plan: Plan, *, clock: Callable[[], Ms], stop: Callable[[str], None]
     ) -> None: ...
     def emit(self, event: Event) -> None: ...
-    def follow(self, plan: Plan) -> None: ...
+    def replace_plan(self, plan: Plan) -> None: ...
 
 
-class RolledOut(msgspec.Struct, frozen=True):
-    """How a rollout ended, and what is known of what failed.
+class RolloutResult(msgspec.Struct, frozen=True):
+    """The outcome of a rollout, with evidence about failures."""
 
-    `unreported`: what could not be said on units' own objects, and why.
-    """
-
-    result: Result
+    outcome: RolloutOutcome
     evidence: tuple[Evidence, ...] = ()
     unreported: tuple[str, ...] = ()
+    """Why statuses could not be written or new plans not made."""
 
 
-async def roll_out(plan: Plan, session: Session, rolling: Rolling, audience: Audience) -> RolledOut:
-    """Run a plan to its end before an audience."""
-    discretion, world, newest = Discretion.of(plan), session.world, plan
-    files, known = SourceFiles(session.tree), session.craft.rules.known
-    if rolling.releases is not None:
-        rolling.releases.hear = discretion.learn
+async def roll_out(
+    plan: Plan, session: Session, options: RolloutOptions, observer: RolloutObserver
+) -> RolloutResult:
+    """Run a plan to its end, and send its events to an observer."""
+    redactor, world, newest = Redactor.from_plan(plan), session.world, plan
+    locator, catalog = FieldLocator(session.source_root), session.evaluator.rules.known
+    if options.history is not None:
+        options.history.on_remediation = redactor.add_secrets
 
-    def background() -> Background:
-        return Background(
-            plan=newest, catalogue=known, discretion=discretion, behind=session.behind
+    def diagnosis_context() -> DiagnosisContext:
+        return DiagnosisContext(
+            plan=newest, catalogue=catalog, redactor=redactor, raw_world=session.raw_world
         )
 
-    def tell(event: Event) -> None:
-        placed = files.of_event(event) if event.field else event
-        audience.emit(discretion.hide_in(placed))
+    def emit(event: Event) -> None:
+        located = locator.locate_event(event) if event.field else event
+        observer.emit(redactor.redact_event(located))
 
-    async def follow(newer: Planned) -> None:
+    async def replace_plan(newer: PlanResult) -> None:
         nonlocal newest
         newest = newer.plan
-        late.follow(newest)
-        discretion.learn(newest)
-        audience.follow(newest)
-        if rolling.statuses is not None:
-            rolling.statuses.take(await make_statuses(newer, session))
+        new_clusters.set_plan(newest)
+        redactor.add_secrets(newest)
+        observer.replace_plan(newest)
+        if options.statuses is not None:
+            options.statuses.update(await build_statuses(newer, session))
 
-    late = LateClusters(session, plan)
-    refreshing = _refreshing(rolling, session, follow, late)
-    company = Company(
-        tell,
+    new_clusters = NewClusters(session, plan)
+    replanner = _build_replanner(options, session, replace_plan, new_clusters)
+    observers = ObserverGroup(
+        emit,
         [
-            *([Causes(world, audience.course, background, tell)] if rolling.explains else ()),
-            *([PrintedLogs(world, audience.course, tell)] if rolling.reads_logs else ()),
-            *([ClusterWatch(world, late, refreshing.look)] if refreshing and late.sets else ()),
+            *(
+                [GateExplainer(world, observer.progress, diagnosis_context, emit)]
+                if options.explain_gates
+                else ()
+            ),
+            *([LogStreamer(world, observer.progress, emit)] if options.stream_logs else ()),
+            *(
+                [ClusterSecretWatcher(world, new_clusters, replanner.check_clusters)]
+                if replanner and new_clusters.appsets
+                else ()
+            ),
         ],
     )
-    driver = make_driver(
-        plan, session, rolling, company.hear, refreshing.ask if refreshing else None
+    driver = build_driver(
+        plan, session, options, observers.on_event, replanner.request if replanner else None
     )
-    audience.begin(plan, clock=world.now, stop=driver.stop)
-    until = None if rolling.within is None else Ms(world.now() + rolling.within)
-    story = (
+    observer.start(plan, clock=world.now, stop=driver.stop)
+    until = None if options.timeout is None else Ms(world.now() + options.timeout)
+    rollout = (
         drive(driver, until=until)
-        if refreshing is None
-        else refreshing.drive(driver, plan.digest, until)
+        if replanner is None
+        else replanner.drive(driver, plan.digest, until)
     )
-    result = Result(await company.beside(story))
-    outcome = _outcome(result, driver, audience.course)
-    audience.course.is_late = outcome is Result.LATE
-    evidence = await inquire(world, audience.course, background())
-    unread = refreshing.untold if refreshing else []
-    untold = tuple(map(discretion.hide, (*told_unreported(driver.unreported), *unread)))
-    return RolledOut(outcome, evidence, untold)
+    result = RolloutOutcome(await observers.run_with(rollout))
+    outcome = _final_outcome(result, driver, observer.progress)
+    observer.progress.has_timed_out = outcome is RolloutOutcome.TIMED_OUT
+    evidence = await diagnose(world, observer.progress, diagnosis_context())
+    plan_problems = replanner.problems if replanner else []
+    unreported = tuple(
+        map(redactor.redact, (*unreported_messages(driver.unreported), *plan_problems))
+    )
+    return RolloutResult(outcome, evidence, unreported)
 
 
-def _refreshing(
-    rolling: Rolling,
+def _build_replanner(
+    options: RolloutOptions,
     session: Session,
-    follow: Callable[[Planned], Awaitable[None]],
-    late: LateClusters,
-) -> Refreshing | None:
-    """Who looks for a newer plan. Releases are entered as what was rendered last."""
-    read_again = rolling.read_again
-    if read_again is None:
+    replace_plan: Callable[[PlanResult], Awaitable[None]],
+    new_clusters: NewClusters,
+) -> Replanner | None:
+    """Return the replanner, or None without `replan`.
+
+    The Helm history follows the newest rendering.
+    """
+    replan = options.replan
+    if replan is None:
         return None
 
-    async def read() -> Planned:
-        newer = await read_again()
-        if rolling.releases is not None:
-            describes = rolling.releases.describes
-            rolling.releases.take(await make_releases(newer, session, describes=describes))
+    async def replan_with_history() -> PlanResult:
+        newer = await replan()
+        if options.history is not None:
+            stores_charts = options.history.stores_charts
+            options.history.update(await build_history(newer, session, stores_charts=stores_charts))
         return newer
 
-    simulated, books = session.target.simulation is not None, rolling.releases
-    lookups = None if books is None else LateLookups(session, lambda: books.sought)
-    return Refreshing(read, follow, late, lookups, session.world if simulated else None)
+    is_simulated, history = session.targets.simulation is not None, options.history
+    lookups = None if history is None else LookupRecheck(session, lambda: history.lookups)
+    return Replanner(
+        replan_with_history,
+        replace_plan,
+        new_clusters,
+        lookups,
+        session.world if is_simulated else None,
+    )
 
 
-def make_driver(
+def build_driver(
     plan: Plan,
     session: Session,
-    rolling: Rolling,
+    options: RolloutOptions,
     emit: Callable[[Event], None],
-    refresher: Callable[[Refresh], None] | None = None,
+    request_refresh: Callable[[Refresh], None] | None = None,
 ) -> Driver:
-    """A rollout that is not begun."""
-    session.paced.keep(rolling.pace)
-    is_simple = session.target.simulation is not None and rolling.preflight is Preflight.AUTO
-    settings = Settings(
-        holder=rolling.holder or own_name(),
-        keeps_going=rolling.keeps_going,
-        preflight=Preflight.LOCAL if is_simple else rolling.preflight,
-        left_out=rolling.left_out,
-        approved=rolling.approved,
-        reporter=rolling.statuses,
-        keeper=rolling.releases,
-        refresher=refresher,
+    """Return a driver that is not started."""
+    session.paced_world.set_pace(options.pace)
+    is_local = (
+        session.targets.simulation is not None and options.preflight_mode is PreflightMode.AUTO
     )
-    return Driver(session.world, plan, session.craft, settings, emit)
+    settings = RolloutSettings(
+        holder=options.holder or holder_identity(),
+        skip_faulty_units=options.skip_faulty_units,
+        preflight_mode=PreflightMode.LOCAL if is_local else options.preflight_mode,
+        excluded=options.excluded,
+        approved=options.approved,
+        status_builder=options.statuses,
+        history_backend=options.history,
+        request_refresh=request_refresh,
+    )
+    return Driver(session.world, plan, session.evaluator, settings, emit)
 
 
-def _outcome(result: Result, driver: Driver, course: Course) -> Result:
-    """How it ended, and for a rollout that was stopped why."""
-    if _is_forbidden(course):
-        return Result.FORBIDDEN
-    if result is not Result.STOPPED:
+def _final_outcome(
+    result: RolloutOutcome, driver: Driver, progress: RolloutProgress
+) -> RolloutOutcome:
+    """Return the outcome; for a stopped rollout, the reason why it was stopped."""
+    if _is_forbidden(progress):
+        return RolloutOutcome.FORBIDDEN
+    if result is not RolloutOutcome.STOPPED:
         return result
-    if driver.is_late:
-        return Result.LATE
-    return Result.OVERTAKEN if driver.is_overtaken else result
+    if driver.is_timed_out:
+        return RolloutOutcome.TIMED_OUT
+    return RolloutOutcome.SUPERSEDED if driver.is_superseded else result
 
 
-def _is_forbidden(course: Course) -> bool:
-    """Whether nothing is wrong but what we may do in the cluster."""
-    reasons = {remark.reason for remark in course.refused}
-    return course.result == Result.INVALID and reasons == {"Forbidden"}
+def _is_forbidden(progress: RolloutProgress) -> bool:
+    """Whether missing permissions are the only problem."""
+    reasons = {rejection.reason for rejection in progress.refused}
+    return progress.outcome == RolloutOutcome.INVALID and reasons == {"Forbidden"}

@@ -1,8 +1,8 @@
-"""Where a simulated cluster that stays is found: started from here, and ended.
+"""Background process of a long-running simulated cluster: start, find and stop.
 
-Its directory holds a file with the number of its process, locked for as long as that lives; the
-kubeconfig; and what it had to complain about. So nobody takes a dead one for a living one. Nothing
-heavy is imported here: whoever starts or ends one does not wait for what only that one needs.
+Its directory holds a file with the process id, locked while the process runs; the kubeconfig;
+and its error output. The lock tells a running process from a dead one. No heavy module is
+imported here, so that starting and stopping are fast.
 """
 
 from __future__ import annotations
@@ -18,48 +18,48 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from tidegate.errors import ClusterError, LateError, Place
+from tidegate.errors import ClusterError, Location, WaitTimeoutError
 
 CONTEXT, KUBECONFIG = "tidegate-sandbox", "kubeconfig"
-PROCESS, LOG = "pid", "log"
-PATIENCE = 15.0
-LOOK_AGAIN = 0.05
+PID_FILE, LOG_FILE = "pid", "log"
+STOP_TIMEOUT = 15.0
+POLL_INTERVAL = 0.05
 
 
-class Started(NamedTuple):
-    """What a new one says of itself; or how it ended at once, and what it complained of."""
+class StartResult(NamedTuple):
+    """Output of a new process; or its exit code and error output, if it stopped at once."""
 
-    said: str
+    output: str
     code: int = 0
-    complaint: str = ""
+    error_output: str = ""
 
 
-def home_of(environ: Mapping[str, str]) -> Path:
-    """The directory of the one that is up: among what programs keep of a user."""
+def sandbox_directory(environ: Mapping[str, str]) -> Path:
+    """Return the directory of the running simulated cluster, in the user's state directory."""
     base = Path(environ.get("XDG_STATE_HOME", ""))
-    home = Path(environ.get("HOME") or Path.home())
-    state = base if base.is_absolute() else home / ".local" / "state"
+    user_directory = Path(environ.get("HOME") or Path.home())
+    state = base if base.is_absolute() else user_directory / ".local" / "state"
     return state / "tidegate" / "sandbox"
 
 
-def way_to(environ: Mapping[str, str]) -> str:
-    """What to type so that its context is known."""
-    kubeconfig = home_of(environ) / KUBECONFIG
+def kubeconfig_hint(environ: Mapping[str, str]) -> str:
+    """Return the hint that makes the context known to kubectl."""
+    kubeconfig = sandbox_directory(environ) / KUBECONFIG
     if kubeconfig.exists():
         return f"`export KUBECONFIG={kubeconfig}`, or `--kubeconfig {kubeconfig}`"
     return "`tidegate sandbox up` starts it, and says where its kubeconfig is"
 
 
 @contextmanager
-def locked(home: Path) -> Iterator[None]:
-    """Hold the file of the process, with its number in it."""
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = home / PROCESS
+def lock_directory(directory: Path) -> Iterator[None]:
+    """Hold the lock on the file with the process id. Raises ClusterError if it is taken."""
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = directory / PID_FILE
     with path.open("a+b") as file:
         if not _lock(file):
             problem = "a simulated cluster is up already"
-            hint = f"`tidegate sandbox down` ends it; its kubeconfig is {home / KUBECONFIG}"
-            raise ClusterError("cluster.sandbox", problem, where=Place(str(path)), hint=hint)
+            hint = f"`tidegate sandbox down` ends it; its kubeconfig is {directory / KUBECONFIG}"
+            raise ClusterError("cluster.sandbox", problem, location=Location(str(path)), hint=hint)
         file.truncate(0)
         file.write(str(os.getpid()).encode())
         file.flush()
@@ -77,58 +77,63 @@ def _lock(file: IO[bytes]) -> bool:
     return True
 
 
-def start(arguments: Sequence[str], home: Path) -> Started:
-    """Start one in a process of its own, with these arguments. It speaks when it can be asked."""
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+def start(arguments: Sequence[str], directory: Path) -> StartResult:
+    """Start a simulated cluster in its own process, and wait until it is ready."""
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     command = [sys.executable, "-m", "tidegate", "sandbox", "up", "--foreground", *arguments]
-    with (home / LOG).open("wb") as log:
-        started = subprocess.Popen(  # noqa: S603 - it is ourselves
+    with (directory / LOG_FILE).open("wb") as log:
+        process = subprocess.Popen(  # noqa: S603 - it is ourselves
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
             start_new_session=True,
         )
-    if started.stdout is None:
-        raise TypeError(started)
-    with started.stdout as told:
-        said = told.read().decode()
-    if said:
-        return Started(said.rstrip())
-    complaint = (home / LOG).read_text(encoding="utf-8", errors="replace").rstrip()
-    return Started("", started.wait(), complaint)
+    if process.stdout is None:
+        raise TypeError(process)
+    with process.stdout as stdout:
+        output = stdout.read().decode()
+    if output:
+        return StartResult(output.rstrip())
+    error_output = (directory / LOG_FILE).read_text(encoding="utf-8", errors="replace").rstrip()
+    return StartResult("", process.wait(), error_output)
 
 
-async def end(home: Path) -> None:
-    """End the one that is up, and wait until it is gone. Raises where none is."""
-    path = home / PROCESS
+async def stop(directory: Path) -> None:
+    """Stop the running simulated cluster and wait until it has exited.
+
+    Raises ClusterError if none is running, WaitTimeoutError if it does not exit.
+    """
+    path = directory / PID_FILE
     try:
         file = path.open("r+b")
     except FileNotFoundError:
-        raise _none(path) from None
+        raise _not_running_error(path) from None
     with file:
         if _lock(file):
             path.unlink(missing_ok=True)  # its process was killed
-            raise _none(path)
+            raise _not_running_error(path)
         os.kill(int(file.read()), signal.SIGTERM)
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(STOP_TIMEOUT):
                 while not _lock(file):
-                    await _a_moment()
+                    await _sleep_briefly()
         except TimeoutError:
-            problem = f"the simulated cluster did not end within {PATIENCE:.0f} seconds"
-            raise LateError("cluster.sandbox", problem, where=Place(str(path))) from None
+            problem = f"the simulated cluster did not end within {STOP_TIMEOUT:.0f} seconds"
+            raise WaitTimeoutError(
+                "cluster.sandbox", problem, location=Location(str(path))
+            ) from None
 
 
-async def _a_moment() -> None:
+async def _sleep_briefly() -> None:
     try:
-        async with asyncio.timeout(LOOK_AGAIN):
+        async with asyncio.timeout(POLL_INTERVAL):
             await asyncio.Event().wait()
     except TimeoutError:
         return
 
 
-def _none(path: Path) -> ClusterError:
+def _not_running_error(path: Path) -> ClusterError:
     problem = "no simulated cluster is up"
     hint = "`tidegate sandbox up` starts one"
-    return ClusterError("cluster.sandbox", problem, where=Place(str(path)), hint=hint)
+    return ClusterError("cluster.sandbox", problem, location=Location(str(path)), hint=hint)

@@ -1,7 +1,7 @@
-"""A plan that is kept in a file and run later: exactly that, or not at all.
+"""Saved plans: written to a file and run later, unchanged or not at all.
 
-It holds no secret: who runs it renders again, and a difference is refused. What lived when it was
-made is kept as digests with the user's own key, so that a changed cluster is noticed as well.
+The file holds no secret: running it renders again and rejects a difference. The state of live
+objects is saved as digests with the user's local key, so that a changed cluster is noticed.
 """
 
 from __future__ import annotations
@@ -15,254 +15,288 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.errors import FileError, Place, PlanError, foreign
-from tidegate.files import read_users_file
-from tidegate.flows.entering import Found
-from tidegate.flows.lookups_ahead import LATE
-from tidegate.flows.preview import LivePreview, Preview, preview_whole, preview_with_lives
-from tidegate.flows.session import Session, servers_of
-from tidegate.flows.suspended import with_suspended
-from tidegate.flows.syncing import Prepared
-from tidegate.model.change import Difference, Fate
+from tidegate.errors import FileError, Location, PlanError, sanitize
+from tidegate.files import read_user_file
+from tidegate.flows.entering import Workspace
+from tidegate.flows.lookups_ahead import LOOKUP_CODE
+from tidegate.flows.preview import (
+    LivePreview,
+    Preview,
+    preview_against_live,
+    preview_with_preflight,
+)
+from tidegate.flows.session import Session, server_urls
+from tidegate.flows.suspended import apply_suspensions
+from tidegate.flows.syncing import PreparedRollout
+from tidegate.model.change import DiffAction, Difference
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import Ref, Spot, read_live
-from tidegate.model.plan import Item, Plan, digest_bytes, items_of
+from tidegate.model.objects import ClusterRef, Ref, parse_live_object
+from tidegate.model.plan import Plan, PlanItem, digest_bytes, step_items
 from tidegate.model.secret import is_secret_kind
 from tidegate.plan.wire import from_json, read_items, to_json
 from tidegate.render.own_key import OwnKey
 
 KIND = "TidegateSavedPlan"
 VERSION = 1
-MOST_NAMED = 3
-NOT_SAVED = Finding(
+MAX_NAMED = 3
+NOT_SAVED_FINDING = Finding(
     code="preflight.unsaved",
     severity=Severity.WARNING,
-    sentence="the plan is not saved",
-    why="nobody could run it: something is wrong with it",
+    message="the plan is not saved",
+    reason="nobody could run it: something is wrong with it",
     fix="correct the errors shown beside this",
 )
-NOT_KNOWN = msgspec.structs.replace(
-    NOT_SAVED,
-    why="what a release comes to is known when its turn comes, and a saved plan is run as it is",
+LOOKUP_NOT_SAVED_FINDING = msgspec.structs.replace(
+    NOT_SAVED_FINDING,
+    reason="what a release comes to is known when its turn comes, and a saved plan is run as it is",
     fix="roll out what the release looks up, and make the plan again; or `sync` without one",
 )
-AGAIN = "look at the plan again: `tidegate plan --save FILE`"
+REPLAN_HINT = "look at the plan again: `tidegate plan --save FILE`"
 
 
-class _State(msgspec.Struct, frozen=True):
-    """What would become of an object, and a keyed digest of all that this follows from."""
+class _ObjectState(msgspec.Struct, frozen=True):
+    """The action planned for an object, and a keyed digest of its inputs."""
 
-    spot: Spot
-    fate: Fate
+    spot: ClusterRef
+    fate: DiffAction
     digest: str
 
 
-class _SavedHead(msgspec.Struct):
+class _SavedHeader(msgspec.Struct):
     kind: str = ""
     version: int = 0
 
 
 class _SavedDocument(msgspec.Struct):
-    """`what`: the PATH it was made of. `words`: options that it was made with, by their names.
-
-    `servers`: by the names of clusters, where they are; a simulated one is nowhere.
-    """
+    """Contents of a saved plan file."""
 
     kind: str
     version: int
     what: str
+    """The PATH that the plan was made from."""
     words: tuple[str, ...]
+    """Names of the options that the plan was made with."""
     servers: dict[str, str]
-    states: tuple[_State, ...]
+    """Server URL by cluster name; empty for a simulated cluster."""
+    states: tuple[_ObjectState, ...]
     plan: msgspec.Raw
 
 
 class SavedPlan:
-    """A saved plan that was read and not believed yet."""
+    """A saved plan that was read and not checked yet."""
 
     def __init__(self, document: _SavedDocument, name: str) -> None:
         self._document = document
-        self._where = Place(name)
+        self._location = Location(name)
         self._key = OwnKey(os.environ).take()
 
     @property
-    def what(self) -> str:
+    def source(self) -> str:
         return self._document.what
 
     def check_target(self, session: Session) -> None:
-        """Raise where it was made for other clusters than these."""
-        then, now = self._document.servers, servers_of(session.target)
-        for name in dict.fromkeys((*then, *now)):
-            if then.get(name) != now.get(name):
-                called = f" `{name}`" if name else ""
+        """Raise PlanError if the plan was made for other clusters."""
+        saved_servers, current_servers = self._document.servers, server_urls(session.targets)
+        for name in dict.fromkeys((*saved_servers, *current_servers)):
+            if saved_servers.get(name) != current_servers.get(name):
+                quoted_name = f" `{name}`" if name else ""
                 problem = (
-                    f"the plan was made for {_told_server(then.get(name))},"
-                    f" and the cluster{called} is {_told_server(now.get(name))}"
+                    f"the plan was made for {_server_name(saved_servers.get(name))},"
+                    f" and the cluster{quoted_name} is {_server_name(current_servers.get(name))}"
                 )
                 hint = "choose the same cluster, or make the plan for this one"
-                raise PlanError("plan.target", problem, where=self._where, hint=hint)
+                raise PlanError("plan.target", problem, location=self._location, hint=hint)
 
-    def take(self, fresh: Plan) -> Plan:
-        """The plan, with what it leaves out taken from one that was rendered now.
+    def restore(self, fresh: Plan) -> Plan:
+        """Return the saved plan, with bodies taken from a freshly rendered plan.
 
-        Raises a PlanError where that is not the same, and says what is not.
+        Raises PlanError with the differences if the two plans are not equal.
         """
         text = bytes(self._document.plan)
-        told = [*_changes(read_items(text, name=self._where.name), fresh)]
-        if told:
-            raise self._other_inputs(told)
-        bodies = {item.ref: item.body for step in fresh.steps for item in items_of(step)}
-        plan = from_json(text, name=self._where.name, bodies=bodies, key=self._key or b"")
+        changes = [*_describe_changes(read_items(text, name=self._location.name), fresh)]
+        if changes:
+            raise self._changed_inputs_error(changes)
+        bodies = {item.ref: item.body for step in fresh.steps for item in step_items(step)}
+        plan = from_json(text, name=self._location.name, bodies=bodies, key=self._key or b"")
         if plan.digest != fresh.digest:
-            raise self._other_inputs(["the order, or what is said of its units"])
+            raise self._changed_inputs_error(["the order, or what is said of its units"])
         return plan
 
-    def check_states(self, looked: LivePreview) -> None:
-        """Raise a PlanError where the cluster is not as it was, and say what is not."""
-        now, lives = looked
-        then = {one.spot: one for one in self._document.states}
-        found = {one.spot: one for one in _states(now, lives, self._key)}
-        told = [
-            _told_state(spot, then.get(spot), found.get(spot))
-            for spot in dict.fromkeys((*then, *found))
-            if then.get(spot) != found.get(spot)
+    def check_states(self, live_preview: LivePreview) -> None:
+        """Raise PlanError with the differences if the live objects have changed."""
+        current_preview, live_objects = live_preview
+        saved_states = {state.spot: state for state in self._document.states}
+        current_states = {
+            state.spot: state for state in _object_states(current_preview, live_objects, self._key)
+        }
+        changes = [
+            _state_message(
+                cluster_ref, saved_states.get(cluster_ref), current_states.get(cluster_ref)
+            )
+            for cluster_ref in dict.fromkeys((*saved_states, *current_states))
+            if saved_states.get(cluster_ref) != current_states.get(cluster_ref)
         ]
-        if told:
-            problem = f"the cluster has changed since the plan was made: {_few(told)}"
-            hint = f"nothing was written; {AGAIN}"
-            raise PlanError("plan.lives", problem, where=self._where, hint=hint)
+        if changes:
+            problem = f"the cluster has changed since the plan was made: {_join_limited(changes)}"
+            hint = f"nothing was written; {REPLAN_HINT}"
+            raise PlanError("plan.lives", problem, location=self._location, hint=hint)
 
-    def _other_inputs(self, told: list[str]) -> PlanError:
-        problem = f"what would be rolled out has changed since the plan was made: {_few(told)}"
-        words = ", ".join(f"`{one}`" for one in self._document.words)
-        same = f"give the same options ({words}), or " if words else ""
-        hint = f"nothing was written; {same}{AGAIN}"
-        return PlanError("plan.inputs", problem, where=self._where, hint=hint)
-
-
-def _few(told: list[str]) -> str:
-    more = f", and {len(told) - MOST_NAMED:,} more" if len(told) > MOST_NAMED else ""
-    return f"{'; '.join(told[:MOST_NAMED])}{more}"
+    def _changed_inputs_error(self, changes: list[str]) -> PlanError:
+        problem = (
+            "what would be rolled out has changed since the plan was made:"
+            f" {_join_limited(changes)}"
+        )
+        options = ", ".join(f"`{option}`" for option in self._document.words)
+        options_hint = f"give the same options ({options}), or " if options else ""
+        hint = f"nothing was written; {options_hint}{REPLAN_HINT}"
+        return PlanError("plan.inputs", problem, location=self._location, hint=hint)
 
 
-class Making(NamedTuple):
-    """What a plan is made of: the PATH, and the options that go with it."""
-
-    what: str
-    words: tuple[str, ...] = ()
+def _join_limited(messages: list[str]) -> str:
+    more = f", and {len(messages) - MAX_NAMED:,} more" if len(messages) > MAX_NAMED else ""
+    return f"{'; '.join(messages[:MAX_NAMED])}{more}"
 
 
-def save_plan(path: Path, made: Making, looked: LivePreview, session: Session) -> None:
-    """Write it where the user says."""
-    found, lives = looked
+class PlanInputs(NamedTuple):
+    """Inputs of a saved plan: the PATH and the options given with it."""
+
+    source: str
+    options: tuple[str, ...] = ()
+
+
+def save_plan(path: Path, inputs: PlanInputs, live_preview: LivePreview, session: Session) -> None:
+    """Write a saved plan to a file. Raises FileError."""
+    current_preview, live_objects = live_preview
     key = OwnKey(os.environ).take()
     document = _SavedDocument(
         KIND,
         VERSION,
-        made.what,
-        made.words,
-        servers_of(session.target),
-        _states(found, lives, key),
-        msgspec.Raw(to_json(found.asked, key)),
+        inputs.source,
+        inputs.options,
+        server_urls(session.targets),
+        _object_states(current_preview, live_objects, key),
+        msgspec.Raw(to_json(current_preview.desired_plan, key)),
     )
     try:
         path.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
     except OSError as error:
         problem = f"the plan cannot be written: {error.strerror}"
-        raise FileError("file.plan", problem, where=Place(str(path))) from None
+        raise FileError("file.plan", problem, location=Location(str(path))) from None
 
 
 def read_plan(path: Path) -> SavedPlan:
-    """Read what `save_plan` wrote."""
-    text, where = read_users_file(path), Place(str(path))
+    """Read a file that `save_plan` wrote. Raises PlanError."""
+    text, location = read_user_file(path), Location(str(path))
     try:
-        head = msgspec.json.decode(text, type=_SavedHead)
-        if head.kind == KIND and head.version != VERSION:
-            problem = f"this plan has version {head.version}, and {VERSION} is read here"
-            raise PlanError("plan.version", problem, where=where, hint="make the plan again")
-        if head.kind == KIND:
+        header = msgspec.json.decode(text, type=_SavedHeader)
+        if header.kind == KIND and header.version != VERSION:
+            problem = f"this plan has version {header.version}, and {VERSION} is read here"
+            raise PlanError("plan.version", problem, location=location, hint="make the plan again")
+        if header.kind == KIND:
             return SavedPlan(msgspec.json.decode(text, type=_SavedDocument), str(path))
-        why = f"its kind is `{foreign(head.kind)}`"
+        reason = f"its kind is `{sanitize(header.kind)}`"
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        why = foreign(str(error))
-    raise PlanError("plan.document", f"this is not a saved plan: {why}", where=where)
+        reason = sanitize(str(error))
+    raise PlanError("plan.document", f"this is not a saved plan: {reason}", location=location)
 
 
-def _states(found: Preview, lives: Mapping[Spot, bytes], key: bytes | None) -> tuple[_State, ...]:
-    """What would become of each object, and why.
+def _object_states(
+    current_preview: Preview, live_objects: Mapping[ClusterRef, bytes], key: bytes | None
+) -> tuple[_ObjectState, ...]:
+    """Return the planned action and the digest of each object.
 
-    Its status and what servers count are no part of that: a busy object is not a changed one.
+    Status and counters of the server are not part of the digest: a busy object has not changed.
     """
     return tuple(
-        _State(spot, difference.deed, _digest(difference, lives.get(spot), key))
-        for spot, difference in found.differences.items()
+        _ObjectState(
+            cluster_ref,
+            difference.action,
+            _state_digest(difference, live_objects.get(cluster_ref), key),
+        )
+        for cluster_ref, difference in current_preview.differences.items()
     )
 
 
-class _Secrets(msgspec.Struct):
+class _SecretData(msgspec.Struct):
     data: msgspec.Raw = msgspec.Raw(b"null")
 
 
-def _digest(difference: Difference, live: bytes | None, key: bytes | None) -> str:
-    """Covers which object it is, how it differs, and of a Secret what it holds.
+def _state_digest(difference: Difference, live: bytes | None, key: bytes | None) -> str:
+    """Return a digest of an object's identity, its difference and, for a Secret, its data.
 
-    Without a key, values of Secrets could be tried out: then they are left out.
+    Without a key the data is left out: values of Secrets could be guessed from the digest.
     """
-    head = None if live is None else read_live(live)
-    parts = [msgspec.json.encode(difference), head.uid.encode() if head else b""]
-    if live is not None and head is not None and key and is_secret_kind(head.ref.kind.name):
-        parts.append(bytes(msgspec.json.decode(live, type=_Secrets).data))
-    keyed = hashlib.blake2b(digest_size=16, key=key or b"")
+    live_object = None if live is None else parse_live_object(live)
+    parts = [msgspec.json.encode(difference), live_object.uid.encode() if live_object else b""]
+    if (
+        live is not None
+        and live_object is not None
+        and key
+        and is_secret_kind(live_object.ref.kind.name)
+    ):
+        parts.append(bytes(msgspec.json.decode(live, type=_SecretData).data))
+    hasher = hashlib.blake2b(digest_size=16, key=key or b"")
     for part in parts:
-        keyed.update(digest_bytes(part).encode())
-    return keyed.hexdigest()
+        hasher.update(digest_bytes(part).encode())
+    return hasher.hexdigest()
 
 
-def _changes(then: Mapping[Ref, Item], fresh: Plan) -> Iterator[str]:
-    """What differs between two plans, object by object."""
-    now = {item.ref: item for step in fresh.steps for item in items_of(step)}
-    for ref in dict.fromkeys((*then, *now)):
-        if ref not in now:
+def _describe_changes(saved_items: Mapping[Ref, PlanItem], fresh: Plan) -> Iterator[str]:
+    """Yield the differences between two plans, object by object."""
+    current_items = {item.ref: item for step in fresh.steps for item in step_items(step)}
+    for ref in dict.fromkeys((*saved_items, *current_items)):
+        if ref not in current_items:
             yield f"{ref} is gone"
-        elif ref not in then:
+        elif ref not in saved_items:
             yield f"{ref} is new"
-        elif then[ref].digest not in ("", now[ref].digest):
+        elif saved_items[ref].digest not in ("", current_items[ref].digest):
             yield f"{ref} differs"
 
 
-def _told_state(spot: Spot, then: _State | None, now: _State | None) -> str:
-    if then is None or now is None:
-        return f"{spot.ref} {'is to go now' if then is None else 'needs nothing any more'}"
-    if then.fate is now.fate:
-        return f"{spot.ref} is not what it was"
-    return f"the plan was to {then.fate} {spot.ref}, and would {now.fate} it now"
+def _state_message(
+    cluster_ref: ClusterRef, saved: _ObjectState | None, current: _ObjectState | None
+) -> str:
+    if saved is None or current is None:
+        return f"{cluster_ref.ref} {'is to go now' if saved is None else 'needs nothing any more'}"
+    if saved.fate is current.fate:
+        return f"{cluster_ref.ref} is not what it was"
+    return f"the plan was to {saved.fate} {cluster_ref.ref}, and would {current.fate} it now"
 
 
-def _told_server(server: str | None) -> str:
+def _server_name(server: str | None) -> str:
     return "none" if server is None else server or "a simulated cluster"
 
 
-async def preview_saving(
-    session: Session, found: Found, path: Path, made: Making
-) -> tuple[Found, list[Preview]]:
-    """The preview of what can be rolled out together, written down if nothing is wrong with it."""
-    looked = await preview_whole(found.one, session)
-    wrong = (*found.findings, *looked.preview.findings)
-    refusal = NOT_SAVED if any(one.severity is Severity.ERROR for one in wrong) else None
-    if refusal is None and any(one.code == LATE for one in wrong):
-        refusal = NOT_KNOWN
-    if refusal is not None:
-        return found, [replace(looked.preview, findings=(*looked.preview.findings, refusal))]
-    save_plan(path, made, looked, session)
-    return found, [looked.preview]
+async def preview_and_save(
+    session: Session, workspace: Workspace, path: Path, inputs: PlanInputs
+) -> tuple[Workspace, list[Preview]]:
+    """Preview the workspace, and save its plan if no finding is an error."""
+    live_preview = await preview_with_preflight(workspace.deployable_trees, session)
+    findings = (*workspace.findings, *live_preview.preview.findings)
+    not_saved = (
+        NOT_SAVED_FINDING
+        if any(finding.severity is Severity.ERROR for finding in findings)
+        else None
+    )
+    if not_saved is None and any(finding.code == LOOKUP_CODE for finding in findings):
+        not_saved = LOOKUP_NOT_SAVED_FINDING
+    if not_saved is not None:
+        return workspace, [
+            replace(live_preview.preview, findings=(*live_preview.preview.findings, not_saved))
+        ]
+    save_plan(path, inputs, live_preview, session)
+    return workspace, [live_preview.preview]
 
 
-async def with_saved(
-    saved: SavedPlan, prepared: Prepared, found: Found, session: Session
-) -> Prepared:
-    """What is to be rolled out by a saved plan. Raises where it is not what would be by now."""
+async def with_saved_plan(
+    saved: SavedPlan, prepared: PreparedRollout, workspace: Workspace, session: Session
+) -> PreparedRollout:
+    """Return the prepared rollout with the saved plan.
+
+    Raises PlanError if the saved plan is not what would be rolled out now.
+    """
     saved.check_target(session)
-    plan = saved.take(prepared.planned.plan)
-    families, _ = await with_suspended(found.one, session)
-    saved.check_states(await preview_with_lives(families, session))
-    return replace(prepared, planned=replace(prepared.planned, plan=plan))
+    plan = saved.restore(prepared.plan_result.plan)
+    unit_trees, _ = await apply_suspensions(workspace.deployable_trees, session)
+    saved.check_states(await preview_against_live(unit_trees, session))
+    return replace(prepared, plan_result=replace(prepared.plan_result, plan=plan))

@@ -1,7 +1,7 @@
-"""Strangers' scripts and expressions, run in workers for worlds and for verbs.
+"""Runs untrusted Lua scripts and CEL expressions in worker processes.
 
-A script that cannot be ended otherwise costs its worker; the reply says so, and the next one to ask
-gets a new worker.
+A script that cannot be stopped otherwise costs its worker; the reply is an error, and the next
+request starts a new worker.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import CancelledError as Withdrawn
+from concurrent.futures import CancelledError as FutureCancelledError
 from contextlib import asynccontextmanager
 
 from tidegate.errors import ProcessError
@@ -19,92 +19,95 @@ from tidegate.external.worker import Workers
 from tidegate.model.moment import SECOND, Ms
 
 LIMITS = Limits(time=Ms(2 * SECOND), memory=256 * MIB, output=MIB)
-"""Scripts have a step limit of their own, which most reach in half a second or never."""
-TOO_LATE = "scripts are no longer run"
+"""Limits of one request.
+
+Scripts also have a step limit, which most reach in half a second or never.
+"""
+CLOSED_MESSAGE = "scripts are no longer run"
 
 
 class ScriptWorkers:
-    """Answers questions; from the loop that made it with `ask`, from threads by being called.
+    """Answers requests: on its event loop through `request`, from threads by being called.
 
-    `broke` makes an answer of what costs a worker its life.
+    `on_failure` makes a reply of an error that killed a worker.
     """
 
     def __init__(
         self,
         workers: Workers,
         loop: asyncio.AbstractEventLoop,
-        broke: Callable[[ProcessError | str], bytes],
+        on_failure: Callable[[ProcessError | str], bytes],
     ) -> None:
         self._workers = workers
         self._loop = loop
-        self._broke = broke
-        self._asking: set[asyncio.Task[object]] = set()
+        self._on_failure = on_failure
+        self._pending: set[asyncio.Task[object]] = set()
         self._closed = False
 
-    async def ask(self, question: bytes) -> bytes:
-        """A worker's reply. What costs a worker its life is a reply, too."""
+    async def request(self, payload: bytes) -> bytes:
+        """Return the reply of a worker. An error that kills the worker is a reply, too."""
         try:
-            return await self._workers.ask(question)
+            return await self._workers.request(payload)
         except ProcessError as error:
-            return self._broke(error)
+            return self._on_failure(error)
 
-    def __call__(self, question: bytes) -> bytes:
-        asked = asyncio.run_coroutine_threadsafe(self._ask_for(question), self._loop)
+    def __call__(self, payload: bytes) -> bytes:
+        future = asyncio.run_coroutine_threadsafe(self._request_from_thread(payload), self._loop)
         try:
-            return asked.result()
-        except Withdrawn:
-            return self._broke(TOO_LATE)
+            return future.result()
+        except FutureCancelledError:
+            return self._on_failure(CLOSED_MESSAGE)
 
-    async def _ask_for(self, question: bytes) -> bytes:
-        """For a thread that waits: it must hear something whatever happens."""
+    async def _request_from_thread(self, payload: bytes) -> bytes:
+        """Return the reply for a waiting thread, which must get one in any case."""
         task = asyncio.current_task()
         if self._closed or task is None:
-            return self._broke(TOO_LATE)
-        self._asking.add(task)
+            return self._on_failure(CLOSED_MESSAGE)
+        self._pending.add(task)
         try:
-            return await self.ask(question)
+            return await self.request(payload)
         finally:
-            self._asking.discard(task)
+            self._pending.discard(task)
 
     async def close(self) -> None:
-        """Let no thread wait any longer: it would hold up the end of the program."""
+        """Cancel pending requests: a waiting thread would block the exit of the program."""
         self._closed = True
-        waiting = set(self._asking)
-        for task in waiting:
+        pending = set(self._pending)
+        for task in pending:
             task.cancel()
-        if waiting:
-            await asyncio.wait(waiting)
+        if pending:
+            await asyncio.wait(pending)
 
 
 @asynccontextmanager
 async def script_workers(
     module: str,
-    broke: Callable[[ProcessError | str], bytes],
+    on_failure: Callable[[ProcessError | str], bytes],
     *,
     count: int | None = None,
     limits: Limits = LIMITS,
 ) -> AsyncIterator[ScriptWorkers]:
-    """Workers that run a module. They start when they are needed and end with the block."""
+    """Yield workers that run a module. They start on first use and stop with the block."""
     command = Command(argv=(sys.executable, "-I", "-m", module))
-    amount = count or os.cpu_count() or 1
-    async with Workers(command, count=amount, limits=limits) as workers:
-        scripts = ScriptWorkers(workers, asyncio.get_running_loop(), broke)
+    worker_count = count or os.cpu_count() or 1
+    async with Workers(command, count=worker_count, limits=limits) as workers:
+        scripts = ScriptWorkers(workers, asyncio.get_running_loop(), on_failure)
         try:
             yield scripts
         finally:
             await scripts.close()
 
 
-def why_broken(error: ProcessError | str, what: str) -> str:
-    """Why a script or an expression said nothing."""
+def failure_reason(error: ProcessError | str, noun: str) -> str:
+    """Return why a script or an expression has no result."""
     if isinstance(error, str):
         return error
     match error.code:
         case "external.worker.timeout":
-            return f"the {what} did not end in time"
+            return f"the {noun} did not end in time"
         case "external.worker.memory":
-            return f"the object and its {what} take too much memory"
+            return f"the object and its {noun} take too much memory"
         case _ if "not enough memory" in error.problem:  # Lua's last words
-            return f"the object and its {what} take too much memory"
+            return f"the object and its {noun} take too much memory"
         case _:
-            return f"the {what} cannot be run: {error.problem}"
+            return f"the {noun} cannot be run: {error.problem}"

@@ -1,7 +1,9 @@
-"""A world as an API server on this machine, with a kubeconfig of its own.
+"""API server for a world on this machine, with its own kubeconfig.
 
-async with serving(world, home) as served:
-    ...                      # kubectl --kubeconfig home/kubeconfig get pods
+async with serve_world(world, directory) as served:
+    ...                      # kubectl --kubeconfig directory/kubeconfig get pods
+
+`run_sandbox` serves a long-running simulated cluster.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.apiserver.server import HOST, ApiServer, listening
-from tidegate.apiserver.switchboard import Switchboard
+from tidegate.apiserver.server import HOST, ApiServer, serve_http
+from tidegate.apiserver.switchboard import RealTimeDriver
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import ClusterError
 from tidegate.flows.sandbox_home import CONTEXT, KUBECONFIG
@@ -29,43 +31,48 @@ from tidegate.world.protocol import World
 
 
 class ServedWorld(msgspec.Struct, frozen=True):
-    """Where a world is served, and the task in which its time passes: for ever."""
+    """Address of a served world."""
 
     address: str
-    time: asyncio.Task[None]
+    clock_task: asyncio.Task[None]
+    """The task that advances the time of the world; it never finishes by itself."""
 
 
 @asynccontextmanager
-async def serving(
-    world: World, home: Path, *, pace: float = 1.0, port: int = 0
+async def serve_world(
+    world: World, directory: Path, *, pace: float = 1.0, port: int = 0
 ) -> AsyncIterator[ServedWorld]:
-    """Serve a world until the caller is done.
+    """Serve a world until the context is left.
 
-    `home` is a directory of nobody else's. The kubeconfig in it goes with the server.
+    `directory` must not be shared. The kubeconfig in it is deleted when the server stops.
     """
     if find_spec("cryptography") is None:
         problem = "a server needs a certificate, and `cryptography` is not installed"
         raise ClusterError("cluster.sandbox", problem, hint="install `tidegate[sandbox]`")
     from tidegate.apiserver.certificate import make_certificate
 
-    board, token = Switchboard(world, pace=pace), secrets.token_urlsafe(32)
-    certificate, tls = make_certificate(home)
-    time = asyncio.get_running_loop().create_task(board.run(), name="the time of a served world")
+    driver, token = RealTimeDriver(world, pace=pace), secrets.token_urlsafe(32)
+    certificate, tls = make_certificate(directory)
+    clock_task = asyncio.get_running_loop().create_task(
+        driver.run(), name="the time of a served world"
+    )
     try:
-        await board.ask(_well_node())
-        answer = ApiServer(board, token).handle
-        async with listening(answer, port=port, tls=tls) as found:
-            address = f"https://{HOST}:{found}"
-            _write_privately(home / KUBECONFIG, _kubeconfig(address, certificate, token))
-            yield ServedWorld(address, time)
+        await driver.request(_node_ready_patch())
+        handler = ApiServer(driver, token).handle
+        async with serve_http(handler, port=port, tls=tls) as bound_port:
+            address = f"https://{HOST}:{bound_port}"
+            _write_private_file(
+                directory / KUBECONFIG, _build_kubeconfig(address, certificate, token)
+            )
+            yield ServedWorld(address, clock_task)
     finally:
-        (home / KUBECONFIG).unlink(missing_ok=True)
-        time.cancel()
-        await asyncio.wait((time,))
+        (directory / KUBECONFIG).unlink(missing_ok=True)
+        clock_task.cancel()
+        await asyncio.wait((clock_task,))
 
 
-def _well_node() -> Write:
-    """What the node's kubelet would say; simulated ones run pods and say nothing of themselves."""
+def _node_ready_patch() -> Write:
+    """Return the node status that a kubelet would write; simulated kubelets write none."""
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "simulated"}
     status = {"conditions": [ready], "nodeInfo": {"kubeletVersion": release()}}
     body = msgspec.json.encode({"status": status})
@@ -73,16 +80,16 @@ def _well_node() -> Write:
     return Write(verb=Verb.PATCH, ref=ref, body=body, subresource="status", manager="kubelet")
 
 
-def _write_privately(path: Path, text: bytes) -> None:
+def _write_private_file(path: Path, content: bytes) -> None:
     path.unlink(missing_ok=True)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(text)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
 
 
-def _kubeconfig(address: str, certificate: bytes, token: str) -> bytes:
+def _build_kubeconfig(address: str, certificate: bytes, token: str) -> bytes:
     authority = base64.b64encode(certificate).decode()
-    named: dict[str, Json] = {
+    entries: dict[str, Json] = {
         "clusters": [
             {
                 "name": CONTEXT,
@@ -92,5 +99,5 @@ def _kubeconfig(address: str, certificate: bytes, token: str) -> bytes:
         "users": [{"name": CONTEXT, "user": {"token": token}}],
         "contexts": [{"name": CONTEXT, "context": {"cluster": CONTEXT, "user": CONTEXT}}],
     }
-    head: dict[str, Json] = {"apiVersion": "v1", "kind": "Config", "current-context": CONTEXT}
-    return to_yaml({**head, **named}).encode()
+    header: dict[str, Json] = {"apiVersion": "v1", "kind": "Config", "current-context": CONTEXT}
+    return to_yaml({**header, **entries}).encode()

@@ -1,6 +1,6 @@
-"""The clusters of one run, by name: a world behind the door, and what is asked of it once.
+"""The clusters of one command, by name: a World, and facts that are read once.
 
-async with open_session(target, setting) as session:
+async with open_session(targets, render_settings) as session:
     kinds = await session.kinds("")
 """
 
@@ -16,27 +16,27 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.dialect.argo.sets.asking import KnownCluster
+from tidegate.dialect.argo.sets.asking import RegisteredCluster
 from tidegate.errors import ClusterError, ConfigError, TidegateError
-from tidegate.files import read_users_file
+from tidegate.files import read_user_file
 from tidegate.flows.cel import cel_workers
-from tidegate.flows.lua import lua_workers, no_lua
-from tidegate.flows.means import Craft
-from tidegate.flows.pace import Paced
-from tidegate.flows.rendering import Setting
-from tidegate.flows.rendering.capabilities import Capabilities, named_versions, read_version
-from tidegate.flows.rendering.workshop import WorkerCrew
+from tidegate.flows.lua import lua_missing_error, lua_workers
+from tidegate.flows.means import DefaultEvaluator
+from tidegate.flows.pace import PacedWorld
+from tidegate.flows.rendering import RenderSettings
+from tidegate.flows.rendering.capabilities import Capabilities, api_version_names, read_kube_version
+from tidegate.flows.rendering.workshop import WorkerPool
 from tidegate.flows.scripting import ScriptWorkers
 from tidegate.flows.wiring import (
-    Simulation,
+    SimulationConfig,
     Worker,
+    add_sandbox_clusters,
+    build_sandbox,
     find_target,
-    furnish_living,
-    grow_living,
-    known_to,
-    make_living,
+    load_knowledge,
     open_world,
-    written_knowledge,
+    preinstall,
+    read_knowledge_files,
 )
 from tidegate.health.cel import CelRules
 from tidegate.health.cel.machine import find_cel
@@ -46,223 +46,245 @@ from tidegate.health.lua import NO_RULES, LuaRules, read_lua_rules
 from tidegate.health.lua.machine import find_lua
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.given import GivenCluster
-from tidegate.model.objects import Served
-from tidegate.model.rendering import NOWHERE
+from tidegate.model.objects import ServedKind
+from tidegate.model.rendering import NO_ROOT
 from tidegate.source.urls import without_password
-from tidegate.world.ask import ask
-from tidegate.world.calls import Http, Kinds
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Catalogue, Said
-from tidegate.world.line import Line
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import Discover, RawGet
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import ApiResources, RawResponse
+from tidegate.world.line import ResilientWorld
 from tidegate.world.protocol import World
 
-NOT_THERE = frozenset(
+UNREACHABLE_CODES = frozenset(
     {"config.none", "cluster.unreachable", "cluster.unknown-host", "cluster.timeout"}
 )
 
 
-class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """Which clusters: of a kubeconfig, or simulated ones.
-
-    `clusters` are named, each with the context it has in the kubeconfig; with none there is one
-    cluster without a name, that of the `context`. `health_rules` are Lua, in the form of Argo CD's
-    settings; `expressions` are the repository's own.
-    """
+class ClusterTargets(msgspec.Struct, frozen=True, kw_only=True):
+    """The clusters of a command: contexts of a kubeconfig, or simulated clusters."""
 
     kubeconfig: str | None = None
     context: str | None = None
     clusters: tuple[tuple[str, str | None], ...] = ()
-    simulation: Simulation | None = None
+    """Cluster names, each with its context. Empty: one unnamed cluster, that of `context`."""
+    simulation: SimulationConfig | None = None
     health_rules: Path | None = None
+    """File with Lua health rules in the format of `argocd-cm`."""
     expressions: tuple[HealthExpressions, ...] = ()
+    """CEL health expressions of the repository."""
 
     @property
     def contexts(self) -> dict[str, str | None]:
-        """By the name of a cluster, its context."""
+        """By cluster name, its context."""
         return dict(self.clusters) or {"": self.context}
 
 
-def name_target(target: Target) -> list[str]:
-    """Each cluster as people know it, found as it will be found."""
-    if target.simulation is not None:
-        return [f"simulated cluster {name}".rstrip() for name in target.contexts]
-    with _offering_another():
-        found = {
-            name: find_target(context, kubeconfig=target.kubeconfig)
-            for name, context in target.contexts.items()
+def describe_targets(targets: ClusterTargets) -> list[str]:
+    """Return a description of each cluster for the user: context and server, or "simulated"."""
+    if targets.simulation is not None:
+        return [f"simulated cluster {name}".rstrip() for name in targets.contexts]
+    with _suggest_sandbox():
+        kube_targets = {
+            name: find_target(context, kubeconfig=targets.kubeconfig)
+            for name, context in targets.contexts.items()
         }
     return [
-        f"{name + ': ' if name else ''}context {one.name}, {without_password(one.server)}"
-        for name, one in found.items()
+        f"{name + ': ' if name else ''}context {kube_target.name},"
+        f" {without_password(kube_target.server)}"
+        for name, kube_target in kube_targets.items()
     ]
 
 
-def servers_of(target: Target) -> dict[str, str]:
-    """By the names of clusters, the address of each; a simulated one has none."""
-    if target.simulation is not None:
-        return dict.fromkeys(target.contexts, "")
+def server_urls(targets: ClusterTargets) -> dict[str, str]:
+    """Return the server URL of each cluster by name; empty for a simulated one."""
+    if targets.simulation is not None:
+        return dict.fromkeys(targets.contexts, "")
     return {
-        name: without_password(find_target(context, kubeconfig=target.kubeconfig).server)
-        for name, context in target.contexts.items()
+        name: without_password(find_target(context, kubeconfig=targets.kubeconfig).server)
+        for name, context in targets.contexts.items()
     }
 
 
 class Session(msgspec.Struct):
-    """A world that rollouts and questions share, and how what lives there is judged.
+    """A World shared by rollouts and queries, with the evaluator of live objects.
 
-    `behind`: the world behind the door; a simulated one can be looked into. `setting`: how things
-    may be had that are to be rendered. Which kinds a cluster serves, and which version it has, is
-    asked once.
+    API discovery and the server version are read once for each cluster.
     """
 
-    world: Exchange
-    paced: Paced
-    behind: World
-    craft: Craft
-    setting: Setting
-    target: Target
+    world: Dispatcher
+    paced_world: PacedWorld
+    """The same World, slowed down to a chosen pace."""
+    raw_world: World
+    """The World without retries and pacing; a simulated one can be inspected."""
+    evaluator: DefaultEvaluator
+    render_settings: RenderSettings
+    """How sources are fetched and decrypted."""
+    targets: ClusterTargets
     cel: ScriptWorkers | None = None
-    """Evaluates expressions, where that can be done here."""
-    tree: Path = NOWHERE
-    """What the places of objects are in."""
-    registered: dict[tuple[str, str], dict[str, KnownCluster]] = msgspec.field(default_factory=dict)
-    """By cluster and namespace, the clusters that lived as Secrets there when sets were generated
-    from them."""
-    settled_clusters: frozenset[str] = frozenset()
-    """Those that Git knows, whatever lives."""
-    _kinds: dict[str, tuple[Served, ...]] = msgspec.field(default_factory=dict)
+    """Evaluates CEL expressions; None where CEL is not installed."""
+    source_root: Path = NO_ROOT
+    """The directory that the locations of objects are relative to."""
+    registered_clusters: dict[tuple[str, str], dict[str, RegisteredCluster]] = msgspec.field(
+        default_factory=dict
+    )
+    """By cluster and namespace, the clusters that ApplicationSets were generated for.
+
+    They are registered as Argo CD cluster Secrets.
+    """
+    declared_clusters: frozenset[str] = frozenset()
+    """Clusters that are declared in Git, whether or not a Secret exists."""
+    _kinds: dict[str, tuple[ServedKind, ...]] = msgspec.field(default_factory=dict)
     _versions: dict[str, str] = msgspec.field(default_factory=dict)
 
     @classmethod
-    def over(
+    def from_world(
         cls,
         world: World,
-        craft: Craft,
-        setting: Setting,
-        target: Target,
+        evaluator: DefaultEvaluator,
+        render_settings: RenderSettings,
+        targets: ClusterTargets,
         cel: ScriptWorkers | None = None,
     ) -> Session:
-        """Everybody who uses a world goes through its one line."""
-        paced = Paced(Line(world))
-        return cls(Exchange(paced), paced, world, craft, setting, target, cel)
+        """Return a session in which all callers share one resilient connection."""
+        paced_world = PacedWorld(ResilientWorld(world))
+        return cls(
+            Dispatcher(paced_world), paced_world, world, evaluator, render_settings, targets, cel
+        )
 
-    def place_of(self, cluster: str) -> str:
-        """Where something is looked for that is in a cluster; what nobody names is the first."""
-        known = self.target.contexts
-        return cluster if cluster in known else next(iter(known))
+    def cluster_or_default(self, cluster: str) -> str:
+        """Return the cluster if it is a target, else the first target."""
+        contexts = self.targets.contexts
+        return cluster if cluster in contexts else next(iter(contexts))
 
-    def grow(self, clusters: Iterable[str]) -> None:
-        """Have further simulated clusters in the same world."""
-        if self.target.simulation is None:
-            raise TypeError(self.target)
+    def add_clusters(self, clusters: Iterable[str]) -> None:
+        """Add simulated clusters to the same World."""
+        if self.targets.simulation is None:
+            raise TypeError(self.targets)
         new = tuple((name, None) for name in clusters)
-        grow_living(self.behind, self.target.simulation, (name for name, _ in new))
-        self.target = replace(self.target, clusters=(*self.target.contexts.items(), *new))
+        add_sandbox_clusters(self.raw_world, self.targets.simulation, (name for name, _ in new))
+        self.targets = replace(self.targets, clusters=(*self.targets.contexts.items(), *new))
 
     def assume(self, more: Mapping[str, GivenCluster]) -> None:
-        """Put more into simulated clusters, as if it had been there before."""
-        simulation = self.target.simulation
+        """Add assumed dependencies to simulated clusters, as if they were preinstalled."""
+        simulation = self.targets.simulation
         if simulation is None:
-            raise TypeError(self.target)
-        furnish_living(self.behind, simulation, more)
-        none = GivenCluster()
-        old = simulation.assumed
-        assumed = {**old, **{name: old.get(name, none).and_more(one) for name, one in more.items()}}
-        self.target = replace(self.target, simulation=replace(simulation, assumed=assumed))
+            raise TypeError(self.targets)
+        preinstall(self.raw_world, simulation, more)
+        empty = GivenCluster()
+        previous = simulation.assumed
+        assumed = {
+            **previous,
+            **{name: previous.get(name, empty).merged_with(given) for name, given in more.items()},
+        }
+        self.targets = replace(self.targets, simulation=replace(simulation, assumed=assumed))
         self._kinds.clear()
 
-    def follow(self, scripts: LuaRules, owner_label: str) -> None:
-        """Judge by these rules too; those that somebody has handed in come before them.
+    def apply_argocd_settings(self, scripts: LuaRules, owner_label: str) -> None:
+        """Use the repository's Lua health rules and owner label.
 
-        `owner_label`: by which a repository's Argo CD knows its objects.
+        Rules of `--health-rules` take precedence. `owner_label`: the label by which the
+        repository's Argo CD tracks its objects. Raises if there are rules and Lua is not
+        installed.
         """
-        self.craft = replace(self.craft, owner_label=owner_label)
+        self.evaluator = replace(self.evaluator, owner_label=owner_label)
         if not scripts.named:
             return
         if find_lua() is None:
-            raise no_lua()
-        known = self.craft.scripts.named
-        self.craft = replace(self.craft, scripts=LuaRules.of({**scripts.named, **known}.items()))
+            raise lua_missing_error()
+        existing = self.evaluator.scripts.named
+        self.evaluator = replace(
+            self.evaluator, scripts=LuaRules.of({**scripts.named, **existing}.items())
+        )
 
-    async def kinds(self, cluster: str = "") -> tuple[Served, ...]:
-        """What a cluster served when it was first asked."""
+    async def kinds(self, cluster: str = "") -> tuple[ServedKind, ...]:
+        """Return the kinds that a cluster serves, as first discovered."""
         if cluster not in self._kinds:
-            (found,) = await ask(self.world, Kinds(), cluster=cluster)
-            self._kinds[cluster] = found.kinds if isinstance(found, Catalogue) else ()
+            (outcome,) = await send_requests(self.world, Discover(), cluster=cluster)
+            self._kinds[cluster] = outcome.kinds if isinstance(outcome, ApiResources) else ()
         return self._kinds[cluster]
 
     async def capabilities(self, cluster: str = "") -> Capabilities:
-        """What charts see of a cluster that they are for."""
+        """Return the cluster's capabilities as charts see them."""
         if cluster not in self._versions:
-            (found,) = await ask(self.world, Http("/version"), cluster=cluster)
-            text = found.body if isinstance(found, Said) else b""
-            self._versions[cluster] = read_version(text)
-        served = named_versions(one.kind for one in await self.kinds(cluster))
+            (outcome,) = await send_requests(self.world, RawGet("/version"), cluster=cluster)
+            text = outcome.body if isinstance(outcome, RawResponse) else b""
+            self._versions[cluster] = read_kube_version(text)
+        served = api_version_names(served_kind.kind for served_kind in await self.kinds(cluster))
         return Capabilities(self._versions[cluster], served)
 
 
 @asynccontextmanager
-async def open_session(target: Target, setting: Setting) -> AsyncIterator[Session]:
-    """The world of a target. A cluster that does not answer is an error that offers another."""
+async def open_session(
+    targets: ClusterTargets, render_settings: RenderSettings
+) -> AsyncIterator[Session]:
+    """Open a session on the targets.
+
+    Raises ClusterError where a cluster does not answer; the hint suggests `--sandbox`.
+    """
     async with AsyncExitStack() as stack:
         scripts, workers = NO_RULES, dict[str, Worker]()
-        if target.health_rules is not None:
-            text = read_users_file(target.health_rules)
-            scripts = read_lua_rules(text, str(target.health_rules))
+        if targets.health_rules is not None:
+            text = read_user_file(targets.health_rules)
+            scripts = read_lua_rules(text, str(targets.health_rules))
         if scripts.named or find_lua() is not None:
             workers["lua"] = await stack.enter_async_context(lua_workers())
         cel = await stack.enter_async_context(cel_workers()) if find_cel() else None
         if cel is not None:
             workers[CEL_WORK] = cel
-        world = await stack.enter_async_context(_open_world(target, workers))
-        craft = make_craft(target.simulation, scripts)
+        world = await stack.enter_async_context(_open_world(targets, workers))
+        evaluator = build_evaluator(targets.simulation, scripts)
         if cel is not None:
-            craft = replace(craft, expressions=CelRules.of(target.expressions))
-        stack.callback(craft.jq.close)
-        if setting.crew is None:  # what is rendered once more finds its workers warm
-            crew = WorkerCrew(setting.cores, offline=setting.offline)
-            setting = replace(setting, crew=await stack.enter_async_context(crew))
-        yield Session.over(world, craft, setting, target, cel)
+            evaluator = replace(evaluator, expressions=CelRules.of(targets.expressions))
+        stack.callback(evaluator.jq.close)
+        if render_settings.worker_pool is None:  # what is rendered once more finds its workers warm
+            worker_pool = WorkerPool(render_settings.cores, offline=render_settings.offline)
+            render_settings = replace(
+                render_settings, worker_pool=await stack.enter_async_context(worker_pool)
+            )
+        yield Session.from_world(world, evaluator, render_settings, targets, cel)
 
 
 @asynccontextmanager
-async def _open_world(target: Target, workers: dict[str, Worker]) -> AsyncIterator[World]:
-    if target.simulation is not None:
-        yield make_living(target.simulation, workers, clusters=target.contexts)
+async def _open_world(targets: ClusterTargets, workers: dict[str, Worker]) -> AsyncIterator[World]:
+    if targets.simulation is not None:
+        yield build_sandbox(targets.simulation, workers, clusters=targets.contexts)
         return
-    with _offering_another():
-        contexts = target.contexts
-        async with open_world(contexts, kubeconfig=target.kubeconfig, workers=workers) as world:
+    with _suggest_sandbox():
+        contexts = targets.contexts
+        async with open_world(contexts, kubeconfig=targets.kubeconfig, workers=workers) as world:
             yield world
 
 
 @contextmanager
-def _offering_another() -> Iterator[None]:
-    """Where there is no cluster, a simulated one may do."""
+def _suggest_sandbox() -> Iterator[None]:
+    """Add a hint about simulated clusters to errors of an unreachable cluster."""
     try:
         yield
     except (ClusterError, ConfigError) as error:
-        if error.code in NOT_THERE:
-            offer = "`tidegate sync --sandbox` needs no cluster"
-            error.hint = f"{error.hint}; {offer}" if error.hint else offer
+        if error.code in UNREACHABLE_CODES:
+            suggestion = "`tidegate sync --sandbox` needs no cluster"
+            error.hint = f"{error.hint}; {suggestion}" if error.hint else suggestion
         if error.code == "config.context":
-            error.hint = _way_to_sandbox(error) or error.hint
+            error.hint = _sandbox_hint(error) or error.hint
         raise
 
 
-def _way_to_sandbox(error: TidegateError) -> str:
-    """What reaches the simulated cluster that stays, where its context is asked for."""
-    from tidegate.flows.sandbox_home import CONTEXT, way_to  # noqa: PLC0415 - for a rare mistake
+def _sandbox_hint(error: TidegateError) -> str:
+    """Return how to select the running sandbox, if its context was requested; else empty."""
+    from tidegate.flows.sandbox_home import CONTEXT, kubeconfig_hint  # noqa: PLC0415 - rare
 
-    return way_to(os.environ) if f"`{CONTEXT}`" in error.problem else ""
-
-
-def make_craft(simulation: Simulation | None = None, scripts: LuaRules = NO_RULES) -> Craft:
-    """Judgement with everything that is known of operators, and nothing that is only assumed."""
-    known = known_to(None) if simulation is None else written_knowledge(simulation)
-    return Craft(Judge.of(known.rows), scripts)
+    return kubeconfig_hint(os.environ) if f"`{CONTEXT}`" in error.problem else ""
 
 
-def own_name() -> str:
-    """Names this run of this process among those that may hold a unit."""
+def build_evaluator(
+    simulation: SimulationConfig | None = None, scripts: LuaRules = NO_RULES
+) -> DefaultEvaluator:
+    """Return an evaluator with all operator knowledge, without assumed kinds."""
+    knowledge = load_knowledge(None) if simulation is None else read_knowledge_files(simulation)
+    return DefaultEvaluator(Judge.of(knowledge.rows), scripts)
+
+
+def holder_identity() -> str:
+    """Return a unique identity of this process, as holder of unit leases."""
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"

@@ -1,4 +1,7 @@
-"""The same engine on a simulated cluster, by one set of rules or by several."""
+"""Simulation of rollouts: the real engine on simulated clusters, with one or several semantics.
+
+After a rollout, the last waves that an engine does not wait for are observed for a while.
+"""
 
 from __future__ import annotations
 
@@ -8,248 +11,298 @@ from itertools import count, product
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.dialect.units import is_own_kind
+from tidegate.dialect.units import is_dialect_kind
 from tidegate.errors import TidegateError
-from tidegate.flows.aftermath import aftermath_of
-from tidegate.flows.approving import approved_by
-from tidegate.flows.assuming import open_assuming
-from tidegate.flows.committing import committing
+from tidegate.flows.aftermath import find_unhealthy_afterwards
+from tidegate.flows.approving import find_approved_units
+from tidegate.flows.assuming import open_with_assumptions
+from tidegate.flows.committing import open_commits
 from tidegate.flows.custom_kinds import builtin_groups
-from tidegate.flows.entering import Found
-from tidegate.flows.late_clusters import asks_late
-from tidegate.flows.meanwhile import Meanwhile, unbegun
+from tidegate.flows.entering import Workspace
+from tidegate.flows.late_clusters import regenerates_during_rollout
+from tidegate.flows.meanwhile import ScenarioChanges, find_unstartable_units
 from tidegate.flows.planning import make_plan
-from tidegate.flows.pointing import Pointed
-from tidegate.flows.releases import has_releases, histories_of, make_releases
-from tidegate.flows.rendering import Setting
-from tidegate.flows.resyncing import Resyncing
-from tidegate.flows.rollout import Rolling, roll_out
-from tidegate.flows.session import Session, Target
-from tidegate.flows.weakness import weakness_of
-from tidegate.flows.wiring import commits_of
+from tidegate.flows.pointing import LoadRequest
+from tidegate.flows.releases import build_history, has_releases, read_histories
+from tidegate.flows.rendering import RenderSettings
+from tidegate.flows.resyncing import DoubleSync
+from tidegate.flows.rollout import RolloutOptions, roll_out
+from tidegate.flows.session import ClusterTargets, Session
+from tidegate.flows.weakness import incomplete_finding
+from tidegate.flows.wiring import scenario_commits
 from tidegate.health.judge import ARGO
-from tidegate.model.absence import Absence
+from tidegate.model.absence import MissingDependency
 from tidegate.model.drift import Drift
-from tidegate.model.event import Event, Result, Told
-from tidegate.model.expectation import Expectation
+from tidegate.model.event import Event, EventType, RolloutOutcome
+from tidegate.model.expectation import DurationEstimate
 from tidegate.model.finding import Finding
 from tidegate.model.ledger import ReleaseHistory
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Plan, own_items_of
+from tidegate.model.plan import Plan, managed_items
 from tidegate.model.resync import Resync
 from tidegate.model.semantics import Semantics
 from tidegate.model.unit import UnitId
-from tidegate.model.uptake import Uptake
-from tidegate.report.refusals import faults_of_rollout
-from tidegate.report.rollout.course import Course
+from tidegate.model.uptake import RevisionSync
+from tidegate.report.refusals import preflight_findings
+from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.evidence import Evidence
 
-HOLDER = "simulation"
-OWN = "own"
-"""Each unit by the rules of its own dialect, where these differ."""
+HOLDER_IDENTITY = "simulation"
+NATIVE = "own"
+"""Name for units that each follow the semantics of their dialect, where these differ."""
 
 
-class Simulated(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened by one set of rules.
-
-    `expecting`: which end of the range of each duration was played. `absences`: what was leaned on
-    and not brought. `evidence`: what is known of what failed.
-    `unwaited`: objects that were applied, become ready some time later, and were not waited for.
-    `unplayed`: objects that the dialect has a check for, and of which nobody knows what their
-    operator writes. `aftermath`: what of last waves, which nobody waits for, did not become well.
-    `drifts`: what others did to objects, as the scenario says, and what became of it. `uptakes`:
-    what units did with what was committed meanwhile. `resyncs`: what was synced twice. `weakness`:
-    what was not known. `releases`: the records of Helm releases. `faulty`: units of which nothing
-    was played, as they are at fault.
-    """
+class SimulationResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of one simulated run."""
 
     name: str
     plan: Plan
-    result: Result
+    result: RolloutOutcome
     events: tuple[Event, ...]
     notes: tuple[TidegateError, ...] = ()
     findings: tuple[Finding, ...] = ()
-    absences: tuple[Absence, ...] = ()
+    missing_dependencies: tuple[MissingDependency, ...] = ()
+    """Dependencies that no unit provides."""
     evidence: tuple[Evidence, ...] = ()
-    unwaited: tuple[Ref, ...] = ()
-    unplayed: tuple[Ref, ...] = ()
-    aftermath: tuple[tuple[Ref, str], ...] = ()
+    """Evidence about failed objects."""
+    not_awaited: tuple[Ref, ...] = ()
+    """Applied objects that become ready later and that no gate waited for."""
+    not_simulated: tuple[Ref, ...] = ()
+    """Objects with a health check of the dialect, but without known operator behavior."""
+    unhealthy_afterwards: tuple[tuple[Ref, str], ...] = ()
+    """Objects of last waves, which no gate waits for, that did not become healthy, and why."""
     drifts: tuple[Drift, ...] = ()
-    uptakes: tuple[Uptake, ...] = ()
+    """Edits of the scenario to live objects, and whether they were reverted."""
+    revision_syncs: tuple[RevisionSync, ...] = ()
+    """What units did with commits of the scenario."""
     resyncs: tuple[Resync, ...] = ()
-    weakness: tuple[Finding, ...] = ()
+    """Units that Argo CD synced twice."""
+    incomplete_findings: tuple[Finding, ...] = ()
+    """Findings about incomplete inputs."""
     releases: tuple[ReleaseHistory, ...] = ()
-    faulty: tuple[UnitId, ...] = ()
-    expecting: Expectation = Expectation.LIKELY
+    """Histories of the Helm releases."""
+    faulty_units: tuple[UnitId, ...] = ()
+    """Units with errors, which were not simulated."""
+    estimate: DurationEstimate = DurationEstimate.LIKELY
+    """Which end of the range of each duration was used."""
 
 
-class Playing(msgspec.Struct, frozen=True, kw_only=True):
-    """How it is played: at most `until` then, in the cluster's own time.
-
-    What units lean on is there already, unless it is `greenfield`. `approved`: units that wait for
-    nobody's leave. `expectations`: once for each of them.
-    """
+class SimulationOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of a simulation."""
 
     until: Ms
+    """Limit of the simulated time."""
     greenfield: bool = False
+    """Whether missing dependencies are not assumed."""
     approved: Sequence[str] = ()
-    expectations: Sequence[Expectation] = (Expectation.LIKELY,)
+    """Units that do not wait for approval."""
+    estimates: Sequence[DurationEstimate] = (DurationEstimate.LIKELY,)
+    """Ends of the duration ranges; each is simulated once."""
 
 
-class _Listener(msgspec.Struct):
-    """Takes down all that is told."""
+class _EventCollector(msgspec.Struct):
+    """Observer that collects all events of a rollout."""
 
-    course: Course
-    hear: Callable[[Event], None] | None = None
+    progress: RolloutProgress
+    on_event: Callable[[Event], None] | None = None
     events: list[Event] = msgspec.field(default_factory=list)
 
-    def begin(self, plan: Plan, *, clock: Callable[[], Ms], stop: Callable[[str], None]) -> None:  # noqa: ARG002 - nobody interrupts
-        self.course.start = self.course.now = clock()
-        self.course.expect(plan)
+    def start(self, plan: Plan, *, clock: Callable[[], Ms], stop: Callable[[str], None]) -> None:  # noqa: ARG002 - nobody interrupts
+        self.progress.start = self.progress.now = clock()
+        self.progress.add_plan(plan)
 
-    def follow(self, plan: Plan) -> None:
-        self.course.expect(plan)
+    def replace_plan(self, plan: Plan) -> None:
+        self.progress.add_plan(plan)
 
     def emit(self, event: Event) -> None:
         self.events.append(event)
-        self.course.take(event)
-        if self.hear is not None:
-            self.hear(event)
+        self.progress.add_event(event)
+        if self.on_event is not None:
+            self.on_event(event)
 
 
 async def simulate(
-    pointed: Pointed,
+    request: LoadRequest,
     engines: Sequence[Semantics | None],
-    target: Target,
-    setting: Setting,
-    playing: Playing,
-) -> list[Simulated]:
-    """Each on new clusters that begin alike. Without an engine, each unit by its own rules.
+    target: ClusterTargets,
+    render_settings: RenderSettings,
+    options: SimulationOptions,
+) -> list[SimulationResult]:
+    """Simulate each semantics on new, identical clusters; None means each unit's native semantics.
 
-    Entries that are alternatives are played one after another.
+    Alternative root units are simulated one after another.
     """
-    greenfield = playing.greenfield
-    setting = replace(setting, stands_in=not greenfield)
-    runs: list[Simulated] = []
+    greenfield = options.greenfield
+    render_settings = replace(render_settings, skips_unavailable=not greenfield)
+    runs: list[SimulationResult] = []
     entries = [""]
     for entry in entries:  # it grows where several are met that are alternatives
-        part, aim, absences = replace(pointed, entry=entry or pointed.entry), target, None
-        for rules, expecting in product(engines, playing.expectations):
-            aim = _expecting(aim, expecting)
-            opened = open_assuming(part, aim, setting, greenfield=greenfield)
-            async with opened as (session, found, absent):
-                if found.are_alternatives and not entry:
-                    entries += [one.entry_name for one in found.families]
+        alternative, run_target, missing_first = (
+            replace(request, entry=entry or request.entry),
+            target,
+            None,
+        )
+        for semantics, estimate in product(engines, options.estimates):
+            run_target = _with_estimate(run_target, estimate)
+            opened = open_with_assumptions(
+                alternative, run_target, render_settings, greenfield=greenfield
+            )
+            async with opened as (session, workspace, missing_now):
+                if workspace.are_alternatives and not entry:
+                    entries += [unit_tree.root_name for unit_tree in workspace.unit_trees]
                     break
                 # What was assumed for the first is there for the next, and not absent any more.
-                aim, absences = session.target, absent if absences is None else absences
-                run = await _simulate(found, part, rules, session, playing)
+                run_target, missing_first = (
+                    session.targets,
+                    missing_now if missing_first is None else missing_first,
+                )
+                run = await _simulate(workspace, alternative, semantics, session, options)
                 name = f"{run.name} ({entry})" if entry else run.name
-                leant = tuple(dict.fromkeys((*absences, *run.absences)))
-                runs.append(replace(run, name=name, absences=leant, expecting=expecting))
+                missing_all = tuple(dict.fromkeys((*missing_first, *run.missing_dependencies)))
+                runs.append(
+                    replace(run, name=name, missing_dependencies=missing_all, estimate=estimate)
+                )
     return runs
 
 
-def _expecting(target: Target, expecting: Expectation) -> Target:
+def _with_estimate(target: ClusterTargets, estimate: DurationEstimate) -> ClusterTargets:
     if target.simulation is None:
         return target
-    return replace(target, simulation=replace(target.simulation, expecting=expecting))
+    return replace(target, simulation=replace(target.simulation, duration_estimate=estimate))
 
 
 async def _simulate(
-    found: Found, pointed: Pointed, rules: Semantics | None, session: Session, playing: Playing
-) -> Simulated:
-    until, approved = playing.until, approved_by(playing.approved, found.members)
-    planned, start = await make_plan(found.one, session, rules=rules), session.world.now()
-    simulation = session.target.simulation
-    left_out = {**unbegun(found, planned), **planned.refused}
-    releases = await make_releases(planned, session, describes=False)
-    rolling = Rolling(
-        holder=HOLDER, within=until, approved=approved, left_out=left_out, releases=releases
+    workspace: Workspace,
+    request: LoadRequest,
+    semantics: Semantics | None,
+    session: Session,
+    options: SimulationOptions,
+) -> SimulationResult:
+    until, approved = options.until, find_approved_units(options.approved, workspace.members)
+    plan_result, start = (
+        await make_plan(workspace.deployable_trees, session, semantics=semantics),
+        session.world.now(),
     )
-    syncs = count(1)
+    config = session.targets.simulation
+    left_out_units = {**find_unstartable_units(workspace, plan_result), **plan_result.rejected}
+    releases = await build_history(plan_result, session, stores_charts=False)
+    rollout_options = RolloutOptions(
+        holder=HOLDER_IDENTITY,
+        timeout=until,
+        approved=approved,
+        excluded=left_out_units,
+        history=releases,
+    )
+    sync_numbers = count(1)
 
-    async def sync(part: Plan) -> Result:
+    async def sync(partial_plan: Plan) -> RolloutOutcome:
         now = session.world.now()
-        own = Rolling(
-            holder=f"{HOLDER}-{next(syncs)}",
-            within=Ms(max(0, start + until - now)),
-            releases=behind.releases,
+        sync_options = RolloutOptions(
+            holder=f"{HOLDER_IDENTITY}-{next(sync_numbers)}",
+            timeout=Ms(max(0, start + until - now)),
+            history=scenario_changes.releases,
         )
-        return (await roll_out(part, session, own, _Listener(Course(now)))).result
+        return (
+            await roll_out(
+                partial_plan, session, sync_options, _EventCollector(RolloutProgress(now))
+            )
+        ).outcome
 
-    resyncing = Resyncing(sync, lambda: behind.planned.plan, session.world.now)
-    listener = _Listener(Course(start), resyncing.hear)
-    with committing(session.tree, commits_of(simulation) if simulation else ()) as commits:
+    double_sync = DoubleSync(sync, lambda: scenario_changes.plan_result.plan, session.world.now)
+    collector = _EventCollector(RolloutProgress(start), double_sync.on_event)
+    with open_commits(session.source_root, scenario_commits(config) if config else ()) as commits:
         end = Ms(start + until)
-        behind = Meanwhile(
-            session, pointed, rules, found, planned, commits, sync, end, releases, resyncing
+        scenario_changes = ScenarioChanges(
+            session,
+            request,
+            semantics,
+            workspace,
+            plan_result,
+            commits,
+            sync,
+            end,
+            releases,
+            double_sync,
         )
-        if commits is not None or asks_late(planned.plan) or has_releases(planned.plan):
-            rolling = replace(rolling, read_again=behind.read_again)
-        ended = await resyncing.beside(roll_out(planned.plan, session, rolling, listener))
-        uptakes = await behind.take_up(listener.events)
-    found, planned = behind.found, behind.planned
-    drifts, unmet = await behind.drifts(listener.events)
-    plan, faults = planned.plan, faults_of_rollout(listener.course, ended.evidence)
-    written = {event.ref for event in listener.events if event.told is Told.OBJECT_WRITTEN}
-    return Simulated(
-        name=_name(plan),
+        if (
+            commits is not None
+            or regenerates_during_rollout(plan_result.plan)
+            or has_releases(plan_result.plan)
+        ):
+            rollout_options = replace(rollout_options, replan=scenario_changes.replan)
+        rollout_result = await double_sync.watch_rollout(
+            roll_out(plan_result.plan, session, rollout_options, collector)
+        )
+        revision_syncs = await scenario_changes.sync_commits(collector.events)
+    workspace, plan_result = scenario_changes.workspace, scenario_changes.plan_result
+    drifts, edit_findings = await scenario_changes.heal_drifts(collector.events)
+    plan, rollout_findings = (
+        plan_result.plan,
+        preflight_findings(collector.progress, rollout_result.evidence),
+    )
+    written = {event.ref for event in collector.events if event.type is EventType.OBJECT_WRITTEN}
+    return SimulationResult(
+        name=_semantics_name(plan),
         plan=plan,
-        result=ended.result,
-        events=tuple(listener.events),
-        notes=planned.notes,
-        findings=(*found.findings, *planned.findings, *faults, *unmet),
-        weakness=weakness_of(found.members, found.findings),
+        result=rollout_result.outcome,
+        events=tuple(collector.events),
+        notes=plan_result.notes,
+        findings=(*workspace.findings, *plan_result.findings, *rollout_findings, *edit_findings),
+        incomplete_findings=incomplete_finding(workspace.members, workspace.findings),
         drifts=drifts,
-        uptakes=uptakes,
-        resyncs=resyncing.resyncs,
-        absences=behind.absences,
-        releases=await histories_of(plan, session),
-        faulty=tuple(one for one in planned.faults if one not in found.opaque),
-        evidence=ended.evidence,
-        unwaited=tuple(ref for ref in _unchecked(plan, session) if ref in written),
-        unplayed=tuple(ref for ref in _unplayed(plan, session) if ref in written),
-        aftermath=await aftermath_of(plan, session, listener.course)
-        if ended.result is Result.PASSED
+        revision_syncs=revision_syncs,
+        resyncs=double_sync.resyncs,
+        missing_dependencies=scenario_changes.missing_dependencies,
+        releases=await read_histories(plan, session),
+        faulty_units=tuple(
+            unit_id for unit_id in plan_result.faults if unit_id not in workspace.unavailable
+        ),
+        evidence=rollout_result.evidence,
+        not_awaited=tuple(ref for ref in _without_health_check(plan, session) if ref in written),
+        not_simulated=tuple(ref for ref in _without_simulation(plan, session) if ref in written),
+        unhealthy_afterwards=await find_unhealthy_afterwards(plan, session, collector.progress)
+        if rollout_result.outcome is RolloutOutcome.PASSED
         else (),
     )
 
 
-def _name(plan: Plan) -> str:
-    """Whose rules were played."""
+def _semantics_name(plan: Plan) -> str:
+    """Return the name of the semantics that the plan uses, or `NATIVE` for several."""
     names = {unit.policy.semantics.name for unit in plan.units}
-    return names.pop() if len(names) == 1 else OWN
+    return names.pop() if len(names) == 1 else NATIVE
 
 
-def _unchecked(plan: Plan, session: Session) -> Iterator[Ref]:
-    """Objects of operators that their unit has no check for, where something comes behind."""
-    craft, now = session.craft, session.world.now()
+def _without_health_check(plan: Plan, session: Session) -> Iterator[Ref]:
+    """Yield operator objects before the last step of a unit that has no health check for them."""
+    evaluator, now = session.evaluator, session.world.now()
     units = {unit.id: unit for unit in plan.units if not unit.policy.semantics.falls_back}
     for step in plan.steps:
         unit = units.get(step.unit)
-        for item in own_items_of(step) if unit is not None and not step.last else ():
-            row = craft.rules.known.row_of(item.ref.kind)
+        for item in managed_items(step) if unit is not None and not step.last else ():
+            row = evaluator.rules.known.row_of(item.ref.kind)
             if unit is None or row is None or not row.ready_when:
                 continue
             body = msgspec.json.decode(item.body)
-            if craft.script(unit, body, now) is None and not craft.judge(unit, body, now).checked:
+            if (
+                evaluator.health_script(unit, body, now) is None
+                and not evaluator.evaluate_health(unit, body, now).is_checked
+            ):
                 yield item.ref
 
 
-def _unplayed(plan: Plan, session: Session) -> Iterator[Ref]:
-    """Objects of kinds that Argo CD ships a script for, and that have no row to be played by."""
-    craft, now = session.craft, session.world.now()
+def _without_simulation(plan: Plan, session: Session) -> Iterator[Ref]:
+    """Yield objects that Argo CD ships a health script for and the catalog cannot simulate."""
+    evaluator, now = session.evaluator, session.world.now()
     units = {unit.id: unit for unit in plan.units if unit.policy.rules == ARGO}
     for step in plan.steps:
         unit = units.get(step.unit)
-        for item in own_items_of(step) if unit is not None else ():
+        for item in managed_items(step) if unit is not None else ():
             kind = item.ref.kind
-            if unit is None or "." not in kind.group or is_own_kind(kind):
+            if unit is None or "." not in kind.group or is_dialect_kind(kind):
                 continue
             is_builtin = kind.group in builtin_groups()
-            if not is_builtin and craft.rules.known.row_of(kind) is None:
+            if not is_builtin and evaluator.rules.known.row_of(kind) is None:
                 body = msgspec.json.decode(item.body)
-                if craft.judge(unit, body, now).checked:
+                if evaluator.evaluate_health(unit, body, now).is_checked:
                     yield item.ref

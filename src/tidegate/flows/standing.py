@@ -1,4 +1,4 @@
-"""How units stand: what they bring, compared and judged, and what their own objects say."""
+"""Status of units: objects compared and judged, and the status in their unit resources."""
 
 from __future__ import annotations
 
@@ -9,173 +9,212 @@ from typing import Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.dialect.units import is_own_kind
+from tidegate.dialect.units import is_dialect_kind
 from tidegate.documents import Document
-from tidegate.errors import WordsError, foreign
-from tidegate.flows.discover import Family
-from tidegate.flows.discover.scan import Scan
-from tidegate.flows.entering import Found
+from tidegate.errors import UsageError, sanitize
+from tidegate.flows.discover import UnitTree
+from tidegate.flows.discover.scan import RepositoryScan
+from tidegate.flows.entering import Workspace
 from tidegate.flows.journal import read_unit_journal
-from tidegate.flows.looking import body_of, look_at
-from tidegate.flows.preview import NOTHING
+from tidegate.flows.looking import get_objects, object_body
+from tidegate.flows.preview import EMPTY_PLAN
 from tidegate.flows.session import Session
-from tidegate.flows.status import ObjectStatus, read_plan_status, worst_of
+from tidegate.flows.status import ObjectStatus, read_plan_status, worst_verdict
 from tidegate.flows.units import unit_rows
-from tidegate.model.labels import Requirement, SelectorError, read_labels
+from tidegate.model.labels import Requirement, SelectorError, parse_label_selector
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.plan import Plan
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 from tidegate.model.unit import Unit, UnitId
 from tidegate.model.verdict import Health, Verdict
-from tidegate.plan.selection import choose
+from tidegate.plan.selection import select_refs
 
 Body = dict[str, Json]
 
 
-class UnitStanding(msgspec.Struct, frozen=True):
-    """A unit, its wave in its parent, its own object as Git has it and as it lives, its objects.
-
-    `plan`: that of all units which were looked at together.
-    """
+class UnitStatus(msgspec.Struct, frozen=True):
+    """Status of a unit: its wave, its unit resource and its objects."""
 
     unit: Unit
     wave: int | None = None
-    own: Body = msgspec.field(default_factory=dict)
-    live: Body = msgspec.field(default_factory=dict)
+    """Wave of the unit in its parent."""
+    unit_resource: Body = msgspec.field(default_factory=dict)
+    """The unit resource as Git has it; empty if there is none."""
+    live_resource: Body = msgspec.field(default_factory=dict)
+    """The live unit resource; empty if there is none."""
     objects: tuple[ObjectStatus, ...] = ()
-    plan: Plan = NOTHING
+    plan: Plan = EMPTY_PLAN
+    """The plan of all units that were read together."""
 
     @property
     def is_synced(self) -> bool:
-        return all(one.is_synced for one in self.objects)
+        return all(object_status.is_synced for object_status in self.objects)
 
     @property
     def verdict(self) -> Verdict:
-        return worst_of(one.verdict for one in self.objects if not one.leaves)
+        return worst_verdict(
+            object_status.verdict
+            for object_status in self.objects
+            if not object_status.requires_pruning
+        )
 
 
-async def read_standings(
-    found: Found, families: Sequence[Family], session: Session
-) -> list[UnitStanding]:
-    """All units that were found, each behind who brings it, by their waves.
+async def read_unit_statuses(
+    workspace: Workspace, unit_trees: Sequence[UnitTree], session: Session
+) -> list[UnitStatus]:
+    """Return the status of all units of the workspace, parents first, ordered by wave.
 
-    `families`: those of the whole repository, which know the waves and the own objects of all.
+    `unit_trees`: those of the whole repository, with the waves and unit resources of all.
     """
     objects: dict[UnitId, list[ObjectStatus]] = {}
-    stands = await read_plan_status(found.one, session)
-    for one in stands.objects:
-        if one.unit is not None:
-            objects.setdefault(one.unit, []).append(one)
-    names = {one.unit.id for one in found.members}
-    own = {name: body for name, body in own_bodies(families).items() if name in names}
-    live = await _lives(own, session)
+    plan_status = await read_plan_status(workspace.deployable_trees, session)
+    for status in plan_status.objects:
+        if status.unit is not None:
+            objects.setdefault(status.unit, []).append(status)
+    names = {member.unit.id for member in workspace.members}
+    desired_resources = {
+        name: body for name, body in unit_resources(unit_trees).items() if name in names
+    }
+    live_resources = await _read_live_resources(desired_resources, session)
     return [
-        UnitStanding(
+        UnitStatus(
             row.unit,
             row.wave,
-            own.get(row.unit.id, {}),
-            live.get(row.unit.id, {}),
+            desired_resources.get(row.unit.id, {}),
+            live_resources.get(row.unit.id, {}),
             tuple(objects.get(row.unit.id, ())),
-            stands.plan,
+            plan_status.plan,
         )
-        for row in unit_rows(families)
+        for row in unit_rows(unit_trees)
         if row.unit.id in names
     ]
 
 
-def narrow_standings(
-    standings: Sequence[UnitStanding], resources: Sequence[str]
-) -> list[UnitStanding]:
-    """With those objects alone that are named, as `GROUP:KIND:[NAMESPACE/]NAME`.
+def filter_unit_statuses(
+    statuses: Sequence[UnitStatus], resources: Sequence[str]
+) -> list[UnitStatus]:
+    """Keep only the named objects, given as `GROUP:KIND:[NAMESPACE/]NAME`.
 
-    Raises PlanError where a name fits none.
+    Raises PlanError if a name matches no object.
     """
     if not resources:
-        return [*standings]
-    meant = choose((each.ref for one in standings for each in one.objects), resources)
-    found = (
-        replace(one, objects=tuple(each for each in one.objects if each.ref in meant))
-        for one in standings
+        return [*statuses]
+    selected = select_refs(
+        (object_status.ref for status in statuses for object_status in status.objects), resources
     )
-    return [one for one in found if one.objects]
+    filtered = (
+        replace(
+            status,
+            objects=tuple(
+                object_status for object_status in status.objects if object_status.ref in selected
+            ),
+        )
+        for status in statuses
+    )
+    return [status for status in filtered if status.objects]
 
 
-async def is_gone(one: UnitStanding, session: Session) -> bool:
-    """Whether a unit is deleted: its own object, and what it has brought or all record of it."""
-    if one.live:
+async def is_deleted(status: UnitStatus, session: Session) -> bool:
+    """Return whether a unit is deleted: its unit resource, and its objects or its journal."""
+    if status.live_resource:
         return False
-    if all(each.verdict.health is Health.MISSING for each in one.objects):
+    if all(object_status.verdict.health is Health.MISSING for object_status in status.objects):
         return True
-    return not (await read_unit_journal(one.unit, session)).secrets
+    return not (await read_unit_journal(status.unit, session)).secrets
 
 
-def own_bodies(families: Iterable[Family]) -> dict[UnitId, Body]:
-    """The own object of each unit that has one, as Git has it. A cluster is not said in it."""
-    found: dict[UnitId, Body] = {}
-    for family in families:
-        names: dict[tuple[str, str], list[UnitId]] = {}
-        for member in family.members:
-            names.setdefault((member.unit.id.kind, member.unit.id.name), []).append(member.unit.id)
-        for body in (one.body for one in own_documents(family)):
-            space = text(body, "metadata", "namespace")
-            for one in names.get((text(body, "kind"), text(body, "metadata", "name")), ()):
-                if space in {"", one.namespace}:
-                    found.setdefault(one, body)
-    return found
+def unit_resources(unit_trees: Iterable[UnitTree]) -> dict[UnitId, Body]:
+    """Return the unit resource of each unit that has one, as Git has it.
 
-
-def own_documents(family: Family) -> Iterator[Document]:
-    """What units of a family bring that says what units are, and the object of its entry."""
-    documents = [one for member in family.members for one in member.documents]
-    for one in (*documents, family.own):
-        if one is not None and is_own_kind(kind_of(one.body)):
-            yield one
-
-
-def _ref_of(body: Body) -> Ref:
-    metadata = mapping(body, "metadata")
-    return Ref(kind_of(body), text(metadata, "namespace"), text(metadata, "name"))
-
-
-def kind_of(body: Body) -> Kind:
-    return Kind.of(text(body, "apiVersion"), text(body, "kind"))
-
-
-async def read_bodies(
-    families: Iterable[Family], kinds: Sequence[str], session: Session, scan: Scan
-) -> list[tuple[Body, Body]]:
-    """Objects of such kinds that units bring, as Git has them and as they live.
-
-    Those that stand in the repository, and that nobody applies, come behind them.
+    Unit resources do not name their cluster: those of one name are found for each cluster.
     """
-    applied = (one for family in families for one in own_documents(family))
-    own = {_ref_of(one.body): one.body for one in applied if text(one.body, "kind") in kinds}
-    known = {(ref.kind.name, ref.name) for ref in own}
-    below = (one for name in scan.documents if scan.is_below(name) for one in scan.documents[name])
-    for ref, body in ((_ref_of(one.body), one.body) for one in below):
-        is_source = ref.kind.name in kinds and is_own_kind(ref.kind)
+    bodies: dict[UnitId, Body] = {}
+    for unit_tree in unit_trees:
+        names: dict[tuple[str, str], list[UnitId]] = {}
+        for member in unit_tree.members:
+            names.setdefault((member.unit.id.kind, member.unit.id.name), []).append(member.unit.id)
+        for body in (document.body for document in unit_resource_documents(unit_tree)):
+            namespace = get_text(body, "metadata", "namespace")
+            for unit_id in names.get(
+                (get_text(body, "kind"), get_text(body, "metadata", "name")), ()
+            ):
+                if namespace in {"", unit_id.namespace}:
+                    bodies.setdefault(unit_id, body)
+    return bodies
+
+
+def unit_resource_documents(unit_tree: UnitTree) -> Iterator[Document]:
+    """Yield the unit resources and sources that the units of a tree deploy, and its root."""
+    documents = [document for member in unit_tree.members for document in member.documents]
+    for document in (*documents, unit_tree.root_document):
+        if document is not None and is_dialect_kind(object_kind(document.body)):
+            yield document
+
+
+def _object_ref(body: Body) -> Ref:
+    metadata = get_mapping(body, "metadata")
+    return Ref(object_kind(body), get_text(metadata, "namespace"), get_text(metadata, "name"))
+
+
+def object_kind(body: Body) -> Kind:
+    return Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+
+
+async def read_desired_and_live(
+    unit_trees: Iterable[UnitTree], kinds: Sequence[str], session: Session, scan: RepositoryScan
+) -> list[tuple[Body, Body]]:
+    """Return objects of these kinds as pairs of desired and live body.
+
+    Objects that units deploy come first, then those in the repository that no unit deploys.
+    """
+    deployed = (
+        document for unit_tree in unit_trees for document in unit_resource_documents(unit_tree)
+    )
+    desired = {
+        _object_ref(document.body): document.body
+        for document in deployed
+        if get_text(document.body, "kind") in kinds
+    }
+    known = {(ref.kind.name, ref.name) for ref in desired}
+    scanned = (
+        document
+        for name in scan.documents
+        if scan.is_searched(name)
+        for document in scan.documents[name]
+    )
+    for ref, body in ((_object_ref(document.body), document.body) for document in scanned):
+        is_source = ref.kind.name in kinds and is_dialect_kind(ref.kind)
         if is_source and (ref.kind.name, ref.name) not in known:
-            own.setdefault(ref, body)
-    found = await look_at(session.world, own)
-    lives = {(one.ref.kind.name, one.ref.namespace, one.ref.name): body_of(one) for one in found}
+            desired.setdefault(ref, body)
+    live_objects = await get_objects(session.world, desired)
+    live_bodies = {
+        (live.ref.kind.name, live.ref.namespace, live.ref.name): object_body(live)
+        for live in live_objects
+    }
     return [
-        (body, lives.get((ref.kind.name, ref.namespace, ref.name), {})) for ref, body in own.items()
+        (body, live_bodies.get((ref.kind.name, ref.namespace, ref.name), {}))
+        for ref, body in desired.items()
     ]
 
 
-async def _lives(own: dict[UnitId, Body], session: Session) -> dict[UnitId, Body]:
-    found: dict[UnitId, Body] = {}
-    for cluster in dict.fromkeys(one.cluster for one in own):
-        names = [one for one in own if one.cluster == cluster]
-        refs = [Ref(kind_of(own[one]), one.namespace, one.name) for one in names]
-        for live in await look_at(session.world, refs, cluster=cluster):
+async def _read_live_resources(
+    desired_resources: dict[UnitId, Body], session: Session
+) -> dict[UnitId, Body]:
+    live_bodies: dict[UnitId, Body] = {}
+    for cluster in dict.fromkeys(unit_id.cluster for unit_id in desired_resources):
+        names = [unit_id for unit_id in desired_resources if unit_id.cluster == cluster]
+        refs = [
+            Ref(object_kind(desired_resources[unit_id]), unit_id.namespace, unit_id.name)
+            for unit_id in names
+        ]
+        for live in await get_objects(session.world, refs, cluster=cluster):
             ref = live.ref
-            found[UnitId(ref.kind.name, cluster, ref.namespace, ref.name)] = body_of(live)
-    return found
+            live_bodies[UnitId(ref.kind.name, cluster, ref.namespace, ref.name)] = object_body(live)
+    return live_bodies
 
 
-class Called(Protocol):
-    """What has an identity and labels: a unit, or a source."""
+class Selectable(Protocol):
+    """An identity with labels: a unit or a source."""
 
     @property
     def id(self) -> UnitId: ...
@@ -183,59 +222,80 @@ class Called(Protocol):
     def labels(self) -> tuple[tuple[str, str], ...]: ...
 
 
-One = TypeVar("One", bound=Called)
+SelectableT = TypeVar("SelectableT", bound=Selectable)
 
 
-def choose_units(
-    units: Iterable[One], kinds: Sequence[str], names: Sequence[str], labels: str, home: str = ""
-) -> list[One]:
-    """Those of these kinds, in this namespace or in any, that are named, or that labels select.
+def select_units(
+    units: Iterable[SelectableT],
+    kinds: Sequence[str],
+    names: Sequence[str],
+    labels: str,
+    namespace: str = "",
+) -> list[SelectableT]:
+    """Return the units of these kinds in a namespace that are named or match the labels.
 
-    Raises WordsError where there is none: whoever goes on with nobody would go on with all.
+    An empty namespace means any.
+
+    Raises UsageError if there is none: an empty selection would mean all units.
     """
-    among = [one for one in units if one.id.kind in kinds and home in {"", one.id.namespace}]
-    there = f"in namespace `{foreign(home)}`" if home else "here"
-    wanted = read_selector(labels)
+    candidates = [
+        candidate
+        for candidate in units
+        if candidate.id.kind in kinds and namespace in {"", candidate.id.namespace}
+    ]
+    scope = f"in namespace `{sanitize(namespace)}`" if namespace else "here"
+    requirements = parse_selector(labels)
     if names:
-        found = (_called(name, kinds, among, there) for name in names)
-        return [*{one.id: one for one in found}.values()]
-    chosen = [one for one in among if all(each.holds(dict(one.labels)) for each in wanted)]
-    if not chosen:
-        having = f" with the labels `{foreign(labels)}`" if labels else ""
-        problem = f"there is no {' or '.join(kinds)} {there}{having}"
-        raise WordsError("words.unit", problem, hint="`tidegate units` shows all")
-    return chosen
+        matches = (_select_by_name(name, kinds, candidates, scope) for name in names)
+        return [*{match.id: match for match in matches}.values()]
+    selected = [
+        candidate
+        for candidate in candidates
+        if all(requirement.matches(dict(candidate.labels)) for requirement in requirements)
+    ]
+    if not selected:
+        label_text = f" with the labels `{sanitize(labels)}`" if labels else ""
+        problem = f"there is no {' or '.join(kinds)} {scope}{label_text}"
+        raise UsageError("words.unit", problem, hint="`tidegate units` shows all")
+    return selected
 
 
-def read_selector(labels: str) -> tuple[Requirement, ...]:
-    """What labels must be like, as a user says it. Raises WordsError."""
+def parse_selector(labels: str) -> tuple[Requirement, ...]:
+    """Parse a label selector of the user. Raises UsageError."""
     try:
-        return read_labels(labels)
+        return parse_label_selector(labels)
     except SelectorError as error:
-        problem = f"`{foreign(labels)}` is no selector: {error}"
-        raise WordsError("words.selector", problem) from None
+        problem = f"`{sanitize(labels)}` is no selector: {error}"
+        raise UsageError("words.selector", problem) from None
 
 
-def _called(name: str, kinds: Sequence[str], among: Sequence[One], there: str) -> One:
-    """The one of this name, which may have its namespace before it."""
-    found = [one for one in among if _is_called(one.id, name)]
-    if not found:
-        raise _unknown(name, kinds, among, there)
-    if len(found) > 1:
-        problem = f"several are called `{foreign(name)}`: {', '.join(str(one.id) for one in found)}"
-        raise WordsError(
+def _select_by_name(
+    name: str, kinds: Sequence[str], candidates: Sequence[SelectableT], scope: str
+) -> SelectableT:
+    """Return the unit of this name, which may be prefixed with its namespace."""
+    matches = [candidate for candidate in candidates if _has_name(candidate.id, name)]
+    if not matches:
+        raise _unknown_unit_error(name, kinds, candidates, scope)
+    if len(matches) > 1:
+        problem = (
+            f"several are called `{sanitize(name)}`:"
+            f" {', '.join(str(match.id) for match in matches)}"
+        )
+        raise UsageError(
             "words.unit", problem, hint="write one of these identities, or -n NAMESPACE"
         )
-    return found[0]
+    return matches[0]
 
 
-def _is_called(unit: UnitId, name: str) -> bool:
-    """By its name, or with its namespace before that, as both dialects' commands take it."""
+def _has_name(unit: UnitId, name: str) -> bool:
+    """Return whether a unit has this name, `namespace/name` or identity."""
     return name in {unit.name, f"{unit.namespace}/{unit.name}", str(unit)}
 
 
-def _unknown(name: str, kinds: Sequence[str], among: Iterable[Called], there: str) -> WordsError:
-    near = get_close_matches(name, [one.id.name for one in among], n=1)
-    guess = f"did you mean `{near[0]}`? " if near else ""
-    problem = f"there is no {' or '.join(kinds)} `{foreign(name)}` {there}"
-    return WordsError("words.unit", problem, hint=f"{guess}`tidegate units` shows all")
+def _unknown_unit_error(
+    name: str, kinds: Sequence[str], candidates: Iterable[Selectable], scope: str
+) -> UsageError:
+    matches = get_close_matches(name, [candidate.id.name for candidate in candidates], n=1)
+    guess = f"did you mean `{matches[0]}`? " if matches else ""
+    problem = f"there is no {' or '.join(kinds)} `{sanitize(name)}` {scope}"
+    return UsageError("words.unit", problem, hint=f"{guess}`tidegate units` shows all")

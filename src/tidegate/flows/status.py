@@ -1,4 +1,4 @@
-"""How a unit stands in the cluster: each object as wanted or not, and how well it is."""
+"""Status of units and their objects: compared with Git and judged for health."""
 
 from __future__ import annotations
 
@@ -6,29 +6,30 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tidegate.dialect.units import is_own_kind
-from tidegate.flows.discover import Family
-from tidegate.flows.preview import preview_with_lives
+from tidegate.dialect.units import is_dialect_kind
+from tidegate.flows.discover import UnitTree
+from tidegate.flows.preview import preview_against_live
 from tidegate.flows.session import Session
-from tidegate.model.change import Fate
-from tidegate.model.objects import Json, Ref, Spot
-from tidegate.model.plan import Plan, PlannedUnit, Step, own_items_of
+from tidegate.model.change import DiffAction
+from tidegate.model.objects import ClusterRef, Json, Ref
+from tidegate.model.plan import Plan, PlannedUnit, Step, managed_items
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health, Verdict
-from tidegate.world.ask import ask
-from tidegate.world.calls import Local
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import RunWorker
 
 Body = dict[str, Json]
 MISSING = Verdict(Health.MISSING, "Missing", "it is not there")
-EMPTY = Verdict(Health.HEALTHY, "Empty", "it brings nothing")
-BADNESS = (
+NO_OBJECTS = Verdict(Health.HEALTHY, "Empty", "it brings nothing")
+HEALTH_ORDER = (
     *(Health.HEALTHY, Health.SUSPENDED, Health.PROGRESSING),
     *(Health.UNKNOWN, Health.MISSING, Health.DEGRADED),
 )
+"""Health from best to worst."""
 
 
 class ObjectStatus(msgspec.Struct, frozen=True):
-    """One object: whether it is as Git wants it, and its verdict."""
+    """Sync status and health of one object."""
 
     ref: Ref
     wave: int
@@ -36,95 +37,104 @@ class ObjectStatus(msgspec.Struct, frozen=True):
     verdict: Verdict
     cluster: str = ""
     unit: UnitId | None = None
-    leaves: bool = False
-    """Git has it no longer."""
+    requires_pruning: bool = False
+    """Whether the object is no longer in Git."""
 
 
 class PlanStatus(msgspec.Struct, frozen=True):
-    """A plan, with the deletions that are due, and how its objects stand, in its order."""
+    """A plan with its pending deletions, and the status of its objects in plan order."""
 
     plan: Plan
     objects: list[ObjectStatus]
 
 
-async def read_status(families: Sequence[Family], session: Session) -> list[ObjectStatus]:
-    """All objects of units, in the order of the plan."""
-    return (await read_plan_status(families, session)).objects
+async def read_status(unit_trees: Sequence[UnitTree], session: Session) -> list[ObjectStatus]:
+    """Return the status of all objects of the units, in plan order."""
+    return (await read_plan_status(unit_trees, session)).objects
 
 
-async def read_plan_status(families: Sequence[Family], session: Session) -> PlanStatus:
-    """The same, and the plan, which knows the hooks, too."""
-    found, lives = await preview_with_lives(families, session)
-    verdicts = await _judge_all(found.plan, lives, session)
-    _judge_units(found.plan, verdicts)
+async def read_plan_status(unit_trees: Sequence[UnitTree], session: Session) -> PlanStatus:
+    """Return the status of all objects with the plan, which also has the hooks."""
+    preview, live_objects = await preview_against_live(unit_trees, session)
+    verdicts = await _judge_all(preview.plan, live_objects, session)
+    _judge_units(preview.plan, verdicts)
     objects = [
         ObjectStatus(
-            spot.ref,
+            cluster_ref.ref,
             step.wave,
-            found.differences[spot].deed is Fate.KEEP,
-            verdicts.get(spot, MISSING),
-            spot.cluster,
+            preview.differences[cluster_ref].action is DiffAction.KEEP,
+            verdicts.get(cluster_ref, MISSING),
+            cluster_ref.cluster,
             step.unit,
-            found.differences[spot].deed is Fate.PRUNE,
+            preview.differences[cluster_ref].action is DiffAction.PRUNE,
         )
-        for step in found.plan.steps
-        for spot in _kept(step)
+        for step in preview.plan.steps
+        for cluster_ref in _refs_without_hooks(step)
     ]
-    return PlanStatus(found.plan, objects)
+    return PlanStatus(preview.plan, objects)
 
 
-async def _judge_all(plan: Plan, lives: dict[Spot, bytes], session: Session) -> dict[Spot, Verdict]:
-    """A verdict for each object that lives."""
+async def _judge_all(
+    plan: Plan, live_objects: dict[ClusterRef, bytes], session: Session
+) -> dict[ClusterRef, Verdict]:
+    """Return a verdict for each live object."""
     units = {unit.id: unit for unit in plan.units}
-    living = (
-        (spot, units[step.unit], msgspec.json.decode(lives[spot]))
+    objects = (
+        (cluster_ref, units[step.unit], msgspec.json.decode(live_objects[cluster_ref]))
         for step in plan.steps
-        for spot in _kept(step)
-        if spot in lives
+        for cluster_ref in _refs_without_hooks(step)
+        if cluster_ref in live_objects
     )
-    return await judge_bodies(living, session)
+    return await judge_bodies(objects, session)
 
 
 async def judge_bodies(
-    living: Iterable[tuple[Spot, PlannedUnit, Body]], session: Session
-) -> dict[Spot, Verdict]:
-    """A verdict for each, by the rules of its unit; what scripts judge is asked for together."""
-    craft, now = session.craft, session.world.now()
-    verdicts: dict[Spot, Verdict] = {}
-    scripted: list[tuple[Spot, Body, Local]] = []
-    for spot, unit, body in living:
-        work = craft.script(unit, body, now)
-        if work is None:
-            verdicts[spot] = craft.judge(unit, body, now)
+    objects: Iterable[tuple[ClusterRef, PlannedUnit, Body]], session: Session
+) -> dict[ClusterRef, Verdict]:
+    """Return a verdict for each object, by the rules of its unit; scripts run in one batch."""
+    evaluator, now = session.evaluator, session.world.now()
+    verdicts: dict[ClusterRef, Verdict] = {}
+    scripted: list[tuple[ClusterRef, Body, RunWorker]] = []
+    for cluster_ref, unit, body in objects:
+        call = evaluator.health_script(unit, body, now)
+        if call is None:
+            verdicts[cluster_ref] = evaluator.evaluate_health(unit, body, now)
         else:
-            scripted.append((spot, body, work))
-    outcomes = await ask(session.world, *(work for *_, work in scripted))
-    for (spot, body, work), outcome in zip(scripted, outcomes, strict=True):
-        verdicts[spot] = craft.scripted(work, outcome, body)
+            scripted.append((cluster_ref, body, call))
+    outcomes = await send_requests(session.world, *(call for *_, call in scripted))
+    for (cluster_ref, body, call), outcome in zip(scripted, outcomes, strict=True):
+        verdicts[cluster_ref] = evaluator.verdict_from_script(call, outcome, body)
     return verdicts
 
 
-def _judge_units(plan: Plan, verdicts: dict[Spot, Verdict]) -> None:
-    """A unit's own object is as well as what the unit brings: nobody else writes its status."""
+def _judge_units(plan: Plan, verdicts: dict[ClusterRef, Verdict]) -> None:
+    """Set the verdict of each unit resource to the worst verdict of the unit's objects.
+
+    Nothing else writes the status of a unit resource.
+    """
     units = {unit.id: unit for unit in plan.units}
-    inside: dict[UnitId, list[Spot]] = {}
+    refs_by_unit: dict[UnitId, list[ClusterRef]] = {}
     for step in plan.steps:
-        inside.setdefault(step.unit, []).extend(_kept(step))
+        refs_by_unit.setdefault(step.unit, []).extend(_refs_without_hooks(step))
     # What a unit brings is planned behind it, so that the last ones are known first.
     for step in reversed(plan.steps):
-        for spot in _kept(step):
-            ref = spot.ref
+        for cluster_ref in _refs_without_hooks(step):
+            ref = cluster_ref.ref
             name = UnitId(ref.kind.name, step.cluster, ref.namespace, ref.name)
-            if name in units and is_own_kind(ref.kind) and spot in verdicts:
-                worst = worst_of(verdicts.get(one, MISSING) for one in inside.get(name, ()))
-                verdicts[spot] = msgspec.structs.replace(worst, sentence="what it brings is so")
+            if name in units and is_dialect_kind(ref.kind) and cluster_ref in verdicts:
+                worst = worst_verdict(
+                    verdicts.get(inner, MISSING) for inner in refs_by_unit.get(name, ())
+                )
+                verdicts[cluster_ref] = msgspec.structs.replace(
+                    worst, message="what it brings is so"
+                )
 
 
-def worst_of(verdicts: Iterable[Verdict]) -> Verdict:
-    """How well all of it is together: as the worst."""
-    return max(verdicts, key=lambda one: BADNESS.index(one.health), default=EMPTY)
+def worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the worst verdict, or `NO_OBJECTS`."""
+    return max(verdicts, key=lambda verdict: HEALTH_ORDER.index(verdict.health), default=NO_OBJECTS)
 
 
-def _kept(step: Step) -> list[Spot]:
-    """The objects of a step that stay; hooks are run, and not kept."""
-    return [Spot(step.cluster, item.ref) for item in own_items_of(step) if item.hook is None]
+def _refs_without_hooks(step: Step) -> list[ClusterRef]:
+    """Return the objects of a step that are not hooks."""
+    return [ClusterRef(step.cluster, item.ref) for item in managed_items(step) if item.hook is None]

@@ -1,12 +1,12 @@
-"""What units say of themselves in a cluster: the status of their own objects.
+"""Status patches for unit resources during a rollout.
 
-    accounts ── engine    what became of a unit so far
+    progress ── engine    what happened to a unit so far
        │
-    status ── dialect     what that is called there
+    status ── dialect     how its kind expresses that
        │
-    patch                 only what is not so yet; nothing where nothing is new
+    patch                 only the differences; none where nothing changed
 
-A second run in which nothing has changed writes nothing: a time alone is no news.
+A second run in which nothing has changed writes nothing: a new timestamp alone is no change.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.dialect.statuses import FORMS, note_of
-from tidegate.engine.means import Report
-from tidegate.flows.own_objects import find_own
-from tidegate.flows.planning import Planned
-from tidegate.flows.rendering import Rendered
-from tidegate.flows.rendering.outcome import BuiltTree
-from tidegate.flows.rendering.workshop import Workshop
+from tidegate.dialect.statuses import STATUS_FORMATS, build_event
+from tidegate.engine.means import StatusPatch
+from tidegate.flows.own_objects import find_unit_resources
+from tidegate.flows.planning import PlanResult
+from tidegate.flows.rendering import RenderResult
+from tidegate.flows.rendering.outcome import RenderedSource
+from tidegate.flows.rendering.workshop import RenderContext
 from tidegate.flows.session import Session
-from tidegate.model.account import Provenance, UnitAccount
+from tidegate.model.account import SourceRevision, UnitProgress
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import Json, Spot
-from tidegate.model.reading import mapping
+from tidegate.model.objects import ClusterRef, Json
+from tidegate.model.reading import get_mapping
 from tidegate.model.source import Revision
 from tidegate.model.unit import UnitId
-from tidegate.report.rollout.discretion import Discretion
+from tidegate.report.rollout.discretion import Redactor
 from tidegate.source import Access, read_head
 from tidegate.source.local import WORKING_TREE
 
@@ -39,139 +39,156 @@ Body = dict[str, Json]
 
 
 class UnitFault(NamedTuple):
-    """What was found in a unit, and in which field of its own object."""
+    """The error of a unit, and the field of its unit resource that causes it."""
 
     code: str
     field: str
-    sentence: str
+    message: str
 
 
-class Statuses(msgspec.Struct, frozen=True):
-    """Where the own objects of units are, and what is said there."""
+class UnitStatuses(msgspec.Struct, frozen=True):
+    """The unit resources of a rollout, and what their statuses are built from."""
 
-    places: dict[UnitId, Spot]
-    sources: dict[UnitId, tuple[Provenance, ...]]
-    discretion: Discretion
+    resources: dict[UnitId, ClusterRef]
+    source_revisions: dict[UnitId, tuple[SourceRevision, ...]]
+    redactor: Redactor
     faults: dict[UnitId, UnitFault] = msgspec.field(default_factory=dict)
-    """Why units cannot be begun, in the words of what was found."""
+    """By unit, the error that keeps it from starting."""
 
-    def take(self, newer: Statuses | None) -> None:
-        """Speak of units as a newer plan has them, and of those that it adds."""
+    def update(self, newer: UnitStatuses | None) -> None:
+        """Add the units of a newer plan, and replace those that it changes."""
         if newer is not None:
-            self.places.update(newer.places)
-            self.sources.update(newer.sources)
+            self.resources.update(newer.resources)
+            self.source_revisions.update(newer.source_revisions)
             self.faults.update(newer.faults)
 
-    def place(self, unit: UnitId) -> Spot | None:
-        return self.places.get(unit)
+    def unit_resource_ref(self, unit: UnitId) -> ClusterRef | None:
+        return self.resources.get(unit)
 
-    def follows(self, unit: UnitId) -> bool:
-        return unit in self.places and FORMS[unit.kind].follows
+    def reflects_children(self, unit: UnitId) -> bool:
+        return unit in self.resources and STATUS_FORMATS[unit.kind].follows_children
 
-    def report(self, account: UnitAccount, own: Body) -> Report | None:
-        """The patch that makes a status say this; None where it does already."""
-        if account.is_known and account.unit not in self.sources:
+    def build_patch(self, progress: UnitProgress, unit_resource: Body) -> StatusPatch | None:
+        """Return the patch that updates a status; None where the status is up to date."""
+        if progress.is_valid and progress.unit not in self.source_revisions:
             return None  # what it would bring was taken to be there
-        form, before = FORMS[account.unit.kind], mapping(own, "status")
-        told = form.make(own, self._discreet(account), self.sources.get(account.unit, ()))
-        if told is None:
-            return None
-        news = {name for name, one in told.status.items() if before.get(name) != one}
-        if not (news - form.idle or before.keys() - told.status.keys()):
-            return None
-        patch: Body = {"status": difference(before, told.status)}
-        notes = tuple(note_of(own, one, form, account.now) for one in told.notes)
-        return Report(msgspec.json.encode(patch), form.manager, notes)
-
-    def _discreet(self, account: UnitAccount) -> UnitAccount:
-        """Without what a server or a program has said of the values of Secrets."""
-        hide, replace = self.discretion.hide, msgspec.structs.replace
-        objects = tuple(
-            replace(one, sentence=hide(one.sentence)) if one.sentence else one
-            for one in account.objects
+        status_format, previous = (
+            STATUS_FORMATS[progress.unit.kind],
+            get_mapping(unit_resource, "status"),
         )
-        account = replace(account, sentence=hide(account.sentence), objects=objects)
-        fault = None if account.is_known else self.faults.get(account.unit)
+        update = status_format.build(
+            unit_resource,
+            self._redact_progress(progress),
+            self.source_revisions.get(progress.unit, ()),
+        )
+        if update is None:
+            return None
+        changed = {name for name, value in update.status.items() if previous.get(name) != value}
+        if not (changed - status_format.ignored_fields or previous.keys() - update.status.keys()):
+            return None
+        patch: Body = {"status": merge_patch(previous, update.status)}
+        events = tuple(
+            build_event(unit_resource, event, status_format, progress.now)
+            for event in update.events
+        )
+        return StatusPatch(msgspec.json.encode(patch), status_format.manager, events)
+
+    def _redact_progress(self, progress: UnitProgress) -> UnitProgress:
+        """Return the progress without secret values in messages."""
+        redact, replace = self.redactor.redact, msgspec.structs.replace
+        objects = tuple(
+            replace(item, sentence=redact(item.message)) if item.message else item
+            for item in progress.objects
+        )
+        progress = replace(progress, sentence=redact(progress.message), objects=objects)
+        fault = None if progress.is_valid else self.faults.get(progress.unit)
         if fault is None:
-            return account
-        code, where, sentence = fault
-        return replace(account, code=code, field=where, sentence=hide(sentence))
+            return progress
+        code, field, message = fault
+        return replace(progress, code=code, field=field, sentence=redact(message))
 
 
-def difference(before: Body, after: Body) -> Body:
-    """The merge patch that makes one of the other."""
+def merge_patch(before: Body, after: Body) -> Body:
+    """Return the JSON merge patch from one object to another."""
     patch: Body = dict.fromkeys(before.keys() - after.keys())
-    for name, wanted in after.items():
-        there = before.get(name)
-        if isinstance(wanted, dict) and isinstance(there, dict):
-            inner = difference(there, wanted)
+    for name, new in after.items():
+        old = before.get(name)
+        if isinstance(new, dict) and isinstance(old, dict):
+            inner = merge_patch(old, new)
             patch |= {name: inner} if inner else {}
-        elif there != wanted:
-            patch[name] = wanted
+        elif old != new:
+            patch[name] = new
     return patch
 
 
-async def make_statuses(
-    planned: Planned, session: Session, findings: Iterable[Finding] = ()
-) -> Statuses | None:
-    """What is to be said of the units of a plan; None where no cluster serves their kinds.
+async def build_statuses(
+    plan_result: PlanResult, session: Session, findings: Iterable[Finding] = ()
+) -> UnitStatuses | None:
+    """Return the statuses of a plan's units; None where no cluster serves their kinds.
 
-    `findings` may tell why a unit could not be rendered.
+    `findings` may explain why a unit could not be rendered.
     """
-    groups = {name: form.group for name, form in FORMS.items()}
-    found = await find_own(planned, session, groups)
-    places = {name: one.spot for name, one in found.items()}
-    if not places:
+    groups = {kind: status_format.group for kind, status_format in STATUS_FORMATS.items()}
+    resources = await find_unit_resources(plan_result, session, groups)
+    refs = {unit_id: resource.cluster_ref for unit_id, resource in resources.items()}
+    if not refs:
         return None
-    read = {one.manifests.unit.id: one.rendered for one in planned.read}
-    wanted = {name: read[name] for name in places if name in read}
-    sources = await _provenances(wanted, session)
-    faults = _faults(places, findings, planned.faults)
-    return Statuses(places, sources, Discretion.of(planned.plan), faults)
+    rendered = {
+        unit_manifests.manifests.unit.id: unit_manifests.rendered
+        for unit_manifests in plan_result.unit_manifests
+    }
+    rendered_by_unit = {unit_id: rendered[unit_id] for unit_id in refs if unit_id in rendered}
+    source_revisions = await _source_revisions(rendered_by_unit, session)
+    faults = _unit_faults(refs, findings, plan_result.faults)
+    return UnitStatuses(refs, source_revisions, Redactor.from_plan(plan_result.plan), faults)
 
 
-def _faults(
-    units: Iterable[UnitId], findings: Iterable[Finding], known: Mapping[UnitId, str]
+def _unit_faults(
+    units: Iterable[UnitId], findings: Iterable[Finding], known_faults: Mapping[UnitId, str]
 ) -> dict[UnitId, UnitFault]:
-    """By unit, the error that keeps it from beginning, or the first that begins with its name."""
-    errors = [one for one in findings if one.severity is Severity.ERROR]
-    said = {one.sentence: one for one in reversed(errors)}
-    named = {one.sentence[1:].partition("`")[0]: one for one in reversed(errors)}
-    found: dict[UnitId, UnitFault] = {}
+    """Return, by unit, the error that keeps it from starting, or the first that names it."""
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+    by_message = {finding.message: finding for finding in reversed(errors)}
+    by_unit_name = {finding.message[1:].partition("`")[0]: finding for finding in reversed(errors)}
+    faults: dict[UnitId, UnitFault] = {}
     for unit in units:
-        error = said.get(known.get(unit, "")) or named.get(str(unit))
+        error = by_message.get(known_faults.get(unit, "")) or by_unit_name.get(str(unit))
         if error is not None:
-            where = error.where.field if error.where else ""
-            sentence = error.sentence
-            for known_already in (f"`{unit}`", ": ", " ", "is not rendered: ", f"`{unit}` "):
-                sentence = sentence.removeprefix(known_already)
-            found[unit] = UnitFault(error.code, where, sentence)
-    return found
+            field = error.location.field if error.location else ""
+            message = error.message
+            for prefix in (f"`{unit}`", ": ", " ", "is not rendered: ", f"`{unit}` "):
+                message = message.removeprefix(prefix)
+            faults[unit] = UnitFault(error.code, field, message)
+    return faults
 
 
-async def _provenances(
-    rendered: Mapping[UnitId, Rendered], session: Session
-) -> dict[UnitId, tuple[Provenance, ...]]:
-    """What each unit was rendered from; a directory is asked once what it is at."""
+async def _source_revisions(
+    rendered: Mapping[UnitId, RenderResult], session: Session
+) -> dict[UnitId, tuple[SourceRevision, ...]]:
+    """Return the source revisions of each unit; the Git head of a directory is read once."""
     heads: dict[Path, Revision] = {}
-    async with Workshop(session.setting) as workshop:
-        access = await workshop.access(None)
+    async with RenderContext(session.render_settings) as context:
+        fetch_options = await context.fetch_options(None)
         return {
-            name: tuple([await _provenance(built, heads, access) for built in one.built])
-            for name, one in rendered.items()
+            unit_id: tuple(
+                [await _source_revision(built, heads, fetch_options) for built in result.sources]
+            )
+            for unit_id, result in rendered.items()
         }
 
 
-async def _provenance(built: BuiltTree, heads: dict[Path, Revision], access: Access) -> Provenance:
+async def _source_revision(
+    built: RenderedSource, heads: dict[Path, Revision], fetch_options: Access
+) -> SourceRevision:
     if built.revision not in {Revision(), WORKING_TREE}:
-        return Provenance(built.revision, built.tool)
+        return SourceRevision(built.revision, built.tool)
     if built.root not in heads:
-        heads[built.root] = await read_head(built.root, access)
-    return Provenance(heads[built.root], built.tool)
+        heads[built.root] = await read_head(built.root, fetch_options)
+    return SourceRevision(heads[built.root], built.tool)
 
 
-def told_unreported(unreported: Mapping[UnitId, str]) -> Iterable[str]:
-    """For people: what could not be written, each reason once."""
+def unreported_messages(unreported: Mapping[UnitId, str]) -> Iterable[str]:
+    """Yield messages about statuses that could not be written, each reason once."""
     reasons: dict[str, list[UnitId]] = {}
     for unit, why in unreported.items():
         reasons.setdefault(why, []).append(unit)

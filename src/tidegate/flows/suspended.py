@@ -10,115 +10,130 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.dialect.masters import MASTERS, is_held
+from tidegate.dialect.masters import CONTROLLERS, is_paused_by_us
 from tidegate.dialect.requests import is_suspended
 from tidegate.engine.suspensions import SUSPENSIONS
-from tidegate.errors import Place
-from tidegate.flows.discover import Family
-from tidegate.flows.looking import body_of
+from tidegate.errors import Location
+from tidegate.flows.discover import UnitTree
+from tidegate.flows.looking import object_body
 from tidegate.flows.session import Session
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import Json, Live
-from tidegate.model.reading import text
+from tidegate.model.objects import Json, LiveObject
+from tidegate.model.reading import get_text
 from tidegate.model.unit import UnitId
-from tidegate.world.ask import ask
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import List, Selection
-from tidegate.world.facts import Forbidden, Listed, Missing, NotServed, Outcome, is_refusal
-from tidegate.world.refusals import refusal_error
+from tidegate.world.facts import Forbidden, ListPage, NotFound, NotServed, Outcome, is_error
+from tidegate.world.refusals import error_from_outcome
 
 Body = dict[str, Json]
 
 
-async def with_suspended(
-    families: Sequence[Family], session: Session
-) -> tuple[tuple[Family, ...], tuple[Finding, ...]]:
-    """The families, in which those are suspended that somebody has suspended in their cluster.
+async def apply_suspensions(
+    unit_trees: Sequence[UnitTree], session: Session
+) -> tuple[tuple[UnitTree, ...], tuple[Finding, ...]]:
+    """Return the trees with units that are suspended in the cluster marked as such, and findings.
 
-    And what is to be said where that cannot be seen.
+    Units are suspended on their unit resources or by a Tidegate record. A finding names what
+    cannot be listed. A unit whose controller is paused by Tidegate is not suspended.
     """
-    names = [one.unit.id for family in families for one in family.members if one.unit.id.kind]
-    left, unseen = await _look(names, session)
-    found = tuple(_mark(family, left) for family in families) if left else tuple(families)
-    return found, tuple(map(_unseen, unseen))
+    ids = [
+        member.unit.id
+        for unit_tree in unit_trees
+        for member in unit_tree.members
+        if member.unit.id.kind
+    ]
+    suspended, unlisted = await _list_suspended(ids, session)
+    result = (
+        tuple(_mark_suspended(unit_tree, suspended) for unit_tree in unit_trees)
+        if suspended
+        else tuple(unit_trees)
+    )
+    return result, tuple(map(_unlisted_finding, unlisted))
 
 
-def _unseen(place: str) -> Finding:
+def _unlisted_finding(resource: str) -> Finding:
     return Finding(
         code="units.unseen",
         severity=Severity.NOTE,
-        sentence=f"whether units are suspended in the cluster cannot be seen: {place}",
-        why="what may not be listed there is taken for not suspended",
+        message=f"whether units are suspended in the cluster cannot be seen: {resource}",
+        reason="what may not be listed there is taken for not suspended",
     )
 
 
-def _mark(family: Family, left: frozenset[UnitId]) -> Family:
+def _mark_suspended(unit_tree: UnitTree, suspended: frozenset[UnitId]) -> UnitTree:
     members = tuple(
-        replace(one, unit=msgspec.structs.replace(one.unit, suspended=True))
-        if one.unit.id in left
-        else one
-        for one in family.members
+        replace(member, unit=msgspec.structs.replace(member.unit, is_suspended=True))
+        if member.unit.id in suspended
+        else member
+        for member in unit_tree.members
     )
-    return replace(family, members=members)
+    return replace(unit_tree, members=members)
 
 
-async def suspended_among(names: Iterable[UnitId], session: Session) -> frozenset[UnitId]:
-    """Those that somebody has suspended in their cluster."""
-    left, _ = await _look([*names], session)
-    return left
+async def find_suspended(ids: Iterable[UnitId], session: Session) -> frozenset[UnitId]:
+    """Return those of the units that are suspended in their cluster."""
+    suspended, _ = await _list_suspended([*ids], session)
+    return suspended
 
 
-async def _look(
-    names: Sequence[UnitId], session: Session
+async def _list_suspended(
+    ids: Sequence[UnitId], session: Session
 ) -> tuple[frozenset[UnitId], tuple[str, ...]]:
-    """Those that are suspended, by one list for each kind and namespace of own objects.
+    """Return the suspended units, and what may not be listed.
 
-    And what may not be listed.
+    Unit resources are read with one list for each kind and namespace.
     """
-    found: set[UnitId] = set()
-    unseen: list[str] = []
-    for cluster in dict.fromkeys(one.cluster for one in names):
-        if cluster not in session.target.contexts:
+    suspended: set[UnitId] = set()
+    unlisted: list[str] = []
+    for cluster in dict.fromkeys(unit_id.cluster for unit_id in ids):
+        if cluster not in session.targets.contexts:
             continue
-        mine = [one for one in names if one.cluster == cluster]
-        places = (SUSPENSIONS, *await _places(mine, cluster, session))
-        pages = await ask(session.world, *map(List, places), cluster=cluster)
-        unseen += [
-            f"{place.kind.name} in `{place.namespace}`"
-            for place, page in zip(places, pages, strict=True)
+        cluster_ids = [unit_id for unit_id in ids if unit_id.cluster == cluster]
+        selections = (SUSPENSIONS, *await _unit_resource_selections(cluster_ids, cluster, session))
+        pages = await send_requests(session.world, *map(List, selections), cluster=cluster)
+        unlisted += [
+            f"{selection.kind.name} in `{selection.namespace}`"
+            for selection, page in zip(selections, pages, strict=True)
             if isinstance(page, Forbidden)
         ]
-        records, *owns = map(_items, pages)
-        marks = {text(body_of(one), "data", "unit") for one in records}
-        found |= {one for one in mine if one.mark in marks}
-        found |= {
+        records, *resource_lists = map(_page_items, pages)
+        tracking_ids = {get_text(object_body(record), "data", "unit") for record in records}
+        suspended |= {unit_id for unit_id in cluster_ids if unit_id.tracking_id in tracking_ids}
+        suspended |= {
             UnitId(live.ref.kind.name, cluster, live.ref.namespace, live.ref.name)
-            for lives in owns
-            for live in lives
-            if _is_left(body_of(live))
+            for resources in resource_lists
+            for live in resources
+            if _is_suspended_by_user(object_body(live))
         }
-    return frozenset(found), tuple(unseen)
+    return frozenset(suspended), tuple(unlisted)
 
 
-async def _places(names: list[UnitId], cluster: str, session: Session) -> list[Selection]:
-    """Where own objects are, of kinds that the cluster serves."""
-    kinds = {(one.kind.group, one.kind.name): one.kind for one in await session.kinds(cluster)}
-    groups = {one: (_group(one.kind), one.kind) for one in names}
-    homes = dict.fromkeys(
-        (kinds[groups[one]], one.namespace) for one in names if groups[one] in kinds
+async def _unit_resource_selections(
+    ids: list[UnitId], cluster: str, session: Session
+) -> list[Selection]:
+    """Return selections of the unit resources whose kinds the cluster serves."""
+    kinds = {
+        (served_kind.kind.group, served_kind.kind.name): served_kind.kind
+        for served_kind in await session.kinds(cluster)
+    }
+    groups = {unit_id: (_controller_group(unit_id.kind), unit_id.kind) for unit_id in ids}
+    pairs = dict.fromkeys(
+        (kinds[groups[unit_id]], unit_id.namespace) for unit_id in ids if groups[unit_id] in kinds
     )
-    return [Selection(*home) for home in homes]
+    return [Selection(*pair) for pair in pairs]
 
 
-def _group(kind: str) -> str:
-    return MASTERS[kind].group if kind in MASTERS else ""
+def _controller_group(kind: str) -> str:
+    return CONTROLLERS[kind].group if kind in CONTROLLERS else ""
 
 
-def _is_left(own: Body) -> bool:
-    return is_suspended(own) and not is_held(own)
+def _is_suspended_by_user(unit_resource: Body) -> bool:
+    return is_suspended(unit_resource) and not is_paused_by_us(unit_resource)
 
 
-def _items(page: Outcome) -> tuple[Live, ...]:
-    if is_refusal(page) and not isinstance(page, Forbidden | Missing | NotServed):
-        where = Place("units' own objects")
-        raise refusal_error(page, "looking for what is suspended", where=where)
-    return page.items if isinstance(page, Listed) else ()
+def _page_items(page: Outcome) -> tuple[LiveObject, ...]:
+    if is_error(page) and not isinstance(page, Forbidden | NotFound | NotServed):
+        location = Location("units' own objects")
+        raise error_from_outcome(page, "looking for what is suspended", location=location)
+    return page.items if isinstance(page, ListPage) else ()

@@ -1,7 +1,7 @@
-"""Suspend units and sources in their cluster, and resume them.
+"""Suspends and resumes units and sources in their cluster.
 
-own object        where the cluster has it: in the words of its dialect
-record            else: an object of ours beside the unit's journal
+unit resource     where the cluster has it: with the fields of its dialect
+record            else: a ConfigMap of Tidegate beside the unit's journal
 """
 
 from __future__ import annotations
@@ -12,81 +12,93 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tidegate.dialect.requests import is_suspended, suspending
-from tidegate.engine.stored import NAMESPACE
-from tidegate.engine.suspensions import suspension, suspension_ref
-from tidegate.errors import Place
-from tidegate.flows.controllers import LivingObject, patch_object
-from tidegate.flows.looking import look_at
-from tidegate.flows.masters import find_alive
-from tidegate.flows.named import NamedObject
+from tidegate.dialect.requests import is_suspended, suspend_patch
+from tidegate.engine.stored import TIDEGATE_NAMESPACE
+from tidegate.engine.suspensions import build_suspension, suspension_ref
+from tidegate.errors import Location
+from tidegate.flows.controllers import LiveUnitResource, patch_object
+from tidegate.flows.looking import get_objects
+from tidegate.flows.masters import find_running_controllers
+from tidegate.flows.named import SelectedResource
 from tidegate.flows.session import Session
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.unit import UnitId
-from tidegate.world.ask import ask
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import Request, Verb, Write
-from tidegate.world.facts import Exists, Missing, is_refusal
-from tidegate.world.refusals import refusal_error
+from tidegate.world.facts import AlreadyExists, NotFound, is_error
+from tidegate.world.refusals import error_from_outcome
 
 Body = dict[str, Json]
 
 
-class Suspended(msgspec.Struct, frozen=True):
-    """What became of a unit or a source that was suspended, or resumed.
+class SuspensionResult(msgspec.Struct, frozen=True):
+    """The result of suspending or resuming a unit or a source."""
 
-    `living`: its own object as it was; None where only a record of ours says it. `by_git`: Git
-    itself suspends it, so that the next rollout does so again.
-    """
-
-    named: NamedObject
-    living: LivingObject | None
-    by_git: bool
+    resource: SelectedResource
+    live_resource: LiveUnitResource | None
+    """The unit resource as it was; None where only a Tidegate record exists."""
+    is_suspended_in_git: bool
+    """Whether Git suspends it, so that the next rollout does so again."""
 
 
-async def suspend(named: NamedObject, session: Session, *, suspends: bool) -> Suspended:
-    """Have nothing done to a unit, or have it taken up again. Raises ClusterError."""
-    cluster = named.id.cluster
-    lives = await look_at(session.world, (named.spot.ref,), cluster=cluster)
-    living = LivingObject(named.id, lives[0]) if lives else None
-    if living is not None:
-        await patch_object(living.spot, suspending(living.body, suspends=suspends), session)
-    if living is None or not suspends:
-        await _record(named.id, session, suspends=suspends)
-    return Suspended(named, living, is_suspended(named.own))
+async def suspend(
+    resource: SelectedResource, session: Session, *, suspended: bool
+) -> SuspensionResult:
+    """Suspend a unit or source, or resume it. Raises ClusterError."""
+    cluster = resource.id.cluster
+    live_objects = await get_objects(session.world, (resource.cluster_ref.ref,), cluster=cluster)
+    live_resource = LiveUnitResource(resource.id, live_objects[0]) if live_objects else None
+    if live_resource is not None:
+        await patch_object(
+            live_resource.cluster_ref, suspend_patch(live_resource.body, suspend=suspended), session
+        )
+    if live_resource is None or not suspended:
+        await _write_record(resource.id, session, suspended=suspended)
+    return SuspensionResult(resource, live_resource, is_suspended(resource.body))
 
 
-async def masters_of(
-    resumed: Sequence[Suspended], session: Session
+async def find_controllers(
+    resumed: Sequence[SuspensionResult], session: Session
 ) -> tuple[frozenset[tuple[str, str]], tuple[str, ...]]:
-    """The clusters and kinds whose controllers go on with what was resumed.
+    """Return the clusters and kinds whose controllers continue with resumed resources.
 
-    And of whom that cannot be seen.
+    Also return notes on what is not visible.
     """
-    places = {(one.named.id.cluster, one.named.id.kind) for one in resumed if one.living}
-    known = sorted(one for one in places if one[0] in session.target.contexts)
-    return await find_alive(known, session)
+    cluster_kinds = {
+        (result.resource.id.cluster, result.resource.id.kind)
+        for result in resumed
+        if result.live_resource
+    }
+    reachable = sorted(
+        cluster_kind
+        for cluster_kind in cluster_kinds
+        if cluster_kind[0] in session.targets.contexts
+    )
+    return await find_running_controllers(reachable, session)
 
 
-async def _record(name: UnitId, session: Session, *, suspends: bool) -> None:
-    """Write the record of a suspension, or take it away."""
-    where, mark = Place(str(name)), name.mark
-    if not suspends:
-        (gone,) = await ask(session.world, _deletion(mark), cluster=name.cluster)
-        if is_refusal(gone) and not isinstance(gone, Missing):
-            raise refusal_error(gone, "resuming", where=where)
+async def _write_record(unit_id: UnitId, session: Session, *, suspended: bool) -> None:
+    """Write the record of a suspension, or delete it."""
+    location, tracking_id = Location(str(unit_id)), unit_id.tracking_id
+    if not suspended:
+        (delete_outcome,) = await send_requests(
+            session.world, _delete_request(tracking_id), cluster=unit_id.cluster
+        )
+        if is_error(delete_outcome) and not isinstance(delete_outcome, NotFound):
+            raise error_from_outcome(delete_outcome, "resuming", location=location)
         return
     by = f"{getpass.getuser()}@{socket.gethostname()}"
-    for request in (_room(), suspension(mark, by)):
-        (outcome,) = await ask(session.world, request, cluster=name.cluster)
-        if is_refusal(outcome) and not isinstance(outcome, Exists):
-            raise refusal_error(outcome, "suspending", where=where)
+    for request in (_namespace_request(), build_suspension(tracking_id, by)):
+        (outcome,) = await send_requests(session.world, request, cluster=unit_id.cluster)
+        if is_error(outcome) and not isinstance(outcome, AlreadyExists):
+            raise error_from_outcome(outcome, "suspending", location=location)
 
 
-def _deletion(mark: str) -> Request:
-    return Write(verb=Verb.DELETE, ref=suspension_ref(mark))
+def _delete_request(tracking_id: str) -> Request:
+    return Write(verb=Verb.DELETE, ref=suspension_ref(tracking_id))
 
 
-def _room() -> Request:
-    body: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-    ref = Ref(Kind("", "v1", "Namespace"), "", NAMESPACE)
+def _namespace_request() -> Request:
+    body: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": TIDEGATE_NAMESPACE}}
+    ref = Ref(Kind("", "v1", "Namespace"), "", TIDEGATE_NAMESPACE)
     return Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body))

@@ -1,4 +1,4 @@
-"""A repository as it is rolled out: its plan, the ends of what has left Git, and its faults."""
+"""Preparation of a sync: the plan, the deletions of removed units, and the errors."""
 
 from __future__ import annotations
 
@@ -8,100 +8,110 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.errors import PlanError
-from tidegate.flows.assuming import find_again
-from tidegate.flows.entering import Found
-from tidegate.flows.former_releases import with_ends
-from tidegate.flows.journal import forget_unit
-from tidegate.flows.keeping import minding_drift
-from tidegate.flows.late_clusters import asks_late
-from tidegate.flows.planning import Planned, make_plan
-from tidegate.flows.pointing import Pointed
+from tidegate.flows.assuming import reload_with_assumptions
+from tidegate.flows.entering import Workspace
+from tidegate.flows.former_releases import with_removals
+from tidegate.flows.journal import delete_record
+from tidegate.flows.keeping import with_drift_detection
+from tidegate.flows.late_clusters import regenerates_during_rollout
+from tidegate.flows.planning import PlanResult, make_plan
+from tidegate.flows.pointing import LoadRequest
 from tidegate.flows.releases import has_releases
-from tidegate.flows.rendering import refuse_unsound
+from tidegate.flows.rendering import require_deployable
 from tidegate.flows.session import Session
-from tidegate.flows.suspended import with_suspended
+from tidegate.flows.suspended import apply_suspensions
 from tidegate.model.finding import Finding
 from tidegate.model.plan import Plan
 from tidegate.model.semantics import TIDEGATE
 from tidegate.model.unit import UnitId
 
 
-class Prepared(msgspec.Struct, frozen=True):
-    """What is to be rolled out, what is said of it, and by unit why nothing of it is done."""
+class PreparedRollout(msgspec.Struct, frozen=True):
+    """The plan of a rollout with its findings and left-out units."""
 
-    planned: Planned
+    plan_result: PlanResult
     findings: tuple[Finding, ...]
     left_out: Mapping[UnitId, str]
+    """Units that are not rolled out, with the reason."""
 
 
-async def prepare(
-    found: Found, session: Session, resources: tuple[str, ...], *, keeps_going: bool
-) -> Prepared:
-    """The plan of what was found. Without `keeps_going` a fault keeps everything from going."""
-    left_out = found.at_fault if keeps_going else None
-    families, unseen = await with_suspended(found.one, session)
-    families = minding_drift(families)
-    planned = await make_plan(families, session, resources, TIDEGATE, left_out=left_out)
+async def prepare_rollout(
+    workspace: Workspace, session: Session, resources: tuple[str, ...], *, keep_going: bool
+) -> PreparedRollout:
+    """Plan the workspace. Without `keep_going`, an error in one unit stops all of them."""
+    left_out = workspace.faulty_units if keep_going else None
+    unit_trees, suspension_findings = await apply_suspensions(workspace.deployable_trees, session)
+    unit_trees = with_drift_detection(unit_trees)
+    plan_result = await make_plan(unit_trees, session, resources, TIDEGATE, excluded=left_out)
     if not resources:
-        planned = await with_ends(planned, session)
-    faults = {unit: why for unit, why in planned.faults.items() if unit not in found.opaque}
-    return Prepared(planned, (*found.findings, *planned.findings, *unseen), faults)
+        plan_result = await with_removals(plan_result, session)
+    faults = {
+        unit: reason
+        for unit, reason in plan_result.faults.items()
+        if unit not in workspace.unavailable
+    }
+    return PreparedRollout(
+        plan_result, (*workspace.findings, *plan_result.findings, *suspension_findings), faults
+    )
 
 
-def may_change(plan: Plan, session: Session) -> bool:
-    """Whether there may be another plan before this one is rolled out.
+def can_plan_change(plan: Plan, session: Session) -> bool:
+    """Return whether the plan may change before it is rolled out.
 
-    In a simulated world nobody commits anything; but each try of a release is another revision, and
-    a set may have to generate for another cluster.
+    A simulated repository has no commits; but each attempt of a release is a new revision, and
+    an ApplicationSet may have to generate for a new cluster.
     """
-    return session.target.simulation is None or has_releases(plan) or asks_late(plan)
+    return (
+        session.targets.simulation is None or has_releases(plan) or regenerates_during_rollout(plan)
+    )
 
 
-async def plan_again(
-    pointed: Pointed,
+async def replan(
+    request: LoadRequest,
     session: Session,
     resources: tuple[str, ...],
     left_out: Mapping[UnitId, str],
     *,
-    takes_broken_seals: bool,
-) -> Planned:
-    """The plan of what is there by now. Raises where something is wrong with it.
+    ignore_sops_mac: bool,
+) -> PlanResult:
+    """Return the plan of the current state. Raises the errors of the plan.
 
-    What is wrong with units that are `left_out` already is wrong with nobody else.
+    Errors of units in `left_out` are known and not raised again.
     """
-    found, _ = await find_again(session, pointed)
-    prepared = await prepare(found, session, resources, keeps_going=bool(left_out))
+    workspace, _ = await reload_with_assumptions(session, request)
+    prepared = await prepare_rollout(workspace, session, resources, keep_going=bool(left_out))
     is_known = bool(left_out) and prepared.left_out.keys() <= left_out.keys()
-    found.refuse_faults(prepared.planned.findings, keeps_going=is_known)
+    workspace.require_no_errors(prepared.plan_result.findings, keep_going=is_known)
     faults = dict(prepared.left_out)
-    if session.target.simulation is None:
-        faults = refuse_unknown(
-            prepared, keeps_going=is_known, takes_broken_seals=takes_broken_seals
-        )
-    return replace(prepared.planned, refused=faults)
+    if session.targets.simulation is None:
+        faults = refuse_unsafe(prepared, keep_going=is_known, ignore_sops_mac=ignore_sops_mac)
+    return replace(prepared.plan_result, rejected=faults)
 
 
-def refuse_other(plan: Plan, shown: str) -> None:
-    """Raise a PlanError where somebody agreed to a plan, and it is no longer this one."""
-    if shown and shown != plan.digest:
+def refuse_changed_plan(plan: Plan, confirmed_digest: str) -> None:
+    """Raise PlanError if the plan differs from the one that the user confirmed."""
+    if confirmed_digest and confirmed_digest != plan.digest:
         problem = "what was shown is not what would be rolled out any more"
         hint = "nothing was written; run the command again, and look at what it shows"
         raise PlanError("plan.moved", problem, hint=hint)
 
 
-def refuse_unknown(
-    prepared: Prepared, *, keeps_going: bool, takes_broken_seals: bool
+def refuse_unsafe(
+    prepared: PreparedRollout, *, keep_going: bool, ignore_sops_mac: bool
 ) -> dict[UnitId, str]:
-    """By unit, why a real cluster gets nothing of it. Raises where nobody shall be left out."""
-    planned = prepared.planned
-    if keeps_going:
-        unsound = planned.unsound(takes_broken_seals=takes_broken_seals)
-        return {**prepared.left_out, **unsound}
-    refuse_unsound(planned.rendered, takes_broken_seals=takes_broken_seals)
+    """Return the units that must not be rolled out to a real cluster, with the reason.
+
+    Raises the errors instead, unless `keep_going` is set.
+    """
+    plan_result = prepared.plan_result
+    if keep_going:
+        unsafe = plan_result.find_unsafe(ignore_sops_mac=ignore_sops_mac)
+        return {**prepared.left_out, **unsafe}
+    require_deployable(plan_result.rendered, ignore_sops_mac=ignore_sops_mac)
     return {**prepared.left_out}
 
 
-async def forget_leaving(planned: Planned, session: Session) -> None:
-    """Forget the units that are gone."""
-    for unit in planned.leaving:
-        await forget_unit(unit, session.world)
+async def delete_removed_records(plan_result: PlanResult, session: Session) -> None:
+    """Delete the records of removed units."""
+    for unit in plan_result.removed_units:
+        await delete_record(unit, session.world)

@@ -1,4 +1,4 @@
-"""What a cluster tells of units: Events about them and what they bring, and what pods print."""
+"""Events and logs of units and their objects."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from contextlib import suppress
 
 import msgspec
 
-from tidegate.dialect.requests import source_of
-from tidegate.errors import foreign
-from tidegate.flows.entering import Found
-from tidegate.flows.evidence import EVENT, Background, collect_evidence, read_logs, told_at
+from tidegate.dialect.requests import source_reference
+from tidegate.errors import sanitize
+from tidegate.flows.entering import Workspace
+from tidegate.flows.evidence import EVENT, DiagnosisContext, collect_evidence, event_time, read_logs
 from tidegate.flows.journal import read_unit_journal
-from tidegate.flows.lineage import Lineage, is_kind, read_lineage
-from tidegate.flows.looking import body_of, look_in
-from tidegate.flows.named import NamedObject
+from tidegate.flows.lineage import Lineage, matches_kind, read_lineages
+from tidegate.flows.looking import list_objects, object_body
+from tidegate.flows.named import SelectedResource
 from tidegate.flows.session import Session
-from tidegate.flows.standing import UnitStanding
-from tidegate.model.moment import Ms, parse_moment
-from tidegate.model.objects import Json, Spot
-from tidegate.model.plan import own_items_of
-from tidegate.model.reading import mapping, number, text
+from tidegate.flows.standing import UnitStatus
+from tidegate.model.moment import Ms, parse_timestamp
+from tidegate.model.objects import ClusterRef, Json
+from tidegate.model.plan import managed_items
+from tidegate.model.reading import get_int, get_mapping, get_text
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health
-from tidegate.plan.naming import name_generated
-from tidegate.report.rollout.discretion import Discretion
+from tidegate.plan.naming import complete_hook_names
+from tidegate.report.rollout.discretion import Redactor
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.failure import MOST_FAILURES
+from tidegate.report.rollout.failure import MAX_FAILURES
 from tidegate.report.told import ContainerLog, EventRow
 
 Body = dict[str, Json]
-About = tuple[str, str, str]
-"""Kind, namespace and name of whom an Event tells."""
-RUNNING = frozenset(
+InvolvedObject = tuple[str, str, str]
+"""Kind, namespace and name of an object that an Event is about."""
+KINDS_WITH_PODS = frozenset(
     [
         *("Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"),
         *("ReplicationController", "Job", "CronJob"),
@@ -42,140 +42,166 @@ RUNNING = frozenset(
 
 
 async def read_events(
-    found: Found, session: Session, about: tuple[str, str], home: str
+    workspace: Workspace, session: Session, selector: tuple[str, str], namespace: str
 ) -> list[EventRow]:
-    """Events in the order in which they were told.
+    """Return Events in the order of their timestamps.
 
-    `about`: a kind and a name; of a unit, its source and what it brings are meant as well. Where
-    nobody is named, all units and sources of the repository are. `home`: in this namespace alone.
+    `selector`: a kind and a name; for a unit its source and its objects are included. With an
+    empty name, all units and sources of the repository are selected. `namespace`: only Events
+    in it.
     """
-    lineages = await read_lineage(found, session)
-    discretion = _discreet(lineages)
+    lineages = await read_lineages(workspace, session)
+    redactor = _redactor_for(lineages)
     rows: dict[EventRow, None] = {}
-    for cluster in session.target.contexts:
-        wanted = _about(lineages, cluster, about)
-        homes = {place for _, place, _ in wanted} if not home else {home}
-        places = ((EVENT, one or "default") for one in sorted(homes))
-        for live in await look_in(session.world, places, cluster=cluster):
-            body = body_of(live)
-            if _fits(body, wanted, about):
-                rows[_row(body, discretion)] = None
+    for cluster in session.targets.contexts:
+        involved = _involved_objects(lineages, cluster, selector)
+        namespaces = (
+            {involved_namespace for _, involved_namespace, _ in involved}
+            if not namespace
+            else {namespace}
+        )
+        selections = ((EVENT, name or "default") for name in sorted(namespaces))
+        for live in await list_objects(session.world, selections, cluster=cluster):
+            body = object_body(live)
+            if _is_selected(body, involved, selector):
+                rows[_event_row(body, redactor)] = None
     return sorted(rows, key=lambda row: (row.at, row.object, row.reason))
 
 
-def _discreet(lineages: Iterable[Lineage]) -> Discretion:
-    discretion = Discretion()
-    for one in lineages:
-        discretion.learn(one.plan)
-    return discretion
-
-
-def _about(lineages: Iterable[Lineage], cluster: str, about: tuple[str, str]) -> set[About]:
-    """Whom Events may tell of that are meant."""
-    kind, name = about
-    found: set[About] = set()
+def _redactor_for(lineages: Iterable[Lineage]) -> Redactor:
+    redactor = Redactor()
     for lineage in lineages:
-        own = [one for one in lineage.named if one.id.cluster == cluster]
-        for one in own:
-            is_named = is_kind(one.spot.ref.kind, kind) and one.id.name == name
+        redactor.add_secrets(lineage.plan)
+    return redactor
+
+
+def _involved_objects(
+    lineages: Iterable[Lineage], cluster: str, selector: tuple[str, str]
+) -> set[InvolvedObject]:
+    """Return the selected objects that Events may be about."""
+    kind, name = selector
+    involved: set[InvolvedObject] = set()
+    for lineage in lineages:
+        resources = [resource for resource in lineage.resources if resource.id.cluster == cluster]
+        for resource in resources:
+            is_named = (
+                matches_kind(resource.cluster_ref.ref.kind, kind) and resource.id.name == name
+            )
             if not name or is_named:
-                found.add((one.id.kind, one.id.namespace, one.id.name))
+                involved.add((resource.id.kind, resource.id.namespace, resource.id.name))
             if is_named:
-                found |= _belonging(lineage, one)
-        for item in (one for items in lineage.objects.values() for one in items):
-            if name and item.ref.name == name and is_kind(item.ref.kind, kind):
-                found.add((item.ref.kind.name, item.ref.namespace, item.ref.name))
-    return found
+                involved |= _related_objects(lineage, resource)
+        for item in (managed for items in lineage.objects.values() for managed in items):
+            if name and item.ref.name == name and matches_kind(item.ref.kind, kind):
+                involved.add((item.ref.kind.name, item.ref.namespace, item.ref.name))
+    return involved
 
 
-def _belonging(lineage: Lineage, named: NamedObject) -> set[About]:
-    """The source of a unit, and all that it brings."""
-    brought = lineage.objects.get(named.id, ())
-    found = {(one.ref.kind.name, one.ref.namespace, one.ref.name) for one in brought}
-    source = source_of(named.own)
-    return found | ({source} if source else set())
+def _related_objects(lineage: Lineage, resource: SelectedResource) -> set[InvolvedObject]:
+    """Return the source of a unit and all its objects."""
+    manifests = lineage.objects.get(resource.id, ())
+    involved = {
+        (managed.ref.kind.name, managed.ref.namespace, managed.ref.name) for managed in manifests
+    }
+    source = source_reference(resource.body)
+    return involved | ({source} if source else set())
 
 
-def _fits(body: Body, wanted: set[About], about: tuple[str, str]) -> bool:
-    """What nobody here brings is told of as well, if it is named: a Pod."""
-    told = mapping(body, "involvedObject")
-    kind, home, name = text(told, "kind"), text(told, "namespace"), text(told, "name")
-    asked, called = about
-    is_named = bool(called) and name == called and kind.lower() == asked.lower()
-    return (kind, home, name) in wanted or is_named
+def _is_selected(body: Body, involved: set[InvolvedObject], selector: tuple[str, str]) -> bool:
+    """Return whether an Event is about a selected object.
+
+    A named object counts even if no unit manages it, for example a Pod.
+    """
+    involved_object = get_mapping(body, "involvedObject")
+    kind, namespace, name = (
+        get_text(involved_object, "kind"),
+        get_text(involved_object, "namespace"),
+        get_text(involved_object, "name"),
+    )
+    selected_kind, selected_name = selector
+    is_named = (
+        bool(selected_name) and name == selected_name and kind.lower() == selected_kind.lower()
+    )
+    return (kind, namespace, name) in involved or is_named
 
 
-def _row(body: Body, discretion: Discretion) -> EventRow:
-    told = mapping(body, "involvedObject")
-    moment = Ms(0)
+def _event_row(body: Body, redactor: Redactor) -> EventRow:
+    involved_object = get_mapping(body, "involvedObject")
+    timestamp = Ms(0)
     with suppress(ValueError):
-        moment = parse_moment(told_at(body))
+        timestamp = parse_timestamp(event_time(body))
     return EventRow(
-        at=moment,
-        type=text(body, "type"),
-        reason=foreign(text(body, "reason")),
-        namespace=text(told, "namespace"),
-        object=foreign(f"{text(told, 'kind')}/{text(told, 'name')}"),
-        message=foreign(discretion.hide(text(body, "message"))),
-        times=max(1, number(body, "count")),
+        at=timestamp,
+        type=get_text(body, "type"),
+        reason=sanitize(get_text(body, "reason")),
+        namespace=get_text(involved_object, "namespace"),
+        object=sanitize(f"{get_text(involved_object, 'kind')}/{get_text(involved_object, 'name')}"),
+        message=sanitize(redactor.redact(get_text(body, "message"))),
+        times=max(1, get_int(body, "count")),
     )
 
 
-async def explain_standings(
-    standings: Sequence[UnitStanding], session: Session
+async def diagnose_statuses(
+    statuses: Sequence[UnitStatus], session: Session
 ) -> tuple[Evidence, ...]:
-    """What is known of the objects of units that are not well, as far as it is told in full."""
-    ill = [
-        (one.plan, Spot(each.cluster, each.ref))
-        for one in standings
-        for each in one.objects
-        if each.verdict.health not in {Health.HEALTHY, Health.MISSING}
+    """Return evidence for the unhealthy objects of units, up to the limit shown in full."""
+    unhealthy = [
+        (status.plan, ClusterRef(object_status.cluster, object_status.ref))
+        for status in statuses
+        for object_status in status.objects
+        if object_status.verdict.health not in {Health.HEALTHY, Health.MISSING}
     ]
-    if not ill:
+    if not unhealthy:
         return ()
-    plan, known = ill[0][0], session.craft.rules.known
-    discretion, behind = Discretion.of(plan), session.behind
-    background = Background(plan=plan, catalogue=known, discretion=discretion, behind=behind)
-    spots = [spot for _, spot in ill[:MOST_FAILURES]]
-    return await collect_evidence(session.world, spots, background)
+    plan, catalog = unhealthy[0][0], session.evaluator.rules.known
+    redactor, timeouts = Redactor.from_plan(plan), session.raw_world
+    context = DiagnosisContext(plan=plan, catalogue=catalog, redactor=redactor, raw_world=timeouts)
+    cluster_refs = [cluster_ref for _, cluster_ref in unhealthy[:MAX_FAILURES]]
+    return await collect_evidence(session.world, cluster_refs, context)
 
 
 async def read_unit_logs(
-    found: Found, session: Session, unit: UnitId, tail: int
+    workspace: Workspace, session: Session, unit: UnitId, tail: int
 ) -> list[ContainerLog]:
-    """What the pods have printed of that which failed or waits of a unit, hooks among it."""
-    running = await find_running(found, session, unit)
-    background = Background(discretion=running.discretion, behind=session.behind)
-    return await read_logs(session.world, (*running.hooks, *running.kept), background, tail)
+    """Return logs from the failing or pending pods of a unit, including its hooks."""
+    pod_owners = await find_pod_owners(workspace, session, unit)
+    context = DiagnosisContext(redactor=pod_owners.redactor, raw_world=session.raw_world)
+    return await read_logs(session.world, (*pod_owners.hooks, *pod_owners.workloads), context, tail)
 
 
-class RunningObjects(msgspec.Struct, frozen=True):
-    """What of a unit has pods: hooks, by the names of their last run, and what stays.
+class PodOwners(msgspec.Struct, frozen=True):
+    """Objects of a unit that own pods."""
 
-    `discretion` knows what must not be said of what they print.
-    """
+    hooks: tuple[ClusterRef, ...]
+    """Hooks, with the generated names of their last run."""
+    workloads: tuple[ClusterRef, ...]
+    """All other objects with pods."""
+    redactor: Redactor
+    """Redacts secret values in logs."""
 
-    hooks: tuple[Spot, ...]
-    kept: tuple[Spot, ...]
-    discretion: Discretion
 
-
-async def find_running(found: Found, session: Session, unit: UnitId) -> RunningObjects:
-    """What of a unit has pods, by Git."""
-    lineages = [one for one in await read_lineage(found, session) if unit in one.units]
-    spots: list[tuple[Spot, bool]] = []
+async def find_pod_owners(workspace: Workspace, session: Session, unit: UnitId) -> PodOwners:
+    """Return the objects of a unit that own pods, by Git."""
+    lineages = [
+        candidate
+        for candidate in await read_lineages(workspace, session)
+        if unit in candidate.units
+    ]
+    cluster_refs: list[tuple[ClusterRef, bool]] = []
     for lineage in lineages[:1]:
         journal = (await read_unit_journal(lineage.units[unit], session)).journal
-        begun = dict.fromkeys((one.id for one in lineage.plan.units), journal.begun)
-        spots += [
-            (Spot(step.cluster, item.ref), item.hook is not None)
-            for step in name_generated(lineage.plan, begun=begun).steps
+        started = dict.fromkeys(
+            (planned_unit.id for planned_unit in lineage.plan.units), journal.started_at
+        )
+        cluster_refs += [
+            (ClusterRef(step.cluster, item.ref), item.hook is not None)
+            for step in complete_hook_names(lineage.plan, started_at=started).steps
             if step.unit == unit
-            for item in own_items_of(step)
-            if item.ref.kind.name in RUNNING
+            for item in managed_items(step)
+            if item.ref.kind.name in KINDS_WITH_PODS
         ]
-    return RunningObjects(
-        tuple(spot for spot, is_hook in spots if is_hook),
-        tuple(spot for spot, is_hook in spots if not is_hook),
-        _discreet(lineages),
+    return PodOwners(
+        tuple(cluster_ref for cluster_ref, is_hook in cluster_refs if is_hook),
+        tuple(cluster_ref for cluster_ref, is_hook in cluster_refs if not is_hook),
+        _redactor_for(lineages),
     )

@@ -1,69 +1,93 @@
-"""What could not be had, in one finding: a preview without it proves less than it seems to.
+"""The finding about incomplete inputs: a preview without them proves less than it seems to.
 
-A unit that lies elsewhere is assumed to be well, as everything is that others bring, and so are the
-values of Secrets where nobody has given a key. What a chart or an overlay itself asks for, and what
-a key was given for and does not open, is a fault: without it nothing has passed. So it is where no
-unit at all could be looked into. A fault is one for every verb, also for those that prove nothing.
+A unit whose source is elsewhere is assumed to be healthy, like all external dependencies, and so
+are the values of Secrets without a key. A missing input of a chart or an overlay, and a value that
+the given key does not decrypt, is an error: nothing was checked without it. So is a repository of
+which no unit could be rendered. Such an error counts for every command, also for those that prove
+nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.flows.discover.families import Member
-from tidegate.flows.entering import Found
-from tidegate.flows.rendering import Rendered
-from tidegate.flows.rendering.outcome import SEALED_DATA
+from tidegate.flows.discover.families import RenderedUnit
+from tidegate.flows.entering import Workspace
+from tidegate.flows.rendering import RenderResult
+from tidegate.flows.rendering.outcome import UNDECRYPTED_DATA
 from tidegate.model.finding import Finding, Severity
 from tidegate.render.sops.keys import WRONG_KEY
 
-FAULTS = frozenset({WRONG_KEY, "render.sops.metadata"})
-ELSEWHERE = frozenset({"units.opaque", "argo.set-far"})
-"""Codes of what is told of units that could not be looked into, where that is no error."""
+ERROR_CODES = frozenset({WRONG_KEY, "render.sops.metadata"})
+"""Codes of decryption problems that make the finding an error."""
+UNAVAILABLE_UNIT_CODES = frozenset({"units.opaque", "argo.set-far"})
+"""Codes of findings about units that could not be rendered, where that is no error."""
 
 
-def findings_of(found: Found) -> tuple[Finding, ...]:
-    """All that is said of what was found by verbs that show it, and prove nothing by it."""
-    weakness = weakness_of(found.members, found.findings)
-    return (*found.findings, *(one for one in weakness if one.severity is Severity.ERROR))
+def workspace_findings(workspace: Workspace) -> tuple[Finding, ...]:
+    """Return the findings of a workspace, with that about incomplete inputs where it is an error.
 
-
-def weakness_of(members: Iterable[Member], findings: Iterable[Finding] = ()) -> tuple[Finding, ...]:
-    """What is not known of these units, all of it counted; nothing where everything is.
-
-    `findings`: what was found with them.
+    For commands that show units and prove nothing.
     """
-    rendered = [one.rendered for one in members if isinstance(one.rendered, Rendered)]
-    has_some = any(one.documents for one in rendered)
-    sealed = [error for one in rendered for error in one.locked]
-    objects = {one for one in sealed if one.code != SEALED_DATA}
-    locked = objects or {*{one.problem: one for one in sealed}.values()}
-    lacking = {lack.unknown for one in rendered for lack in one.weakened}
-    far = {one for one in findings if one.code in ELSEWHERE and one.severity is Severity.WARNING}
-    parts = (
-        _counted(
-            len(locked), "encrypted object was not opened", "encrypted objects were not opened"
-        ),
-        _counted(
-            len(lacking), "chart or base could not be had", "charts or bases could not be had"
-        ),
-        _counted(len(far), "unit could not be looked into", "units could not be looked into"),
+    incomplete = incomplete_finding(workspace.members, workspace.findings)
+    return (
+        *workspace.findings,
+        *(finding for finding in incomplete if finding.severity is Severity.ERROR),
     )
-    told = ", ".join(part for part in parts if part)
-    if not told:
+
+
+def incomplete_finding(
+    members: Iterable[RenderedUnit], findings: Iterable[Finding] = ()
+) -> tuple[Finding, ...]:
+    """Return the finding that counts the missing inputs of these units; none if nothing is missing.
+
+    `findings`: the other findings about the repository.
+    """
+    results = [member.result for member in members if isinstance(member.result, RenderResult)]
+    has_objects = any(result.documents for result in results)
+    undecrypted = [error for result in results for error in result.undecrypted]
+    undecrypted_objects = {error for error in undecrypted if error.code != UNDECRYPTED_DATA}
+    counted_errors = undecrypted_objects or {
+        *{error.problem: error for error in undecrypted}.values()
+    }
+    missing_inputs = {
+        missing_input.description for result in results for missing_input in result.missing_inputs
+    }
+    unavailable = {
+        unit_finding
+        for unit_finding in findings
+        if unit_finding.code in UNAVAILABLE_UNIT_CODES and unit_finding.severity is Severity.WARNING
+    }
+    parts = (
+        _count(
+            len(counted_errors),
+            "encrypted object was not opened",
+            "encrypted objects were not opened",
+        ),
+        _count(
+            len(missing_inputs),
+            "chart or base could not be had",
+            "charts or bases could not be had",
+        ),
+        _count(len(unavailable), "unit could not be looked into", "units could not be looked into"),
+    )
+    summary = ", ".join(part for part in parts if part)
+    if not summary:
         return ()
-    is_fault = bool(lacking) or any(error.code in FAULTS for error in locked)
-    is_fault = is_fault or (bool(far) and not has_some)
-    stands = ["placeholders stand for what is encrypted"] if locked else []
-    stands += ["what could not be had is taken to be well"] if lacking or far else []
+    is_error = bool(missing_inputs) or any(error.code in ERROR_CODES for error in counted_errors)
+    is_error = is_error or (bool(unavailable) and not has_objects)
+    assumptions = ["placeholders stand for what is encrypted"] if counted_errors else []
+    assumptions += (
+        ["what could not be had is taken to be well"] if missing_inputs or unavailable else []
+    )
     finding = Finding(
         code="units.weakened",
-        severity=Severity.ERROR if is_fault else Severity.WARNING,
-        sentence=f"not all of it is known: {told}",
-        why=f"{' and '.join(stands)}: it proves less than it seems to",
+        severity=Severity.ERROR if is_error else Severity.WARNING,
+        message=f"not all of it is known: {summary}",
+        reason=f"{' and '.join(assumptions)}: it proves less than it seems to",
     )
     return (finding,)
 
 
-def _counted(count: int, one: str, several: str) -> str:
-    return f"{count} {one if count == 1 else several}" if count else ""
+def _count(count: int, singular: str, plural: str) -> str:
+    return f"{count} {singular if count == 1 else plural}" if count else ""

@@ -1,4 +1,4 @@
-"""Which world is behind the door."""
+"""Simulated clusters: building them, and adding preinstalled objects."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tidegate.errors import ClusterError, Place
-from tidegate.files import read_users_file
-from tidegate.flows.custom_kinds import may_be_custom
-from tidegate.flows.rendering.capabilities import read_version
+from tidegate.errors import ClusterError, Location
+from tidegate.files import read_user_file
+from tidegate.flows.custom_kinds import can_be_custom
+from tidegate.flows.rendering.capabilities import read_kube_version
 from tidegate.model.commit import Commit
-from tidegate.model.expectation import Expectation
+from tidegate.model.expectation import DurationEstimate
 from tidegate.model.given import GivenCluster
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import Knowledge
-from tidegate.world.ask import ask
-from tidegate.world.calls import Http
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import NotServed, Outcome, Said, is_refusal
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import RawGet
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import NotServed, Outcome, RawResponse, is_error
 from tidegate.world.protocol import World
-from tidegate.world.refusals import refusal_error
+from tidegate.world.refusals import error_from_outcome
 
 if TYPE_CHECKING:
     from tidegate.knowledge.catalogue import KnownRows
     from tidegate.kube.access.context import KubeTarget
     from tidegate.model.operators import Operator
     from tidegate.sandbox.controllers.reaction import Controller
-    from tidegate.sandbox.operators.given import Seat
+    from tidegate.sandbox.operators.given import InstalledOperator
     from tidegate.sandbox.physics.profile import Profile
     from tidegate.sandbox.scenario import Scenario
     from tidegate.sandbox.world import Sandbox
 
 Worker = Callable[[bytes], bytes]
-"""Work that is done beside the world, by name: a script, an expansion."""
+"""A function that runs in a worker process: a script or an expansion, as bytes."""
 
-CONNECTING = Ms(15 * SECOND)
-WATCHING = Ms(300 * SECOND)
+CONNECT_TIMEOUT = Ms(15 * SECOND)
+WATCH_TIMEOUT = Ms(300 * SECOND)
 
 
 @asynccontextmanager
@@ -49,314 +49,362 @@ async def open_world(
     contexts: Mapping[str, str | None],
     *,
     kubeconfig: str | None = None,
-    watching: Ms = WATCHING,
+    watch_timeout: Ms = WATCH_TIMEOUT,
     workers: Mapping[str, Worker] | None = None,
 ) -> AsyncIterator[World]:
-    """Real clusters that answer, by their names, or one clear error.
+    """Open a World of real clusters, by cluster name.
 
-    `watching`: how long servers are asked to keep a watch open; they end it in good order then.
+    Each cluster must answer `/version`. Raises ClusterError where one does not.
+    `watch_timeout`: how long the servers are asked to keep a watch open.
     """
     from tidegate.kube.world import KubeWorld
 
     targets = {
         name: find_target(context, kubeconfig=kubeconfig) for name, context in contexts.items()
     }
-    async with KubeWorld(targets, watching=watching, workers=workers) as world:
+    async with KubeWorld(targets, watch_timeout=watch_timeout, workers=workers) as world:
         for name, target in targets.items():
-            question = Http("/version")
-            (outcome,) = await ask(Exchange(world), question, cluster=name, within=CONNECTING)
-            _check_version(outcome, server=target.server, where=target.place)
+            request = RawGet("/version")
+            (outcome,) = await send_requests(
+                Dispatcher(world), request, cluster=name, timeout=CONNECT_TIMEOUT
+            )
+            _check_version(outcome, server=target.server, location=target.location)
         yield world
 
 
 def find_target(context: str | None, *, kubeconfig: str | None = None) -> KubeTarget:
-    """The cluster of a context, by default the current one, as kubectl finds it."""
+    """Return the cluster of a context, by default the current one, with kubectl's rules."""
     from tidegate.kube.config import load_target
 
     return load_target(kubeconfig=kubeconfig, context=context, environ=os.environ)
 
 
 def context_names(kubeconfig: str | None) -> list[str]:
-    """All contexts there are, as kubectl finds them."""
-    from tidegate.kube.config import context_names
+    """Return the names of all contexts, with kubectl's rules."""
+    from tidegate.kube.config import list_contexts
 
-    return context_names(kubeconfig, os.environ)
+    return list_contexts(kubeconfig, os.environ)
 
 
-def _check_version(outcome: Outcome, *, server: str, where: Place) -> None:
-    """Raise what is wrong with the way to a cluster, before anything is asked of it."""
-    if is_refusal(outcome) and not isinstance(outcome, NotServed):
-        raise refusal_error(outcome, f"connecting to `{server}`", where=where)
-    if not (isinstance(outcome, Said) and read_version(outcome.body)):
+def _check_version(outcome: Outcome, *, server: str, location: Location) -> None:
+    """Raise ClusterError if the server cannot be reached or is no Kubernetes API server."""
+    if is_error(outcome) and not isinstance(outcome, NotServed):
+        raise error_from_outcome(outcome, f"connecting to `{server}`", location=location)
+    if not (isinstance(outcome, RawResponse) and read_kube_version(outcome.body)):
         problem = f"what answers at `{server}` is not a Kubernetes API server"
         hint = "check `server` of this cluster"
-        raise ClusterError("cluster.foreign", problem, where=where, hint=hint)
+        raise ClusterError("cluster.foreign", problem, location=location, hint=hint)
 
 
-class Simulation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a simulated cluster is made of: files of the user's, and a seed and a start that win.
-
-    `assumed`: by the names of clusters, what else is there since somebody leans on it. `expecting`:
-    which end of the range of each duration counts. `still`: it is only looked at, so that nothing
-    needs to live in it.
-    """
+class SimulationConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Configuration of simulated clusters."""
 
     scenario: Path | None = None
+    """Scenario file of the user."""
     profile: Path | None = None
+    """Duration profile of the user."""
     operators: Path | None = None
+    """File with the user's operator knowledge."""
     seed: int = 0
+    """Wins over the seed of the scenario, unless it is 0."""
     start: Ms | None = None
+    """Wins over the start time of the scenario."""
     assumed: Mapping[str, GivenCluster] = msgspec.field(default_factory=dict)
-    expecting: Expectation = Expectation.LIKELY
-    still: bool = False
+    """By cluster name, the dependencies that are assumed to exist."""
+    duration_estimate: DurationEstimate = DurationEstimate.LIKELY
+    """Which end of each duration range counts."""
+    is_static: bool = False
+    """Whether the clusters are only read, so that no controllers need to run."""
 
     @property
     def is_bare(self) -> bool:
-        """Whether nothing is there but what every cluster has, and nothing happens."""
-        return self.still and self.scenario is None and not self.assumed
+        """Whether the clusters have base objects only, and no controllers."""
+        return self.is_static and self.scenario is None and not self.assumed
 
 
-def make_living(
-    simulation: Simulation,
+def build_sandbox(
+    simulation: SimulationConfig,
     workers: Mapping[str, Worker] | None = None,
     *,
     clusters: Iterable[str] = ("",),
 ) -> World:
-    """New simulated clusters: controllers, kubelet and operators, and what each begins with."""
+    """Build simulated clusters with controllers, kubelet, operators and preinstalled objects."""
     if simulation.is_bare:
-        return _make_bare(simulation, workers, clusters)
+        return _build_bare(simulation, workers, clusters)
     from tidegate.sandbox.world import START, Sandbox
 
-    story = _story(simulation)
+    scenario = _read_scenario(simulation)
     sandbox = Sandbox(
         (),
-        seed=simulation.seed or story.seed,
-        faults=(*story.faults, *story.edits),
+        seed=simulation.seed or scenario.seed,
+        faults=(*scenario.faults, *scenario.edits),
         workers=workers,
-        start=simulation.start or story.start or START,
+        start=simulation.start or scenario.start or START,
     )
-    grow_living(sandbox, simulation, clusters)
+    add_sandbox_clusters(sandbox, simulation, clusters)
     return sandbox
 
 
-def grow_living(world: World, simulation: Simulation, clusters: Iterable[str]) -> None:
-    """Add such clusters to a world that has others."""
-    sandbox, known, story = _sandbox(world), known_to(simulation), _story(simulation)
-    controllers, names = _inhabitants(simulation, known, story), tuple(clusters)
+def add_sandbox_clusters(
+    world: World, simulation: SimulationConfig, clusters: Iterable[str]
+) -> None:
+    """Add simulated clusters to a simulated World."""
+    sandbox, knowledge, scenario = (
+        _require_sandbox(world),
+        load_knowledge(simulation),
+        _read_scenario(simulation),
+    )
+    controllers, names = _build_controllers(simulation, knowledge, scenario), tuple(clusters)
     for name in names:
         sandbox.add_cluster(name, controllers)
     for name in names:
         assumed = simulation.assumed.get(name, GivenCluster())
-        _furnish(sandbox, name, story.given.and_more(assumed), known, controllers)
+        _preinstall(sandbox, name, scenario.given.merged_with(assumed), knowledge, controllers)
 
 
-def furnish_living(world: World, simulation: Simulation, more: Mapping[str, GivenCluster]) -> None:
-    """Put more into simulated clusters that are there, by their names."""
-    sandbox, known, story = _sandbox(world), known_to(simulation), _story(simulation)
-    controllers = _inhabitants(simulation, known, story)
+def preinstall(
+    world: World, simulation: SimulationConfig, more: Mapping[str, GivenCluster]
+) -> None:
+    """Add preinstalled objects to existing simulated clusters, by cluster name."""
+    sandbox, knowledge, scenario = (
+        _require_sandbox(world),
+        load_knowledge(simulation),
+        _read_scenario(simulation),
+    )
+    controllers = _build_controllers(simulation, knowledge, scenario)
     for name, given in more.items():
-        _furnish(sandbox, name, given, known, controllers)
+        _preinstall(sandbox, name, given, knowledge, controllers)
 
 
-def _sandbox(world: World) -> Sandbox:
-    found = simulated(world)
-    if found is None:
+def _require_sandbox(world: World) -> Sandbox:
+    sandbox = as_sandbox(world)
+    if sandbox is None:
         raise TypeError(world)
-    return found
+    return sandbox
 
 
-def _inhabitants(
-    simulation: Simulation, known: Knowledge, story: Scenario
+def _build_controllers(
+    simulation: SimulationConfig, knowledge: Knowledge, scenario: Scenario
 ) -> tuple[Controller, ...]:
-    from tidegate.sandbox.living import living
-    from tidegate.sandbox.operators.given import at_once
+    from tidegate.sandbox.living import build_controllers
+    from tidegate.sandbox.operators.given import instant_start_rules
 
-    givens = [story.given, *simulation.assumed.values()]
-    seats = [seat for given in givens for seat in _seats(known.operators, given)]
-    profile = _profile(simulation, known).with_rules((*at_once(seats), *story.behaviours))
-    factor = profile.spread.factor(simulation.expecting)
-    return living(profile, known, factor=factor)
+    givens = [scenario.given, *simulation.assumed.values()]
+    installed = [
+        operator
+        for given in givens
+        for operator in _installed_operators(knowledge.operators, given)
+    ]
+    profile = _read_profile(simulation, knowledge).with_rules(
+        (*instant_start_rules(installed), *scenario.behaviours)
+    )
+    factor = profile.spread.factor(simulation.duration_estimate)
+    return build_controllers(profile, knowledge, factor=factor)
 
 
-def _make_bare(
-    simulation: Simulation, workers: Mapping[str, Worker] | None, clusters: Iterable[str]
+def _build_bare(
+    simulation: SimulationConfig, workers: Mapping[str, Worker] | None, clusters: Iterable[str]
 ) -> World:
-    """What keeps the promises of an API, and no more."""
-    from tidegate.sandbox.first_objects import base_objects
+    """Build simulated clusters with an API server and base objects only."""
+    from tidegate.sandbox.first_objects import load_base_objects
     from tidegate.sandbox.world import START, Sandbox
 
     start = simulation.start or START
     bare = Sandbox(clusters, seed=simulation.seed, workers=workers, start=start)
-    bare.give(base_objects())
+    bare.preload(load_base_objects())
     return bare
 
 
-def _furnish(
+def _preinstall(
     sandbox: Sandbox,
     name: str,
     given: GivenCluster,
-    known: Knowledge,
+    knowledge: Knowledge,
     controllers: tuple[Controller, ...],
 ) -> None:
-    """Put into a cluster what it begins with, or more of that, and let it come to rest."""
+    """Add base objects and preinstalled objects to a cluster, and let them become ready."""
     from tidegate.knowledge.catalogue import KnownRows
-    from tidegate.sandbox.first_objects import base_objects
-    from tidegate.sandbox.operators.given import arrive, together
-    from tidegate.sandbox.operators.standing import named_refs, statuses
-    from tidegate.sandbox.server.store import ref_of
+    from tidegate.sandbox.first_objects import load_base_objects
+    from tidegate.sandbox.operators.given import merge_objects, settle_preinstalled
+    from tidegate.sandbox.operators.standing import named_refs, status_writes
+    from tidegate.sandbox.server.store import ref_from_body
 
-    cluster, rows, now = sandbox.clusters[name], KnownRows.of(known.rows), sandbox.now()
-    wanted = together(base_objects(), _bodies_given(given, known))
-    sandbox.give([one for one in wanted if cluster.view.get(ref_of(one)) is None], (name,))
-    for write in statuses(given, rows, cluster.view, now):
-        cluster.give(write)
-    places = {seat.namespace for seat in _seats(known.operators, given)} | {*given.namespaces}
-    places |= {ref.namespace for ref in named_refs(given, rows) if ref.namespace}
-    arrive(cluster.view, cluster.give, controllers, namespaces=places, now=now)
+    cluster, rows, now = sandbox.clusters[name], KnownRows.of(knowledge.rows), sandbox.now()
+    desired = merge_objects(load_base_objects(), _preinstalled_objects(given, knowledge))
+    sandbox.preload(
+        [body for body in desired if cluster.reader.get(ref_from_body(body)) is None], (name,)
+    )
+    for write in status_writes(given, rows, cluster.reader, now):
+        cluster.preload(write)
+    namespaces = {
+        operator.namespace for operator in _installed_operators(knowledge.operators, given)
+    } | {*given.namespaces}
+    namespaces |= {ref.namespace for ref in named_refs(given, rows) if ref.namespace}
+    settle_preinstalled(
+        cluster.reader, cluster.preload, controllers, namespaces=namespaces, now=now
+    )
 
 
-def given_bodies(simulation: Simulation) -> list[dict[str, Json]]:
-    """What is in a simulated cluster already, besides what every cluster has."""
-    return _bodies_given(_story(simulation).given, known_to(simulation))
+def preinstalled_objects(simulation: SimulationConfig) -> list[dict[str, Json]]:
+    """Return the preinstalled objects of a simulated cluster, without its base objects."""
+    return _preinstalled_objects(_read_scenario(simulation).given, load_knowledge(simulation))
 
 
-def _bodies_given(given: GivenCluster, known: Knowledge) -> list[dict[str, Json]]:
+def _preinstalled_objects(given: GivenCluster, knowledge: Knowledge) -> list[dict[str, Json]]:
     from tidegate.knowledge.catalogue import KnownRows
-    from tidegate.sandbox.operators.given import bodies_of, definitions_by_name, together
+    from tidegate.sandbox.operators.given import crds_by_name, merge_objects, operator_objects
     from tidegate.sandbox.operators.standing import named_bodies, namespace_body
 
-    rows = KnownRows.of(known.rows)
-    return together(
-        bodies_of(_seats(known.operators, given), known.rows),
-        definitions_by_name(given.kinds, rows),
+    rows = KnownRows.of(knowledge.rows)
+    return merge_objects(
+        operator_objects(_installed_operators(knowledge.operators, given), knowledge.rows),
+        crds_by_name(given.kinds, rows),
         map(namespace_body, given.namespaces),
         named_bodies(given, rows),
         given.objects,
     )
 
 
-async def set_loose(world: World, simulation: Simulation, *, until: Ms) -> None:
-    """Our kubelet, provisioner and operators at work on a cluster that has controllers of its own.
+async def run_remote_controllers(world: World, simulation: SimulationConfig, *, until: Ms) -> None:
+    """Run the simulated kubelet, provisioner and operators against a real API server.
 
-    An operator works as soon as its workload runs, be it given or rolled out.
+    The cluster has its own core controllers. An operator works as soon as its workload runs,
+    whether preinstalled or rolled out.
     """
-    from tidegate.sandbox.controllers.storage.volumes import provisioner
-    from tidegate.sandbox.kinds import LOOKED_AT
-    from tidegate.sandbox.living import inhabitants
-    from tidegate.sandbox.loose import Loose
-    from tidegate.world.line import Line
+    from tidegate.sandbox.controllers.storage.volumes import provisioner_controller
+    from tidegate.sandbox.kinds import WATCHED_KINDS
+    from tidegate.sandbox.living import build_kubelet_and_operators
+    from tidegate.sandbox.loose import RemoteControllers
+    from tidegate.world.line import ResilientWorld
 
-    known, story = known_to(simulation), _story(simulation)
-    profile = _profile(simulation, known).with_rules(story.behaviours)
-    controllers = (*inhabitants(profile, known, announces=True), provisioner())
-    await Loose(Exchange(Line(world)), controllers, kinds=LOOKED_AT).run(until)
+    knowledge, scenario = load_knowledge(simulation), _read_scenario(simulation)
+    profile = _read_profile(simulation, knowledge).with_rules(scenario.behaviours)
+    controllers = (
+        *build_kubelet_and_operators(profile, knowledge, record_pulls=True),
+        provisioner_controller(),
+    )
+    await RemoteControllers(
+        Dispatcher(ResilientWorld(world)), controllers, kinds=WATCHED_KINDS
+    ).run(until)
 
 
-def known_to(simulation: Simulation | None) -> Knowledge:
-    """What is known of kinds: what tidegate brings, and the user's own in a simulation.
+def load_knowledge(simulation: SimulationConfig | None) -> Knowledge:
+    """Return the operator knowledge: the built-in rows, and in a simulation those of the user.
 
-    There, kinds that are given are served by somebody outside.
+    In a simulation, kinds that the scenario preinstalls count as served.
     """
     if simulation is None:
         from tidegate.knowledge.reader import builtin
 
         return builtin()
     from tidegate.knowledge.catalogue import KnownRows
-    from tidegate.sandbox.operators.standing import served_rows
+    from tidegate.sandbox.operators.standing import externally_served_rows
 
-    known = written_knowledge(simulation)
-    givens = (_story(simulation).given, *simulation.assumed.values())
+    knowledge = read_knowledge_files(simulation)
+    givens = (_read_scenario(simulation).given, *simulation.assumed.values())
     kinds = [kind for given in givens for kind in given.kinds]
     if not kinds:
-        return known
-    return known.and_more(Knowledge(rows=tuple(served_rows(kinds, KnownRows.of(known.rows)))))
+        return knowledge
+    return knowledge.merged_with(
+        Knowledge(rows=tuple(externally_served_rows(kinds, KnownRows.of(knowledge.rows))))
+    )
 
 
-def written_knowledge(simulation: Simulation) -> Knowledge:
-    """What files say of kinds, without what is given or assumed."""
+def read_knowledge_files(simulation: SimulationConfig) -> Knowledge:
+    """Return the operator knowledge from files, without preinstalled or assumed kinds."""
     from tidegate.knowledge.reader import builtin, read_knowledge
 
-    own = simulation.operators
-    if own is None:
+    path = simulation.operators
+    if path is None:
         return builtin()
-    return builtin().and_more(read_knowledge(read_users_file(own), str(own)))
+    return builtin().merged_with(read_knowledge(read_user_file(path), str(path)))
 
 
-def commits_of(simulation: Simulation) -> tuple[Commit, ...]:
-    """What comes into the repository meanwhile, by the scenario."""
-    return _story(simulation).commits
+def scenario_commits(simulation: SimulationConfig) -> tuple[Commit, ...]:
+    """Return the commits that the scenario adds to the repository during the rollout."""
+    return _read_scenario(simulation).commits
 
 
-def simulated(world: World) -> Sandbox | None:
-    """The simulated clusters behind the door, to be looked into; None where they are real."""
+def as_sandbox(world: World) -> Sandbox | None:
+    """Return the World as a Sandbox, or None if its clusters are real."""
     from tidegate.sandbox.world import Sandbox
 
     return world if isinstance(world, Sandbox) else None
 
 
-def why_unserved(world: World | None, kind: Kind, catalogue: KnownRows) -> str:
-    """Why nobody serves a custom kind in a simulated cluster, and what to do about it.
+def explain_unserved(world: World | None, kind: Kind, catalogue: KnownRows) -> str:
+    """Explain why no operator serves a custom kind in a simulated cluster, with a fix.
 
-    Empty where somebody does. Of a real cluster nobody can say: its operators may be anywhere.
+    Empty where the kind is served. Empty for real clusters: their operators are not known.
     """
     from tidegate.sandbox.operators import presence
     from tidegate.sandbox.world import Sandbox
 
     row = presence.row_for(catalogue, kind)
-    if not isinstance(world, Sandbox) or row is None or not may_be_custom(kind):
+    if not isinstance(world, Sandbox) or row is None or not can_be_custom(kind):
         return ""
     for cluster in world.clusters.values():
-        if not presence.is_served(catalogue, cluster.view, kind):
-            why = presence.why_unserved(catalogue, cluster.view, kind)
-            given = f"; a scenario has it with `given: {{operators: [{row.operator}]}}`"
-            return why + (given if row.operator else "")
+        if not presence.is_served(catalogue, cluster.reader, kind):
+            why = presence.unserved_reason(catalogue, cluster.reader, kind)
+            hint = f"; a scenario has it with `given: {{operators: [{row.operator}]}}`"
+            return why + (hint if row.operator else "")
     return ""
 
 
-def _story(simulation: Simulation) -> Scenario:
+def _read_scenario(simulation: SimulationConfig) -> Scenario:
     from tidegate.sandbox.scenario import Scenario, read_scenario
 
     if simulation.scenario is None:
         return Scenario()
-    names = [one.name for one in written_knowledge(simulation).operators]
-    text = read_users_file(simulation.scenario)
+    names = [operator.name for operator in read_knowledge_files(simulation).operators]
+    text = read_user_file(simulation.scenario)
     return read_scenario(text, str(simulation.scenario), operators=names)
 
 
-def _seats(operators: Iterable[Operator], given: GivenCluster) -> list[Seat]:
-    """The operators that are there already, each with its namespace."""
-    from tidegate.sandbox.operators.given import Seat
+def _installed_operators(
+    operators: Iterable[Operator], given: GivenCluster
+) -> list[InstalledOperator]:
+    """Return the preinstalled operators, each with its namespace."""
+    from tidegate.sandbox.operators.given import InstalledOperator
 
-    known = {one.name: one for one in operators}
+    by_name = {operator.name: operator for operator in operators}
     return [
-        Seat(known[one.name], one.namespace or known[one.name].namespace, one.definitions)
-        for one in given.operators
+        InstalledOperator(
+            by_name[given_operator.name],
+            given_operator.namespace or by_name[given_operator.name].namespace,
+            given_operator.definitions,
+        )
+        for given_operator in given.operators
     ]
 
 
-def profile_of(simulation: Simulation | None) -> Profile:
-    """How long things take, and what is assumed of programs."""
-    own = simulation or Simulation()
-    return _profile(own, known_to(own))
+def load_profile(simulation: SimulationConfig | None) -> Profile:
+    """Return the duration profile, with the assumptions about programs."""
+    config = simulation or SimulationConfig()
+    return _read_profile(config, load_knowledge(config))
 
 
-def _profile(simulation: Simulation, known: Knowledge) -> Profile:
-    from tidegate.sandbox.physics.profile_file import read_profile, typical
+def _read_profile(simulation: SimulationConfig, knowledge: Knowledge) -> Profile:
+    from tidegate.sandbox.physics.profile_file import default_profile, read_profile
 
-    expecting = simulation.expecting
-    shipped = typical(expecting)
+    estimate = simulation.duration_estimate
+    shipped = default_profile(estimate)
     if simulation.profile is None:
         return shipped
-    text, name = read_users_file(simulation.profile), str(simulation.profile)
-    return read_profile(text, name, onto=shipped, operators=known.rows, expecting=expecting)
+    text, name = read_user_file(simulation.profile), str(simulation.profile)
+    return read_profile(text, name, base=shipped, operators=knowledge.rows, estimate=estimate)
 
 
-def make_sandbox(*, scenario: Path | None = None, seed: int = 0, watching: Ms = WATCHING) -> World:
-    """One empty simulated cluster; a seed that is given wins over the scenario's."""
-    from tidegate.sandbox.cluster import Timing
+def build_empty_sandbox(
+    *, scenario: Path | None = None, seed: int = 0, watch_timeout: Ms = WATCH_TIMEOUT
+) -> World:
+    """Build one empty simulated cluster; a non-zero seed wins over the scenario's."""
+    from tidegate.sandbox.cluster import ServerTiming
     from tidegate.sandbox.scenario import Scenario, read_scenario
     from tidegate.sandbox.world import Sandbox
 
-    story = read_scenario(read_users_file(scenario), str(scenario)) if scenario else Scenario()
-    faults = (*story.faults, *story.edits)
-    return Sandbox(seed=seed or story.seed, faults=faults, timing=Timing(watching=watching))
+    parsed = read_scenario(read_user_file(scenario), str(scenario)) if scenario else Scenario()
+    faults = (*parsed.faults, *parsed.edits)
+    return Sandbox(
+        seed=seed or parsed.seed, faults=faults, timing=ServerTiming(watch_timeout=watch_timeout)
+    )

@@ -1,47 +1,50 @@
-"""For which Services nobody in the repository answers."""
+"""Services without matching pods in the repository."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.graph.ground import GraphGround
-from tidegate.graph.supply import SERVICE
+from tidegate.graph.ground import GraphInputs
+from tidegate.graph.supply import SERVICE_KIND
 from tidegate.knowledge.naming import Body
 from tidegate.model.objects import Ref
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 
-ANYHOW = "*"
-"""The label of pods of which nobody knows theirs."""
+ANY_LABEL = "*"
+"""The label of pods whose labels are unknown."""
 
 
-def find_unanswered(
-    objects: Iterable[tuple[int, str, Ref, Body]], ground: GraphGround
+def find_services_without_pods(
+    objects: Iterable[tuple[int, str, Ref, Body]], inputs: GraphInputs
 ) -> frozenset[int]:
-    """Of objects with their numbers and clusters, the Services that lead to no pods of others here.
+    """Return the numbers of Services that select no pods of this repository.
 
-    A custom resource beside a Service may come to pods: one that nobody knows to any, others to
-    those that are labelled with its name.
+    An operator may create pods for a custom resource next to a Service: with any labels if its kind
+    is unknown, else with its name as a label.
     """
-    makers: dict[tuple[str, str], set[str]] = {}
-    found: dict[int, tuple[tuple[str, str], Body]] = {}
+    labels_by_namespace: dict[tuple[str, str], set[str]] = {}
+    services: dict[int, tuple[tuple[str, str], Body]] = {}
     for number, cluster, ref, body in objects:
-        home = (cluster, ref.namespace)
-        if (ref.kind.group, ref.kind.name) == SERVICE:
-            if selector := mapping(body, "spec", "selector"):
-                found[number] = (home, selector)
-        elif label := _label(ref, ground):
-            makers.setdefault(home, set()).add(label)
+        namespace_key = (cluster, ref.namespace)
+        if (ref.kind.group, ref.kind.name) == SERVICE_KIND:
+            if selector := get_mapping(body, "spec", "selector"):
+                services[number] = (namespace_key, selector)
+        elif label := _pod_label(ref, inputs):
+            labels_by_namespace.setdefault(namespace_key, set()).add(label)
     return frozenset(
         number
-        for number, (home, selector) in found.items()
-        if not makers.get(home, set()) & {ANYHOW, *map(str, selector.values())}
+        for number, (namespace_key, selector) in services.items()
+        if not labels_by_namespace.get(namespace_key, set())
+        & {ANY_LABEL, *map(str, selector.values())}
     )
 
 
-def _label(ref: Ref, ground: GraphGround) -> str:
-    """How the pods are labelled that an operator may make of an object, if it may."""
-    name = (ref.kind.group, ref.kind.name)
-    if name in ground.served or name in ground.engines:
+def _pod_label(ref: Ref, inputs: GraphInputs) -> str:
+    """Return the label of pods that an operator may create for an object, or "" if it creates
+    none.
+    """
+    kind_key = (ref.kind.group, ref.kind.name)
+    if kind_key in inputs.served_kinds or kind_key in inputs.engine_kinds:
         return ""
-    row = ground.naming.rows.row_of(ref.kind)
-    return ANYHOW if row is None else ref.name if row.services else ""
+    row = inputs.naming.rows.row_of(ref.kind)
+    return ANY_LABEL if row is None else ref.name if row.services else ""

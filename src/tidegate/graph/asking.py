@@ -1,4 +1,4 @@
-"""What one object asks for, and who brings it: by its kind, its fields, its texts and its notes."""
+"""Requirements of an object and their providers: from its kind, fields, texts and annotations."""
 
 from __future__ import annotations
 
@@ -6,223 +6,289 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tidegate.documents import FieldPath
-from tidegate.graph.declared import Misread, Pointer, groups_of, pointers_of, rules_of
-from tidegate.graph.ground import GraphGround
-from tidegate.graph.hosts import Dialling, dialled_by
+from tidegate.graph.declared import (
+    AnnotatedDependency,
+    ParseProblem,
+    change_groups,
+    parse_change_rules,
+    parse_dependencies,
+)
+from tidegate.graph.ground import GraphInputs
+from tidegate.graph.hosts import ServiceCall, find_service_calls
 from tidegate.graph.supply import (
     DEFAULT_CLASS,
-    NAMESPACE,
-    SERVICE,
-    STORAGE_CLASS,
-    Supplier,
-    Supply,
+    NAMESPACE_KIND,
+    SERVICE_KIND,
+    STORAGE_CLASS_KIND,
+    Provider,
+    ProviderIndex,
 )
 from tidegate.knowledge.naming import Body, Mention, Pods
-from tidegate.model.graph import Tie
+from tidegate.model.graph import EdgeKind
 from tidegate.model.objects import Kind, Ref
-from tidegate.model.operators import Effect, Row, Until
-from tidegate.model.reading import mapping, mappings
+from tidegate.model.operators import Effect, KindRow, RequiredState
+from tidegate.model.reading import get_mapping, get_mappings
 from tidegate.model.unit import Strength
 
-DEFINITIONS = "apiextensions.k8s.io"
-UNITS = frozenset({"Application", "Kustomization", "HelmRelease"})
-"""Kinds of units: what one of them says of another is a dependency, and read as one."""
+CRD_GROUP = "apiextensions.k8s.io"
+UNIT_KINDS = frozenset({"Application", "Kustomization", "HelmRelease"})
+"""Kinds of unit resources. References between them are dependencies of units, and read as such."""
 
 
-class AskedFor(NamedTuple):
-    """One thing that a node asks for; an operator that nobody brings has only a name."""
+class Requirement(NamedTuple):
+    """One requirement of a node. An operator without a provider has only a name."""
 
     ref: Ref | None
-    tie: Tie
-    effect: Effect = Effect.HELD
-    until: Until = Until.EXISTS
+    kind: EdgeKind
+    effect: Effect = Effect.BLOCKED
+    required_state: RequiredState = RequiredState.EXISTS
     field: FieldPath = ()
     key: str = ""
-    optional: bool = False
+    is_optional: bool = False
     strength: Strength = Strength.SOFT
-    absent: bool = False
+    must_be_absent: bool = False
     name: str = ""
-    certain: bool = True
+    is_certain: bool = True
 
 
-Answer = tuple[AskedFor, Sequence[Supplier]]
+ResolvedRequirement = tuple[Requirement, Sequence[Provider]]
+"""A requirement and its providers."""
 
 
-def asked_by(
-    ref: Ref, body: Body, pods: Pods | None, cluster: str, supply: Supply, ground: GraphGround
-) -> Iterator[Answer]:
-    """All that an object asks for. What every cluster has is not asked for."""
-    name = (ref.kind.group, ref.kind.name)
-    home = "" if ground.is_wide(*name) else ref.namespace
-    if home and not ground.is_given(*NAMESPACE, "", home):
-        yield _home(home, cluster, supply)
-    if name not in ground.served and name not in ground.engines:
-        yield from _of_its_kind(ref.kind, cluster, supply, ground)
-    elif name == SERVICE:
-        yield from _selected(ref, body, cluster, supply)
-    for one in _each_once(ground.naming.mentions_of(body, ref.kind, pods)):
-        if name not in ground.engines or one.kind not in UNITS:
-            yield from _mentioned(one, cluster, supply, ground)
-    yield from _stored(ref, body, cluster, supply)
-    for dialling in dialled_by(ref, body, pods, cluster, supply, ground):
-        yield _dialled(dialling, cluster, supply)
-    yield from _told_in_notes(ref, body, cluster, supply, ground)
+def find_requirements(
+    ref: Ref,
+    body: Body,
+    pods: Pods | None,
+    cluster: str,
+    provider_index: ProviderIndex,
+    inputs: GraphInputs,
+) -> Iterator[ResolvedRequirement]:
+    """Yield all requirements of an object, without those that every cluster meets."""
+    kind_key = (ref.kind.group, ref.kind.name)
+    namespace = "" if inputs.is_cluster_scoped(*kind_key) else ref.namespace
+    if namespace and not inputs.is_preinstalled(*NAMESPACE_KIND, "", namespace):
+        yield _namespace_requirement(namespace, cluster, provider_index)
+    if kind_key not in inputs.served_kinds and kind_key not in inputs.engine_kinds:
+        yield from _kind_requirements(ref.kind, cluster, provider_index, inputs)
+    elif kind_key == SERVICE_KIND:
+        yield from _selector_requirements(ref, body, cluster, provider_index)
+    for mention in _deduplicate(inputs.naming.mentions_of(body, ref.kind, pods)):
+        if kind_key not in inputs.engine_kinds or mention.kind not in UNIT_KINDS:
+            yield from _mention_requirements(mention, cluster, provider_index, inputs)
+    yield from _storage_requirements(ref, body, cluster, provider_index)
+    for call in find_service_calls(ref, body, pods, cluster, provider_index, inputs):
+        yield _call_requirement(call, cluster, provider_index)
+    yield from _annotation_requirements(ref, body, cluster, provider_index, inputs)
 
 
-def _stored(ref: Ref, body: Body, cluster: str, supply: Supply) -> Iterator[Answer]:
-    """The default class, for claims that name neither a class nor a volume."""
+def _storage_requirements(
+    ref: Ref, body: Body, cluster: str, provider_index: ProviderIndex
+) -> Iterator[ResolvedRequirement]:
+    """Yield the default storage class, for claims that name neither a class nor a volume."""
     claims: list[tuple[FieldPath, Body]]
     match ref.kind.group, ref.kind.name:
         case "", "PersistentVolumeClaim":
-            claims = [(("spec",), mapping(body, "spec"))]
+            claims = [(("spec",), get_mapping(body, "spec"))]
         case "apps", "StatefulSet":
-            templates = enumerate(mappings(body, "spec", "volumeClaimTemplates"))
+            templates = enumerate(get_mappings(body, "spec", "volumeClaimTemplates"))
             claims = [
-                (("spec", "volumeClaimTemplates", at, "spec"), mapping(one, "spec"))
-                for at, one in templates
+                (("spec", "volumeClaimTemplates", index, "spec"), get_mapping(template, "spec"))
+                for index, template in templates
             ]
         case _:
             return
     for field, spec in claims:
         if "storageClassName" not in spec and not spec.get("volumeName"):
-            default = Ref(_kind(*STORAGE_CLASS), "", DEFAULT_CLASS)
-            found = supply.find(cluster, *STORAGE_CLASS, "", DEFAULT_CLASS)
-            yield AskedFor(default, Tie.REFERENCE, field=field), found
+            default = Ref(_versionless_kind(*STORAGE_CLASS_KIND), "", DEFAULT_CLASS)
+            providers = provider_index.find(cluster, *STORAGE_CLASS_KIND, "", DEFAULT_CLASS)
+            yield Requirement(default, EdgeKind.REFERENCE, field=field), providers
 
 
-def _each_once(mentions: Iterable[Mention]) -> Iterator[Mention]:
-    """Rows about references and those of operators may speak of the same field.
+def _deduplicate(mentions: Iterable[Mention]) -> Iterator[Mention]:
+    """Yield mentions once, because rows of references and of operators may cover the same field.
 
-    Who asks for a key of an object there asks for the object.
+    A requirement of a key includes the requirement of its object.
     """
-    told = list(mentions)
-    keyed = {(*_wish(one), one.field) for one in told if one.keys}
+    all_mentions = list(mentions)
+    keyed = {(*_mention_key(mention), mention.field) for mention in all_mentions if mention.keys}
     seen: set[tuple[object, ...]] = set()
-    for one in told:
-        key, spot = (*_wish(one), one.keys), one.field
-        spot = spot[:-1] if spot[-1:] == ("name",) else spot
-        if key not in seen and (one.keys or (*_wish(one), spot) not in keyed):
+    for mention in all_mentions:
+        key, field = (*_mention_key(mention), mention.keys), mention.field
+        field = field[:-1] if field[-1:] == ("name",) else field
+        if key not in seen and (mention.keys or (*_mention_key(mention), field) not in keyed):
             seen.add(key)
-            yield one
+            yield mention
 
 
-def _wish(one: Mention) -> tuple[object, ...]:
-    """What a mention asks for, wherever it stands."""
-    return (*one[:4], one.effect, one.until, one.optional)
+def _mention_key(mention: Mention) -> tuple[object, ...]:
+    """Return the requirement of a mention, without its field."""
+    return (*mention[:4], mention.effect, mention.until, mention.optional)
 
 
-def _told_in_notes(
-    ref: Ref, body: Body, cluster: str, supply: Supply, ground: GraphGround
-) -> Iterator[Answer]:
-    for pointer in pointers_of(body, ref.namespace):
-        if isinstance(pointer, Pointer):
-            yield _pointed(pointer, cluster, supply, ground)
+def _annotation_requirements(
+    ref: Ref, body: Body, cluster: str, provider_index: ProviderIndex, inputs: GraphInputs
+) -> Iterator[ResolvedRequirement]:
+    for dependency in parse_dependencies(body, ref.namespace):
+        if isinstance(dependency, AnnotatedDependency):
+            yield _dependency_requirement(dependency, cluster, provider_index, inputs)
 
 
-def _home(namespace: str, cluster: str, supply: Supply) -> Answer:
-    home, field = Ref(_kind(*NAMESPACE), "", namespace), ("metadata", "namespace")
-    asked = AskedFor(home, Tie.NAMESPACE, Effect.REFUSED, field=field)
-    return asked, supply.find(cluster, *NAMESPACE, "", namespace)
+def _namespace_requirement(
+    namespace: str, cluster: str, provider_index: ProviderIndex
+) -> ResolvedRequirement:
+    ref, field = Ref(_versionless_kind(*NAMESPACE_KIND), "", namespace), ("metadata", "namespace")
+    requirement = Requirement(ref, EdgeKind.NAMESPACE, Effect.REJECTED, field=field)
+    return requirement, provider_index.find(cluster, *NAMESPACE_KIND, "", namespace)
 
 
-def _of_its_kind(kind: Kind, cluster: str, supply: Supply, ground: GraphGround) -> Iterator[Answer]:
-    """Its definition, and whoever serves it."""
-    definers = supply.definers(cluster, kind.group, kind.name)
-    definition = Ref(_kind(DEFINITIONS, "CustomResourceDefinition"), "", definition_name(kind))
+def _kind_requirements(
+    kind: Kind, cluster: str, provider_index: ProviderIndex, inputs: GraphInputs
+) -> Iterator[ResolvedRequirement]:
+    """Yield the CRD of a kind, and its operator."""
+    crds = provider_index.find_crds(cluster, kind.group, kind.name)
+    crd_ref = Ref(_versionless_kind(CRD_GROUP, "CustomResourceDefinition"), "", crd_name(kind))
     yield (
-        AskedFor(definition, Tie.DEFINITION, Effect.REFUSED, field=("kind",)),
-        [Supplier(one, is_made=True) for one in definers],
+        Requirement(crd_ref, EdgeKind.DEFINITION, Effect.REJECTED, field=("kind",)),
+        [Provider(number, is_indirect=True) for number in crds],
     )
-    row = ground.naming.rows.row_of(kind)
+    row = inputs.naming.rows.row_of(kind)
     if row is not None and row.served_by.outside:
         return
-    servers = supply.servers_of(cluster, kind)
-    is_known = (row is not None and row.operator) or kind.group in ground.naming.rows.groups
-    if servers or is_known:
-        effect = Effect.HELD if row is not None and row.ready_when else Effect.NOTHING
-        asked = AskedFor(
-            None, Tie.OPERATOR, effect, Until.READY, ("kind",), name=_operator(row, kind)
+    operators = provider_index.find_operators(cluster, kind)
+    is_known = (row is not None and row.operator) or kind.group in inputs.naming.rows.groups
+    if operators or is_known:
+        effect = Effect.BLOCKED if row is not None and row.ready_when else Effect.NONE
+        requirement = Requirement(
+            None,
+            EdgeKind.OPERATOR,
+            effect,
+            RequiredState.READY,
+            ("kind",),
+            name=_operator_name(row, kind),
         )
-        yield asked, [Supplier(one, is_made=True) for one in servers]
+        yield requirement, [Provider(number, is_indirect=True) for number in operators]
 
 
-def definition_name(kind: Kind) -> str:
-    """What its definition is called, as far as English goes; only for people."""
-    word = kind.name.lower()
-    if word.endswith("y") and word[-2:-1] not in "aeiou":
-        plural = f"{word[:-1]}ies"
+def crd_name(kind: Kind) -> str:
+    """Return the name of the CRD of a kind, with an English plural; for display only."""
+    singular = kind.name.lower()
+    if singular.endswith("y") and singular[-2:-1] not in "aeiou":
+        plural = f"{singular[:-1]}ies"
     else:
-        plural = f"{word}es" if word.endswith(("s", "x", "ch", "sh")) else f"{word}s"
+        plural = f"{singular}es" if singular.endswith(("s", "x", "ch", "sh")) else f"{singular}s"
     return f"{plural}.{kind.group}"
 
 
-def _operator(row: Row | None, kind: Kind) -> str:
+def _operator_name(row: KindRow | None, kind: Kind) -> str:
     return (row.operator if row is not None else "") or kind.group
 
 
-def _mentioned(one: Mention, cluster: str, supply: Supply, ground: GraphGround) -> Iterator[Answer]:
-    if ground.is_given(one.group, one.kind, one.namespace, one.name):
+def _mention_requirements(
+    mention: Mention, cluster: str, provider_index: ProviderIndex, inputs: GraphInputs
+) -> Iterator[ResolvedRequirement]:
+    if inputs.is_preinstalled(mention.group, mention.kind, mention.namespace, mention.name):
         return
-    suppliers = supply.find(cluster, one.group, one.kind, one.namespace, one.name)
-    if not suppliers and (one.group, one.kind) in ground.engines:
+    providers = provider_index.find(
+        cluster, mention.group, mention.kind, mention.namespace, mention.name
+    )
+    if not providers and (mention.group, mention.kind) in inputs.engine_kinds:
         return  # discovery speaks of units and sources that are not there
-    ref = Ref(_kind(one.group, one.kind), one.namespace, one.name)
-    for key in one.keys or ("",):
-        asked = AskedFor(ref, Tie.REFERENCE, one.effect, one.until, one.field, key, one.optional)
-        yield asked, suppliers
+    ref = Ref(_versionless_kind(mention.group, mention.kind), mention.namespace, mention.name)
+    for key in mention.keys or ("",):
+        requirement = Requirement(
+            ref,
+            EdgeKind.REFERENCE,
+            mention.effect,
+            mention.until,
+            mention.field,
+            key,
+            mention.optional,
+        )
+        yield requirement, providers
 
 
-def _dialled(one: Dialling, cluster: str, supply: Supply) -> Answer:
-    ref = Ref(_kind(*SERVICE), one.namespace, one.name)
-    asked = AskedFor(
-        ref, Tie.HOST, one.effect, Until.SERVING, one.field, one.port, certain=one.certain
-    )
-    return asked, supply.find(cluster, *SERVICE, one.namespace, one.name)
-
-
-def _selected(ref: Ref, body: Body, cluster: str, supply: Supply) -> Iterator[Answer]:
-    """The workloads whose pods answer for a Service; others may, whom nobody here knows."""
-    selector = mapping(body, "spec", "selector")
-    found = supply.behind(cluster, ref.namespace, selector)
-    if found:
-        asked = AskedFor(ref, Tie.SELECTS, Effect.NOTHING, Until.READY, ("spec", "selector"))
-        yield asked, [Supplier(one, is_made=False) for one in found]
-
-
-def _pointed(one: Pointer, cluster: str, supply: Supply, ground: GraphGround) -> Answer:
-    groups = [one.group] if one.group is not None else supply.groups_with(one.kind, ground)
-    suppliers = [
-        supplier
-        for group in groups
-        for supplier in supply.find(cluster, group, one.kind, one.namespace, one.name)
-    ]
-    ref = Ref(_kind(groups[0] if groups else "", one.kind), one.namespace, one.name)
-    asked = AskedFor(
+def _call_requirement(
+    call: ServiceCall, cluster: str, provider_index: ProviderIndex
+) -> ResolvedRequirement:
+    ref = Ref(_versionless_kind(*SERVICE_KIND), call.namespace, call.name)
+    requirement = Requirement(
         ref,
-        Tie.ANNOTATION,
-        until=one.until,
-        field=("metadata", "annotations", one.annotation),
-        strength=Strength.HARD,
-        absent=one.absent,
+        EdgeKind.HOST,
+        call.effect,
+        RequiredState.SERVING,
+        call.field,
+        call.port,
+        is_certain=call.is_certain,
     )
-    return asked, suppliers
+    return requirement, provider_index.find(cluster, *SERVICE_KIND, call.namespace, call.name)
 
 
-def ask_for_groups(named: Iterable[tuple[int, Body]]) -> Iterator[tuple[int, int, str]]:
-    """By kapp's rules: who comes before whom, and the annotation that says so."""
-    named = list(named)
+def _selector_requirements(
+    ref: Ref, body: Body, cluster: str, provider_index: ProviderIndex
+) -> Iterator[ResolvedRequirement]:
+    """Yield the workloads that a Service selects. There may be others outside the repository."""
+    selector = get_mapping(body, "spec", "selector")
+    workloads = provider_index.find_workloads(cluster, ref.namespace, selector)
+    if workloads:
+        requirement = Requirement(
+            ref, EdgeKind.SELECTOR, Effect.NONE, RequiredState.READY, ("spec", "selector")
+        )
+        yield requirement, [Provider(number, is_indirect=False) for number in workloads]
+
+
+def _dependency_requirement(
+    dependency: AnnotatedDependency,
+    cluster: str,
+    provider_index: ProviderIndex,
+    inputs: GraphInputs,
+) -> ResolvedRequirement:
+    groups = (
+        [dependency.group]
+        if dependency.group is not None
+        else provider_index.find_groups(dependency.kind, inputs)
+    )
+    providers = [
+        provider
+        for group in groups
+        for provider in provider_index.find(
+            cluster, group, dependency.kind, dependency.namespace, dependency.name
+        )
+    ]
+    ref = Ref(
+        _versionless_kind(groups[0] if groups else "", dependency.kind),
+        dependency.namespace,
+        dependency.name,
+    )
+    requirement = Requirement(
+        ref,
+        EdgeKind.ANNOTATION,
+        required_state=dependency.required_state,
+        field=("metadata", "annotations", dependency.annotation),
+        strength=Strength.HARD,
+        must_be_absent=dependency.must_be_absent,
+    )
+    return requirement, providers
+
+
+def find_change_rule_pairs(numbered: Iterable[tuple[int, Body]]) -> Iterator[tuple[int, int, str]]:
+    """Yield pairs of objects in kapp's order, each with the annotation that declares it."""
+    numbered = list(numbered)
     members: dict[str, list[int]] = {}
-    ruled = []
-    for number, body in named:
-        for group in groups_of(body):
+    numbered_rules = []
+    for number, body in numbered:
+        for group in change_groups(body):
             members.setdefault(group, []).append(number)
-        ruled += [(number, rule) for rule in rules_of(body) if not isinstance(rule, Misread)]
-    for number, rule in ruled:
+        numbered_rules += [
+            (number, rule)
+            for rule in parse_change_rules(body)
+            if not isinstance(rule, ParseProblem)
+        ]
+    for number, rule in numbered_rules:
         for other in members.get(rule.group, ()):
             if other != number:
                 before, after = (other, number) if rule.is_after else (number, other)
                 yield before, after, rule.annotation
 
 
-def _kind(group: str, name: str) -> Kind:
+def _versionless_kind(group: str, name: str) -> Kind:
     return Kind(group, "", name)

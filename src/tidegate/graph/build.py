@@ -1,7 +1,7 @@
-"""Units, their manifests, a plan and rows become a graph.
+"""Build a graph from units, their manifests, a plan and kind rows.
 
-Two passes over the objects: who brings what, then what each asks for. Each costs what the objects
-and their references do.
+There are two passes over the objects: first the providers, then the requirements. Their cost is
+linear in objects and references.
 """
 
 from __future__ import annotations
@@ -12,72 +12,75 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.errors import Place
-from tidegate.graph.answering import find_unanswered
-from tidegate.graph.asking import AskedFor, ask_for_groups, asked_by
-from tidegate.graph.declared import misread_in, obeys_annotations
-from tidegate.graph.ground import GraphGround
-from tidegate.graph.placing import StepIndex, place_of
-from tidegate.graph.supply import Supplier, Supply
+from tidegate.errors import Location
+from tidegate.graph.answering import find_services_without_pods
+from tidegate.graph.asking import Requirement, find_change_rule_pairs, find_requirements
+from tidegate.graph.declared import find_parse_problems, honors_annotations
+from tidegate.graph.ground import GraphInputs
+from tidegate.graph.placing import StepIndex, parse_origin
+from tidegate.graph.supply import Provider, ProviderIndex
 from tidegate.knowledge.naming import Body, Pods
 from tidegate.model.graph import (
-    NOWHERE,
+    NO_STEP,
+    EdgeKind,
     Graph,
     GraphEdge,
     GraphNode,
     GraphStep,
-    Misreading,
-    NodeCheck,
+    HealthCoverage,
     NodeKind,
-    Tie,
+    UnparsedAnnotation,
 )
 from tidegate.model.manifest import Manifest, Manifests
 from tidegate.model.objects import Kind, Ref
-from tidegate.model.operators import Effect, Until
-from tidegate.model.plan import Deed, Plan
-from tidegate.model.reading import text
+from tidegate.model.operators import Effect, RequiredState
+from tidegate.model.plan import ItemAction, Plan
+from tidegate.model.reading import get_text
 from tidegate.model.unit import Strength, Unit, UnitId
 
 
 def build_graph(
-    wanted: Iterable[Manifests],
+    desired: Iterable[Manifests],
     plan: Plan,
-    ground: GraphGround,
+    inputs: GraphInputs,
     *,
-    unread: Iterable[UnitId] = (),
-    check: AskCheck | None = None,
-    owns: Mapping[UnitId, Body] = MappingProxyType({}),
+    incomplete_units: Iterable[UnitId] = (),
+    lookup_coverage: CoverageLookup | None = None,
+    unit_resources: Mapping[UnitId, Body] = MappingProxyType({}),
 ) -> Graph:
-    """The graph of these units, in the order that the plan gives them.
+    """Return the graph of units, in the order of the plan.
 
-    The plan may be of a part: what stands in no step of it is in no step of the graph. Without
-    `check`, the rules of each unit can tell of every kind when an object is ready. `owns` are
-    the own objects of units that nobody brings: what these name, their units need.
+    The plan may be partial: objects in none of its steps are in no step of the graph. Without
+    `lookup_coverage`, every kind counts as having a health check. `unit_resources` are those that
+    no
+    unit of the repository writes; their references are requirements of their units.
     """
-    growing = _Growing(ground, tuple(wanted), plan, check)
-    growing.place()
-    growing.tie_units()
-    growing.tie_objects()
-    growing.tie_owns(owns)
-    known = tuple(dict.fromkeys((*unread, *growing.unknown)))
+    builder = _GraphBuilder(inputs, tuple(desired), plan, lookup_coverage)
+    builder.add_nodes()
+    builder.connect_units()
+    builder.connect_objects()
+    builder.connect_unit_resources(unit_resources)
+    all_incomplete = tuple(dict.fromkeys((*incomplete_units, *builder.unknown_units)))
     return Graph(
-        nodes=tuple(growing.nodes),
-        steps=growing.steps(),
+        nodes=tuple(builder.nodes),
+        steps=builder.build_steps(),
         order=plan.edges,
-        edges=tuple(growing.edges),
-        unread=known,
-        misread=tuple(growing.misread),
-        unanswered=frozenset() if known else growing.unanswered(),
+        edges=tuple(builder.edges),
+        incomplete_units=all_incomplete,
+        unparsed_annotations=tuple(builder.unparsed_annotations),
+        services_without_endpoints=frozenset()
+        if all_incomplete
+        else builder.services_without_pods(),
     )
 
 
-MOST_ALTERNATIVES = 8
-AskCheck = Callable[[Unit, Body], NodeCheck]
-"""What the rules of a unit can say of objects of this body's kind."""
+MAX_ALTERNATIVES = 8
+CoverageLookup = Callable[[Unit, Body], HealthCoverage]
+"""Returns the health rules of a unit for the kind of this body."""
 
 
-class _Body(NamedTuple):
-    """An object as the second pass needs it."""
+class _GraphObject(NamedTuple):
+    """An object, for the second pass."""
 
     number: int
     unit: Unit
@@ -86,44 +89,48 @@ class _Body(NamedTuple):
     pods: Pods | None
 
 
-class _Growing:
-    """A graph on its way."""
+class _GraphBuilder:
+    """State of a graph under construction."""
 
     def __init__(
         self,
-        ground: GraphGround,
-        wanted: Sequence[Manifests],
+        inputs: GraphInputs,
+        desired: Sequence[Manifests],
         plan: Plan,
-        check: AskCheck | None,
+        lookup_coverage: CoverageLookup | None,
     ) -> None:
         self.nodes: list[GraphNode] = []
         self.edges: list[GraphEdge] = []
-        self.misread: list[Misreading] = []
-        self.unknown: list[UnitId] = [one.unit.id for one in wanted if not one.is_known]
-        self._ground = ground
-        self._wanted = wanted
+        self.unparsed_annotations: list[UnparsedAnnotation] = []
+        self.unknown_units: list[UnitId] = [
+            unit_manifests.unit.id
+            for unit_manifests in desired
+            if not unit_manifests.has_known_objects
+        ]
+        self._inputs = inputs
+        self._desired = desired
         self._plan = plan
-        self._supply = Supply(ground)
-        self._ask_check = check
-        self._checks: dict[tuple[str, str, str, str], NodeCheck] = {}
-        self._stands = StepIndex(plan)
-        self._bodies: list[_Body] = []
+        self._provider_index = ProviderIndex(inputs)
+        self._lookup_coverage = lookup_coverage
+        self._coverage: dict[tuple[str, str, str, str], HealthCoverage] = {}
+        self._step_index = StepIndex(plan)
+        self._objects: list[_GraphObject] = []
         self._units: dict[UnitId, int] = {}
-        self._outside: dict[tuple[str, ...], int] = {}
-        self._wants = 0
+        self._external: dict[tuple[str, ...], int] = {}
+        self._next_alternative = 0
 
-    def place(self) -> None:
-        """A node for each unit and each of its objects; all suppliers are known after it."""
-        own_kinds = {kind: group for group, kind in self._ground.engines}
-        for one in self._wanted:
-            unit = one.unit
+    def add_nodes(self) -> None:
+        """Add a node for each unit and object, and index all providers."""
+        unit_kinds = {kind: group for group, kind in self._inputs.engine_kinds}
+        for unit_manifests in self._desired:
+            unit = unit_manifests.unit
             self._units[unit.id] = self._add_unit(unit)
-            for manifest in one.manifests:
+            for manifest in unit_manifests.manifests:
                 self._add_object(unit, manifest)
         for name, number in self._units.items():
-            if name.kind in own_kinds:
-                kind = (own_kinds[name.kind], name.kind)
-                self._supply.take_unit(number, name.cluster, kind, name.namespace, name.name)
+            if name.kind in unit_kinds:
+                kind = (unit_kinds[name.kind], name.kind)
+                self._provider_index.add_unit(number, name.cluster, kind, name.namespace, name.name)
 
     def _add_unit(self, unit: Unit) -> int:
         number = len(self.nodes)
@@ -134,7 +141,7 @@ class _Growing:
                 name=str(unit.id),
                 cluster=unit.destination.cluster,
                 unit=unit.id,
-                where=unit.where,
+                location=unit.location,
             )
         )
         return number
@@ -142,9 +149,9 @@ class _Growing:
     def _add_object(self, unit: Unit, manifest: Manifest) -> None:
         number, ref = len(self.nodes), manifest.ref
         body: Body = msgspec.json.decode(manifest.body)
-        pods = self._ground.naming.pods_of(body, ref.kind)
-        step, gates = self._stands.of(unit, manifest)
-        check = self._check(unit, ref.kind, body)
+        pods = self._inputs.naming.pods_of(body, ref.kind)
+        step, gates = self._step_index.find(unit, manifest)
+        coverage = self._health_coverage(unit, ref.kind, body)
         self.nodes.append(
             GraphNode(
                 number=number,
@@ -154,160 +161,212 @@ class _Growing:
                 unit=unit.id,
                 ref=ref,
                 step=step,
-                where=place_of(manifest.origin) or unit.where,
-                gates=gates,
-                checked=check.checked,
-                unseen=check.unseen,
-                hook=manifest.hook is not None,
+                location=parse_origin(manifest.origin) or unit.location,
+                is_gating=gates,
+                has_health_check=coverage.has_health_check,
+                ready_without_status=coverage.ready_without_status,
+                is_hook=manifest.hook_policies is not None,
                 is_task=pods is not None and pods.row.is_task and not pods.row.later,
             )
         )
-        self._bodies.append(_Body(number, unit, manifest, body, pods))
-        if manifest.deed is not Deed.DELETE:
-            self._supply.take(number, unit.destination.cluster, ref.kind, body, pods)
+        self._objects.append(_GraphObject(number, unit, manifest, body, pods))
+        if manifest.action is not ItemAction.DELETE:
+            self._provider_index.add_object(number, unit.destination.cluster, ref.kind, body, pods)
 
-    def _check(self, unit: Unit, kind: Kind, body: Body) -> NodeCheck:
-        """Asked once for each kind and each set of rules."""
-        if self._ask_check is None:
-            return NodeCheck()
+    def _health_coverage(self, unit: Unit, kind: Kind, body: Body) -> HealthCoverage:
+        """Return the health rules for a kind, looked up once for each kind and set of rules."""
+        if self._lookup_coverage is None:
+            return HealthCoverage()
         key = (unit.policy.rules, unit.policy.semantics.name, kind.group, kind.name)
-        if key not in self._checks:
-            self._checks[key] = self._ask_check(unit, body)
-        return self._checks[key]
+        if key not in self._coverage:
+            self._coverage[key] = self._lookup_coverage(unit, body)
+        return self._coverage[key]
 
-    def tie_units(self) -> None:
-        """Who brings whom, and what units say they depend on."""
-        for unit in (one.unit for one in self._wanted):
-            after, where = self._units[unit.id], unit.where
+    def connect_units(self) -> None:
+        """Add edges for parents and for declared dependencies of units."""
+        for unit in (unit_manifests.unit for unit_manifests in self._desired):
+            after, location = self._units[unit.id], unit.location
             if unit.parent in self._units:
                 before = self._units[unit.parent]
-                self._tie(before, after, Tie.PARENT, Strength.HARD, where, until=Until.EXISTS)
-            for one in unit.dependencies:
-                if one.unit is not None:
-                    self._tie_dependency(one.unit, unit, after, one.where)
-                elif one.ref is not None:
+                self._connect(
+                    before,
+                    after,
+                    EdgeKind.PARENT,
+                    Strength.HARD,
+                    location,
+                    required_state=RequiredState.EXISTS,
+                )
+            for dependency in unit.dependencies:
+                if dependency.unit is not None:
+                    self._connect_dependency(dependency.unit, unit, after, dependency.location)
+                elif dependency.ref is not None:
                     cluster = unit.destination.cluster
-                    suppliers = self._supply.find(cluster, *_parts(one.ref))
-                    self._want(
-                        _Side(after, unit, one.where or where),
-                        AskedFor(
-                            one.ref,
-                            Tie.DEPENDS_ON,
-                            until=Until.READY,
+                    providers = self._provider_index.find(cluster, *_ref_parts(dependency.ref))
+                    self._add_requirement(
+                        _Dependent(after, unit, dependency.location or location),
+                        Requirement(
+                            dependency.ref,
+                            EdgeKind.DEPENDS_ON,
+                            required_state=RequiredState.READY,
                             strength=Strength.HARD,
                         ),
-                        suppliers,
+                        providers,
                     )
 
-    def _tie_dependency(self, name: UnitId, unit: Unit, after: int, where: Place | None) -> None:
+    def _connect_dependency(
+        self, name: UnitId, unit: Unit, after: int, location: Location | None
+    ) -> None:
         if name in self._units:
             before = self._units[name]
         else:
             key = ("unit", str(name))
-            before = self._outside_node(key, str(name), unit.id.cluster, None, name)
-        self._tie(before, after, Tie.DEPENDS_ON, Strength.HARD, where, until=Until.READY)
+            before = self._external_node(key, str(name), unit.id.cluster, None, name)
+        self._connect(
+            before,
+            after,
+            EdgeKind.DEPENDS_ON,
+            Strength.HARD,
+            location,
+            required_state=RequiredState.READY,
+        )
 
-    def tie_objects(self) -> None:
-        """What each object asks for."""
-        for one in self._bodies:
-            node, ref = self.nodes[one.number], one.manifest.ref
-            side = _Side(one.number, one.unit, node.where)
-            asked = asked_by(ref, one.body, one.pods, node.cluster, self._supply, self._ground)
-            for need, suppliers in asked:
-                self._want(side, need, suppliers)
-            self.misread += [
-                Misreading(one.number, wrong.annotation, wrong.said)
-                for wrong in misread_in(one.body, ref.namespace)
+    def connect_objects(self) -> None:
+        """Add edges for the requirements of each object."""
+        for graph_object in self._objects:
+            node, ref = self.nodes[graph_object.number], graph_object.manifest.ref
+            dependent = _Dependent(graph_object.number, graph_object.unit, node.location)
+            requirements = find_requirements(
+                ref,
+                graph_object.body,
+                graph_object.pods,
+                node.cluster,
+                self._provider_index,
+                self._inputs,
+            )
+            for requirement, providers in requirements:
+                self._add_requirement(dependent, requirement, providers)
+            self.unparsed_annotations += [
+                UnparsedAnnotation(graph_object.number, problem.annotation, problem.text)
+                for problem in find_parse_problems(graph_object.body, ref.namespace)
             ]
-        units = {one.number: one.unit for one in self._bodies}
-        named = [(one.number, one.body) for one in self._bodies]
-        for before, after, annotation in ask_for_groups(named):
-            self._tie(
+        units = {graph_object.number: graph_object.unit for graph_object in self._objects}
+        numbered = [(graph_object.number, graph_object.body) for graph_object in self._objects]
+        for before, after, annotation in find_change_rule_pairs(numbered):
+            self._connect(
                 before,
                 after,
-                Tie.CHANGE_RULE,
+                EdgeKind.CHANGE_RULE,
                 Strength.HARD,
-                self.nodes[after].where,
-                until=Until.READY,
+                self.nodes[after].location,
+                required_state=RequiredState.READY,
                 field=("metadata", "annotations", annotation),
-                in_force=obeys_annotations(units[after]),
+                is_enforced=honors_annotations(units[after]),
             )
 
-    def _want(self, side: _Side, asked: AskedFor, suppliers: Sequence[Supplier]) -> None:
-        """One edge for each that brings it, or one to what nobody brings."""
-        others = self._nearest(side, suppliers)
-        if suppliers and not others:
+    def _add_requirement(
+        self, dependent: _Dependent, requirement: Requirement, providers: Sequence[Provider]
+    ) -> None:
+        """Add an edge for each provider, or one to an external node if there is none."""
+        others = self._nearest_providers(dependent, providers)
+        if providers and not others:
             return  # it brings that itself
-        number = self._wants
-        self._wants += 1
+        number = self._next_alternative
+        self._next_alternative += 1
         if not others:
-            others = [Supplier(self._missing_node(asked, self.nodes[side.number]), is_made=False)]
-        for one in others:
-            is_made = one.is_made or asked.tie in (Tie.OPERATOR, Tie.DEFINITION)
-            lacks = asked.key and one.keys is not None and asked.key not in one.keys
+            others = [
+                Provider(
+                    self._unmet_node(requirement, self.nodes[dependent.number]), is_indirect=False
+                )
+            ]
+        for provider in others:
+            is_indirect = provider.is_indirect or requirement.kind in (
+                EdgeKind.OPERATOR,
+                EdgeKind.DEFINITION,
+            )
+            is_key_missing = (
+                requirement.key
+                and provider.keys is not None
+                and requirement.key not in provider.keys
+            )
             self.edges.append(
                 GraphEdge(
-                    before=one.number,
-                    after=side.number,
-                    want=number,
-                    tie=asked.tie,
-                    strength=asked.strength,
-                    effect=asked.effect,
-                    until=asked.until,
-                    field=asked.field,
-                    through=asked.ref if is_made else None,
-                    key=asked.key,
-                    lacks_key=bool(lacks),
-                    optional=asked.optional,
-                    absent=asked.absent,
-                    certain=asked.certain,
-                    in_force=asked.strength is Strength.SOFT or _obeys(side.unit, asked.tie),
-                    where=side.where,
+                    before=provider.number,
+                    after=dependent.number,
+                    alternative=number,
+                    kind=requirement.kind,
+                    strength=requirement.strength,
+                    effect=requirement.effect,
+                    required_state=requirement.required_state,
+                    field=requirement.field,
+                    required_object=requirement.ref if is_indirect else None,
+                    key=requirement.key,
+                    is_key_missing=bool(is_key_missing),
+                    is_optional=requirement.is_optional,
+                    must_be_absent=requirement.must_be_absent,
+                    is_certain=requirement.is_certain,
+                    is_enforced=requirement.strength is Strength.SOFT
+                    or _is_enforced(dependent.unit, requirement.kind),
+                    location=dependent.location,
                 )
             )
 
-    def unanswered(self) -> frozenset[int]:
-        """Services whose pods nobody brings."""
-        answered = {edge.after for edge in self.edges if edge.tie is Tie.SELECTS}
+    def services_without_pods(self) -> frozenset[int]:
+        """Return the Services whose pods no unit provides."""
+        with_pods = {edge.after for edge in self.edges if edge.kind is EdgeKind.SELECTOR}
         bodies = (
-            (one.number, one.unit.destination.cluster, one.manifest.ref, one.body)
-            for one in self._bodies
-            if one.number not in answered
+            (
+                graph_object.number,
+                graph_object.unit.destination.cluster,
+                graph_object.manifest.ref,
+                graph_object.body,
+            )
+            for graph_object in self._objects
+            if graph_object.number not in with_pods
         )
-        return find_unanswered(bodies, self._ground)
+        return find_services_without_pods(bodies, self._inputs)
 
-    def tie_owns(self, owns: Mapping[UnitId, Body]) -> None:
-        """What units need by their own objects, where nobody writes these."""
-        for one in (one.unit for one in self._wanted if one.unit.id in owns):
-            body, number = owns[one.id], self._units[one.id]
-            kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
-            ref = Ref(kind, one.id.namespace, one.id.name)
-            if self._supply.find(one.id.cluster, *_parts(ref))[0].number == number:
-                asked = asked_by(ref, body, None, one.id.cluster, self._supply, self._ground)
-                for need, suppliers in asked:
-                    self._want(_Side(number, one, one.where), need, suppliers)
+    def connect_unit_resources(self, unit_resources: Mapping[UnitId, Body]) -> None:
+        """Add edges for the requirements of unit resources that no unit writes."""
+        for unit in (unit.unit for unit in self._desired if unit.unit.id in unit_resources):
+            body, number = unit_resources[unit.id], self._units[unit.id]
+            kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+            ref = Ref(kind, unit.id.namespace, unit.id.name)
+            if self._provider_index.find(unit.id.cluster, *_ref_parts(ref))[0].number == number:
+                requirements = find_requirements(
+                    ref, body, None, unit.id.cluster, self._provider_index, self._inputs
+                )
+                for requirement, providers in requirements:
+                    self._add_requirement(
+                        _Dependent(number, unit, unit.location), requirement, providers
+                    )
 
-    def _nearest(self, side: _Side, suppliers: Sequence[Supplier]) -> list[Supplier]:
-        """Those of others. Of many, its own unit's, or those that come first: one is enough."""
-        others = [one for one in suppliers if one.number != side.number]
-        if len(others) <= MOST_ALTERNATIVES:
+    def _nearest_providers(
+        self, dependent: _Dependent, providers: Sequence[Provider]
+    ) -> list[Provider]:
+        """Return the other providers; of many, those of the same unit or else the earliest."""
+        others = [provider for provider in providers if provider.number != dependent.number]
+        if len(others) <= MAX_ALTERNATIVES:
             return others
-        own = [one for one in others if self.nodes[one.number].unit == side.unit.id]
-        first = sorted(others, key=lambda one: self.nodes[one.number].step)
-        return (own or first)[:MOST_ALTERNATIVES]
+        same_unit = [
+            provider for provider in others if self.nodes[provider.number].unit == dependent.unit.id
+        ]
+        first = sorted(others, key=lambda provider: self.nodes[provider.number].step)
+        return (same_unit or first)[:MAX_ALTERNATIVES]
 
-    def _missing_node(self, asked: AskedFor, asker: GraphNode) -> int:
-        if asked.ref is None:
-            key: tuple[str, ...] = ("operator", asker.cluster, asked.name)
-            return self._outside_node(key, f"operator {asked.name}", asker.cluster, None, None)
-        group, kind, namespace, name = _parts(asked.ref)
-        if self._ground.is_wide(group, kind):
+    def _unmet_node(self, requirement: Requirement, dependent: GraphNode) -> int:
+        if requirement.ref is None:
+            key: tuple[str, ...] = ("operator", dependent.cluster, requirement.name)
+            return self._external_node(
+                key, f"operator {requirement.name}", dependent.cluster, None, None
+            )
+        group, kind, namespace, name = _ref_parts(requirement.ref)
+        if self._inputs.is_cluster_scoped(group, kind):
             namespace = ""
-        ref = Ref(asked.ref.kind, namespace, name)
-        key = (asker.cluster, group, kind, namespace, name)
-        return self._outside_node(key, str(ref), asker.cluster, ref, None)
+        ref = Ref(requirement.ref.kind, namespace, name)
+        key = (dependent.cluster, group, kind, namespace, name)
+        return self._external_node(key, str(ref), dependent.cluster, ref, None)
 
-    def _outside_node(
+    def _external_node(
         self,
         key: tuple[str, ...],
         name: str,
@@ -315,83 +374,85 @@ class _Growing:
         ref: Ref | None,
         unit: UnitId | None,
     ) -> int:
-        if key not in self._outside:
-            self._outside[key] = len(self.nodes)
+        if key not in self._external:
+            self._external[key] = len(self.nodes)
             self.nodes.append(
                 GraphNode(
                     number=len(self.nodes),
-                    kind=NodeKind.OUTSIDE,
+                    kind=NodeKind.EXTERNAL,
                     name=name,
                     cluster=cluster,
                     ref=ref,
                     unit=unit,
                 )
             )
-        return self._outside[key]
+        return self._external[key]
 
-    def _tie(  # noqa: PLR0913 - what an edge is made of
+    def _connect(
         self,
         before: int,
         after: int,
-        tie: Tie,
+        kind: EdgeKind,
         strength: Strength,
-        where: Place | None,
+        location: Location | None,
         *,
-        until: Until,
+        required_state: RequiredState,
         field: tuple[str | int, ...] = (),
-        in_force: bool = True,
+        is_enforced: bool = True,
     ) -> None:
         self.edges.append(
             GraphEdge(
                 before=before,
                 after=after,
-                want=self._wants,
-                tie=tie,
+                alternative=self._next_alternative,
+                kind=kind,
                 strength=strength,
-                effect=Effect.HELD,
-                until=until,
+                effect=Effect.BLOCKED,
+                required_state=required_state,
                 field=field,
-                in_force=in_force,
-                where=where,
+                is_enforced=is_enforced,
+                location=location,
             )
         )
-        self._wants += 1
+        self._next_alternative += 1
 
-    def steps(self) -> tuple[GraphStep, ...]:
+    def build_steps(self) -> tuple[GraphStep, ...]:
         members: list[list[int]] = [[] for _ in self._plan.steps]
         for node in self.nodes:
-            if node.step != NOWHERE:
+            if node.step != NO_STEP:
                 members[node.step].append(node.number)
-        rules = {one.id: one.policy.semantics for one in self._plan.units}
+        semantics = {
+            planned_unit.id: planned_unit.policy.semantics for planned_unit in self._plan.units
+        }
         return tuple(
             GraphStep(
-                number=at,
+                number=index,
                 id=step.id,
                 unit=step.unit,
                 phase=step.phase,
                 wave=step.wave,
                 stage=step.stage,
                 part=step.part,
-                nodes=tuple(members[at]),
-                last=step.last,
-                is_gated=not step.last or rules[step.unit].gates_last,
-                is_fenced=rules[step.unit].fenced,
+                nodes=tuple(members[index]),
+                is_last=step.last,
+                is_gated=not step.last or semantics[step.unit].gates_last,
+                is_fenced=semantics[step.unit].fenced,
             )
-            for at, step in enumerate(self._plan.steps)
+            for index, step in enumerate(self._plan.steps)
         )
 
 
-class _Side(NamedTuple):
-    """Who asks, and where that is said."""
+class _Dependent(NamedTuple):
+    """A node with requirements, and the location that declares them."""
 
     number: int
     unit: Unit
-    where: Place | None
+    location: Location | None
 
 
-def _parts(ref: Ref) -> tuple[str, str, str, str]:
+def _ref_parts(ref: Ref) -> tuple[str, str, str, str]:
     return (ref.kind.group, ref.kind.name, ref.namespace, ref.name)
 
 
-def _obeys(unit: Unit, tie: Tie) -> bool:
-    return tie is not Tie.ANNOTATION or obeys_annotations(unit)
+def _is_enforced(unit: Unit, kind: EdgeKind) -> bool:
+    return kind is not EdgeKind.ANNOTATION or honors_annotations(unit)

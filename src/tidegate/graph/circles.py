@@ -1,226 +1,271 @@
-"""Those that wait for each other, as the shortest circle there is, in words."""
+"""Dependency cycles of a graph: the shortest cycle of each component, as readable links."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
 
-from tidegate.documents.document import path_text
+from tidegate.documents.document import format_path
 from tidegate.graph.happening import (
-    ANSWERED,
     APPLIED,
-    BEGUN,
-    MET,
-    OVER,
+    FINISHED,
+    HAS_ENDPOINTS,
     READY,
-    UNIT,
-    Moment,
-    Moments,
-    take_apart,
+    SATISFIED,
+    STARTED,
+    UNIT_READY,
+    Milestone,
+    Milestones,
+    build_milestones,
 )
-from tidegate.model.graph import Circle, Graph, GraphStep, NodeKind, Tie, WaitLink
-from tidegate.model.plan import Because
+from tidegate.model.graph import Cycle, EdgeKind, Graph, GraphStep, NodeKind, WaitLink
+from tidegate.model.plan import EdgeReason
 
-PAIRS = {ANSWERED: "answers when {} is ready", UNIT: "depends on {}"}
-"""What one node waits for of another one, in words."""
-MOST_STARTS = 100
-"""From so many of those in one knot the shortest way round is looked for."""
+WAIT_REASONS = {HAS_ENDPOINTS: "answers when {} is ready", UNIT_READY: "depends on {}"}
+"""Reasons why one node waits for another."""
+MAX_STARTS = 100
+"""The number of milestones of a component from which the shortest cycle is searched."""
 
 
-def find_circles(graph: Graph) -> tuple[Circle, ...]:
-    """One circle for each knot of moments that wait for each other; none where all can happen."""
-    happening = take_apart(graph)
-    stuck = happening.stuck()
-    if not stuck:
+def find_cycles(graph: Graph) -> tuple[Cycle, ...]:
+    """Return one cycle for each component of milestones that wait for each other, or none."""
+    milestones = build_milestones(graph)
+    blocked = milestones.blocked()
+    if not blocked:
         return ()
-    knots = _knots(happening, stuck)
-    return tuple(_in_words(graph, _shortest(happening, knot)) for knot in knots)
+    components = _strong_components(milestones, blocked)
+    return tuple(
+        _readable_cycle(graph, _shortest_cycle(milestones, component)) for component in components
+    )
 
 
-def _knots(happening: Moments, stuck: set[Moment]) -> Iterator[set[Moment]]:
-    """The moments of which each waits for each."""
-    walk = _Walk(happening, stuck)
-    for start in sorted(stuck):
-        for knot in walk.from_(start):
-            moment = next(iter(knot))
-            if len(knot) > 1 or moment in walk.others(moment):
-                yield knot
+def _strong_components(milestones: Milestones, blocked: set[Milestone]) -> Iterator[set[Milestone]]:
+    """Yield the strongly connected components of the blocked milestones."""
+    finder = _ComponentFinder(milestones, blocked)
+    for start in sorted(blocked):
+        for component in finder.components_from(start):
+            milestone = next(iter(component))
+            if len(component) > 1 or milestone in finder.prerequisites(milestone):
+                yield component
 
 
-class _Walk:
-    """Tarjan's walk, without a stack of calls."""
+class _ComponentFinder:
+    """Tarjan's algorithm without recursion."""
 
-    def __init__(self, happening: Moments, stuck: set[Moment]) -> None:
-        self._happening = happening
-        self._stuck = stuck
-        self._index: dict[Moment, int] = {}
-        self._low: dict[Moment, int] = {}
-        self._open: dict[Moment, None] = {}
+    def __init__(self, milestones: Milestones, blocked: set[Milestone]) -> None:
+        self._milestones = milestones
+        self._blocked = blocked
+        self._index: dict[Milestone, int] = {}
+        self._low: dict[Milestone, int] = {}
+        self._stack: dict[Milestone, None] = {}
 
-    def others(self, moment: Moment) -> list[Moment]:
-        return [one for one, _ in self._happening.needs(moment) if one in self._stuck]
+    def prerequisites(self, milestone: Milestone) -> list[Milestone]:
+        return [
+            prerequisite
+            for prerequisite, _ in self._milestones.prerequisites(milestone)
+            if prerequisite in self._blocked
+        ]
 
-    def from_(self, start: Moment) -> Iterator[set[Moment]]:
-        """The knots that are closed on the way from a moment where nobody has been."""
+    def components_from(self, start: Milestone) -> Iterator[set[Milestone]]:
+        """Yield the components that are completed on the way from an unvisited milestone."""
         if start in self._index:
             return
         path = [self._enter(start)]
         while path:
-            moment, rest = path[-1]
-            following = self._next(moment, rest)
+            milestone, remaining = path[-1]
+            following = self._next_unvisited(milestone, remaining)
             if following is not None:
                 path.append(self._enter(following))
                 continue
             path.pop()
             if path:
-                above = path[-1][0]
-                self._low[above] = min(self._low[above], self._low[moment])
-            if self._low[moment] == self._index[moment]:
-                yield set(self._close(moment))
+                parent = path[-1][0]
+                self._low[parent] = min(self._low[parent], self._low[milestone])
+            if self._low[milestone] == self._index[milestone]:
+                yield set(self._pop_component(milestone))
 
-    def _enter(self, moment: Moment) -> tuple[Moment, Iterator[Moment]]:
-        self._index[moment] = self._low[moment] = len(self._index)
-        self._open[moment] = None
-        return moment, iter(self.others(moment))
+    def _enter(self, milestone: Milestone) -> tuple[Milestone, Iterator[Milestone]]:
+        self._index[milestone] = self._low[milestone] = len(self._index)
+        self._stack[milestone] = None
+        return milestone, iter(self.prerequisites(milestone))
 
-    def _next(self, moment: Moment, rest: Iterator[Moment]) -> Moment | None:
-        for one in rest:
-            if one not in self._index:
-                return one
-            if one in self._open:
-                self._low[moment] = min(self._low[moment], self._index[one])
+    def _next_unvisited(
+        self, milestone: Milestone, remaining: Iterator[Milestone]
+    ) -> Milestone | None:
+        for prerequisite in remaining:
+            if prerequisite not in self._index:
+                return prerequisite
+            if prerequisite in self._stack:
+                self._low[milestone] = min(self._low[milestone], self._index[prerequisite])
         return None
 
-    def _close(self, last: Moment) -> Iterator[Moment]:
+    def _pop_component(self, last: Milestone) -> Iterator[Milestone]:
         while True:
-            moment, _ = self._open.popitem()
-            yield moment
-            if moment == last:
+            milestone, _ = self._stack.popitem()
+            yield milestone
+            if milestone == last:
                 return
 
 
-def _shortest(happening: Moments, knot: set[Moment]) -> list[tuple[Moment, int | None]]:
-    """The shortest way from a moment back to itself: each with the edge to the next one."""
-    best: list[tuple[Moment, int | None]] = []
-    for start in sorted(knot)[:MOST_STARTS]:
-        found = _round(happening, knot, start, len(best) or len(knot) + 1)
-        if found:
-            best = found
+def _shortest_cycle(
+    milestones: Milestones, component: set[Milestone]
+) -> list[tuple[Milestone, int | None]]:
+    """Return the shortest path from a milestone back to itself, each with the edge to the next
+    one.
+    """
+    best: list[tuple[Milestone, int | None]] = []
+    for start in sorted(component)[:MAX_STARTS]:
+        cycle = _cycle_through(milestones, component, start, len(best) or len(component) + 1)
+        if cycle:
+            best = cycle
     return best
 
 
-def _round(
-    happening: Moments, knot: set[Moment], start: Moment, less_than: int
-) -> list[tuple[Moment, int | None]]:
-    came: dict[Moment, tuple[Moment, int | None]] = {}
+def _cycle_through(
+    milestones: Milestones, component: set[Milestone], start: Milestone, max_length: int
+) -> list[tuple[Milestone, int | None]]:
+    previous: dict[Milestone, tuple[Milestone, int | None]] = {}
     pending = deque([(start, 0)])
     while pending:
-        moment, length = pending.popleft()
-        if length + 1 >= less_than:
+        milestone, length = pending.popleft()
+        if length + 1 >= max_length:
             return []
-        for other, edge in happening.needs(moment):
-            if other not in knot or other in came:
+        for prerequisite, edge in milestones.prerequisites(milestone):
+            if prerequisite not in component or prerequisite in previous:
                 continue
-            came[other] = (moment, edge)
-            if other == start:
-                return _back(came, start)
-            pending.append((other, length + 1))
+            previous[prerequisite] = (milestone, edge)
+            if prerequisite == start:
+                return _trace_back(previous, start)
+            pending.append((prerequisite, length + 1))
     return []
 
 
-def _back(
-    came: dict[Moment, tuple[Moment, int | None]], start: Moment
-) -> list[tuple[Moment, int | None]]:
-    moment, edge = came[start]
-    found = [(moment, edge)]
-    while moment != start:
-        moment, edge = came[moment]
-        found.append((moment, edge))
-    return found[::-1]
+def _trace_back(
+    previous: dict[Milestone, tuple[Milestone, int | None]], start: Milestone
+) -> list[tuple[Milestone, int | None]]:
+    milestone, edge = previous[start]
+    path = [(milestone, edge)]
+    while milestone != start:
+        milestone, edge = previous[milestone]
+        path.append((milestone, edge))
+    return path[::-1]
 
 
-def _in_words(graph: Graph, moments: list[tuple[Moment, int | None]]) -> Circle:
-    """Each wait as a person would say it; what only leads from one to the next is left out."""
-    waits = []
-    for at, (moment, edge) in enumerate(moments):
-        following = moments[(at + 1) % len(moments)][0]
-        wait = _wait(graph, moment, following, edge)
-        if wait is not None:
-            waits.append(wait)
-    first = min(range(len(waits)), key=lambda at: (not _asks(graph, waits[at]), waits[at].who))
-    return Circle((*waits[first:], *waits[:first]))
+def _readable_cycle(graph: Graph, path: list[tuple[Milestone, int | None]]) -> Cycle:
+    """Return the cycle as readable links, without those that only lead from one to the next."""
+    links = []
+    for index, (milestone, edge) in enumerate(path):
+        following = path[(index + 1) % len(path)][0]
+        link = _wait_link(graph, milestone, following, edge)
+        if link is not None:
+            links.append(link)
+    first = min(
+        range(len(links)),
+        key=lambda index: (not _is_requirement(graph, links[index]), links[index].waiter),
+    )
+    return Cycle((*links[first:], *links[:first]))
 
 
-def _asks(graph: Graph, wait: WaitLink) -> bool:
-    """Whether it is a node that asks for something: the best beginning of a story."""
-    return wait.edge is not None and graph.edges[wait.edge].after == wait.node
+def _is_requirement(graph: Graph, link: WaitLink) -> bool:
+    """Return whether a link is a requirement of a node, which is the best first link to show."""
+    return link.edge is not None and graph.edges[link.edge].after == link.node
 
 
-def _wait(graph: Graph, moment: Moment, following: Moment, at: int | None) -> WaitLink | None:
-    (what, number), (then, other) = moment, following
-    if what == MET:
-        return _brought(graph, at, then)
-    if then == MET:
-        return _needs(graph, number, other, at)
-    if (what, then) == (BEGUN, OVER):
-        return _follows(graph, graph.steps[number], graph.steps[other])
-    if (what, then) == (OVER, READY):
-        step, node = graph.steps[number], graph.nodes[other]
-        why = f"is over when {node.name} is ready"
-        return WaitLink(who=name_of_step(step), why=why, step=number)
-    if (what, then) == (APPLIED, BEGUN):
-        node, why = graph.nodes[number], f"is applied in {name_of_step(graph.steps[other])}"
-        return WaitLink(who=node.name, why=why, where=node.where, node=number, step=other)
-    if what in PAIRS:
-        node, by = graph.nodes[number], graph.nodes[other]
-        edge = graph.edges[at] if at is not None else None
-        where = edge.where if edge else node.where
-        why = PAIRS[what].format(by.name)
-        return WaitLink(who=node.name, why=why, where=where, node=number, edge=at)
+def _wait_link(
+    graph: Graph, milestone: Milestone, following: Milestone, edge_index: int | None
+) -> WaitLink | None:
+    (event, number), (next_event, next_number) = milestone, following
+    if event == SATISFIED:
+        return _provider_link(graph, edge_index, next_event)
+    if next_event == SATISFIED:
+        return _requirement_link(graph, number, next_number, edge_index)
+    if (event, next_event) == (STARTED, FINISHED):
+        return _order_link(graph, graph.steps[number], graph.steps[next_number])
+    if (event, next_event) == (FINISHED, READY):
+        step, node = graph.steps[number], graph.nodes[next_number]
+        reason = f"is over when {node.name} is ready"
+        return WaitLink(waiter=format_step(step), reason=reason, step=number)
+    if (event, next_event) == (APPLIED, STARTED):
+        node, reason = graph.nodes[number], f"is applied in {format_step(graph.steps[next_number])}"
+        return WaitLink(
+            waiter=node.name, reason=reason, location=node.location, node=number, step=next_number
+        )
+    if event in WAIT_REASONS:
+        node, dependency = graph.nodes[number], graph.nodes[next_number]
+        edge = graph.edges[edge_index] if edge_index is not None else None
+        location = edge.location if edge else node.location
+        reason = WAIT_REASONS[event].format(dependency.name)
+        return WaitLink(
+            waiter=node.name, reason=reason, location=location, node=number, edge=edge_index
+        )
     return None
 
 
-def _needs(graph: Graph, number: int, want: int, at: int | None) -> WaitLink:
-    """What an object waits for: the object that it names, whoever brings it."""
-    edges = [graph.edges[one] for one in graph.needs[number] if graph.edges[one].want == want]
+def _requirement_link(
+    graph: Graph, number: int, alternative: int, edge_index: int | None
+) -> WaitLink:
+    """Return the link from an object to the object that it names, whoever provides it."""
+    edges = [
+        graph.edges[index]
+        for index in graph.dependency_edges[number]
+        if graph.edges[index].alternative == alternative
+    ]
     edge, node = edges[0], graph.nodes[number]
-    target = edge.through or graph.nodes[edge.before].ref
-    named = str(target) if target else graph.nodes[edge.before].name
-    said = f" ({path_text(edge.field)})" if edge.field else ""
-    match edge.tie:
-        case Tie.NAMESPACE | Tie.DEFINITION:
-            why = f"is refused without {named}"
-        case Tie.OPERATOR:
-            why = f"is ready when its operator works, {graph.nodes[edge.before].name}"
-        case Tie.HOST:
-            why = f"calls {named}{said}"
+    target = edge.required_object or graph.nodes[edge.before].ref
+    target_name = str(target) if target else graph.nodes[edge.before].name
+    suffix = f" ({format_path(edge.field)})" if edge.field else ""
+    match edge.kind:
+        case EdgeKind.NAMESPACE | EdgeKind.DEFINITION:
+            reason = f"is refused without {target_name}"
+        case EdgeKind.OPERATOR:
+            reason = f"is ready when its operator works, {graph.nodes[edge.before].name}"
+        case EdgeKind.HOST:
+            reason = f"calls {target_name}{suffix}"
         case _:
-            why = f"waits for {named}{said}"
-    return WaitLink(who=node.name, why=why, where=node.where, node=number, edge=at)
+            reason = f"waits for {target_name}{suffix}"
+    return WaitLink(
+        waiter=node.name, reason=reason, location=node.location, node=number, edge=edge_index
+    )
 
 
-def _brought(graph: Graph, at: int | None, then: int) -> WaitLink | None:
-    """Who brings what is waited for, where that is somebody else."""
-    edge = graph.edges[at] if at is not None else None
-    if edge is None or edge.through is None or edge.tie is Tie.OPERATOR:
+def _provider_link(graph: Graph, edge_index: int | None, next_event: int) -> WaitLink | None:
+    """Return the link to the provider of a required object, or None if it is the object itself."""
+    edge = graph.edges[edge_index] if edge_index is not None else None
+    if edge is None or edge.required_object is None or edge.kind is EdgeKind.OPERATOR:
         return None
     node = graph.nodes[edge.before]
-    if node.kind is not NodeKind.OBJECT or then not in (READY, APPLIED):
+    if node.kind is not NodeKind.OBJECT or next_event not in (READY, APPLIED):
         return None
-    made = f"is made when {node.name} is ready" if then == READY else f"comes with {node.name}"
-    return WaitLink(who=str(edge.through), why=made, where=node.where, node=edge.before, edge=at)
+    reason = (
+        f"is made when {node.name} is ready" if next_event == READY else f"comes with {node.name}"
+    )
+    return WaitLink(
+        waiter=str(edge.required_object),
+        reason=reason,
+        location=node.location,
+        node=edge.before,
+        edge=edge_index,
+    )
 
 
-def _follows(graph: Graph, step: GraphStep, before: GraphStep) -> WaitLink:
-    edge = next(one for one in graph.order if one.before == before.id and one.after == step.id)
-    word = "" if edge.because in (Because.WAVE, Because.PHASE, Because.STAGE) else edge.because
-    said = f" ({word})" if word else ""
-    why = f"starts when {name_of_step(before)} is over{said}"
-    return WaitLink(who=name_of_step(step), why=why, step=step.number)
+def _order_link(graph: Graph, step: GraphStep, before: GraphStep) -> WaitLink:
+    edge = next(
+        order_edge
+        for order_edge in graph.order
+        if order_edge.before == before.id and order_edge.after == step.id
+    )
+    edge_reason = (
+        ""
+        if edge.because in (EdgeReason.WAVE, EdgeReason.PHASE, EdgeReason.STAGE)
+        else edge.because
+    )
+    suffix = f" ({edge_reason})" if edge_reason else ""
+    reason = f"starts when {format_step(before)} is over{suffix}"
+    return WaitLink(waiter=format_step(step), reason=reason, step=step.number)
 
 
-def name_of_step(step: GraphStep) -> str:
-    """`wave 2 of Application/argocd/shop`."""
+def format_step(step: GraphStep) -> str:
+    """Format a step: `wave 2 of Application/argocd/shop`."""
     if step.stage:
         return f"{step.stage} of {step.unit}"
     phase = "" if step.phase == "sync" else f"{step.phase} "

@@ -1,4 +1,4 @@
-"""What annotations say comes before what: ours, those of cli-utils, and those of kapp.
+"""Order that annotations of objects declare: those of Tidegate, cli-utils and kapp.
 
 tidegate.dev/depends-on: Secret/shop/db, Deployment/shop/web@ready, Job/shop/old@absent
 config.kubernetes.io/depends-on: apps/namespaces/shop/Deployment/web, /Namespace/shop
@@ -14,211 +14,238 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.knowledge.naming import Body
-from tidegate.model.depends_on import DEPENDS_ON, AwaitedState, DependsOn, read_depends_on
+from tidegate.model.depends_on import DEPENDS_ON, AwaitedState, DependsOnEntry, parse_depends_on
 from tidegate.model.manifest import Manifest, Manifests
-from tidegate.model.objects import Kind, Ref, Served, Spot, identity
-from tidegate.model.operators import Until
-from tidegate.model.patterns import late
-from tidegate.model.plan import Foreign, Precedence
-from tidegate.model.reading import mapping
+from tidegate.model.objects import ClusterRef, Kind, Ref, ServedKind, versionless_key
+from tidegate.model.operators import RequiredState
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.plan import ExternalDependency, Precedence
+from tidegate.model.reading import get_mapping
 from tidegate.model.semantics import TIDEGATE
 from tidegate.model.unit import Unit
 
 CLI_UTILS = "config.kubernetes.io/depends-on"
 CHANGE_GROUP = "kapp.k14s.io/change-group"
 CHANGE_RULE = "kapp.k14s.io/change-rule"
-_RULE = late(
+_RULE = lazy_regex(
     r"(?P<deed>upsert|delete)\s+(?P<side>after|before)\s+(?P<other>upserting|deleting)\s+(?P<group>\S+)"
 )
-MARKS = (b"/depends-on", b"kapp.k14s.io/change-")
-"""One of these stands in every object that says something here."""
-PARTS_OF_A_NAMESPACED = 5
-PARTS_OF_A_WIDE = 3
+ANNOTATION_MARKERS = (b"/depends-on", b"kapp.k14s.io/change-")
+"""Every object with one of these annotations contains one of these texts."""
+NAMESPACED_PARTS = 5
+CLUSTER_SCOPED_PARTS = 3
 
 
-class Pointer(NamedTuple):
-    """An object that an annotation names; without a group, any group that has the kind."""
+class AnnotatedDependency(NamedTuple):
+    """An object that an annotation names. Without a group, any group with the kind matches."""
 
     annotation: str
     group: str | None
     kind: str
     namespace: str
     name: str
-    until: Until = Until.READY
-    absent: bool = False
+    required_state: RequiredState = RequiredState.READY
+    must_be_absent: bool = False
 
 
-class Misread(NamedTuple):
-    """A part of an annotation that says nothing."""
+class ParseProblem(NamedTuple):
+    """A part of an annotation that cannot be parsed."""
 
     annotation: str
-    said: str
+    text: str
 
 
-def pointers_of(body: Body, namespace: str) -> Iterator[Pointer | Misread]:
-    """What an object says it comes after."""
-    notes = mapping(body, "metadata", "annotations")
-    for one in read_depends_on(notes.get(DEPENDS_ON)):
-        yield Misread(DEPENDS_ON, one) if isinstance(one, str) else _ours(one, namespace)
-    for said in _listed(notes.get(CLI_UTILS)):
-        yield _theirs(said)
+def parse_dependencies(body: Body, namespace: str) -> Iterator[AnnotatedDependency | ParseProblem]:
+    """Yield the objects that an object depends on by its annotations."""
+    annotations = get_mapping(body, "metadata", "annotations")
+    for entry in parse_depends_on(annotations.get(DEPENDS_ON)):
+        yield (
+            ParseProblem(DEPENDS_ON, entry)
+            if isinstance(entry, str)
+            else _tidegate_dependency(entry, namespace)
+        )
+    for entry_text in _split_list(annotations.get(CLI_UTILS)):
+        yield _cli_utils_dependency(entry_text)
 
 
-def _ours(one: DependsOn, namespace: str) -> Pointer:
-    return Pointer(
+def _tidegate_dependency(entry: DependsOnEntry, namespace: str) -> AnnotatedDependency:
+    return AnnotatedDependency(
         DEPENDS_ON,
-        one.group,
-        one.kind,
-        one.namespace or namespace,
-        one.name,
-        Until.EXISTS if one.state is AwaitedState.PRESENT else Until.READY,
-        one.state is AwaitedState.ABSENT,
+        entry.group,
+        entry.kind,
+        entry.namespace or namespace,
+        entry.name,
+        RequiredState.EXISTS if entry.state is AwaitedState.PRESENT else RequiredState.READY,
+        entry.state is AwaitedState.ABSENT,
     )
 
 
-def _theirs(said: str) -> Pointer | Misread:
-    parts = said.split("/")
-    if len(parts) == PARTS_OF_A_NAMESPACED and parts[1] == "namespaces":
-        return Pointer(CLI_UTILS, parts[0], parts[3], parts[2], parts[4])
-    if len(parts) == PARTS_OF_A_WIDE:
-        return Pointer(CLI_UTILS, parts[0], parts[1], "", parts[2])
-    return Misread(CLI_UTILS, said)
+def _cli_utils_dependency(entry: str) -> AnnotatedDependency | ParseProblem:
+    parts = entry.split("/")
+    if len(parts) == NAMESPACED_PARTS and parts[1] == "namespaces":
+        return AnnotatedDependency(CLI_UTILS, parts[0], parts[3], parts[2], parts[4])
+    if len(parts) == CLUSTER_SCOPED_PARTS:
+        return AnnotatedDependency(CLI_UTILS, parts[0], parts[1], "", parts[2])
+    return ParseProblem(CLI_UTILS, entry)
 
 
-def misread_in(body: Body, namespace: str) -> list[Misread]:
-    """What of an object's annotations cannot be read."""
-    said = (*pointers_of(body, namespace), *rules_of(body))
-    return [one for one in said if isinstance(one, Misread)]
+def find_parse_problems(body: Body, namespace: str) -> list[ParseProblem]:
+    """Return the parts of the annotations of an object that cannot be parsed."""
+    parsed = (*parse_dependencies(body, namespace), *parse_change_rules(body))
+    return [entry for entry in parsed if isinstance(entry, ParseProblem)]
 
 
 class ChangeRule(NamedTuple):
-    """Whoever is in the group comes before, or after, the object that has the rule."""
+    """Members of the group come before, or after, the object with the rule."""
 
     annotation: str
     group: str
     is_after: bool
 
 
-def groups_of(body: Body) -> list[str]:
-    """The change groups that an object is in."""
-    return [str(said) for key, said in _kapp(body, CHANGE_GROUP)]
+def change_groups(body: Body) -> list[str]:
+    """Return the change groups of an object."""
+    return [str(group) for key, group in _kapp_annotations(body, CHANGE_GROUP)]
 
 
-def rules_of(body: Body) -> Iterator[ChangeRule | Misread]:
-    """The rules about creating and updating; those about deleting order nothing of a rollout."""
-    for key, said in _kapp(body, CHANGE_RULE):
-        found = _RULE.fullmatch(" ".join(str(said).split()))
-        if found is None:
-            yield Misread(key, str(said))
-        elif found["deed"] == "upsert" and found["other"] == "upserting":
-            yield ChangeRule(key, found["group"], found["side"] == "after")
+def parse_change_rules(body: Body) -> Iterator[ChangeRule | ParseProblem]:
+    """Yield the rules about upserts. Rules about deletions do not order a rollout."""
+    for key, value in _kapp_annotations(body, CHANGE_RULE):
+        match = _RULE.fullmatch(" ".join(str(value).split()))
+        if match is None:
+            yield ParseProblem(key, str(value))
+        elif match["deed"] == "upsert" and match["other"] == "upserting":
+            yield ChangeRule(key, match["group"], match["side"] == "after")
 
 
-def precedences_of(wanted: Iterable[Manifests]) -> list[Precedence]:
-    """What annotations declare between objects of a plan, where the rules of their unit obey them.
+def find_precedences(desired: Iterable[Manifests]) -> list[Precedence]:
+    """Return the precedences that annotations declare, for units whose semantics honor them.
 
-    What nobody in the plan brings cannot be put in order, and is missing. What is asked not to be
-    there is no matter of order either.
+    Objects outside the plan cannot be ordered, and are unmet dependencies. Objects that must be
+    absent are not ordered either.
     """
-    known: dict[tuple[str, str, str, str], dict[str, Spot]] = {}
-    groups: dict[str, list[Spot]] = {}
-    said: list[tuple[Spot, Manifest, Body]] = []
-    for one in wanted:
-        cluster, obeys = one.unit.destination.cluster, obeys_annotations(one.unit)
-        for manifest in one.manifests:
-            ref, spot = manifest.ref, Spot(cluster, manifest.ref)
+    known: dict[tuple[str, str, str, str], dict[str, ClusterRef]] = {}
+    groups: dict[str, list[ClusterRef]] = {}
+    annotated: list[tuple[ClusterRef, Manifest, Body]] = []
+    for unit_manifests in desired:
+        cluster, is_ordered = (
+            unit_manifests.unit.destination.cluster,
+            honors_annotations(unit_manifests.unit),
+        )
+        for manifest in unit_manifests.manifests:
+            ref, object_ref = manifest.ref, ClusterRef(cluster, manifest.ref)
             names = (cluster, ref.kind.name, ref.namespace, ref.name)
-            known.setdefault(names, {})[ref.kind.group] = spot
-            if obeys and any(mark in manifest.body for mark in MARKS):
+            known.setdefault(names, {})[ref.kind.group] = object_ref
+            if is_ordered and any(marker in manifest.body for marker in ANNOTATION_MARKERS):
                 body: Body = msgspec.json.decode(manifest.body)
-                said.append((spot, manifest, body))
-                for group in groups_of(body):
-                    groups.setdefault(group, []).append(spot)
-    pairs = [pair for one in said for pair in _pairs(*one, known, groups)]
+                annotated.append((object_ref, manifest, body))
+                for group in change_groups(body):
+                    groups.setdefault(group, []).append(object_ref)
+    pairs = [pair for entry in annotated for pair in _ordered_pairs(*entry, known, groups)]
     return [
-        Precedence(before=before, after=after, where=where)
-        for before, after, where in dict.fromkeys(pairs)
+        Precedence(before=before, after=after, location=location)
+        for before, after, location in dict.fromkeys(pairs)
         if before != after
     ]
 
 
-def foreign_of(wanted: Iterable[Manifests], builtin: Iterable[Served]) -> list[Foreign]:
-    """What our own annotation awaits and nobody in the plan brings, or what it wants to be gone.
+def find_external_dependencies(
+    desired: Iterable[Manifests], builtin: Iterable[ServedKind]
+) -> list[ExternalDependency]:
+    """Return awaited objects of our annotation that are not in the plan, or that must be absent.
 
-    A kind that every server has needs no version; of any other only its text can tell it.
+    A built-in kind needs no version; for any other kind the annotation must give it.
     """
-    wanted = list(wanted)
-    brought = {
-        (one.unit.destination.cluster, *identity(manifest.ref))
-        for one in wanted
-        for manifest in one.manifests
+    desired = list(desired)
+    provided = {
+        (unit_manifests.unit.destination.cluster, *versionless_key(manifest.ref))
+        for unit_manifests in desired
+        for manifest in unit_manifests.manifests
     }
-    known: dict[tuple[str | None, str], Served] = {}
+    known: dict[tuple[str | None, str], ServedKind] = {}
     for served in builtin:
         known.setdefault((served.kind.group, served.kind.name), served)
         known.setdefault((None, served.kind.name), served)
-    found: list[Foreign] = []
-    for one in wanted:
-        if not obeys_annotations(one.unit):
+    dependencies: list[ExternalDependency] = []
+    for unit_manifests in desired:
+        if not honors_annotations(unit_manifests.unit):
             continue
-        cluster = one.unit.destination.cluster
-        for manifest in one.manifests:
+        cluster = unit_manifests.unit.destination.cluster
+        for manifest in unit_manifests.manifests:
             if DEPENDS_ON.encode() not in manifest.body:
                 continue
-            after = Spot(cluster, manifest.ref)
-            for said, ref in _awaited_by(manifest, known):
-                if said.state is AwaitedState.ABSENT or (cluster, *identity(ref)) not in brought:
-                    found.append(Foreign(ref=ref, state=said.state, after=after))
-    return found
+            dependent = ClusterRef(cluster, manifest.ref)
+            for entry, ref in _awaited_refs(manifest, known):
+                if (
+                    entry.state is AwaitedState.ABSENT
+                    or (cluster, *versionless_key(ref)) not in provided
+                ):
+                    dependencies.append(
+                        ExternalDependency(ref=ref, state=entry.state, dependent=dependent)
+                    )
+    return dependencies
 
 
-def _awaited_by(
-    manifest: Manifest, builtin: Mapping[tuple[str | None, str], Served]
-) -> Iterator[tuple[DependsOn, Ref]]:
+def _awaited_refs(
+    manifest: Manifest, builtin: Mapping[tuple[str | None, str], ServedKind]
+) -> Iterator[tuple[DependsOnEntry, Ref]]:
     body: Body = msgspec.json.decode(manifest.body)
-    for one in read_depends_on(mapping(body, "metadata", "annotations").get(DEPENDS_ON)):
-        if isinstance(one, str):
+    for entry in parse_depends_on(get_mapping(body, "metadata", "annotations").get(DEPENDS_ON)):
+        if isinstance(entry, str):
             continue
-        served = builtin.get((one.group, one.kind))
-        version = one.version or (served.kind.version if served else "")
-        group = one.group or (served.kind.group if served else "")
-        own = manifest.ref.namespace if served and served.namespaced else ""
+        served = builtin.get((entry.group, entry.kind))
+        version = entry.version or (served.kind.version if served else "")
+        group = entry.group or (served.kind.group if served else "")
+        default_namespace = manifest.ref.namespace if served and served.namespaced else ""
         if version:
-            yield one, Ref(Kind(group, version, one.kind), one.namespace or own, one.name)
+            yield (
+                entry,
+                Ref(
+                    Kind(group, version, entry.kind),
+                    entry.namespace or default_namespace,
+                    entry.name,
+                ),
+            )
 
 
-def _pairs(
-    own: Spot,
+def _ordered_pairs(
+    object_ref: ClusterRef,
     manifest: Manifest,
     body: Body,
-    known: Mapping[tuple[str, str, str, str], Mapping[str, Spot]],
-    groups: Mapping[str, list[Spot]],
-) -> Iterator[tuple[Spot, Spot, str]]:
-    for one in pointers_of(body, own.ref.namespace):
-        if isinstance(one, Misread) or one.absent:
+    known: Mapping[tuple[str, str, str, str], Mapping[str, ClusterRef]],
+    groups: Mapping[str, list[ClusterRef]],
+) -> Iterator[tuple[ClusterRef, ClusterRef, str]]:
+    for dependency in parse_dependencies(body, object_ref.ref.namespace):
+        if isinstance(dependency, ParseProblem) or dependency.must_be_absent:
             continue
-        for home in dict.fromkeys((one.namespace, "")):
-            found = known.get((own.cluster, one.kind, home, one.name), {})
-            for group, spot in found.items():
-                if one.group in (None, group):
-                    yield spot, own, manifest.origin
-    for rule in rules_of(body):
-        for other in groups.get(rule.group, ()) if isinstance(rule, ChangeRule) else ():
-            ends = (other, own) if isinstance(rule, ChangeRule) and rule.is_after else (own, other)
+        for namespace in dict.fromkeys((dependency.namespace, "")):
+            refs_by_group = known.get(
+                (object_ref.cluster, dependency.kind, namespace, dependency.name), {}
+            )
+            for group, dependency_ref in refs_by_group.items():
+                if dependency.group in (None, group):
+                    yield dependency_ref, object_ref, manifest.origin
+    for rule in parse_change_rules(body):
+        for member in groups.get(rule.group, ()) if isinstance(rule, ChangeRule) else ():
+            ends = (
+                (member, object_ref)
+                if isinstance(rule, ChangeRule) and rule.is_after
+                else (object_ref, member)
+            )
             yield *ends, manifest.origin
 
 
-def obeys_annotations(unit: Unit) -> bool:
-    """Annotations of others than Argo CD and Helm order objects by our own rules alone."""
+def honors_annotations(unit: Unit) -> bool:
+    """Return whether a unit is ordered by annotations; only Tidegate semantics do that."""
     return unit.policy.semantics.name == TIDEGATE.name
 
 
-def _kapp(body: Body, name: str) -> list[tuple[str, object]]:
-    """An annotation may be there several times: a suffix tells them apart."""
-    notes = mapping(body, "metadata", "annotations").items()
-    return [(key, said) for key, said in notes if key == name or key.startswith(f"{name}.")]
+def _kapp_annotations(body: Body, name: str) -> list[tuple[str, object]]:
+    """Return all annotations of this name; kapp allows several, with different suffixes."""
+    annotations = get_mapping(body, "metadata", "annotations").items()
+    return [(key, value) for key, value in annotations if key == name or key.startswith(f"{name}.")]
 
 
-def _listed(said: object) -> Iterable[str]:
-    words = said.split(",") if isinstance(said, str) else []
-    return [word.strip() for word in words if word.strip()]
+def _split_list(value: object) -> Iterable[str]:
+    entries = value.split(",") if isinstance(value, str) else []
+    return [entry.strip() for entry in entries if entry.strip()]

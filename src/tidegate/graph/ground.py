@@ -1,4 +1,4 @@
-"""What is known before anything of a repository is: rows, and what every cluster has."""
+"""Inputs of a graph besides the repository: kind rows, and the objects of every cluster."""
 
 from __future__ import annotations
 
@@ -8,59 +8,70 @@ import msgspec
 
 from tidegate.knowledge.naming import KindName, Naming
 
-ANYWHERE = "*"
+ANY_NAMESPACE = "*"
 RBAC = "rbac.authorization.k8s.io"
-GIVEN = frozenset(
+PREINSTALLED = frozenset(
     {
         *(("", "Namespace", "", name) for name in ("default", "kube-system", "kube-public")),
         ("", "Namespace", "", "kube-node-lease"),
-        ("", "ServiceAccount", ANYWHERE, "default"),
-        ("", "ConfigMap", ANYWHERE, "kube-root-ca.crt"),
+        ("", "ServiceAccount", ANY_NAMESPACE, "default"),
+        ("", "ConfigMap", ANY_NAMESPACE, "kube-root-ca.crt"),
         ("", "ConfigMap", "kube-system", "extension-apiserver-authentication"),
         ("", "Service", "default", "kubernetes"),
         ("", "Service", "kube-system", "kube-dns"),
         *((RBAC, "ClusterRole", "", name) for name in ("cluster-admin", "admin", "edit", "view")),
         (RBAC, "Role", "kube-system", "extension-apiserver-authentication-reader"),
-        ("argoproj.io", "AppProject", ANYWHERE, "default"),
+        ("argoproj.io", "AppProject", ANY_NAMESPACE, "default"),
     }
 )
-"""What every cluster has, and every Argo CD, before anything is deployed. Storage is not among it:
-who runs a cluster decides which classes it has."""
-BUILT_IN = ((RBAC, "ClusterRole", "system:"), ("scheduling.k8s.io", "PriorityClass", "system-"))
-"""Kinds of which each object with such a name is every cluster's."""
+"""Objects of every cluster and every Argo CD before the first deployment.
+
+Storage classes are not among them, because each cluster operator chooses them.
+"""
+BUILTIN_PREFIXES = (
+    (RBAC, "ClusterRole", "system:"),
+    ("scheduling.k8s.io", "PriorityClass", "system-"),
+)
+"""Kinds and name prefixes of objects that every cluster has."""
 
 
-class GraphGround(msgspec.Struct, frozen=True):
-    """What a graph stands on.
-
-    `served`: the kinds that a cluster serves without the repository, and whether they have
-    namespaces. `given`: objects that it has without it, by group, kind, namespace and name; a
-    namespace `*` is every one. `engines`: kinds that Argo CD and Flux bring themselves.
-    `telemetry`: patterns of hosts that nobody waits for. `polls`: patterns of commands that wait
-    for what they call. `certifies`: patterns of those for whom a host is a name on a certificate.
-    """
+class GraphInputs(msgspec.Struct, frozen=True):
+    """Kind rows and cluster facts that a graph starts from."""
 
     naming: Naming
-    served: Mapping[KindName, bool]
-    given: frozenset[tuple[str, str, str, str]] = GIVEN
-    engines: frozenset[KindName] = frozenset()
-    telemetry: tuple[str, ...] = ()
-    polls: tuple[str, ...] = ()
-    certifies: tuple[str, ...] = ()
-    _wide: dict[KindName, bool] = msgspec.field(default_factory=dict)
+    served_kinds: Mapping[KindName, bool]
+    """Kinds that a cluster serves without the repository, and whether they are namespaced."""
+    preinstalled: frozenset[tuple[str, str, str, str]] = PREINSTALLED
+    """Objects of a cluster without the repository: group, kind, namespace and name.
 
-    def is_given(self, group: str, kind: str, namespace: str, name: str) -> bool:
-        if any((group, kind) == one[:2] and name.startswith(one[2]) for one in BUILT_IN):
+    The namespace `*` matches any.
+    """
+    engine_kinds: frozenset[KindName] = frozenset()
+    """Kinds that Argo CD and Flux install themselves."""
+    telemetry_hosts: tuple[str, ...] = ()
+    """Patterns of hosts that no object waits for."""
+    polling_commands: tuple[str, ...] = ()
+    """Patterns of commands that wait for the host that they call."""
+    certificate_commands: tuple[str, ...] = ()
+    """Patterns of containers for which a host is a name on a certificate."""
+    _cluster_scoped: dict[KindName, bool] = msgspec.field(default_factory=dict)
+
+    def is_preinstalled(self, group: str, kind: str, namespace: str, name: str) -> bool:
+        """Return whether every cluster has an object."""
+        if any(
+            (group, kind) == prefix[:2] and name.startswith(prefix[2])
+            for prefix in BUILTIN_PREFIXES
+        ):
             return True
-        places = (namespace, ANYWHERE, "")
-        return any((group, kind, place, name) in self.given for place in places)
+        namespaces = (namespace, ANY_NAMESPACE, "")
+        return any((group, kind, candidate, name) in self.preinstalled for candidate in namespaces)
 
-    def is_wide(self, group: str, kind: str) -> bool:
-        """Whether a kind is known to be in no namespace."""
-        name = (group, kind)
-        if name not in self._wide:
-            row = self.naming.rows.rows.get(name)
-            is_namespaced = self.served.get(name)
-            said = row is not None and kind in row.cluster_wide
-            self._wide[name] = said or is_namespaced is False
-        return self._wide[name]
+    def is_cluster_scoped(self, group: str, kind: str) -> bool:
+        """Return whether a kind is known to be cluster-scoped."""
+        kind_key = (group, kind)
+        if kind_key not in self._cluster_scoped:
+            row = self.naming.rows.rows.get(kind_key)
+            is_namespaced = self.served_kinds.get(kind_key)
+            is_listed = row is not None and kind in row.cluster_wide
+            self._cluster_scoped[kind_key] = is_listed or is_namespaced is False
+        return self._cluster_scoped[kind_key]

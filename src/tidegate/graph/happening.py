@@ -1,15 +1,15 @@
-"""What must have happened before what: the graph taken apart into moments.
+"""Milestones of a graph: what must happen before what.
 
-    a step     begins                  when all steps before it are over
-               is over                 when all its objects are applied, and those that gate ready
-    an object  is applied              when its step has begun and nothing refuses it
-               is ready                when it is applied and nothing holds it
-               serves (a Service)      when it is applied and somebody answers
-               is answered for         when one of its workloads is ready
-    a want     is met                  when one of those that bring it has
+    a step     starts                  when all steps before it are finished
+               is finished             when its objects are applied, and the gating ones ready
+    an object  is applied              when its step has started and nothing rejects it
+               is ready                when it is applied and nothing blocks it
+               serves (a Service)      when it is applied and has endpoints
+               has endpoints           when one of its workloads is ready
+    a requirement  is satisfied        when one of its providers is
 
-Each moment waits for all that it needs; a want, and a Service's workloads, for any one. What can
-happen is found by letting everything happen that can. What is left waits for itself.
+Each milestone waits for all its prerequisites; a requirement, and the workloads of a Service, for
+any one. Milestones are resolved until none is left that can be reached. The rest is blocked.
 """
 
 from __future__ import annotations
@@ -18,163 +18,188 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.graph.reach import NodeStanding, StepReach, standing
-from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, NodeKind, Tie
-from tidegate.model.operators import Effect, Until
+from tidegate.graph.reach import RelativePosition, StepReachability, relative_position
+from tidegate.model.graph import NO_STEP, EdgeKind, Graph, GraphEdge, GraphNode, NodeKind
+from tidegate.model.operators import Effect, RequiredState
 
-BEGUN, OVER, APPLIED, READY, SERVING, ANSWERED, MET, UNIT = range(8)
-Moment = tuple[int, int]
-"""What happens, and the number of the step, the node or the want that it happens to."""
-SERVICE = ("", "Service")
-
-
-class Moments(msgspec.Struct):
-    """By moment, those it waits for, each with the edge or the order that says so."""
-
-    all_of: dict[Moment, list[tuple[Moment, int | None]]] = msgspec.field(default_factory=dict)
-    any_of: dict[Moment, list[tuple[Moment, int | None]]] = msgspec.field(default_factory=dict)
-
-    def needs(self, moment: Moment) -> list[tuple[Moment, int | None]]:
-        return self.all_of.get(moment) or self.any_of.get(moment) or []
-
-    def stuck(self) -> set[Moment]:
-        """The moments that never come."""
-        behind: dict[Moment, list[Moment]] = {}
-        unmet: dict[Moment, int] = {}
-        for needs, single in ((self.all_of, False), (self.any_of, True)):
-            for moment, others in needs.items():
-                unmet[moment] = 1 if single and others else len(others)
-                for other, _ in others:
-                    behind.setdefault(other, []).append(moment)
-        free = [moment for moment, count in unmet.items() if not count]
-        free += [moment for moment in behind if moment not in unmet]
-        for moment in free:  # it grows meanwhile
-            for waiting in behind.get(moment, ()):
-                unmet[waiting] -= 1
-                if not unmet[waiting]:
-                    free.append(waiting)
-        return {moment for moment, count in unmet.items() if count > 0}
+STARTED, FINISHED, APPLIED, READY, SERVING, HAS_ENDPOINTS, SATISFIED, UNIT_READY = range(8)
+Milestone = tuple[int, int]
+"""An event, and the number of its step, node or requirement."""
+SERVICE_KIND = ("", "Service")
 
 
-def take_apart(graph: Graph, *, lucky: bool = True) -> Moments:
-    """The moments of a graph.
+class Milestones(msgspec.Struct):
+    """Prerequisites by milestone, each with the index of its edge."""
 
-    A word that may be a host is none while no such Service is there: nobody waits for one that
-    comes later. Who is `lucky` does not wait for objects that count as ready until somebody looks
-    at them, where nobody may have in time.
+    all_of: dict[Milestone, list[tuple[Milestone, int | None]]] = msgspec.field(
+        default_factory=dict
+    )
+    """Milestones that wait for all prerequisites."""
+    any_of: dict[Milestone, list[tuple[Milestone, int | None]]] = msgspec.field(
+        default_factory=dict
+    )
+    """Milestones that wait for one prerequisite."""
+
+    def prerequisites(self, milestone: Milestone) -> list[tuple[Milestone, int | None]]:
+        return self.all_of.get(milestone) or self.any_of.get(milestone) or []
+
+    def blocked(self) -> set[Milestone]:
+        """Return the milestones that are never reached."""
+        dependents: dict[Milestone, list[Milestone]] = {}
+        open_counts: dict[Milestone, int] = {}
+        for prerequisites, is_any in ((self.all_of, False), (self.any_of, True)):
+            for milestone, required in prerequisites.items():
+                open_counts[milestone] = 1 if is_any and required else len(required)
+                for prerequisite, _ in required:
+                    dependents.setdefault(prerequisite, []).append(milestone)
+        reached = [milestone for milestone, count in open_counts.items() if not count]
+        reached += [milestone for milestone in dependents if milestone not in open_counts]
+        for milestone in reached:  # it grows meanwhile
+            for dependent in dependents.get(milestone, ()):
+                open_counts[dependent] -= 1
+                if not open_counts[dependent]:
+                    reached.append(dependent)
+        return {milestone for milestone, count in open_counts.items() if count > 0}
+
+
+def build_milestones(graph: Graph, *, is_optimistic: bool = True) -> Milestones:
+    """Return the milestones of a graph.
+
+    A word that may be a host counts as one only if its Service does not come later. With
+    `is_optimistic`, objects that count as ready without a status are not awaited if their operator
+    may not have written one in time.
     """
-    found, reach = Moments(), StepReach(graph)
-    for at, edge in enumerate(graph.edges):
-        if edge.certain or not _comes_later(graph, reach, edge):
-            _take_edge(graph, at, edge, found)
-    unseen = unseen_in(graph, reach) if lucky else ()
+    milestones, reachability = Milestones(), StepReachability(graph)
+    for index, edge in enumerate(graph.edges):
+        if edge.is_certain or not _is_later(graph, reachability, edge):
+            _add_edge(graph, index, edge, milestones)
+    ready_without_status = find_ready_without_status(graph, reachability) if is_optimistic else ()
     for step in graph.steps:
-        found.all_of[BEGUN, step.number] = []
-        over = found.all_of[OVER, step.number] = [((BEGUN, step.number), None)]
+        milestones.all_of[STARTED, step.number] = []
+        finished = milestones.all_of[FINISHED, step.number] = [((STARTED, step.number), None)]
         for number in step.nodes:
             node = graph.nodes[number]
-            waits = step.is_gated and node.gates and node.checked and number not in unseen
-            over.append(((READY if waits else APPLIED, number), None))
+            must_be_ready = (
+                step.is_gated
+                and node.is_gating
+                and node.has_health_check
+                and number not in ready_without_status
+            )
+            finished.append(((READY if must_be_ready else APPLIED, number), None))
     numbers = graph.step_numbers
-    for link in graph.order:
-        if link.before in numbers and link.after in numbers:
-            begun = found.all_of[BEGUN, numbers[link.after]]
-            begun.append(((OVER, numbers[link.before]), None))
+    for order_edge in graph.order:
+        if order_edge.before in numbers and order_edge.after in numbers:
+            started = milestones.all_of[STARTED, numbers[order_edge.after]]
+            started.append(((FINISHED, numbers[order_edge.before]), None))
     for node in graph.nodes:
-        _take_node(node, found)
-    return found
+        _add_node(node, milestones)
+    return milestones
 
 
-def unseen_in(graph: Graph, reach: StepReach) -> set[int]:
-    """Objects that may count as ready before whoever serves their kind has looked at them.
+def find_ready_without_status(graph: Graph, reachability: StepReachability) -> set[int]:
+    """Return objects that may count as ready before their operator has written a status.
 
-    They do not where that one is ready before their step begins, and the step is not over at the
-    first look: it is fenced, or something in it takes its time.
+    They do not if the operator is ready before their step starts and the step is not finished at
+    the
+    first check: it is fenced, or another object in it takes time.
     """
     served: dict[int, bool] = {}
     for edge in graph.edges:
-        if edge.tie is Tie.OPERATOR and graph.nodes[edge.after].unseen:
-            is_there = _is_there(graph, reach, edge)
-            served[edge.after] = served.get(edge.after, False) or is_there
-    slow = {number: _takes_time(graph, number) for number in _steps_of(graph, served)}
+        if edge.kind is EdgeKind.OPERATOR and graph.nodes[edge.after].ready_without_status:
+            is_operator_ready = _is_operator_ready(graph, reachability, edge)
+            served[edge.after] = served.get(edge.after, False) or is_operator_ready
+    takes_time = {number: _takes_time(graph, number) for number in _step_numbers(graph, served)}
     return {
         number
         for number, is_served in served.items()
-        if not (is_served and slow.get(graph.nodes[number].step, False))
+        if not (is_served and takes_time.get(graph.nodes[number].step, False))
     }
 
 
-def _steps_of(graph: Graph, nodes: Iterable[int]) -> set[int]:
-    return {graph.nodes[one].step for one in nodes} - {NOWHERE}
+def _step_numbers(graph: Graph, nodes: Iterable[int]) -> set[int]:
+    return {graph.nodes[number].step for number in nodes} - {NO_STEP}
 
 
 def _takes_time(graph: Graph, number: int) -> bool:
     step = graph.steps[number]
-    nodes = (graph.nodes[one] for one in step.nodes)
-    return step.is_fenced or any(one.gates and one.checked and not one.unseen for one in nodes)
+    nodes = (graph.nodes[node_number] for node_number in step.nodes)
+    return step.is_fenced or any(
+        node.is_gating and node.has_health_check and not node.ready_without_status for node in nodes
+    )
 
 
-def _is_there(graph: Graph, reach: StepReach, edge: GraphEdge) -> bool:
-    """Whether who serves a kind is ready before an object of it is applied."""
-    server = graph.nodes[edge.before]
-    if server.kind is NodeKind.OUTSIDE:
+def _is_operator_ready(graph: Graph, reachability: StepReachability, edge: GraphEdge) -> bool:
+    """Return whether the operator of a kind is ready before an object of the kind is applied."""
+    operator = graph.nodes[edge.before]
+    if operator.kind is NodeKind.EXTERNAL:
         return True
-    is_before = standing(graph, reach, edge.before, edge.after) is NodeStanding.BEFORE
-    return is_before and server.gates and server.checked and graph.steps[server.step].is_gated
+    is_before = (
+        relative_position(graph, reachability, edge.before, edge.after) is RelativePosition.BEFORE
+    )
+    return (
+        is_before
+        and operator.is_gating
+        and operator.has_health_check
+        and graph.steps[operator.step].is_gated
+    )
 
 
-def _comes_later(graph: Graph, reach: StepReach, edge: GraphEdge) -> bool:
-    return standing(graph, reach, edge.before, edge.after) is NodeStanding.BEHIND
+def _is_later(graph: Graph, reachability: StepReachability, edge: GraphEdge) -> bool:
+    return relative_position(graph, reachability, edge.before, edge.after) is RelativePosition.AFTER
 
 
-def _take_node(node: GraphNode, found: Moments) -> None:
+def _add_node(node: GraphNode, milestones: Milestones) -> None:
     if node.kind is not NodeKind.OBJECT:
         return
-    applied = found.all_of.setdefault((APPLIED, node.number), [])
-    if node.step != NOWHERE:
-        applied.append(((BEGUN, node.step), None))
-    found.all_of.setdefault((READY, node.number), []).append(((APPLIED, node.number), None))
-    is_service = node.ref is not None and (node.ref.kind.group, node.ref.kind.name) == SERVICE
+    applied = milestones.all_of.setdefault((APPLIED, node.number), [])
+    if node.step != NO_STEP:
+        applied.append(((STARTED, node.step), None))
+    milestones.all_of.setdefault((READY, node.number), []).append(((APPLIED, node.number), None))
+    is_service = node.ref is not None and (node.ref.kind.group, node.ref.kind.name) == SERVICE_KIND
     if is_service:
-        serving = found.all_of[SERVING, node.number] = [((APPLIED, node.number), None)]
-        if (ANSWERED, node.number) in found.any_of:
-            serving.append(((ANSWERED, node.number), None))
+        serving = milestones.all_of[SERVING, node.number] = [((APPLIED, node.number), None)]
+        if (HAS_ENDPOINTS, node.number) in milestones.any_of:
+            serving.append(((HAS_ENDPOINTS, node.number), None))
 
 
-def _take_edge(graph: Graph, at: int, edge: GraphEdge, found: Moments) -> None:
+def _add_edge(graph: Graph, index: int, edge: GraphEdge, milestones: Milestones) -> None:
     before, after = graph.nodes[edge.before], graph.nodes[edge.after]
-    if edge.optional or edge.absent or not edge.in_force:
+    if edge.is_optional or edge.must_be_absent or not edge.is_enforced:
         return
-    if edge.tie is Tie.SELECTS:
-        found.any_of.setdefault((ANSWERED, after.number), []).append(((READY, before.number), at))
+    if edge.kind is EdgeKind.SELECTOR:
+        milestones.any_of.setdefault((HAS_ENDPOINTS, after.number), []).append(
+            ((READY, before.number), index)
+        )
     elif after.kind is NodeKind.UNIT:
-        if edge.tie is Tie.DEPENDS_ON and before.kind is NodeKind.UNIT:
-            waits = found.all_of.setdefault((UNIT, after.number), [])
-            waits.append(((UNIT, before.number), at))
-    elif edge.effect is not Effect.NOTHING:
-        _take_want(before, at, edge, found)
+        if edge.kind is EdgeKind.DEPENDS_ON and before.kind is NodeKind.UNIT:
+            prerequisites = milestones.all_of.setdefault((UNIT_READY, after.number), [])
+            prerequisites.append(((UNIT_READY, before.number), index))
+    elif edge.effect is not Effect.NONE:
+        _add_requirement(before, index, edge, milestones)
 
 
-def _take_want(before: GraphNode, at: int, edge: GraphEdge, found: Moments) -> None:
-    """What an object cannot be applied or ready without; one that brings it is enough."""
-    want = (MET, edge.want)
-    if want not in found.any_of:
-        moment = APPLIED if edge.effect is Effect.REFUSED else READY
-        found.any_of[want] = []
-        found.all_of.setdefault((moment, edge.after), []).append((want, at))
+def _add_requirement(
+    before: GraphNode, index: int, edge: GraphEdge, milestones: Milestones
+) -> None:
+    """Add a requirement of an object for being applied or ready; one provider is enough."""
+    requirement = (SATISFIED, edge.alternative)
+    if requirement not in milestones.any_of:
+        event = APPLIED if edge.effect is Effect.REJECTED else READY
+        milestones.any_of[requirement] = []
+        milestones.all_of.setdefault((event, edge.after), []).append((requirement, index))
     if before.kind is NodeKind.OBJECT:
-        found.any_of[want].append((_moment(edge, before), at))
+        milestones.any_of[requirement].append((_provider_milestone(edge, before), index))
 
 
-def _moment(edge: GraphEdge, before: GraphNode) -> Moment:
-    """What must have happened to whoever brings it."""
+def _provider_milestone(edge: GraphEdge, before: GraphNode) -> Milestone:
+    """Return the milestone that a provider must reach."""
     number, ref = before.number, before.ref
-    if edge.tie is Tie.DEFINITION:
+    if edge.kind is EdgeKind.DEFINITION:
         is_definition = ref is not None and ref.kind.name == "CustomResourceDefinition"
         return (APPLIED if is_definition else READY), number
-    if edge.through is not None or edge.until is Until.READY:
+    if edge.required_object is not None or edge.required_state is RequiredState.READY:
         return READY, number
-    if edge.until is Until.SERVING:
-        is_service = ref is not None and (ref.kind.group, ref.kind.name) == SERVICE
+    if edge.required_state is RequiredState.SERVING:
+        is_service = ref is not None and (ref.kind.group, ref.kind.name) == SERVICE_KIND
         return (SERVING if is_service else READY), number
     return APPLIED, number

@@ -1,4 +1,4 @@
-"""Which Services an object's texts name as hosts, and what becomes of it while they are silent."""
+"""Services that the texts of an object name as hosts, and the effect if they do not respond."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tidegate.documents import FieldPath
-from tidegate.graph.ground import GraphGround
-from tidegate.graph.supply import Supply
+from tidegate.graph.ground import GraphInputs
+from tidegate.graph.supply import ProviderIndex
 from tidegate.knowledge.fields import texts_of
 from tidegate.knowledge.hosts import (
     Host,
@@ -25,149 +25,165 @@ from tidegate.knowledge.naming import Body, Pods
 from tidegate.knowledge.settings import variables_of
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.operators import Effect
-from tidegate.model.reading import mappings, text
+from tidegate.model.reading import get_mappings, get_text
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 INIT, MAIN = "initContainers", "containers"
-TELLERS = frozenset(
+TEXT_KINDS = frozenset(
     {
         ("", "ConfigMap"),
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
         ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
     }
 )
-"""Kinds of Kubernetes' own whose texts are read; so are those of all custom resources."""
+"""Built-in kinds whose texts are searched, in addition to all custom resources."""
 
 
-OWN_NAMES = frozenset({"dnsNames", "commonName", "hostnames", "hosts"})
-"""Fields that say under which names somebody is known, and not whom they call."""
+IDENTITY_FIELDS = frozenset({"dnsNames", "commonName", "hostnames", "hosts"})
+"""Fields with names under which an object is known, not with hosts that it calls."""
 
 
-class Dialling(NamedTuple):
-    """A Service that is named, by the field that names it."""
+class ServiceCall(NamedTuple):
+    """A Service that is named as a host, with the field that names it."""
 
     namespace: str
     name: str
     field: FieldPath
     effect: Effect
     port: str = ""
-    certain: bool = True
+    is_certain: bool = True
 
 
-class _BroughtServices(NamedTuple):
-    """The Services and namespaces that the repository brings to a cluster."""
+class _KnownServices(NamedTuple):
+    """The Services and namespaces that the repository provides in a cluster."""
 
-    supply: Supply
+    provider_index: ProviderIndex
     cluster: str
 
     def has_service(self, namespace: str, name: str) -> bool:
-        return self.supply.has_service(self.cluster, namespace, name)
+        return self.provider_index.has_service(self.cluster, namespace, name)
 
     def has_namespace(self, name: str) -> bool:
-        return self.supply.has_namespace(self.cluster, name)
+        return self.provider_index.has_namespace(self.cluster, name)
 
 
-def dialled_by(
-    ref: Ref, body: Body, pods: Pods | None, cluster: str, supply: Supply, ground: GraphGround
-) -> Iterator[Dialling]:
-    """Each Service once, by the field that matters most."""
-    name = (ref.kind.group, ref.kind.name)
+def find_service_calls(
+    ref: Ref,
+    body: Body,
+    pods: Pods | None,
+    cluster: str,
+    provider_index: ProviderIndex,
+    inputs: GraphInputs,
+) -> Iterator[ServiceCall]:
+    """Yield each called Service once, by its most important field."""
+    kind_key = (ref.kind.group, ref.kind.name)
     if pods is not None:
-        found = _of_pods(ref, pods, cluster, supply, ground)
-    elif name in TELLERS or name not in ground.served:
-        found = _of_texts(ref, body, cluster, supply, ground)
+        calls = _calls_of_pods(ref, pods, cluster, provider_index, inputs)
+    elif kind_key in TEXT_KINDS or kind_key not in inputs.served_kinds:
+        calls = _calls_of_texts(ref, body, cluster, provider_index, inputs)
     else:
         return
-    best: dict[tuple[str, str], Dialling] = {}
-    for one in found:
-        if ground.is_given("", "Service", one.namespace, one.name):
+    best: dict[tuple[str, str], ServiceCall] = {}
+    for call in calls:
+        if inputs.is_preinstalled("", "Service", call.namespace, call.name):
             continue
-        known = best.get((one.namespace, one.name))
-        if known is None or _weight(one) > _weight(known):
-            best[one.namespace, one.name] = one
+        best_call = best.get((call.namespace, call.name))
+        if best_call is None or _importance(call) > _importance(best_call):
+            best[call.namespace, call.name] = call
     yield from best.values()
 
 
-def _weight(one: Dialling) -> tuple[bool, bool]:
-    return (one.effect is not Effect.NOTHING, one.certain)
+def _importance(call: ServiceCall) -> tuple[bool, bool]:
+    return (call.effect is not Effect.NONE, call.is_certain)
 
 
-def _of_pods(
-    ref: Ref, pods: Pods, cluster: str, supply: Supply, ground: GraphGround
-) -> Iterator[Dialling]:
-    seen, aliases = _BroughtServices(supply, cluster), aliases_of(pods.spec)
+def _calls_of_pods(
+    ref: Ref, pods: Pods, cluster: str, provider_index: ProviderIndex, inputs: GraphInputs
+) -> Iterator[ServiceCall]:
+    services, aliases = _KnownServices(provider_index, cluster), aliases_of(pods.spec)
     for kind in (INIT, MAIN):
-        for at, container in enumerate(mappings(pods.spec, kind)):
-            path = (*pods.path, kind, at)
-            said = f"{text(container, 'image')} {command_of(container)}"
-            if fits_any(said, ground.certifies):
+        for index, container in enumerate(get_mappings(pods.spec, kind)):
+            path = (*pods.path, kind, index)
+            command = f"{get_text(container, 'image')} {command_of(container)}"
+            if fits_any(command, inputs.certificate_commands):
                 continue
-            scripts = [*_scripts(container, pods, ref, cluster, supply)]
-            effect = _effect(container, pods, ground, scripts, is_init=kind == INIT)
-            named = [*_hosts(container, path, ref, cluster, supply)]
-            named += [((*path, "volumeMounts"), "", script) for script in scripts]
-            for field, variable, written in named:
-                if variable and is_own_address(variable, ground.telemetry):
+            scripts = [*_scripts(container, pods, ref, cluster, provider_index)]
+            effect = _effect(container, pods, inputs, scripts, is_init=kind == INIT)
+            texts = [*_host_texts(container, path, ref, cluster, provider_index)]
+            texts += [((*path, "volumeMounts"), "", script) for script in scripts]
+            for field, variable, value in texts:
+                if variable and is_own_address(variable, inputs.telemetry_hosts):
                     continue
-                for host in hosts_in(written, variable, aliases, ground.telemetry):
-                    meant = service_of(host, ref.namespace, seen)
-                    if meant and not supply.is_own(cluster, meant, ref.namespace, pods.labels):
-                        port = port_of(host, written)
-                        yield Dialling(*meant, field, effect, port, host.sure)
+                for host in hosts_in(value, variable, aliases, inputs.telemetry_hosts):
+                    service = service_of(host, ref.namespace, services)
+                    if service and not provider_index.selects_pods(
+                        cluster, service, ref.namespace, pods.labels
+                    ):
+                        port = port_of(host, value)
+                        yield ServiceCall(*service, field, effect, port, host.sure)
 
 
-def _hosts(
-    container: Body, path: FieldPath, ref: Ref, cluster: str, supply: Supply
+def _host_texts(
+    container: Body, path: FieldPath, ref: Ref, cluster: str, provider_index: ProviderIndex
 ) -> Iterator[tuple[FieldPath, str, str]]:
-    """The texts of a container that may name hosts: its variables, then its command."""
+    """Yield the texts of a container that may name hosts: its variables, then its command."""
 
     def find(kind: Kind, name: str) -> Body | None:
-        return supply.body_of(cluster, kind, ref.namespace, name)
+        return provider_index.find_body(cluster, kind, ref.namespace, name)
 
-    places = {text(one, "name"): at for at, one in enumerate(mappings(container, "env"))}
+    env_indexes = {
+        get_text(entry, "name"): index for index, entry in enumerate(get_mappings(container, "env"))
+    }
     for variable, value in variables_of(container, find):
-        at = places.get(variable)
-        yield (*path, *(("env", at) if at is not None else ("envFrom",))), variable, value
+        index = env_indexes.get(variable)
+        yield (*path, *(("env", index) if index is not None else ("envFrom",))), variable, value
     yield (*path, "command" if "command" in container else "args"), "", command_of(container)
 
 
-def _scripts(container: Body, pods: Pods, ref: Ref, cluster: str, supply: Supply) -> Iterator[str]:
-    """The files of ConfigMaps that its command runs."""
+def _scripts(
+    container: Body, pods: Pods, ref: Ref, cluster: str, provider_index: ProviderIndex
+) -> Iterator[str]:
+    """Return the files of ConfigMaps that the command of a container runs."""
 
     def find(name: str) -> Json:
-        return supply.body_of(cluster, CONFIG_MAP, ref.namespace, name)
+        return provider_index.find_body(cluster, CONFIG_MAP, ref.namespace, name)
 
     return (script for _, script in scripts_of(container, pods.spec, find))
 
 
 def _effect(
-    container: Json, pods: Pods, ground: GraphGround, scripts: list[str], *, is_init: bool
+    container: Json, pods: Pods, inputs: GraphInputs, scripts: list[str], *, is_init: bool
 ) -> Effect:
-    """A server tries again. A task fails, unless it waits; so does what comes before a server."""
+    """Return the effect of a missing host: a server retries, a task fails unless it polls.
+
+    An init container blocks its server.
+    """
     if pods.row.later or not (is_init or pods.row.is_task):
-        return Effect.NOTHING
-    polls = any(fits_any(one, ground.polls) for one in (command_of(container), *scripts))
-    if not pods.row.is_task or polls:
-        return Effect.HELD
+        return Effect.NONE
+    is_polling = any(
+        fits_any(script, inputs.polling_commands) for script in (command_of(container), *scripts)
+    )
+    if not pods.row.is_task or is_polling:
+        return Effect.BLOCKED
     return Effect.FAILS
 
 
-def _of_texts(
-    ref: Ref, body: Body, cluster: str, supply: Supply, ground: GraphGround
-) -> Iterator[Dialling]:
-    seen = _BroughtServices(supply, cluster)
+def _calls_of_texts(
+    ref: Ref, body: Body, cluster: str, provider_index: ProviderIndex, inputs: GraphInputs
+) -> Iterator[ServiceCall]:
+    services = _KnownServices(provider_index, cluster)
     parts = ("data", "webhooks", "spec")
     for part in parts:
-        for field, written in texts_of(body.get(part), (part,)):
-            if OWN_NAMES.intersection(field):
+        for field, value in texts_of(body.get(part), (part,)):
+            if IDENTITY_FIELDS.intersection(field):
                 continue
-            for host in addresses_in(written, ground.telemetry):
-                meant = _meant(host, ref, seen)
-                if meant:
-                    yield Dialling(*meant, field, Effect.NOTHING, port_of(host, written))
+            for host in addresses_in(value, inputs.telemetry_hosts):
+                service = _certain_service(host, ref, services)
+                if service:
+                    yield ServiceCall(*service, field, Effect.NONE, port_of(host, value))
 
 
-def _meant(host: Host, ref: Ref, seen: _BroughtServices) -> tuple[str, str] | None:
-    """In a text whose use nobody knows, a host counts if it is a Service for certain."""
-    meant = service_of(host, ref.namespace, seen)
-    return meant if meant and (host.sure or seen.has_service(*meant)) else None
+def _certain_service(host: Host, ref: Ref, services: _KnownServices) -> tuple[str, str] | None:
+    """Return the Service of a host in a text of unknown use, or None if it is uncertain."""
+    service = service_of(host, ref.namespace, services)
+    return service if service and (host.sure or services.has_service(*service)) else None

@@ -1,117 +1,148 @@
-"""What nobody in the repository brings, and who needs it: one list, for every verb that asks."""
+"""Dependencies that the repository does not provide, and their dependents."""
 
 from __future__ import annotations
 
-from tidegate.documents.document import path_text
+from tidegate.documents.document import format_path
 from tidegate.model.graph import (
-    Asker,
+    Dependent,
+    EdgeKind,
     Graph,
     GraphEdge,
     GraphNode,
-    LackKind,
-    MissingThing,
     NodeKind,
-    Tie,
+    UnmetDependency,
+    UnmetDependencyType,
 )
 from tidegate.model.objects import Kind, Ref
-from tidegate.model.operators import Until
+from tidegate.model.operators import RequiredState
 from tidegate.model.unit import UnitId
 
-KINDS = {
-    ("", "Namespace"): LackKind.NAMESPACE,
-    ("", "Secret"): LackKind.SECRET,
-    ("", "ConfigMap"): LackKind.CONFIG_MAP,
-    ("", "Service"): LackKind.SERVICE,
-    ("", "ServiceAccount"): LackKind.ACCOUNT,
-    ("storage.k8s.io", "StorageClass"): LackKind.STORAGE_CLASS,
-    ("cert-manager.io", "Issuer"): LackKind.ISSUER,
-    ("cert-manager.io", "ClusterIssuer"): LackKind.ISSUER,
-    ("external-secrets.io", "SecretStore"): LackKind.STORE,
-    ("external-secrets.io", "ClusterSecretStore"): LackKind.STORE,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): LackKind.DEFINITION,
+TYPES_BY_KIND = {
+    ("", "Namespace"): UnmetDependencyType.NAMESPACE,
+    ("", "Secret"): UnmetDependencyType.SECRET,
+    ("", "ConfigMap"): UnmetDependencyType.CONFIG_MAP,
+    ("", "Service"): UnmetDependencyType.SERVICE,
+    ("", "ServiceAccount"): UnmetDependencyType.ACCOUNT,
+    ("storage.k8s.io", "StorageClass"): UnmetDependencyType.STORAGE_CLASS,
+    ("cert-manager.io", "Issuer"): UnmetDependencyType.ISSUER,
+    ("cert-manager.io", "ClusterIssuer"): UnmetDependencyType.ISSUER,
+    ("external-secrets.io", "SecretStore"): UnmetDependencyType.STORE,
+    ("external-secrets.io", "ClusterSecretStore"): UnmetDependencyType.STORE,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): UnmetDependencyType.DEFINITION,
 }
-ORDER = {kind: place for place, kind in enumerate(LackKind)}
+TYPE_ORDER = {kind: place for place, kind in enumerate(UnmetDependencyType)}
 
 
-def missing(graph: Graph) -> tuple[MissingThing, ...]:
-    """All of it, by kind and name. What is optional or asked not to be there is not missing."""
-    askers: dict[tuple[int, str], list[Asker]] = {}
+def find_unmet_dependencies(graph: Graph) -> tuple[UnmetDependency, ...]:
+    """Return all unmet dependencies by type and name, without optional ones and those to be
+    absent.
+    """
+    dependents: dict[tuple[int, str], list[Dependent]] = {}
     for edge in graph.edges:
-        if edge.optional or edge.absent:
+        if edge.is_optional or edge.must_be_absent:
             continue
-        if graph.nodes[edge.before].kind is NodeKind.OUTSIDE:
-            askers.setdefault((edge.before, ""), []).append(_asker(graph, edge))
-        elif edge.lacks_key and not _may_have_key(graph, edge):
-            askers.setdefault((edge.before, edge.key), []).append(_asker(graph, edge))
-        elif edge.until is Until.SERVING and edge.before in graph.unanswered:
-            askers.setdefault((edge.before, ""), []).append(_asker(graph, edge))
-    lacks = [_lack(graph, graph.nodes[number], key, who) for (number, key), who in askers.items()]
-    return tuple(sorted(lacks, key=lambda one: (ORDER[one.kind], one.cluster, one.name, one.key)))
+        if graph.nodes[edge.before].kind is NodeKind.EXTERNAL:
+            dependents.setdefault((edge.before, ""), []).append(_dependent(graph, edge))
+        elif edge.is_key_missing and not _may_have_key(graph, edge):
+            dependents.setdefault((edge.before, edge.key), []).append(_dependent(graph, edge))
+        elif (
+            edge.required_state is RequiredState.SERVING
+            and edge.before in graph.services_without_endpoints
+        ):
+            dependents.setdefault((edge.before, ""), []).append(_dependent(graph, edge))
+    unmet = [
+        _unmet_dependency(graph, graph.nodes[number], key, key_dependents)
+        for (number, key), key_dependents in dependents.items()
+    ]
+    return tuple(
+        sorted(
+            unmet,
+            key=lambda dependency: (
+                TYPE_ORDER[dependency.type],
+                dependency.cluster,
+                dependency.name,
+                dependency.key,
+            ),
+        )
+    )
 
 
 def _may_have_key(graph: Graph, edge: GraphEdge) -> bool:
-    """Whether another one that brings the same object has the key, or nobody can know.
+    """Return whether another provider of the same object has the key, or whether that is unknown.
 
-    What comes of an object that leans on something outside may depend on that.
+    The content of an object with external dependencies may depend on them.
     """
-    others = (graph.edges[at] for at in graph.needs[edge.after])
-    if any(one.want == edge.want and not one.lacks_key for one in others):
+    others = (graph.edges[index] for index in graph.dependency_edges[edge.after])
+    if any(
+        alternative.alternative == edge.alternative and not alternative.is_key_missing
+        for alternative in others
+    ):
         return True
-    sources = (graph.nodes[graph.edges[at].before] for at in graph.needs[edge.before])
-    return any(one.kind is NodeKind.OUTSIDE and one.ref is not None for one in sources)
+    sources = (
+        graph.nodes[graph.edges[index].before] for index in graph.dependency_edges[edge.before]
+    )
+    return any(source.kind is NodeKind.EXTERNAL and source.ref is not None for source in sources)
 
 
-def _asker(graph: Graph, edge: GraphEdge) -> Asker:
+def _dependent(graph: Graph, edge: GraphEdge) -> Dependent:
     node = graph.nodes[edge.after]
-    return Asker(
+    return Dependent(
         node=node.number,
         name=node.name,
-        ref=node.ref or _own_object(node.unit),
+        ref=node.ref or _unit_resource_ref(node.unit),
         is_unit=node.kind is NodeKind.UNIT,
         field=edge.field,
-        where=edge.where,
+        location=edge.location,
         effect=edge.effect,
     )
 
 
-def _own_object(unit: UnitId | None) -> Ref | None:
+def _unit_resource_ref(unit: UnitId | None) -> Ref | None:
     return None if unit is None else Ref(Kind("", "", unit.kind), unit.namespace, unit.name)
 
 
-def _lack(graph: Graph, node: GraphNode, key: str, askers: list[Asker]) -> MissingThing:
+def _unmet_dependency(
+    graph: Graph, node: GraphNode, key: str, dependents: list[Dependent]
+) -> UnmetDependency:
     if key:
-        through = next(
-            graph.edges[at].through or node.ref
-            for at in graph.needed_by[node.number]
-            if graph.edges[at].key == key
+        required_object = next(
+            graph.edges[index].required_object or node.ref
+            for index in graph.dependent_edges[node.number]
+            if graph.edges[index].key == key
         )
-        is_port = through is not None and through.kind.name == "Service"
-        return MissingThing(
-            kind=LackKind.PORT if is_port else LackKind.KEY,
-            name=f"{'port ' if is_port else ''}{path_text((key,))} of {through}",
+        is_port = required_object is not None and required_object.kind.name == "Service"
+        return UnmetDependency(
+            type=UnmetDependencyType.PORT if is_port else UnmetDependencyType.KEY,
+            name=f"{'port ' if is_port else ''}{format_path((key,))} of {required_object}",
             node=node.number,
             cluster=node.cluster,
-            ref=through,
+            ref=required_object,
             key=key,
-            askers=tuple(askers),
+            dependents=tuple(dependents),
         )
-    return MissingThing(
-        kind=_kind(graph, node),
-        name=f"pods of {node.name}" if node.number in graph.unanswered else node.name,
+    return UnmetDependency(
+        type=_dependency_type(graph, node),
+        name=f"pods of {node.name}"
+        if node.number in graph.services_without_endpoints
+        else node.name,
         node=node.number,
         cluster=node.cluster,
         ref=node.ref,
-        askers=tuple(askers),
+        dependents=tuple(dependents),
     )
 
 
-def _kind(graph: Graph, node: GraphNode) -> LackKind:
-    if node.number in graph.unanswered:
-        return LackKind.PODS
+def _dependency_type(graph: Graph, node: GraphNode) -> UnmetDependencyType:
+    if node.number in graph.services_without_endpoints:
+        return UnmetDependencyType.PODS
     if node.ref is not None:
-        name = (node.ref.kind.group, node.ref.kind.name)
-        return KINDS.get(name, LackKind.OTHER)
+        kind_key = (node.ref.kind.group, node.ref.kind.name)
+        return TYPES_BY_KIND.get(kind_key, UnmetDependencyType.OTHER)
     if node.unit is not None:
-        return LackKind.UNIT
-    ties = {graph.edges[at].tie for at in graph.needed_by[node.number]}
-    return LackKind.OPERATOR if Tie.OPERATOR in ties else LackKind.OTHER
+        return UnmetDependencyType.UNIT
+    edge_kinds = {graph.edges[index].kind for index in graph.dependent_edges[node.number]}
+    return (
+        UnmetDependencyType.OPERATOR
+        if EdgeKind.OPERATOR in edge_kinds
+        else UnmetDependencyType.OTHER
+    )

@@ -1,4 +1,4 @@
-"""Ways through the graph: the one that takes longest, and the one that says why somebody waits."""
+"""Paths through the graph: the critical path, and the shortest chain that explains a wait."""
 
 from __future__ import annotations
 
@@ -7,57 +7,65 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from tidegate.model.graph import (
-    NOWHERE,
+    NO_STEP,
     CriticalStep,
+    EdgeKind,
     Graph,
     GraphNode,
     NodeKind,
-    Tie,
     WaitLink,
 )
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Edge
 from tidegate.model.unit import UnitId
 
-Took = Callable[[GraphNode], Ms]
-"""How long an object takes to be ready, as far as that is known."""
-Pause = Callable[[int], Ms]
-"""The least time between a step and the next one of its unit, by the step's number."""
+DurationLookup = Callable[[GraphNode], Ms]
+"""Returns how long an object takes to become ready, as far as known."""
+DelayLookup = Callable[[int], Ms]
+"""Returns the minimum delay between a step, by number, and the next step of its unit."""
 
 
-def critical_path(graph: Graph, took: Took, pause: Pause = lambda _: Ms(0)) -> list[CriticalStep]:
-    """The steps that decide how long a rollout takes, in their order, each with what it waits for.
+def find_critical_path(
+    graph: Graph, duration_of: DurationLookup, delay_after: DelayLookup = lambda _: Ms(0)
+) -> list[CriticalStep]:
+    """Return the steps that determine the duration of a rollout, in order.
 
     Steps without objects are left out.
     """
-    spans = [_span(graph, step, took) for step in range(len(graph.steps))]
-    entering = _entering(graph)
+    durations = [_step_duration(graph, step, duration_of) for step in range(len(graph.steps))]
+    incoming = _incoming_steps(graph)
     ends: list[int] = [0] * len(graph.steps)
-    came: list[int] = [NOWHERE] * len(graph.steps)
-    last = NOWHERE
-    for step in _in_order(graph):
-        for before in entering[step]:
-            rest = pause(before) if _is_one_unit(graph, before, step) else 0
-            if ends[before] + rest > ends[step] or came[step] == NOWHERE:
-                ends[step], came[step] = max(ends[step], ends[before] + rest), before
-        ends[step] += spans[step][0]
-        last = step if last == NOWHERE or ends[step] >= ends[last] else last
+    previous: list[int] = [NO_STEP] * len(graph.steps)
+    last = NO_STEP
+    for step in _topological_order(graph):
+        for before in incoming[step]:
+            delay = delay_after(before) if _is_one_unit(graph, before, step) else 0
+            if ends[before] + delay > ends[step] or previous[step] == NO_STEP:
+                ends[step], previous[step] = max(ends[step], ends[before] + delay), before
+        ends[step] += durations[step][0]
+        last = step if last == NO_STEP or ends[step] >= ends[last] else last
     path: list[CriticalStep] = []
-    while last != NOWHERE:
-        span, slowest = spans[last]
+    while last != NO_STEP:
+        duration, slowest = durations[last]
         if graph.steps[last].nodes:
-            path.append(CriticalStep(step=last, takes=span, until=Ms(ends[last]), slowest=slowest))
-        last = came[last]
+            path.append(
+                CriticalStep(
+                    step=last, duration=duration, finishes_at=Ms(ends[last]), slowest_node=slowest
+                )
+            )
+        last = previous[last]
     return path[::-1]
 
 
-def unit_spans(graph: Graph, took: Took, pause: Pause = lambda _: Ms(0)) -> dict[UnitId, Ms]:
-    """By unit, how long its own steps take from the first to the last, as far as that is known."""
+def unit_durations(
+    graph: Graph, duration_of: DurationLookup, delay_after: DelayLookup = lambda _: Ms(0)
+) -> dict[UnitId, Ms]:
+    """Return how long the steps of each unit take from the first to the last, as far as known."""
     ends: dict[UnitId, int] = {}
-    for step in _in_order(graph):
+    for step in _topological_order(graph):
         unit = graph.steps[step].unit
-        rest = pause(step) if unit in ends else 0
-        ends[unit] = ends.get(unit, 0) + rest + _span(graph, step, took)[0]
+        delay = delay_after(step) if unit in ends else 0
+        ends[unit] = ends.get(unit, 0) + delay + _step_duration(graph, step, duration_of)[0]
     return {unit: Ms(end) for unit, end in ends.items()}
 
 
@@ -65,129 +73,151 @@ def _is_one_unit(graph: Graph, before: int, after: int) -> bool:
     return graph.steps[before].unit == graph.steps[after].unit
 
 
-def _span(graph: Graph, number: int, took: Took) -> tuple[Ms, int]:
-    """How long a step takes, and the object that takes so long."""
+def _step_duration(graph: Graph, number: int, duration_of: DurationLookup) -> tuple[Ms, int]:
+    """Return the duration of a step, and the number of its slowest object."""
     step = graph.steps[number]
-    waited = [
-        graph.nodes[one]
-        for one in step.nodes
-        if step.is_gated and graph.nodes[one].gates and graph.nodes[one].checked
+    gating_nodes = [
+        graph.nodes[node_number]
+        for node_number in step.nodes
+        if step.is_gated
+        and graph.nodes[node_number].is_gating
+        and graph.nodes[node_number].has_health_check
     ]
-    spans = [(took(one), -one.number) for one in waited]
-    longest, node = max(spans, default=(Ms(0), -NOWHERE))
+    durations = [(duration_of(gating_node), -gating_node.number) for gating_node in gating_nodes]
+    longest, node = max(durations, default=(Ms(0), -NO_STEP))
     return longest, -node
 
 
-def _entering(graph: Graph) -> list[list[int]]:
-    found: list[list[int]] = [[] for _ in graph.steps]
-    for step, others in enumerate(graph.behind):
-        for one in others:
-            found[one].append(step)
-    return found
+def _incoming_steps(graph: Graph) -> list[list[int]]:
+    incoming: list[list[int]] = [[] for _ in graph.steps]
+    for step, others in enumerate(graph.next_steps):
+        for next_step in others:
+            incoming[next_step].append(step)
+    return incoming
 
 
-def _in_order(graph: Graph) -> Iterator[int]:
-    unmet = [0] * len(graph.steps)
-    for others in graph.behind:
-        for one in others:
-            unmet[one] += 1
-    free = deque(step for step, count in enumerate(unmet) if not count)
-    while free:
-        step = free.popleft()
+def _topological_order(graph: Graph) -> Iterator[int]:
+    open_counts = [0] * len(graph.steps)
+    for others in graph.next_steps:
+        for next_step in others:
+            open_counts[next_step] += 1
+    ready = deque(step for step, count in enumerate(open_counts) if not count)
+    while ready:
+        step = ready.popleft()
         yield step
-        for one in graph.behind[step]:
-            unmet[one] -= 1
-            if not unmet[one]:
-                free.append(one)
+        for next_step in graph.next_steps[step]:
+            open_counts[next_step] -= 1
+            if not open_counts[next_step]:
+                ready.append(next_step)
 
 
-class _PathSpot(NamedTuple):
-    """A node or a step on the way."""
+class _PathPoint(NamedTuple):
+    """A node or a step of a path."""
 
     is_step: bool
     number: int
 
 
-def why(graph: Graph, node: int, other: int) -> list[WaitLink]:
-    """The shortest chain of waits from a node to another one; empty where there is none.
+def explain_wait(graph: Graph, node: int, other: int) -> list[WaitLink]:
+    """Return the shortest chain of waits from a node to another, or [] if there is none.
 
-    A unit waits for what its steps wait for, and is waited for through them.
+    A unit waits for what its steps wait for; others wait for a unit through its steps.
     """
-    walk = _Why(graph, other)
-    start = _PathSpot(False, node)
-    came: dict[_PathSpot, tuple[_PathSpot, WaitLink | None]] = {}
+    search = _WaitSearch(graph, other)
+    start = _PathPoint(False, node)
+    previous: dict[_PathPoint, tuple[_PathPoint, WaitLink | None]] = {}
     pending = deque([start])
     seen = {start}
     while pending:
-        spot = pending.popleft()
-        if spot != start and walk.is_there(spot):
-            return _told(came, start, spot)
-        for following, wait in walk.following(spot):
-            if following not in seen:
-                seen.add(following)
-                came[following] = (spot, wait)
-                pending.append(following)
+        point = pending.popleft()
+        if point != start and search.is_target(point):
+            return _trace_back(previous, start, point)
+        for next_point, link in search.next_points(point):
+            if next_point not in seen:
+                seen.add(next_point)
+                previous[next_point] = (point, link)
+                pending.append(next_point)
     return []
 
 
-def _told(
-    came: dict[_PathSpot, tuple[_PathSpot, WaitLink | None]], start: _PathSpot, end: _PathSpot
+def _trace_back(
+    previous: dict[_PathPoint, tuple[_PathPoint, WaitLink | None]],
+    start: _PathPoint,
+    end: _PathPoint,
 ) -> list[WaitLink]:
-    waits: list[WaitLink] = []
+    links: list[WaitLink] = []
     while end != start:
-        end, wait = came[end]
-        waits += [wait] if wait is not None else []
-    return waits[::-1]
+        end, link = previous[end]
+        links += [link] if link is not None else []
+    return links[::-1]
 
 
-class _Why:
-    """Where a chain of waits can go."""
+class _WaitSearch:
+    """The possible next points of a chain of waits."""
 
-    def __init__(self, graph: Graph, other: int) -> None:
+    def __init__(self, graph: Graph, target: int) -> None:
         self._graph = graph
-        self._other = graph.nodes[other]
-        self._orders: dict[str, list[Edge]] = {}
+        self._target = graph.nodes[target]
+        self._incoming: dict[str, list[Edge]] = {}
         for edge in graph.order:
-            self._orders.setdefault(edge.after, []).append(edge)
-        self._firsts: dict[object, int] = {}
+            self._incoming.setdefault(edge.after, []).append(edge)
+        self._first_steps: dict[object, int] = {}
         for step in graph.steps:
-            self._firsts.setdefault(step.unit, step.number)
+            self._first_steps.setdefault(step.unit, step.number)
 
-    def is_there(self, spot: _PathSpot) -> bool:
-        if not spot.is_step:
-            return spot.number == self._other.number
-        step = self._graph.steps[spot.number]
-        if self._other.kind is NodeKind.UNIT:
-            return step.unit == self._other.unit
-        return self._other.number in step.nodes
+    def is_target(self, point: _PathPoint) -> bool:
+        if not point.is_step:
+            return point.number == self._target.number
+        step = self._graph.steps[point.number]
+        if self._target.kind is NodeKind.UNIT:
+            return step.unit == self._target.unit
+        return self._target.number in step.nodes
 
-    def following(self, spot: _PathSpot) -> Iterator[tuple[_PathSpot, WaitLink | None]]:
-        return self._of_step(spot.number) if spot.is_step else self._of_node(spot.number)
+    def next_points(self, point: _PathPoint) -> Iterator[tuple[_PathPoint, WaitLink | None]]:
+        return (
+            self._points_after_step(point.number)
+            if point.is_step
+            else self._points_after_node(point.number)
+        )
 
-    def _of_node(self, number: int) -> Iterator[tuple[_PathSpot, WaitLink | None]]:
+    def _points_after_node(self, number: int) -> Iterator[tuple[_PathPoint, WaitLink | None]]:
         graph, node = self._graph, self._graph.nodes[number]
-        for at in graph.needs[number]:
-            edge = graph.edges[at]
-            if edge.tie is not Tie.PARENT:
+        for index in graph.dependency_edges[number]:
+            edge = graph.edges[index]
+            if edge.kind is not EdgeKind.PARENT:
                 before = graph.nodes[edge.before]
-                through = f"{edge.through}, from {before.name}" if edge.through else before.name
-                why = f"needs {through} ({edge.tie})"
-                yield (
-                    _PathSpot(False, edge.before),
-                    WaitLink(who=node.name, why=why, where=edge.where, node=number, edge=at),
+                provider = (
+                    f"{edge.required_object}, from {before.name}"
+                    if edge.required_object
+                    else before.name
                 )
-        step = self._firsts.get(node.unit, NOWHERE) if node.kind is NodeKind.UNIT else node.step
-        if step != NOWHERE:
-            where = node.where
-            said = f"is in {graph.steps[step].id}"
-            wait = WaitLink(who=node.name, why=said, where=where, node=number, step=step)
-            yield _PathSpot(True, step), None if node.kind is NodeKind.UNIT else wait
+                reason = f"needs {provider} ({edge.kind})"
+                yield (
+                    _PathPoint(False, edge.before),
+                    WaitLink(
+                        waiter=node.name,
+                        reason=reason,
+                        location=edge.location,
+                        node=number,
+                        edge=index,
+                    ),
+                )
+        step = (
+            self._first_steps.get(node.unit, NO_STEP) if node.kind is NodeKind.UNIT else node.step
+        )
+        if step != NO_STEP:
+            location = node.location
+            position = f"is in {graph.steps[step].id}"
+            link = WaitLink(
+                waiter=node.name, reason=position, location=location, node=number, step=step
+            )
+            yield _PathPoint(True, step), None if node.kind is NodeKind.UNIT else link
 
-    def _of_step(self, number: int) -> Iterator[tuple[_PathSpot, WaitLink | None]]:
+    def _points_after_step(self, number: int) -> Iterator[tuple[_PathPoint, WaitLink | None]]:
         graph, step = self._graph, self._graph.steps[number]
-        for edge in self._orders.get(step.id, ()):
+        for edge in self._incoming.get(step.id, ()):
             before = graph.step_numbers.get(edge.before)
             if before is not None:
-                where = f", {edge.where}" if edge.where else ""
-                why = f"starts after {edge.before} ({edge.because}{where})"
-                yield _PathSpot(True, before), WaitLink(who=step.id, why=why, step=number)
+                location = f", {edge.where}" if edge.where else ""
+                reason = f"starts after {edge.before} ({edge.because}{location})"
+                yield _PathPoint(True, before), WaitLink(waiter=step.id, reason=reason, step=number)

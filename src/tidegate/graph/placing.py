@@ -1,44 +1,47 @@
-"""Where objects stand: in which step of the plan, and in which file."""
+"""Positions of objects: the step of the plan, and the location in a file."""
 
 from __future__ import annotations
 
-from tidegate.errors import Place
-from tidegate.model.graph import NOWHERE
+from tidegate.errors import Location
+from tidegate.model.graph import NO_STEP
 from tidegate.model.manifest import Manifest
 from tidegate.model.objects import Ref
-from tidegate.model.patterns import late
-from tidegate.model.plan import Plan, own_items_of
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.plan import Plan, managed_items
 from tidegate.model.policy import Order
 from tidegate.model.unit import Unit, UnitId
 
-_ORIGIN = late(r"(?P<name>.*?)(?::(?P<line>\d+))?(?::(?P<column>\d+))?(?: \((?P<field>.*)\))?")
+_ORIGIN = lazy_regex(
+    r"(?P<name>.*?)(?::(?P<line>\d+))?(?::(?P<column>\d+))?(?: \((?P<field>.*)\))?"
+)
 
 
 class StepIndex:
-    """In which step of the plan an object stands, and whether others wait for it there."""
+    """The step of each object in a plan, and whether later steps wait for it there."""
 
     def __init__(self, plan: Plan) -> None:
         self._items: dict[tuple[UnitId, Ref, str], tuple[int, bool]] = {}
-        self._spots: dict[tuple[UnitId, str, int, str], int] = {}
-        for at, step in enumerate(plan.steps):
-            self._spots.setdefault((step.unit, step.phase, step.wave, step.stage), at)
-            for item in own_items_of(step):
-                self._items[step.unit, item.ref, step.phase] = (at, item.gates)
+        self._wave_steps: dict[tuple[UnitId, str, int, str], int] = {}
+        for index, step in enumerate(plan.steps):
+            self._wave_steps.setdefault((step.unit, step.phase, step.wave, step.stage), index)
+            for item in managed_items(step):
+                self._items[step.unit, item.ref, step.phase] = (index, item.gates)
 
-    def of(self, unit: Unit, manifest: Manifest) -> tuple[int, bool]:
-        found = self._items.get((unit.id, manifest.ref, manifest.phase))
-        if found is not None:
-            return found
+    def find(self, unit: Unit, manifest: Manifest) -> tuple[int, bool]:
+        """Return the number of the step of a manifest, and whether it is gating."""
+        position = self._items.get((unit.id, manifest.ref, manifest.phase))
+        if position is not None:
+            return position
         # The own object of a unit may be skipped; it has its place all the same.
         stage = "rest" if unit.policy.order is Order.STAGES else ""
-        spot = (unit.id, str(manifest.phase), manifest.wave, stage)
-        return self._spots.get(spot, NOWHERE), False
+        wave_key = (unit.id, str(manifest.phase), manifest.wave, stage)
+        return self._wave_steps.get(wave_key, NO_STEP), False
 
 
-def place_of(origin: str) -> Place | None:
-    """Where an object stands, as its manifest says it."""
-    found = _ORIGIN.fullmatch(origin)
-    if found is None or not found["name"]:
+def parse_origin(origin: str) -> Location | None:
+    """Return the location in the origin of a manifest, or None."""
+    match = _ORIGIN.fullmatch(origin)
+    if match is None or not match["name"]:
         return None
-    line, column = int(found["line"] or 0), int(found["column"] or 0)
-    return Place(found["name"], line, column, found["field"] or "")
+    line, column = int(match["line"] or 0), int(match["column"] or 0)
+    return Location(match["name"], line, column, match["field"] or "")

@@ -1,57 +1,61 @@
-"""Which steps come behind which, and so where two nodes stand to each other.
+"""Reachability of steps, and the relative position of two nodes.
 
-Steps of one unit are compared by their places. Between units, labels settle most questions at once:
-each step has a few numbers from walks through the order, and who is not inside another's numbers is
-not behind it. Only what they leave open is walked, and no further than they allow.
+Interval labels answer most questions at once: each step has a few numbers from depth-first walks
+through the order, and a step outside the interval of another does not come after it. Only open
+cases
+are searched, and no further than the labels allow.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
 
-from tidegate.model.graph import NOWHERE, Graph
+from tidegate.model.graph import NO_STEP, Graph
 
-WALKS = 3
+LABEL_COUNT = 3
 
 
-class NodeStanding(StrEnum):
-    """Where a node stands, seen from another one."""
+class RelativePosition(StrEnum):
+    """The position of a node relative to another node."""
 
     BEFORE = "before"
-    """The other one starts when its step is over."""
+    """The other node starts when the step of the node is finished."""
     SAME = "same step"
-    BESIDE = "beside"
+    PARALLEL = "beside"
     """Neither waits for the other."""
-    BEHIND = "behind"
-    """It starts when the step of the other one is over."""
+    AFTER = "behind"
+    """The node starts when the step of the other node is finished."""
 
 
-class StepReach:
-    """Answers for one graph; steps are known by their numbers."""
+class StepReachability:
+    """Reachability of the steps of one graph, by number."""
 
     def __init__(self, graph: Graph) -> None:
-        self._behind = graph.behind
-        self._order = _arrange(self._behind)
-        self._rank = [0] * len(self._behind)
+        self._next_steps = graph.next_steps
+        self._order = _topological_order(self._next_steps)
+        self._rank = [0] * len(self._next_steps)
         for rank, step in enumerate(self._order):
             self._rank[step] = rank
-        self._labels = [_label(self._order, self._behind, turned=turn) for turn in range(WALKS)]
+        self._labels = [
+            _interval_labels(self._order, self._next_steps, variant=variant)
+            for variant in range(LABEL_COUNT)
+        ]
 
-    def is_behind(self, step: int, other: int) -> bool:
-        """Whether a step starts only after another one is over."""
-        if step == other or not self._may_reach(other, step):
+    def is_after(self, step: int, other: int) -> bool:
+        """Return whether a step starts only after another one is finished."""
+        if step == other or not self._may_precede(other, step):
             return False
         seen, pending = {other}, [other]
         while pending:
-            for one in self._behind[pending.pop()]:
-                if one == step:
+            for next_step in self._next_steps[pending.pop()]:
+                if next_step == step:
                     return True
-                if one not in seen and self._may_reach(one, step):
-                    seen.add(one)
-                    pending.append(one)
+                if next_step not in seen and self._may_precede(next_step, step):
+                    seen.add(next_step)
+                    pending.append(next_step)
         return False
 
-    def _may_reach(self, start: int, end: int) -> bool:
+    def _may_precede(self, start: int, end: int) -> bool:
         if self._rank[start] >= self._rank[end]:
             return False
         return all(
@@ -59,61 +63,71 @@ class StepReach:
         )
 
 
-def standing(graph: Graph, reach: StepReach, node: int, other: int) -> NodeStanding:
-    """Where a node stands, seen from another one; what no step writes stands beside."""
-    mine, theirs = graph.nodes[node].step, graph.nodes[other].step
-    if NOWHERE in (mine, theirs):
-        return NodeStanding.BESIDE
-    if mine == theirs:
-        return NodeStanding.SAME
-    if reach.is_behind(mine, theirs):
-        return NodeStanding.BEHIND
-    return NodeStanding.BEFORE if reach.is_behind(theirs, mine) else NodeStanding.BESIDE
+def relative_position(
+    graph: Graph, reachability: StepReachability, node: int, other: int
+) -> RelativePosition:
+    """Return the position of a node relative to another. One without a step is parallel to all."""
+    node_step, other_step = graph.nodes[node].step, graph.nodes[other].step
+    if NO_STEP in (node_step, other_step):
+        return RelativePosition.PARALLEL
+    if node_step == other_step:
+        return RelativePosition.SAME
+    if reachability.is_after(node_step, other_step):
+        return RelativePosition.AFTER
+    return (
+        RelativePosition.BEFORE
+        if reachability.is_after(other_step, node_step)
+        else RelativePosition.PARALLEL
+    )
 
 
-def _arrange(behind: tuple[tuple[int, ...], ...]) -> list[int]:
-    """The steps in an order that respects the edges; those in a circle come last."""
-    unmet = [0] * len(behind)
-    for others in behind:
-        for one in others:
-            unmet[one] += 1
-    order = [step for step, count in enumerate(unmet) if not count]
+def _topological_order(next_steps: tuple[tuple[int, ...], ...]) -> list[int]:
+    """Return the steps in topological order; those in a cycle come last."""
+    open_counts = [0] * len(next_steps)
+    for others in next_steps:
+        for next_step in others:
+            open_counts[next_step] += 1
+    order = [step for step, count in enumerate(open_counts) if not count]
     for step in order:  # it grows meanwhile
-        for one in behind[step]:
-            unmet[one] -= 1
-            if not unmet[one]:
-                order.append(one)
-    placed = set(order)
-    return [*order, *(step for step in range(len(behind)) if step not in placed)]
+        for next_step in next_steps[step]:
+            open_counts[next_step] -= 1
+            if not open_counts[next_step]:
+                order.append(next_step)
+    ordered = set(order)
+    return [*order, *(step for step in range(len(next_steps)) if step not in ordered)]
 
 
-def _label(
-    order: list[int], behind: tuple[tuple[int, ...], ...], *, turned: int
+def _interval_labels(
+    order: list[int], next_steps: tuple[tuple[int, ...], ...], *, variant: int
 ) -> tuple[list[int], list[int]]:
-    """For each step the number at which a walk leaves it, and the least of all behind it.
+    """Return for each step the lowest number after it, and the number at which a walk leaves it.
 
-    Whoever is behind a step has numbers inside its own. Walks that turn differently tell more.
+    The interval of a later step is inside that of an earlier one. Walks in different orders exclude
+    more cases.
     """
-    high, low = [-1] * len(behind), [0] * len(behind)
+    high, low = [-1] * len(next_steps), [0] * len(next_steps)
     number = 0
-    for start in order if turned % 2 == 0 else reversed(order):
+    for start in order if variant % 2 == 0 else reversed(order):
         if high[start] != -1:
             continue
-        stack = [(start, iter(_turned(behind[start], turned)))]
+        stack = [(start, iter(_rotate(next_steps[start], variant)))]
         high[start] = -2
         while stack:
-            step, rest = stack[-1]
-            following = next((one for one in rest if high[one] == -1), None)
+            step, remaining = stack[-1]
+            following = next((next_step for next_step in remaining if high[next_step] == -1), None)
             if following is not None:
                 high[following] = -2
-                stack.append((following, iter(_turned(behind[following], turned))))
+                stack.append((following, iter(_rotate(next_steps[following], variant))))
                 continue
             stack.pop()
-            least = min((low[one] for one in behind[step] if high[one] >= 0), default=number)
-            low[step], high[step] = min(least, number), number
+            lowest = min(
+                (low[next_step] for next_step in next_steps[step] if high[next_step] >= 0),
+                default=number,
+            )
+            low[step], high[step] = min(lowest, number), number
             number += 1
     return low, high
 
 
-def _turned(steps: tuple[int, ...], turned: int) -> tuple[int, ...]:
-    return steps[::-1] if turned % 2 else steps[turned % 3 :] + steps[: turned % 3]
+def _rotate(steps: tuple[int, ...], variant: int) -> tuple[int, ...]:
+    return steps[::-1] if variant % 2 else steps[variant % 3 :] + steps[: variant % 3]

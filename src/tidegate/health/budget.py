@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from tidegate.model.moment import MINUTE, SECOND, Ms, parse_duration
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping, mappings, number, text
+from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
 
 Body = dict[str, Json]
 
@@ -40,7 +40,7 @@ POD_SPECS = (
 
 def budget(body: Body) -> Ms | None:
     """The time that an object's own spec gives it; None where it gives none."""
-    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
     rule = _RULES.get((kind.group, kind.name))
     span = rule(body) if rule else None
     return span or None
@@ -48,8 +48,8 @@ def budget(body: Body) -> Ms | None:
 
 def farewell(body: Body) -> Ms:
     """The time in which its pods may end when it is deleted, and some more; 0 without pods."""
-    pods = (mapping(body, *path) for path in POD_SPECS)
-    spans = (number(pod, "terminationGracePeriodSeconds") for pod in pods)
+    pods = (get_mapping(body, *path) for path in POD_SPECS)
+    spans = (get_int(pod, "terminationGracePeriodSeconds") for pod in pods)
     longest = max(spans)
     return Ms((longest + GRACE_SECONDS) * SECOND) if longest > 0 else Ms(0)
 
@@ -57,7 +57,7 @@ def farewell(body: Body) -> Ms:
 def _deployment(body: Body) -> Ms | None:
     """Every step takes a pod's window; the last may take the whole progress deadline."""
     window = _pod_of_set(body)
-    seconds = number(body, "spec", "progressDeadlineSeconds", default=PROGRESS_DEADLINE_SECONDS)
+    seconds = get_int(body, "spec", "progressDeadlineSeconds", default=PROGRESS_DEADLINE_SECONDS)
     deadline = 0 if seconds >= NO_LIMIT else seconds * SECOND
     return Ms((_rollout_steps(body) - 1) * window + max(deadline, window))
 
@@ -65,29 +65,29 @@ def _deployment(body: Body) -> Ms | None:
 def _stateful_set(body: Body) -> Ms | None:
     """Pod after pod. Parallel sets are made at once, but updated in turn too."""
     replicas = _replicas(body)
-    if text(body, "spec", "podManagementPolicy") == "Parallel":
-        rolling = mapping(body, "spec", "updateStrategy", "rollingUpdate")
+    if get_text(body, "spec", "podManagementPolicy") == "Parallel":
+        rolling = get_mapping(body, "spec", "updateStrategy", "rollingUpdate")
         at_once = _share(rolling.get("maxUnavailable", 1), replicas, up=False)
-        replicas = _turns(replicas - number(rolling, "partition"), max(1, at_once))
+        replicas = _turns(replicas - get_int(rolling, "partition"), max(1, at_once))
     return Ms(max(1, replicas) * _pod_of_set(body))
 
 
 def _pod_of_set(body: Body) -> Ms:
-    ready = max(0, number(body, "spec", "minReadySeconds")) * SECOND
-    return Ms(pod_window(mapping(body, "spec", "template", "spec")) + ready)
+    ready = max(0, get_int(body, "spec", "minReadySeconds")) * SECOND
+    return Ms(pod_window(get_mapping(body, "spec", "template", "spec")) + ready)
 
 
 def _job(body: Body) -> Ms | None:
     """Its deadline and the time in which its pods end; else the pauses between its attempts."""
-    deadline = number(body, "spec", "activeDeadlineSeconds")
-    pod = mapping(body, "spec", "template", "spec")
-    grace = number(pod, "terminationGracePeriodSeconds", default=GRACE_SECONDS)
+    deadline = get_int(body, "spec", "activeDeadlineSeconds")
+    pod = get_mapping(body, "spec", "template", "spec")
+    grace = get_int(pod, "terminationGracePeriodSeconds", default=GRACE_SECONDS)
     if deadline > 0:
         return Ms((deadline + grace) * SECOND)
     # Where each index has a limit of its own, the one for the whole Job counts no attempts.
-    for_all = number(body, "spec", "backoffLimit", default=BACKOFF_LIMIT)
-    limit = max(0, number(body, "spec", "backoffLimitPerIndex", default=for_all))
-    attempt = max(0, number(pod, "activeDeadlineSeconds"))
+    for_all = get_int(body, "spec", "backoffLimit", default=BACKOFF_LIMIT)
+    limit = max(0, get_int(body, "spec", "backoffLimitPerIndex", default=for_all))
+    attempt = max(0, get_int(pod, "activeDeadlineSeconds"))
     return None if limit >= NO_LIMIT else Ms(_pauses(limit) + (limit + 1) * attempt * SECOND)
 
 
@@ -109,7 +109,7 @@ def _helm_release(body: Body) -> Ms | None:
 def _attempts(body: Body, action: str) -> int:
     timeout = _span(body, "spec", "timeout") or HELM_TIMEOUT
     once = _span(body, "spec", action, "timeout") or timeout
-    retries = max(0, number(body, "spec", action, "remediation", "retries"))
+    retries = max(0, get_int(body, "spec", action, "remediation", "retries"))
     return once * (1 + retries)
 
 
@@ -123,20 +123,20 @@ def _kustomization(body: Body) -> Ms | None:
 def _span(body: Body, *path: str) -> Ms | None:
     """A duration; None where there is none, or none that Go would read as whole milliseconds."""
     try:
-        return parse_duration(text(body, *path))
+        return parse_duration(get_text(body, *path))
     except ValueError:
         return None
 
 
 def _replicas(body: Body) -> int:
-    return number(body, "spec", "replicas", default=1)
+    return get_int(body, "spec", "replicas", default=1)
 
 
 def _rollout_steps(body: Body) -> int:
     """How often a rolling update must wait for pods before all of them are new."""
-    if text(body, "spec", "strategy", "type") == "Recreate":
+    if get_text(body, "spec", "strategy", "type") == "Recreate":
         return 1
-    rolling = mapping(body, "spec", "strategy", "rollingUpdate")
+    rolling = get_mapping(body, "spec", "strategy", "rollingUpdate")
     replicas = _replicas(body)
     surge = _share(rolling.get("maxSurge", DEFAULT_SHARE), replicas, up=True)
     unavailable = _share(rolling.get("maxUnavailable", DEFAULT_SHARE), replicas, up=False)
@@ -157,18 +157,18 @@ def _share(amount: Json, replicas: int, *, up: bool) -> int:
 
 def pod_window(spec: Body) -> Ms:
     """Of a pod's spec: 0 where it has no probes that hold it back."""
-    inits = mappings(spec, "initContainers")
+    inits = get_mappings(spec, "initContainers")
     before = sum(_startup_seconds(one) for one in inits if one.get("restartPolicy") == "Always")
-    together = max((_container_seconds(one) for one in mappings(spec, "containers")), default=0)
+    together = max((_container_seconds(one) for one in get_mappings(spec, "containers")), default=0)
     return Ms((before + together) * SECOND)
 
 
 def _container_seconds(container: Body) -> int:
     """Readiness is asked when its delay is over and the container has started up."""
-    started, readiness = _startup_seconds(container), mapping(container, "readinessProbe")
+    started, readiness = _startup_seconds(container), get_mapping(container, "readinessProbe")
     if not readiness:
         return started
-    delay = number(readiness, "initialDelaySeconds")
+    delay = get_int(readiness, "initialDelaySeconds")
     successes = _at_least_one(readiness, "successThreshold", SUCCESS_THRESHOLD)
     period = _at_least_one(readiness, "periodSeconds", PERIOD_SECONDS)
     return max(started, delay) + period * successes
@@ -176,23 +176,23 @@ def _container_seconds(container: Body) -> int:
 
 def _startup_seconds(container: Body) -> int:
     """Until the last attempt that its startup probe grants."""
-    probe = mapping(container, "startupProbe")
+    probe = get_mapping(container, "startupProbe")
     if not probe:
         return 0
     attempts = _at_least_one(probe, "failureThreshold", FAILURE_THRESHOLD)
     period = _at_least_one(probe, "periodSeconds", PERIOD_SECONDS)
-    return max(0, number(probe, "initialDelaySeconds")) + period * attempts
+    return max(0, get_int(probe, "initialDelaySeconds")) + period * attempts
 
 
 def _at_least_one(probe: Body, field: str, default: int) -> int:
     """The API server takes 0 for `not said`."""
-    found = number(probe, field)
+    found = get_int(probe, field)
     return found if found > 0 else default
 
 
 _RULES: Mapping[tuple[str, str], Callable[[Body], Ms | None]] = MappingProxyType(
     {
-        ("", "Pod"): lambda body: pod_window(mapping(body, "spec")),
+        ("", "Pod"): lambda body: pod_window(get_mapping(body, "spec")),
         ("apps", "DaemonSet"): _pod_of_set,
         ("apps", "Deployment"): _deployment,
         ("apps", "ReplicaSet"): _pod_of_set,

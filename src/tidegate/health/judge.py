@@ -12,8 +12,8 @@ from tidegate.health.rows import judge_row
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
-from tidegate.model.operators import Row
-from tidegate.model.reading import text
+from tidegate.model.operators import KindRow
+from tidegate.model.reading import get_text
 from tidegate.model.verdict import Verdict
 
 ARGO = "argo"
@@ -26,7 +26,7 @@ class Judge(msgspec.Struct, frozen=True):
     known: KnownRows
 
     @classmethod
-    def of(cls, rows: Iterable[Row]) -> Judge:
+    def of(cls, rows: Iterable[KindRow]) -> Judge:
         return cls(KnownRows.of(rows))
 
     def judge(self, body: dict[str, Json], now: Ms, *, rules: str = ARGO) -> Verdict:
@@ -34,9 +34,9 @@ class Judge(msgspec.Struct, frozen=True):
         if rules == KSTATUS:
             return kstatus.judge(body, now)
         verdict = argo.judge(body)
-        if verdict is not None and verdict.checked:
+        if verdict is not None and verdict.is_checked:
             return verdict
-        kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+        kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
         row = self.known.row_of(kind)
         fallen = judge_row(body, row) if row and row.ready_when else kstatus.judge(body, now)
-        return structs.replace(fallen, checked=False)
+        return structs.replace(fallen, is_checked=False)

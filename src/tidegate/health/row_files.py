@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidegate.documents.decoding import Flaw, decode
-from tidegate.errors import OperatorsError, foreign
+from tidegate.documents.decoding import FileProblem, decode
+from tidegate.errors import KnowledgeError, sanitize
 from tidegate.health.rows import HealthRow
-from tidegate.model.checks import mistakes_in, mistakes_of
+from tidegate.model.checks import case_errors, check_errors
 from tidegate.model.operators import Check
 
 
@@ -23,8 +23,8 @@ def read_health_rows(content: bytes, name: str) -> tuple[HealthRow, ...]:
     return tuple(row for file in files for row in file.rows)
 
 
-def _flaws(file: _File) -> Iterator[Flaw]:
+def _flaws(file: _File) -> Iterator[FileProblem]:
     for place, row in enumerate(file.rows):
-        observed = mistakes_of([Check(path=row.observed)] if row.observed else ())
-        for mistake in (*observed, *mistakes_in((*row.cases, row.otherwise))):
-            yield ("rows", place), OperatorsError("health.row", foreign(mistake))
+        observed = check_errors([Check(path=row.observed)] if row.observed else ())
+        for mistake in (*observed, *case_errors((*row.cases, row.otherwise))):
+            yield ("rows", place), KnowledgeError("health.row", sanitize(mistake))

@@ -25,13 +25,13 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import foreign
-from tidegate.model.amounts import items_at
-from tidegate.model.checks import all_hold, holds
+from tidegate.errors import sanitize
+from tidegate.model.amounts import list_items
+from tidegate.model.checks import all_checks_pass, check_passes
 from tidegate.model.objects import Json
-from tidegate.model.operators import CONDITIONS, Case, Check, Row
-from tidegate.model.paths import find
-from tidegate.model.reading import NOTHING, mapping, number, text
+from tidegate.model.operators import CONDITIONS_PATH, Check, HealthCase, KindRow
+from tidegate.model.paths import find_value
+from tidegate.model.reading import EMPTY_MAPPING, get_int, get_mapping, get_text
 from tidegate.model.verdict import Health, Verdict
 
 Body: TypeAlias = dict[str, Json]
@@ -45,8 +45,8 @@ class HealthRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     group: str
     kinds: tuple[str, ...]
     source: str
-    cases: tuple[Case, ...]
-    otherwise: Case = Case(health=Health.PROGRESSING)
+    cases: tuple[HealthCase, ...]
+    otherwise: HealthCase = HealthCase(health=Health.PROGRESSING)
     observed: str = ""
 
 
@@ -86,47 +86,49 @@ def _fits(row: HealthRow, group: str, kind: str) -> bool:
 
 def judge_cases(body: Body, row: HealthRow) -> Verdict:
     """What a row says of an object."""
-    seen = find(body, row.observed) if row.observed else None
-    if isinstance(seen, int) and seen != number(body, "metadata", "generation", default=seen):
+    seen = find_value(body, row.observed) if row.observed else None
+    if isinstance(seen, int) and seen != get_int(body, "metadata", "generation", default=seen):
         return _lagging(seen)
     known = seen if isinstance(seen, int) else 0
     return _decide(body, row.cases, known) or _say(body, row.otherwise, known)
 
 
-def judge_row(body: Body, row: Row) -> Verdict:
+def judge_row(body: Body, row: KindRow) -> Verdict:
     """What is known of an operator's kind: what its cases say, ready, or on its way."""
-    seen = find(body, row.observed) if row.observed else None
+    seen = find_value(body, row.observed) if row.observed else None
     known = seen if isinstance(seen, int) else 0
-    if isinstance(seen, int) and seen < number(body, "metadata", "generation"):
+    if isinstance(seen, int) and seen < get_int(body, "metadata", "generation"):
         return _lagging(seen)
     if decided := _decide(body, row.cases, known):
         return decided
-    missing = tuple(check for check in row.ready_when if not holds(check, body))
+    missing = tuple(check for check in row.ready_when if not check_passes(check, body))
     if not missing:
-        return _say(body, Case(health=Health.HEALTHY, when=row.ready_when, reason="Ready"), known)
+        return _say(
+            body, HealthCase(health=Health.HEALTHY, when=row.ready_when, reason="Ready"), known
+        )
     reason = "" if missing[0].condition else "NotReady"
-    return _say(body, Case(health=Health.PROGRESSING, when=missing[:1], reason=reason), known)
+    return _say(body, HealthCase(health=Health.PROGRESSING, when=missing[:1], reason=reason), known)
 
 
-def _decide(body: Body, cases: Iterable[Case], seen: int) -> Verdict | None:
+def _decide(body: Body, cases: Iterable[HealthCase], seen: int) -> Verdict | None:
     """What the first case says that holds; None where none does."""
     for case in cases:
-        if all_hold(case.when, body):
+        if all_checks_pass(case.when, body):
             decided = _go_through(body, case, seen) if case.first else _say(body, case, seen)
             if decided is not None:
                 return decided
     return None
 
 
-def _go_through(body: Body, table: Case, seen: int) -> Verdict | None:
+def _go_through(body: Body, table: HealthCase, seen: int) -> Verdict | None:
     """What a table says of the first item that one of its cases fits."""
-    items = list(items_at(find(body, table.among)))
+    items = list(list_items(find_value(body, table.among)))
     if table.by:
-        items.sort(key=lambda item: text(item, table.by, default=LAST))
+        items.sort(key=lambda item: get_text(item, table.by, default=LAST))
     for item in items:
         view = {**body, "item": item}
-        if table.among == CONDITIONS:
-            view["status"] = {**mapping(body, "status"), "conditions": [item]}
+        if table.among == CONDITIONS_PATH:
+            view["status"] = {**get_mapping(body, "status"), "conditions": [item]}
         if decided := _decide(view, table.first, seen):
             return decided
     return None
@@ -134,43 +136,43 @@ def _go_through(body: Body, table: Case, seen: int) -> Verdict | None:
 
 def _lagging(seen: int) -> Verdict:
     sentence = "its controller has not seen the last change yet"
-    return Verdict(Health.PROGRESSING, "GenerationNotObserved", sentence, speaks_of=seen)
+    return Verdict(Health.PROGRESSING, "GenerationNotObserved", sentence, observed_generation=seen)
 
 
-def _say(body: Body, case: Case, seen: int) -> Verdict:
+def _say(body: Body, case: HealthCase, seen: int) -> Verdict:
     health = case.health or Health.UNKNOWN
     named = next((check for check in case.when if check.condition), None)
     condition = _condition(body, named)
-    told = find(body, case.tells) if case.tells else condition.get("message")
+    told = find_value(body, case.tells) if case.tells else condition.get("message")
     sentence = case.says or (told if isinstance(told, str) else "") or _plain(body, case)
-    reason = case.reason or text(condition, "reason") or _word(case, named)
-    own = number(condition, "observedGeneration")
-    speaks_of = seen or number(body, "status", "observedGeneration", default=own)
-    said = Verdict(health, foreign(reason), foreign(sentence), case.final, speaks_of)
-    return msgspec.structs.replace(said, starts=True) if case.starts else said
+    reason = case.reason or get_text(condition, "reason") or _word(case, named)
+    own = get_int(condition, "observedGeneration")
+    speaks_of = seen or get_int(body, "status", "observedGeneration", default=own)
+    said = Verdict(health, sanitize(reason), sanitize(sentence), case.final, speaks_of)
+    return msgspec.structs.replace(said, is_starting=True) if case.starts else said
 
 
-def _word(case: Case, named: Check | None) -> str:
+def _word(case: HealthCase, named: Check | None) -> str:
     """A reason where nobody gave one: `Ready`, `NotReady`, or the state itself."""
     if named is None:
         return (case.health or Health.UNKNOWN).value
-    is_good = case.health is Health.HEALTHY or "True" in named.wanted
+    is_good = case.health is Health.HEALTHY or "True" in named.expected_values
     return named.condition if is_good else f"Not{named.condition}"
 
 
 def _condition(body: Body, named: Check | None) -> Body:
     """The condition that a case asks for, or the item that a table is at."""
-    where = f"{CONDITIONS}[type={named.condition}]" if named else "item"
-    found = find(body, where)
-    return found if isinstance(found, dict) else NOTHING
+    where = f"{CONDITIONS_PATH}[type={named.condition}]" if named else "item"
+    found = find_value(body, where)
+    return found if isinstance(found, dict) else EMPTY_MAPPING
 
 
-def _plain(body: Body, case: Case) -> str:
+def _plain(body: Body, case: HealthCase) -> str:
     """What was looked at, where nobody wrote a message: `status.phase is Bound`."""
     told = (one for one in case.when if not (one.absent or one.at_least))
     check = next(told, None)
     if check is None:
         return "it has not given a status yet"
-    found = find(body, check.place)
-    name = f"condition {check.condition}" if check.condition else check.place
+    found = find_value(body, check.target_path)
+    name = f"condition {check.condition}" if check.condition else check.target_path
     return f"{name} is not there" if found is None else f"{name} is {found}"

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidegate.model.moment import Ms, parse_moment
+from tidegate.model.moment import Ms, parse_timestamp
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text
 
 Body = dict[str, Json]
 STATUS = "status"
@@ -33,7 +33,7 @@ class Since(NamedTuple):
 def moment_in(body: Json, *path: str) -> Ms | None:
     """The moment that stands at a path."""
     try:
-        return parse_moment(text(body, *path)) if text(body, *path) else None
+        return parse_timestamp(get_text(body, *path)) if get_text(body, *path) else None
     except ValueError:
         return None
 
@@ -43,13 +43,13 @@ def ready_since(body: Body) -> Since | None:
     done = moment_in(body, "status", "completionTime")
     if done is not None:
         return Since(done, True, "completionTime")
-    found = [one for one in map(_condition, mappings(body, "status", "conditions")) if one]
+    found = [one for one in map(_condition, get_mappings(body, "status", "conditions")) if one]
     return max(found, default=None) or _status_write(body)
 
 
 def _condition(one: Body) -> Since | None:
-    name, is_true = text(one, "type"), text(one, "status") == "True"
-    if is_true and name == "Progressing" and text(one, "reason") == ROLLED_OUT:
+    name, is_true = get_text(one, "type"), get_text(one, "status") == "True"
+    if is_true and name == "Progressing" and get_text(one, "reason") == ROLLED_OUT:
         at = moment_in(one, "lastUpdateTime")
     elif is_true and name in WELL:
         at = moment_in(one, "lastTransitionTime")
@@ -60,7 +60,7 @@ def _condition(one: Body) -> Since | None:
 
 def _status_write(body: Body) -> Since | None:
     """Since its status was last written it has not changed."""
-    if not mapping(body, "status"):
+    if not get_mapping(body, "status"):
         return None
     at = last_write(body, subresource=STATUS)
     return None if at is None else Since(at, False, STATUS)
@@ -70,18 +70,19 @@ def last_write(body: Body, manager: str = "", *, subresource: str = "") -> Ms | 
     """When somebody last changed it, or a manager if one is named."""
     moments = [
         moment_in(entry, "time")
-        for entry in mappings(body, "metadata", "managedFields")
-        if text(entry, "subresource") == subresource and manager in {"", text(entry, "manager")}
+        for entry in get_mappings(body, "metadata", "managedFields")
+        if get_text(entry, "subresource") == subresource
+        and manager in {"", get_text(entry, "manager")}
     ]
     return max((one for one in moments if one is not None), default=None)
 
 
 def made_by(body: Body) -> str:
     """Who was there when it was made, by the managers that wrote in that very second."""
-    made = text(body, "metadata", "creationTimestamp")
+    made = get_text(body, "metadata", "creationTimestamp")
     names = [
-        text(entry, "manager")
-        for entry in mappings(body, "metadata", "managedFields")
-        if text(entry, "time") == made and not text(entry, "subresource")
+        get_text(entry, "manager")
+        for entry in get_mappings(body, "metadata", "managedFields")
+        if get_text(entry, "time") == made and not get_text(entry, "subresource")
     ]
     return names[0] if len(names) == 1 else ""

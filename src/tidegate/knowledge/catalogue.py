@@ -9,12 +9,12 @@ from functools import cache
 
 import msgspec
 
-from tidegate.model.checks import all_hold
+from tidegate.model.checks import all_checks_pass
 from tidegate.model.objects import Json, Kind
-from tidegate.model.operators import Row, ServedBy
-from tidegate.model.paths import find
-from tidegate.model.patterns import late
-from tidegate.model.reading import mapping, mappings, number, text
+from tidegate.model.operators import KindRow, WorkloadSelector
+from tidegate.model.paths import find_value
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
 
 NAMING_LABELS = ("app", "app.kubernetes.io/name", "app.kubernetes.io/part-of", "k8s-app")
 TRADES = frozenset({"operator", "controller", "manager", "provider", "provisioner"})
@@ -36,15 +36,15 @@ CHARTS = {
 }
 """Charts that are not called as the operator whose definitions they bring."""
 SHORTEST = 3
-_WORD = late(r"[a-z0-9]+")
+_WORD = lazy_regex(r"[a-z0-9]+")
 Body = dict[str, Json]
 
 
-def serves(served_by: ServedBy, workload: Body) -> bool:
+def serves(served_by: WorkloadSelector, workload: Body) -> bool:
     """Whether a workload, or a pod, is the one that is meant."""
     paths = (("metadata", "labels"), ("spec", "template", "metadata", "labels"))
-    labels = [mapping(workload, *path) for path in paths]
-    name = text(workload, "metadata", "name")
+    labels = [get_mapping(workload, *path) for path in paths]
+    name = get_text(workload, "metadata", "name")
     return (
         any(wanted.items() <= known.items() for wanted in served_by.labels for known in labels)
         or any(fnmatchcase(name, pattern) for pattern in served_by.names)
@@ -55,14 +55,14 @@ def serves(served_by: ServedBy, workload: Body) -> bool:
 def images_of(workload: Body) -> list[str]:
     """The images of its containers, without tag and digest."""
     containers = containers_of(workload)
-    images = (text(container, "image").partition("@")[0] for container in containers)
+    images = (get_text(container, "image").partition("@")[0] for container in containers)
     return [re.sub(r":[^/:]*$", "", image) for image in images]
 
 
 def containers_of(workload: Body) -> list[Body]:
     """The containers of a workload's template, or of a pod."""
-    template = mapping(workload, "spec", "template")
-    return mappings(template or workload, "spec", "containers")
+    template = get_mapping(workload, "spec", "template")
+    return get_mappings(template or workload, "spec", "containers")
 
 
 def speaks_for(workload: Body, kind: Kind) -> bool:
@@ -92,30 +92,30 @@ def _callings(kind: Kind) -> tuple[str, tuple[str, ...]]:
 
 def _said(workload: Body) -> str:
     """All that a workload calls itself."""
-    known = mapping(workload, "metadata", "labels")
+    known = get_mapping(workload, "metadata", "labels")
     labels = [str(known.get(label, "")) for label in NAMING_LABELS]
     paths = (image.split("/", 1)[-1] for image in images_of(workload))
-    return " ".join([text(workload, "metadata", "name"), *labels, *paths]).lower()
+    return " ".join([get_text(workload, "metadata", "name"), *labels, *paths]).lower()
 
 
 class KnownRows(msgspec.Struct, frozen=True):
     """Rows, found by group and kind."""
 
-    rows: dict[tuple[str, str], Row]
-    groups: dict[str, tuple[ServedBy, ...]]
+    rows: dict[tuple[str, str], KindRow]
+    groups: dict[str, tuple[WorkloadSelector, ...]]
     """Who serves the kinds of a group whose rows say so."""
 
     @classmethod
-    def of(cls, rows: Iterable[Row]) -> KnownRows:
+    def of(cls, rows: Iterable[KindRow]) -> KnownRows:
         """Of two rows for a kind the last counts: users' come behind those that tidegate brings."""
         known = {(row.group, kind): row for row in rows for kind in row.kinds}
-        groups: dict[str, tuple[ServedBy, ...]] = {}
+        groups: dict[str, tuple[WorkloadSelector, ...]] = {}
         for (group, _), row in known.items():
-            if row.served_by != ServedBy():
+            if row.served_by != WorkloadSelector():
                 groups[group] = (*groups.get(group, ()), row.served_by)
         return cls(known, groups)
 
-    def row_of(self, kind: Kind) -> Row | None:
+    def row_of(self, kind: Kind) -> KindRow | None:
         """The row of a kind, if it has one of its own."""
         return self.rows.get((kind.group, kind.name))
 
@@ -137,7 +137,7 @@ class KnownRows(msgspec.Struct, frozen=True):
         A kind whose row does not say has the operator of its group's other kinds, if theirs do.
         """
         row = self.row_of(kind)
-        if row is not None and row.served_by != ServedBy():
+        if row is not None and row.served_by != WorkloadSelector():
             return serves(row.served_by, workload)
         siblings = self.groups.get(kind.group, ())
         if siblings:
@@ -145,8 +145,8 @@ class KnownRows(msgspec.Struct, frozen=True):
         return speaks_for(workload, kind)
 
 
-def is_ready(row: Row, body: dict[str, Json]) -> bool:
+def is_ready(row: KindRow, body: dict[str, Json]) -> bool:
     """Whether an object is ready, and so as it is now."""
-    seen = find(body, row.observed) if row.observed else None
-    is_current = not isinstance(seen, int) or seen >= number(body, "metadata", "generation")
-    return is_current and all_hold(row.ready_when, body)
+    seen = find_value(body, row.observed) if row.observed else None
+    is_current = not isinstance(seen, int) or seen >= get_int(body, "metadata", "generation")
+    return is_current and all_checks_pass(row.ready_when, body)

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from tidegate.documents import FieldPath
 from tidegate.model.objects import Json
-from tidegate.model.paths import Step, parse_path
+from tidegate.model.paths import PathStep, parse_path
 
 DEEP = ".**."
 STAR = "*"
@@ -24,7 +24,7 @@ STAR = "*"
 class Places(NamedTuple):
     """A path in parts: between two of them are the items of a list; `deep` is a key's pattern."""
 
-    parts: tuple[tuple[Step, ...], ...]
+    parts: tuple[tuple[PathStep, ...], ...]
     deep: str = ""
 
 
@@ -53,7 +53,7 @@ def find_all(body: Json, text: str) -> Iterator[Found]:
     return (one for path, value in found for one in _deeper(value, places.deep, path))
 
 
-def _walk(body: Json, parts: tuple[tuple[Step, ...], ...], path: FieldPath) -> Iterator[Found]:
+def _walk(body: Json, parts: tuple[tuple[PathStep, ...], ...], path: FieldPath) -> Iterator[Found]:
     first, *rest = parts
     for there, value in _step(body, first, path):
         if not rest:
@@ -63,7 +63,7 @@ def _walk(body: Json, parts: tuple[tuple[Step, ...], ...], path: FieldPath) -> I
                 yield from _walk(item, tuple(rest), (*there, place))
 
 
-def _step(body: Json, steps: Iterable[Step], path: FieldPath) -> Iterator[Found]:
+def _step(body: Json, steps: Iterable[PathStep], path: FieldPath) -> Iterator[Found]:
     """What stands at the end of some steps; a star goes through all keys."""
     steps = tuple(steps)
     for at, step in enumerate(steps):

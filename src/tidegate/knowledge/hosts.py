@@ -12,34 +12,34 @@ from functools import cache
 from typing import NamedTuple, Protocol
 
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
-from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 
 LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
-HOST = late(rf"(?<![\w.-]){LABEL}(?:\.{LABEL})*(?![\w-])")
-USER_OF_URL = late(r"://[^/@\s]*@")
-URL_HOST = late(rf"[a-z][a-z0-9+.-]*://({LABEL}(?:\.{LABEL})*)(?![\w-])")
+HOST = lazy_regex(rf"(?<![\w.-]){LABEL}(?:\.{LABEL})*(?![\w-])")
+USER_OF_URL = lazy_regex(r"://[^/@\s]*@")
+URL_HOST = lazy_regex(rf"[a-z][a-z0-9+.-]*://({LABEL}(?:\.{LABEL})*)(?![\w-])")
 BEFORE = r"@|\s-h[ =]|(?:host|hostname|server|addr|address|endpoint)[ =]"
-AFTER_OPTION = late(rf"(?:{BEFORE})({LABEL})(?![\w.-])", re.IGNORECASE)
-BEFORE_PORT = late(rf"(?<![\w./-])({LABEL})[: ](?=\d{{2,5}}\b)")
-WITH_PORT = late(r"(?<![\w.-])([\w.-]+)(?=:(\d{2,5})(?!\d))")
-HOST_VARIABLE = late(r"(?:^|_|PG|DB|SQL|REDIS|MONGO)HOST$|_HOSTNAME$", re.IGNORECASE)
-ADDRESS_VARIABLE = late(
+AFTER_OPTION = lazy_regex(rf"(?:{BEFORE})({LABEL})(?![\w.-])", re.IGNORECASE)
+BEFORE_PORT = lazy_regex(rf"(?<![\w./-])({LABEL})[: ](?=\d{{2,5}}\b)")
+WITH_PORT = lazy_regex(r"(?<![\w.-])([\w.-]+)(?=:(\d{2,5})(?!\d))")
+HOST_VARIABLE = lazy_regex(r"(?:^|_|PG|DB|SQL|REDIS|MONGO)HOST$|_HOSTNAME$", re.IGNORECASE)
+ADDRESS_VARIABLE = lazy_regex(
     r"(?:HOST|HOSTNAME|SERVER|ADDR|ADDRESS|ENDPOINT|URL|URI|DSN|BROKER|SERVICE|UPSTREAM|BACKEND)S?$",
     re.IGNORECASE,
 )
-OWN_ADDRESS = late(
+OWN_ADDRESS = lazy_regex(
     r"^(?:(?:\w+_)?(?:HOME|SITE_?URL)|(?:APP|PUBLIC|EXTERNAL|CANONICAL)_URL)$", re.IGNORECASE
 )
 """Where an application says under which address others know it."""
-CLIENT = late(
+CLIENT = lazy_regex(
     r"\b(?:curl|wget|nc|ncat|ping|nslookup|getent|dig|telnet|grpcurl|grpc_health_probe"
     r"|pg_isready|psql|pg_dump|pg_restore|mysql|mysqladmin|mysqldump|mariadb|mongosh?|mongodump"
     r"|redis-cli|valkey-cli|amqp-publish|kcat|kafkacat|cqlsh|clickhouse-client|nats|mc|sqlcmd)\b"
 )
 """Programs that do nothing but call somebody."""
-_COMMANDS = late(r"[\n;|&]+")
-_SILENT = late(r"(?m)^\s*(?:#.*|(?:echo|printf)\s.*|-?\s*[\w./-]+:\s+\S.*)$")
+_COMMANDS = lazy_regex(r"[\n;|&]+")
+_SILENT = lazy_regex(r"(?m)^\s*(?:#.*|(?:echo|printf)\s.*|-?\s*[\w./-]+:\s+\S.*)$")
 """Lines of a script that call nobody: comments, what is printed, and texts of objects."""
 CLUSTER_SUFFIX = (".svc.cluster.local", ".svc")
 LOCAL = frozenset({"localhost", "kubernetes", "kubernetes.default", "simulated"})
@@ -68,14 +68,14 @@ def aliases_of(spec: Json) -> frozenset[str]:
     """Hosts that a pod's spec gives addresses to by itself."""
     return frozenset(
         name
-        for alias in mappings(spec, "hostAliases")
-        for name in listed(alias, "hostnames")
+        for alias in get_mappings(spec, "hostAliases")
+        for name in get_list(alias, "hostnames")
         if isinstance(name, str)
     )
 
 
 def command_of(container: Json) -> str:
-    words = [*listed(container, "command"), *listed(container, "args")]
+    words = [*get_list(container, "command"), *get_list(container, "args")]
     return " ".join(word for word in words if isinstance(word, str))
 
 
@@ -159,10 +159,12 @@ def scripts_of(
 ) -> Iterator[tuple[str, str]]:
     """Files of ConfigMaps that a container's command names, by their paths; `find` gets these."""
     words = command_of(container)
-    volumes = {text(one, "name"): one for one in mappings(pod, "volumes")}
-    for mount in mappings(container, "volumeMounts"):
-        source = mapping(volumes.get(text(mount, "name"), {}), "configMap")
-        for key, written in mapping(find(text(source, "name")), "data").items() if source else ():
+    volumes = {get_text(one, "name"): one for one in get_mappings(pod, "volumes")}
+    for mount in get_mappings(container, "volumeMounts"):
+        source = get_mapping(volumes.get(get_text(mount, "name"), {}), "configMap")
+        for key, written in (
+            get_mapping(find(get_text(source, "name")), "data").items() if source else ()
+        ):
             place = _place(mount, source, key)
             if place and isinstance(written, str) and _is_named(place, words):
                 yield place, written
@@ -170,9 +172,9 @@ def scripts_of(
 
 def _place(mount: Json, source: Json, key: str) -> str:
     """Where a key of a ConfigMap is mounted; empty where it is not."""
-    items = {text(one, "key"): text(one, "path") for one in mappings(source, "items")}
+    items = {get_text(one, "key"): get_text(one, "path") for one in get_mappings(source, "items")}
     path = items.get(key, "") if items else key
-    folder, alone = text(mount, "mountPath").rstrip("/"), text(mount, "subPath")
+    folder, alone = get_text(mount, "mountPath").rstrip("/"), get_text(mount, "subPath")
     if alone:
         return folder if path == alone else ""
     return f"{folder}/{path}" if path else ""

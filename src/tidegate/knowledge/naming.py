@@ -16,7 +16,7 @@ from tidegate.knowledge.catalogue import KnownRows, images_of
 from tidegate.knowledge.fields import find_all
 from tidegate.knowledge.references import Made, Needed, make_products, needs_of, products_of
 from tidegate.knowledge.templates import Option, parse_text, render_text, scope_of
-from tidegate.model.checks import all_hold
+from tidegate.model.checks import all_checks_pass
 from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import (
     Effect,
@@ -24,10 +24,10 @@ from tidegate.model.operators import (
     PodsRow,
     ProducerRow,
     ReferenceRow,
-    Until,
+    RequiredState,
 )
-from tidegate.model.paths import find, parse_path, walk
-from tidegate.model.reading import mapping
+from tidegate.model.paths import find_value, follow_path, parse_path
+from tidegate.model.reading import get_mapping
 
 Body = dict[str, Json]
 KindName = tuple[str, str]
@@ -43,7 +43,7 @@ class Mention(NamedTuple):
     name: str
     field: FieldPath
     effect: Effect
-    until: Until
+    until: RequiredState
     optional: bool = False
     keys: tuple[str, ...] = ()
 
@@ -90,8 +90,8 @@ class Naming(msgspec.Struct, frozen=True):
         row = self.pods.get((kind.group, kind.name))
         if row is None:
             return None
-        spec = find(body, row.at)
-        labels = find(body, row.labels) if row.labels else None
+        spec = find_value(body, row.at)
+        labels = find_value(body, row.labels) if row.labels else None
         path = tuple(step for step in parse_path(row.at) if isinstance(step, str | int))
         return Pods(
             row,
@@ -126,7 +126,7 @@ class Naming(msgspec.Struct, frozen=True):
                     needed.namespace,
                     needed.name,
                     _field_of(needed, scope),
-                    Effect.HELD,
+                    Effect.BLOCKED,
                     needed.need.until,
                 )
 
@@ -150,7 +150,7 @@ class Naming(msgspec.Struct, frozen=True):
 
 def _name_of(made: Made) -> tuple[Json, Json, Json]:
     """What tells one object that is made from another."""
-    metadata = mapping(made.body, "metadata")
+    metadata = get_mapping(made.body, "metadata")
     return made.body.get("kind"), metadata.get("namespace"), metadata.get("name")
 
 
@@ -158,7 +158,7 @@ def _mentions(row: ReferenceRow, body: Body, scope: Body) -> Iterator[Mention]:
     for places in row.at:
         for path, item in find_all(body, places):
             inner = {**scope, "item": item}
-            if not all_hold(row.when, inner):
+            if not all_checks_pass(row.when, inner):
                 continue
             name = render_text(row.name, inner)
             kind = render_text(row.kind, inner)
@@ -171,7 +171,7 @@ def _mentions(row: ReferenceRow, body: Body, scope: Body) -> Iterator[Mention]:
                     path,
                     row.effect,
                     row.until,
-                    mapping(item).get("optional") is True,
+                    get_mapping(item).get("optional") is True,
                     tuple(_keys(row.keys, item)),
                 )
 
@@ -184,9 +184,9 @@ def _keys(paths: Iterable[str], item: Json) -> Iterator[str]:
 def _effect_on_pods(effect: Effect, row: PodsRow, kind: Kind) -> Effect:
     """A refused pod holds whoever would have it. Pods that come later hold nothing now."""
     if row.later:
-        return Effect.NOTHING
+        return Effect.NONE
     is_pod = (kind.group, kind.name) == POD
-    return Effect.HELD if effect is Effect.REFUSED and not is_pod else effect
+    return Effect.BLOCKED if effect is Effect.REJECTED and not is_pod else effect
 
 
 def _field_of(needed: Needed, scope: Body) -> FieldPath:
@@ -204,7 +204,7 @@ def _field_of(needed: Needed, scope: Body) -> FieldPath:
 
 
 def _path_of(option: Option, scope: Body) -> FieldPath:
-    is_there = bool(option.path) and walk(scope, option.path) is not None
+    is_there = bool(option.path) and follow_path(scope, option.path) is not None
     path = _plain(option.path) if is_there else ()
     return ("metadata", *path) if path in (("name",), ("namespace",)) else path
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import cast
 
 from tidegate.documents import FieldPath
-from tidegate.documents.decoding import Flaw, decode
-from tidegate.documents.ready import read_ready
-from tidegate.errors import OperatorsError, foreign
+from tidegate.documents.decoding import FileProblem, decode
+from tidegate.documents.ready import read_precompiled
+from tidegate.errors import KnowledgeError, sanitize
 from tidegate.knowledge.fields import parse_places
 from tidegate.knowledge.templates import FOR, check_template, shows
-from tidegate.model.checks import mistakes_in, mistakes_of
+from tidegate.model.checks import case_errors, check_errors
 from tidegate.model.objects import Json
-from tidegate.model.operators import Check, Knowledge, Product, ReferenceRow, Row
+from tidegate.model.operators import Check, KindRow, Knowledge, Product, ReferenceRow
 
 ROWS = Path(__file__).with_name("rows")
 READY = ROWS.with_suffix(".ready")
@@ -25,7 +25,7 @@ READY = ROWS.with_suffix(".ready")
 def builtin() -> Knowledge:
     """What tidegate brings."""
     texts = row_texts()
-    return read_ready(READY.read_bytes(), texts, Knowledge) or read_rows(texts)
+    return read_precompiled(READY.read_bytes(), texts, Knowledge) or read_rows(texts)
 
 
 def row_texts() -> dict[str, bytes]:
@@ -36,7 +36,7 @@ def row_texts() -> dict[str, bytes]:
 def read_rows(texts: dict[str, bytes]) -> Knowledge:
     known = Knowledge()
     for name, text in texts.items():
-        known = known.and_more(read_knowledge(text, name))
+        known = known.merged_with(read_knowledge(text, name))
     return known
 
 
@@ -44,93 +44,93 @@ def read_knowledge(text: bytes, name: str) -> Knowledge:
     """What a file knows. Raises one ExceptionGroup with an error for each mistake."""
     known = Knowledge()
     for one in decode(text, name, Knowledge, noun="file of rows", check=_flaws):
-        known = known.and_more(one)
+        known = known.merged_with(one)
     return known
 
 
-def _flaws(known: Knowledge) -> Iterator[Flaw]:
+def _flaws(known: Knowledge) -> Iterator[FileProblem]:
     for place, row in enumerate(known.rows):
         for path, error in (*_wrong_stages(row), *_wrong_paths(row)):
             yield ("rows", place, *path), error
     yield from _wrong_references(known)
 
 
-def _wrong_references(known: Knowledge) -> Iterator[Flaw]:
+def _wrong_references(known: Knowledge) -> Iterator[FileProblem]:
     for place, reference in enumerate(known.references):
         yield from _inside(("references", place), _wrong_reference(reference))
     for place, pods in enumerate(known.pods):
-        for mistake in mistakes_of([Check(path=pods.at)]):
-            yield ("pods", place, "at"), OperatorsError("operators.path", foreign(mistake))
+        for mistake in check_errors([Check(path=pods.at)]):
+            yield ("pods", place, "at"), KnowledgeError("operators.path", sanitize(mistake))
     for place, producer in enumerate(known.producers):
         for index, product in enumerate(producer.produces):
             where = ("producers", place, "produces", index)
             yield from _inside(where, _wrong_product(product))
 
 
-def _inside(where: FieldPath, flaws: Iterator[Flaw]) -> Iterator[Flaw]:
+def _inside(where: FieldPath, flaws: Iterator[FileProblem]) -> Iterator[FileProblem]:
     return (((*where, *path), error) for path, error in flaws)
 
 
-def _wrong_reference(row: ReferenceRow) -> Iterator[Flaw]:
+def _wrong_reference(row: ReferenceRow) -> Iterator[FileProblem]:
     if row.pods is bool(row.of_kinds):
         problem = "a reference is either of `pods` or of the kinds in `of_kinds`"
-        yield ("at",), OperatorsError("operators.value", problem)
+        yield ("at",), KnowledgeError("operators.value", problem)
     for place, path in enumerate((*row.at, *row.keys)):
         key = ("at", place) if place < len(row.at) else ("keys", place - len(row.at))
         try:
             parse_places(path)
         except ValueError as error:
-            yield key, OperatorsError("operators.path", foreign(str(error)))
+            yield key, KnowledgeError("operators.path", sanitize(str(error)))
     for field in ("kind", "name", "group", "namespace"):
         yield from _wrong_template((field,), getattr(row, field))
     for place, check in enumerate(row.when):
-        for mistake in mistakes_of([check]):
-            yield ("when", place), OperatorsError("operators.path", foreign(mistake))
+        for mistake in check_errors([check]):
+            yield ("when", place), KnowledgeError("operators.path", sanitize(mistake))
 
 
-def _wrong_product(product: Product) -> Iterator[Flaw]:
+def _wrong_product(product: Product) -> Iterator[FileProblem]:
     yield from _wrong_template(("object",), product.makes)
     if product.each:
         yield from _wrong_template(("each",), {FOR: product.each})
     for place, check in enumerate(product.when):
-        for mistake in mistakes_of([check]):
-            yield ("when", place), OperatorsError("operators.path", foreign(mistake))
+        for mistake in check_errors([check]):
+            yield ("when", place), KnowledgeError("operators.path", sanitize(mistake))
 
 
-def _wrong_template(path: FieldPath, template: object) -> Iterator[Flaw]:
+def _wrong_template(path: FieldPath, template: object) -> Iterator[FileProblem]:
     try:
         check_template(template)
     except ValueError as error:
-        yield path, OperatorsError("operators.path", foreign(str(error)))
+        yield path, KnowledgeError("operators.path", sanitize(str(error)))
 
 
-def _wrong_stages(row: Row) -> Iterator[Flaw]:
+def _wrong_stages(row: KindRow) -> Iterator[FileProblem]:
     if not row.source.strip():
         problem = "a row must say where its facts come from"
-        yield ("source",), OperatorsError("operators.value", problem)
+        yield ("source",), KnowledgeError("operators.value", problem)
     if not row.stages:
-        yield ("stages",), OperatorsError("operators.value", "a row needs at least one stage")
+        yield ("stages",), KnowledgeError("operators.value", "a row needs at least one stage")
     for place, stage in enumerate(row.stages):
         for later in row.stages[place + 1 :]:
             if shows(cast("Json", stage.writes), cast("Json", later.writes)):
-                names = f"`{foreign(stage.name)}` and `{foreign(later.name)}`"
+                names = f"`{sanitize(stage.name)}` and `{sanitize(later.name)}`"
                 problem = f"the stages {names} write the same status"
                 hint = "let them differ: only the status tells how far an object has come"
-                yield ("stages", place), OperatorsError("operators.stages", problem, hint=hint)
+                yield ("stages", place), KnowledgeError("operators.stages", problem, hint=hint)
 
 
-def _wrong_paths(row: Row) -> Iterator[Flaw]:
+def _wrong_paths(row: KindRow) -> Iterator[FileProblem]:
     for path, template in (*_templates(row), *_lists(row)):
         yield from _wrong_template(path, template)
     for path, check in _checks(row):
-        for mistake in mistakes_of([check]):
-            yield path, OperatorsError("operators.path", foreign(mistake))
+        for mistake in check_errors([check]):
+            yield path, KnowledgeError("operators.path", sanitize(mistake))
     for index, case in enumerate(row.cases):
-        for mistake in mistakes_in([case]):
-            yield ("cases", index), OperatorsError("operators.path", foreign(mistake))
+        for mistake in case_errors([case]):
+            yield ("cases", index), KnowledgeError("operators.path", sanitize(mistake))
 
 
-def _templates(row: Row) -> Iterator[tuple[FieldPath, object]]:
+def _templates(row: KindRow) -> Iterator[tuple[FieldPath, object]]:
     """Every template of a row, with its path."""
     for place, need in enumerate(row.needs):
         fields: tuple[object, ...] = (need.kind, need.name, need.group, need.namespace, need.unmet)
@@ -143,7 +143,7 @@ def _templates(row: Row) -> Iterator[tuple[FieldPath, object]]:
         yield path, product.makes
 
 
-def _lists(row: Row) -> Iterator[tuple[FieldPath, object]]:
+def _lists(row: KindRow) -> Iterator[tuple[FieldPath, object]]:
     """Every path of a list that a row goes through, as a template, with its own path."""
     for place, need in enumerate(row.needs):
         if need.each:
@@ -153,7 +153,7 @@ def _lists(row: Row) -> Iterator[tuple[FieldPath, object]]:
             yield (*path, "each"), {FOR: product.each}
 
 
-def _checks(row: Row) -> Iterator[tuple[FieldPath, Check]]:
+def _checks(row: KindRow) -> Iterator[tuple[FieldPath, Check]]:
     """Every check of a row outside of its cases, with its path."""
     if row.observed:
         yield ("observed",), Check(path=row.observed)
@@ -166,7 +166,7 @@ def _checks(row: Row) -> Iterator[tuple[FieldPath, Check]]:
         yield from (((*path, index), check) for index, check in enumerate(checks))
 
 
-def _products(row: Row) -> Iterator[tuple[FieldPath, Product]]:
+def _products(row: KindRow) -> Iterator[tuple[FieldPath, Product]]:
     for place, stage in enumerate(row.stages):
         for index, product in enumerate(stage.produces):
             yield ("stages", place, "produces", index), product

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tidegate.knowledge.templates import items_of, render, render_text, scope_of
-from tidegate.model.checks import all_hold
+from tidegate.model.checks import all_checks_pass
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.operators import Need, Product, Row, ServiceProduct, Until
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.model.operators import KindRow, Need, Product, RequiredState, ServiceProduct
+from tidegate.model.reading import get_mapping, get_mappings, get_text
 
 SECRET = Kind("", "v1", "Secret")
 DEFINITION = "CustomResourceDefinition"
@@ -25,48 +25,48 @@ Body = dict[str, Json]
 
 def settings_of(spec: Body, namespace: str) -> Iterator[Ref]:
     """All Secrets and ConfigMaps that pods of this spec cannot start without."""
-    containers = (*mappings(spec, "initContainers"), *mappings(spec, "containers"))
+    containers = (*get_mappings(spec, "initContainers"), *get_mappings(spec, "containers"))
     found = [pair for container in containers for pair in whole_sources(container)]
     found += [
         (kind, reference)
         for container in containers
         for _, kind, reference in single_sources(container)
     ]
-    found += [pair for volume in mappings(spec, "volumes") for pair in volume_sources(volume)]
+    found += [pair for volume in get_mappings(spec, "volumes") for pair in volume_sources(volume)]
     for kind, reference in found:
         if not reference.get("optional"):
-            yield Ref(kind, namespace, text(reference, "name"))
+            yield Ref(kind, namespace, get_text(reference, "name"))
 
 
 def whole_sources(container: Json) -> Iterator[tuple[Kind, Body]]:
     """What all keys become variables of."""
-    for entry in mappings(container, "envFrom"):
-        if reference := mapping(entry, "configMapRef"):
+    for entry in get_mappings(container, "envFrom"):
+        if reference := get_mapping(entry, "configMapRef"):
             yield CONFIG_MAP, reference
-        if reference := mapping(entry, "secretRef"):
+        if reference := get_mapping(entry, "secretRef"):
             yield SECRET, reference
 
 
 def single_sources(container: Json) -> Iterator[tuple[str, Kind, Body]]:
     """Each variable that is one key of something, with its name."""
-    for variable in mappings(container, "env"):
-        origin = mapping(variable, "valueFrom")
-        if reference := mapping(origin, "configMapKeyRef"):
-            yield text(variable, "name"), CONFIG_MAP, reference
-        if reference := mapping(origin, "secretKeyRef"):
-            yield text(variable, "name"), SECRET, reference
+    for variable in get_mappings(container, "env"):
+        origin = get_mapping(variable, "valueFrom")
+        if reference := get_mapping(origin, "configMapKeyRef"):
+            yield get_text(variable, "name"), CONFIG_MAP, reference
+        if reference := get_mapping(origin, "secretKeyRef"):
+            yield get_text(variable, "name"), SECRET, reference
 
 
 def volume_sources(volume: Body) -> Iterator[tuple[Kind, Body]]:
     """What is mounted."""
-    if secret := mapping(volume, "secret"):
+    if secret := get_mapping(volume, "secret"):
         yield SECRET, {**secret, "name": secret.get("secretName")}
-    if settings := mapping(volume, "configMap"):
+    if settings := get_mapping(volume, "configMap"):
         yield CONFIG_MAP, settings
-    for projected in mappings(volume, "projected", "sources"):
-        if secret := mapping(projected, "secret"):
+    for projected in get_mappings(volume, "projected", "sources"):
+        if secret := get_mapping(projected, "secret"):
             yield SECRET, secret
-        if settings := mapping(projected, "configMap"):
+        if settings := get_mapping(projected, "configMap"):
             yield CONFIG_MAP, settings
 
 
@@ -101,23 +101,23 @@ class Made(NamedTuple):
     answers: bool = False
 
 
-def needs_of(row: Row, body: Body, kind: Kind) -> Iterator[Needed]:
+def needs_of(row: KindRow, body: Body, kind: Kind) -> Iterator[Needed]:
     """What an object needs; nothing where it names nothing."""
     whole = scope_of(body, kind)
     for need in row.needs:
         for scope in items_of(whole, need.each):
-            if not all_hold(need.when, scope):
+            if not all_checks_pass(need.when, scope):
                 continue
             parts = (need.group, need.kind, need.namespace, need.name)
             needed = Needed(need, *(render_text(part, scope) for part in parts))
             needed = needed._replace(at=scope.get("key")) if need.each else needed
             # A host without a namespace means nothing to an object that is in none.
-            is_nowhere = need.until is Until.SERVING and not needed.namespace
+            is_nowhere = need.until is RequiredState.SERVING and not needed.namespace
             if needed.name and not is_nowhere:
                 yield needed
 
 
-def products_of(row: Row, scope: Body, upto: int | None = None) -> Iterator[Made]:
+def products_of(row: KindRow, scope: Body, upto: int | None = None) -> Iterator[Made]:
     """What an object has produced when it reaches a stage; all of it unless one is given."""
     for service in row.services:
         yield from _service(service, scope)
@@ -125,7 +125,7 @@ def products_of(row: Row, scope: Body, upto: int | None = None) -> Iterator[Made
         yield from make_products(stage.produces, scope)
 
 
-def definitions_of(row: Row | None, body: Body, kind: Kind) -> list[Body]:
+def definitions_of(row: KindRow | None, body: Body, kind: Kind) -> list[Body]:
     """What is made of an object to define kinds, as Gatekeeper does with a template."""
     products = (one for stage in row.stages for one in stage.produces) if row else ()
     if not any(one.makes.get("kind") == DEFINITION for one in products):
@@ -138,9 +138,9 @@ def make_products(products: Iterable[Product], whole: Body) -> Iterator[Made]:
     """What these products come to for an object; nothing where they have no name."""
     for product in products:
         for scope in items_of(whole, product.each):
-            if all_hold(product.when, scope):
+            if all_checks_pass(product.when, scope):
                 made = _object(product, scope)
-                if mapping(made, "metadata").get("name"):
+                if get_mapping(made, "metadata").get("name"):
                     yield Made(made, product.owned)
 
 
@@ -152,7 +152,7 @@ def _object(product: Product, scope: Body) -> Body:
 
 def _at_home(made: Body, scope: Body) -> Body:
     """In the namespace of its maker unless it names another."""
-    metadata = mapping(made, "metadata")
+    metadata = get_mapping(made, "metadata")
     namespace = metadata.get("namespace") or scope.get("namespace")
     return {**made, "metadata": {**metadata, "namespace": namespace}} if namespace else made
 
@@ -162,14 +162,14 @@ def _with_bytes(made: Body) -> Body:
     texts = made.get("stringData")
     if made.get("kind") != "Secret" or not isinstance(texts, dict):
         return made
-    data = {**mapping(made, "data")}
+    data = {**get_mapping(made, "data")}
     data |= {key: base64.b64encode(str(value).encode()).decode() for key, value in texts.items()}
     return {**{key: value for key, value in made.items() if key != "stringData"}, "data": data}
 
 
 def _service(service: ServiceProduct, scope: Body) -> Iterator[Made]:
     name = render_text(service.name, scope)
-    if not name or not all_hold(service.when, scope):
+    if not name or not all_checks_pass(service.when, scope):
         return
     ports: list[Json] = [
         {"name": one.name, "port": one.port, "protocol": "TCP"} for one in service.ports

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from tidegate.knowledge.references import CONFIG_MAP, single_sources, whole_sources
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 
 OPEN_KEYS = "sandbox.tidegate.dev/open-keys"
 """On a Secret that stands for one whose keys nobody here can know: it has every key."""
@@ -24,26 +24,26 @@ Find = Callable[[Kind, str], Body | None]
 
 
 def has_open_keys(body: Body) -> bool:
-    return mapping(body, "metadata", "annotations").get(OPEN_KEYS) == "true"
+    return get_mapping(body, "metadata", "annotations").get(OPEN_KEYS) == "true"
 
 
 def is_simulated(body: Body) -> bool:
-    return mapping(body, "metadata", "annotations").get(SIMULATED_MARK) == "true"
+    return get_mapping(body, "metadata", "annotations").get(SIMULATED_MARK) == "true"
 
 
 def keys_of(body: Body, *, binary: bool = True) -> dict[str, Json]:
-    keys = {**mapping(body, "data"), **mapping(body, "stringData")}
-    return {**mapping(body, "binaryData"), **keys} if binary else keys
+    keys = {**get_mapping(body, "data"), **get_mapping(body, "stringData")}
+    return {**get_mapping(body, "binaryData"), **keys} if binary else keys
 
 
 def value_of(body: Body | None, kind: Kind, key: str) -> str:
     """A value to look for hosts in. It is compared and never shown."""
     if body is None:
         return ""
-    written = part(body, "stringData", key) or part(body, "data", key)
+    written = get_value(body, "stringData", key) or get_value(body, "data", key)
     if not isinstance(written, str):
         return ""
-    if kind == CONFIG_MAP or part(body, "stringData", key):
+    if kind == CONFIG_MAP or get_value(body, "stringData", key):
         return written
     try:
         return base64.b64decode(written).decode(errors="replace")
@@ -54,12 +54,12 @@ def value_of(body: Body | None, kind: Kind, key: str) -> str:
 def variables_of(container: Json, find: Find) -> Iterator[tuple[str, str]]:
     """The variables of a container with their values, as far as they are known."""
     for kind, reference in whole_sources(container):
-        found = find(kind, text(reference, "name"))
+        found = find(kind, get_text(reference, "name"))
         for key in keys_of(found) if found is not None else ():
             yield key, value_of(found, kind, key)
     for name, kind, reference in single_sources(container):
-        found = find(kind, text(reference, "name"))
-        yield name, value_of(found, kind, text(reference, "key"))
-    for variable in mappings(container, "env"):
-        if value := text(variable, "value"):
-            yield text(variable, "name"), value
+        found = find(kind, get_text(reference, "name"))
+        yield name, value_of(found, kind, get_text(reference, "key"))
+    for variable in get_mappings(container, "env"):
+        if value := get_text(variable, "value"):
+            yield get_text(variable, "name"), value

@@ -27,20 +27,20 @@ from functools import cache
 from itertools import cycle
 from typing import NamedTuple, TypeAlias
 
-from tidegate.model.amounts import amount
+from tidegate.model.amounts import evaluate_amount
 from tidegate.model.objects import Json, Kind
-from tidegate.model.paths import Step, find, parse_path, walk
-from tidegate.model.patterns import late
-from tidegate.model.reading import mapping, mappings
+from tidegate.model.paths import PathStep, find_value, follow_path, parse_path
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_mapping, get_mappings
 
 NOW = "\x00now"
 """Stands for the moment of writing until a status is written."""
 FOR, KEY, VALUE, ITEM, MERGE = "$for", "$key", "$value", "$item", "$merge"
 IF, IS, THEN, ELSE = "$if", "$is", "$then", "$else"
 
-_HOLE = late(r"\$\{([^}]*)\}")
-_CALL = late(r"(\w+)\(([^,]*)(?:,([\w-]+))?\)")
-_ADDRESS = late(r"(?:\w+://)?(?P<host>[A-Za-z0-9.-]+)")
+_HOLE = lazy_regex(r"\$\{([^}]*)\}")
+_CALL = lazy_regex(r"(\w+)\(([^,]*)(?:,([\w-]+))?\)")
+_ADDRESS = lazy_regex(r"(?:\w+://)?(?P<host>[A-Za-z0-9.-]+)")
 PUBLIC = frozenset({"com", "org", "net", "io", "dev", "cloud", "local", "internal", "svc"})
 """Second halves of hosts of two parts that are domains, not namespaces."""
 
@@ -49,7 +49,7 @@ class Option(NamedTuple):
     """One way to get a value: a fixed text, or a path, through a function if one is named."""
 
     fixed: str | int | None
-    path: tuple[Step, ...] = ()
+    path: tuple[PathStep, ...] = ()
     function: str = ""
     argument: str = ""
 
@@ -60,7 +60,7 @@ Body = dict[str, Json]
 
 def scope_of(body: Body, kind: Kind) -> Body:
     """What a template may speak of: the object, and short names for what is asked for most."""
-    metadata = mapping(body, "metadata")
+    metadata = get_mapping(body, "metadata")
     return {
         **body,
         "name": metadata.get("name"),
@@ -103,7 +103,7 @@ def items_of(scope: Body, path: str) -> Iterator[Body]:
     if not path:
         yield scope
         return
-    found = find(scope, path)
+    found = find_value(scope, path)
     if isinstance(found, str):
         found = [word.strip() for word in found.split(",") if word.strip()]
     if isinstance(found, dict):
@@ -171,7 +171,7 @@ def _first(options: tuple[Option, ...], scope: Body) -> Json:
     for option in options:
         if option.fixed is not None:
             return option.fixed
-        found = walk(scope, option.path)
+        found = follow_path(scope, option.path)
         value = FUNCTIONS[option.function](found, option.argument) if option.function else found
         if value is not None and value != "":
             return value
@@ -182,11 +182,11 @@ def _render_mapping(template: dict[str, object], scope: Body) -> Json:
     if FOR in template:
         return _render_each(template, scope)
     if IF in template:
-        found = find(scope, str(template[IF]))
+        found = find_value(scope, str(template[IF]))
         is_so = found == template[IS] if IS in template else found is not None
         return render(template.get(THEN if is_so else ELSE), scope)
     if MERGE in template:
-        parts = mappings(render(template[MERGE], scope))
+        parts = get_mappings(render(template[MERGE], scope))
         return {name: value for part in parts for name, value in part.items()}
     return _known((render_text(key, scope), render(template[key], scope)) for key in template)
 
@@ -225,7 +225,7 @@ def _called(address: Json) -> tuple[str, str]:
 
 def _members(sets: Json) -> Json:
     """How many members the sets of a list ask for together."""
-    return int(amount({"sets": sets}, "sum(sets,count)")) or None
+    return int(evaluate_amount({"sets": sets}, "sum(sets,count)")) or None
 
 
 def _option(arguments: Json, name: str) -> Json:

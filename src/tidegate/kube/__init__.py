@@ -1,1 +1,1 @@
-"""Real API servers behind the door."""
+"""Access to real clusters: kubeconfig, credentials, HTTP and the World of real API servers."""

@@ -1,4 +1,4 @@
-"""One real cluster: each request sent once, each reply as an outcome."""
+"""One real cluster: sends each request once and returns each response as an outcome."""
 
 from __future__ import annotations
 
@@ -8,169 +8,181 @@ from contextlib import aclosing
 from typing import TypeVar
 
 from tidegate.kube import replies, requests
-from tidegate.kube.transport import Flight, Transport
+from tidegate.kube.transport import InFlightRequest, Transport
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind, Served
+from tidegate.model.objects import Kind, ServedKind
 from tidegate.world import calls, facts
 
-Asked = TypeVar("Asked", calls.Get, calls.List, calls.Write, calls.Logs)
-Read = TypeVar("Read")
+RequestT = TypeVar("RequestT", calls.Get, calls.List, calls.Write, calls.Logs)
+ResultT = TypeVar("ResultT")
 
 
 class KubeCluster:
-    """A cluster's API: which kinds it serves is asked once, and again when one is not known."""
+    """The API of one cluster. Discovery runs once, and again when a kind is not known."""
 
-    def __init__(self, transport: Transport, *, watching: Ms) -> None:
+    def __init__(self, transport: Transport, *, watch_timeout: Ms) -> None:
         self._transport = transport
-        self._watching = watching
-        self._kinds: dict[Kind, Served] = {}
-        self._catalogue = facts.Catalogue(())
-        self._asking = asyncio.Lock()
-        self._begun = 0
-        self._finished = 0
+        self._watch_timeout = watch_timeout
+        self._kinds: dict[Kind, ServedKind] = {}
+        self._api_resources = facts.ApiResources(())
+        self._discovery_lock = asyncio.Lock()
+        self._discoveries_started = 0
+        self._last_discovery = 0
 
     async def perform(
         self,
-        request: calls.Get | calls.List | calls.Write | calls.Kinds | calls.Logs | calls.Http,
-        flight: Flight,
+        request: calls.Get | calls.List | calls.Write | calls.Discover | calls.Logs | calls.RawGet,
+        in_flight: InFlightRequest,
     ) -> facts.Outcome:
-        """Do what is asked, once."""
+        """Send a request, once, and return its outcome."""
         match request:
             case calls.Get(ref=ref):
                 return await self._send(
-                    request, ref.kind, requests.get_request, replies.read_done, flight
+                    request, ref.kind, requests.build_get, replies.read_object, in_flight
                 )
             case calls.List(selection=selection):
                 return await self._send(
-                    request, selection.kind, requests.list_request, replies.read_page, flight
+                    request, selection.kind, requests.build_list, replies.read_list_page, in_flight
                 )
             case calls.Write(ref=ref):
                 outcome = await self._send(
-                    request, ref.kind, requests.write_request, replies.read_done, flight
+                    request, ref.kind, requests.build_write, replies.read_object, in_flight
                 )
-                return _another_life(outcome) if request.uid else outcome
+                return _with_uid_conflict(outcome) if request.uid else outcome
             case calls.Logs(ref=ref):
                 return await self._send(
                     request,
                     ref.kind,
-                    requests.logs_request,
-                    lambda reply, _: facts.Said(reply.body),
-                    flight,
+                    requests.build_logs,
+                    lambda success, _: facts.RawResponse(success.body),
+                    in_flight,
                 )
-            case calls.Kinds():
+            case calls.Discover():
                 return await self._discover()
-            case calls.Http():
-                reply = await self._transport.send(
-                    requests.HttpRequest("GET", request.path, request.accept), flight
+            case calls.RawGet():
+                response = await self._transport.send(
+                    requests.HttpRequest("GET", request.path, request.accept), in_flight
                 )
-                return _outcome(reply, lambda good: facts.Said(good.body))
+                return _read_outcome(response, lambda success: facts.RawResponse(success.body))
 
     async def watch(
-        self, ticket: calls.Ticket, request: calls.Watch, flight: Flight
-    ) -> AsyncGenerator[facts.Changed | facts.Bookmark | facts.Ended]:
-        """The events of one stream, the last of them its end."""
+        self, request_id: calls.RequestId, request: calls.Watch, in_flight: InFlightRequest
+    ) -> AsyncGenerator[facts.WatchEvent | facts.Bookmark | facts.WatchEnded]:
+        """Yield the events of one watch stream; the last one is `WatchEnded`."""
         kind = request.selection.kind
-        served = await self._find(kind)
-        if not isinstance(served, Served):
-            yield facts.Ended(ticket, served)
+        served = await self._find_served_kind(kind)
+        if not isinstance(served, ServedKind):
+            yield facts.WatchEnded(request_id, served)
             return
-        lines = replies.LineSplitter()
-        wanted = requests.watch_request(request, served, seconds=self._watching // SECOND)
-        async with aclosing(self._transport.stream(wanted, flight)) as pieces:
-            async for piece in pieces:
-                if not isinstance(piece, bytes):
-                    yield facts.Ended(
-                        ticket,
-                        piece if isinstance(piece, facts.Lost) else replies.read_refusal(piece),
+        splitter = replies.LineSplitter()
+        http_request = requests.build_watch(request, served, seconds=self._watch_timeout // SECOND)
+        async with aclosing(self._transport.stream(http_request, in_flight)) as chunks:
+            async for chunk in chunks:
+                if not isinstance(chunk, bytes):
+                    yield facts.WatchEnded(
+                        request_id,
+                        chunk if isinstance(chunk, facts.NoResponse) else replies.read_error(chunk),
                     )
                     return
-                for event in _events(lines, piece, ticket, kind):
+                for event in _read_events(splitter, chunk, request_id, kind):
                     yield event
-                    if isinstance(event, facts.Ended):
+                    if isinstance(event, facts.WatchEnded):
                         return
-        yield facts.Ended(ticket)
+        yield facts.WatchEnded(request_id)
 
     async def _send(
         self,
-        request: Asked,
+        request: RequestT,
         kind: Kind,
-        build: Callable[[Asked, Served], requests.HttpRequest],
-        read: Callable[[replies.Reply, Kind], facts.Done | facts.Listed | facts.Said],
-        flight: Flight,
+        build: Callable[[RequestT, ServedKind], requests.HttpRequest],
+        read: Callable[
+            [replies.HttpResponse, Kind], facts.Success | facts.ListPage | facts.RawResponse
+        ],
+        in_flight: InFlightRequest,
     ) -> facts.Outcome:
-        served = await self._find(kind)
-        if not isinstance(served, Served):
+        served = await self._find_served_kind(kind)
+        if not isinstance(served, ServedKind):
             return served
-        reply = await self._transport.send(build(request, served), flight)
-        outcome = _outcome(reply, lambda good: read(good, kind))
+        response = await self._transport.send(build(request, served), in_flight)
+        outcome = _read_outcome(response, lambda success: read(success, kind))
         if isinstance(outcome, facts.NotServed):
             self._kinds.pop(kind, None)
         return outcome
 
-    async def _find(self, kind: Kind) -> Served | facts.Refusal:
-        """How a kind is spoken of, asking the server where it is not known (yet)."""
+    async def _find_served_kind(self, kind: Kind) -> ServedKind | facts.ErrorOutcome:
+        """Return the API resource of a kind. Runs discovery if the kind is not known."""
         if served := self._kinds.get(kind):
             return served
-        refreshed = await self._discover()
-        if not isinstance(refreshed, facts.Catalogue):
-            return refreshed
+        resources = await self._discover()
+        if not isinstance(resources, facts.ApiResources):
+            return resources
         return self._kinds.get(kind) or facts.NotServed(f"the server does not serve {kind}")
 
-    async def _discover(self) -> facts.Catalogue | facts.Refusal:
-        """Ask for all kinds. Who comes meanwhile shares only an asking that began after he came."""
-        came = self._begun
-        async with self._asking:
-            if self._finished > came:
-                return self._catalogue
-            self._begun += 1
-            found: list[Served] = []
-            for root in replies.ROOTS:
-                reply = await self._transport.send(
-                    requests.HttpRequest("GET", root, replies.ACCEPT), Flight()
+    async def _discover(self) -> facts.ApiResources | facts.ErrorOutcome:
+        """Discover all kinds. A caller that waits shares only a discovery that started after it
+        came.
+        """
+        started_before = self._discoveries_started
+        async with self._discovery_lock:
+            if self._last_discovery > started_before:
+                return self._api_resources
+            self._discoveries_started += 1
+            kinds: list[ServedKind] = []
+            for root in replies.DISCOVERY_ROOTS:
+                response = await self._transport.send(
+                    requests.HttpRequest("GET", root, replies.DISCOVERY_ACCEPT), InFlightRequest()
                 )
-                outcome = _outcome(reply, lambda good: facts.Catalogue(replies.read_kinds(good)))
-                if not isinstance(outcome, facts.Catalogue):
+                outcome = _read_outcome(
+                    response, lambda success: facts.ApiResources(replies.read_served_kinds(success))
+                )
+                if not isinstance(outcome, facts.ApiResources):
                     return outcome
-                found += outcome.kinds
-            self._finished = self._begun
-            self._catalogue = facts.Catalogue(tuple(found))
-            self._kinds = {served.kind: served for served in reversed(found)}
-            return self._catalogue
+                kinds += outcome.kinds
+            self._last_discovery = self._discoveries_started
+            self._api_resources = facts.ApiResources(tuple(kinds))
+            self._kinds = {served.kind: served for served in reversed(kinds)}
+            return self._api_resources
 
 
-def _outcome(
-    reply: replies.Reply | facts.Lost, read: Callable[[replies.Reply], Read]
-) -> Read | facts.Refusal:
-    """Read a good reply; a reply that cannot be read is no API server's."""
-    if isinstance(reply, facts.Lost):
-        return reply
-    if not reply.is_good:
-        return replies.read_refusal(reply)
+def _read_outcome(
+    response: replies.HttpResponse | facts.NoResponse,
+    read: Callable[[replies.HttpResponse], ResultT],
+) -> ResultT | facts.ErrorOutcome:
+    """Return the outcome of a response. A response that cannot be decoded is a `ServerError`."""
+    if isinstance(response, facts.NoResponse):
+        return response
+    if not response.is_success:
+        return replies.read_error(response)
     try:
-        return read(reply)
-    except replies.UNREADABLE_ERRORS as error:
-        return _unreadable(reply.status, error)
+        return read(response)
+    except replies.DECODE_ERRORS as error:
+        return _unreadable_error(response.status, error)
 
 
-def _unreadable(status: int, error: Exception) -> facts.Failed:
-    """An object may be in there: of what was sent, nothing is said."""
-    why = "too deeply nested" if isinstance(error, RecursionError) else str(error)
-    return facts.Failed(status, "Unreadable", f"this is not an API server's answer: {why}")
+def _unreadable_error(status: int, error: Exception) -> facts.ServerError:
+    """Return the error for a response that cannot be decoded.
+
+    The error does not contain the response, which may be an object.
+    """
+    reason = "too deeply nested" if isinstance(error, RecursionError) else str(error)
+    return facts.ServerError(status, "Unreadable", f"this is not an API server's answer: {reason}")
 
 
-def _events(
-    lines: replies.LineSplitter, piece: bytes, ticket: calls.Ticket, kind: Kind
-) -> Iterator[facts.Changed | facts.Bookmark | facts.Ended]:
-    """The events of a piece; one that cannot be read is the end of its stream."""
+def _read_events(
+    splitter: replies.LineSplitter, chunk: bytes, request_id: calls.RequestId, kind: Kind
+) -> Iterator[facts.WatchEvent | facts.Bookmark | facts.WatchEnded]:
+    """Yield the events of a chunk. An event that cannot be decoded ends the stream."""
     try:
-        for line in lines.split(piece):
-            yield replies.read_event(line, ticket, kind)
-    except replies.UNREADABLE_ERRORS as error:
-        yield facts.Ended(ticket, _unreadable(0, error))
+        for line in splitter.split(chunk):
+            yield replies.read_event(line, request_id, kind)
+    except replies.DECODE_ERRORS as error:
+        yield facts.WatchEnded(request_id, _unreadable_error(0, error))
 
 
-def _another_life(outcome: facts.Outcome) -> facts.Outcome:
-    """A uid that does not match is a conflict, also where the server calls the field immutable."""
+def _with_uid_conflict(outcome: facts.Outcome) -> facts.Outcome:
+    """Return a UID that does not match as a conflict, even if the server calls the field
+    immutable.
+    """
     match outcome:
         case facts.Invalid(causes=(facts.Cause(field="metadata.uid"),)):
             return facts.Conflict(outcome.message)

@@ -1,8 +1,9 @@
-"""Find the cluster that is meant, as kubectl does.
+"""Kubeconfig loading, with kubectl's rules.
 
 A path given by flag is read alone. Otherwise the files of KUBECONFIG are merged, otherwise
-~/.kube/config is read, otherwise a pod's own service account is used. The first file to name a
-cluster, user or context has all of it; later ones are not mixed in.
+~/.kube/config is read, otherwise the service account of the pod is used. The first file that
+names a cluster, user or context defines it completely; later files are not mixed in. Like
+`loader.go` of client-go (`tools/clientcmd`).
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tidegate.documents import read
-from tidegate.errors import ConfigError, DocumentError, Place, foreign
-from tidegate.files import read_whole
-from tidegate.kube.access.clusters import environment_proxy, read_server
+from tidegate.documents import read_documents
+from tidegate.errors import ConfigError, DocumentError, Location, sanitize
+from tidegate.files import read_regular_file
+from tidegate.kube.access.clusters import proxy_from_environment, read_server
 from tidegate.kube.access.context import Anonymous, KubeTarget, Login, TokenFile
-from tidegate.kube.access.stanza import ConfigFile, Stanza
+from tidegate.kube.access.stanza import ConfigEntry, ConfigFile
 from tidegate.kube.access.users import read_identity, read_login
 
-SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+SERVICE_ACCOUNT_DIRECTORY = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 IN_CLUSTER = "in-cluster"
 DEFAULT_NAMESPACE = "default"
-SHOWN_NAMES = 10
+MAX_SHOWN_NAMES = 10
 
 
 def load_target(
@@ -30,37 +31,40 @@ def load_target(
     kubeconfig: str | None = None,
     context: str | None = None,
     environ: Mapping[str, str],
-    service_account: Path = SERVICE_ACCOUNT,
+    service_account: Path = SERVICE_ACCOUNT_DIRECTORY,
 ) -> KubeTarget:
-    """The API server of a context, by default the current one, and all it takes to call it."""
+    """Return the API server of a context, by default the current one, with its credentials.
+
+    Raises ConfigError if there is no such context, or if the kubeconfig is invalid.
+    """
     files = tuple(_read_files(kubeconfig, environ))
-    wanted = context or _current_context(files)
-    if not wanted:
-        if kubeconfig is None and _is_pod(environ, service_account):
-            return _load_pod(environ, service_account)
-        raise _no_context(files, environ)
-    found = _find(files, "context", wanted)
-    if found is None:
-        raise _unknown_context(files, wanted)
-    return _resolve(wanted, found, files, environ)
+    context_name = context or _current_context(files)
+    if not context_name:
+        if kubeconfig is None and _is_in_cluster(environ, service_account):
+            return _load_in_cluster(environ, service_account)
+        raise _missing_context(files, environ)
+    entry = _find_entry(files, "context", context_name)
+    if entry is None:
+        raise _unknown_context(files, context_name)
+    return _resolve_target(context_name, entry, files, environ)
 
 
-def context_names(kubeconfig: str | None, environ: Mapping[str, str]) -> list[str]:
-    """All contexts of a kubeconfig, sorted."""
+def list_contexts(kubeconfig: str | None, environ: Mapping[str, str]) -> list[str]:
+    """Return the names of all contexts of a kubeconfig, sorted."""
     files = _read_files(kubeconfig, environ)
-    return sorted({name for file in files for name in _stanzas(file, "context")})
+    return sorted({name for file in files for name in _entries_by_name(file, "context")})
 
 
-def _resolve(
-    name: str, context: Stanza, files: tuple[ConfigFile, ...], environ: Mapping[str, str]
+def _resolve_target(
+    name: str, context: ConfigEntry, files: tuple[ConfigFile, ...], environ: Mapping[str, str]
 ) -> KubeTarget:
-    cluster = _named_by(context, "cluster", files)
+    cluster = _find_referenced_entry(context, "cluster", files)
     if cluster is None:
         problem = f"{context.title} names no cluster"
         hint = "add `cluster: <name>` to it"
-        raise ConfigError("config.reference", problem, where=context.place(), hint=hint)
+        raise ConfigError("config.reference", problem, location=context.locate(), hint=hint)
     server = read_server(cluster, environ)
-    user = _named_by(context, "user", files)
+    user = _find_referenced_entry(context, "user", files)
     login: Login = Anonymous()
     certificate = None
     if user is not None and server.is_secure:
@@ -68,49 +72,53 @@ def _resolve(
     return KubeTarget(
         name=name,
         server=server.url,
-        namespace=context.text("namespace") or DEFAULT_NAMESPACE,
-        user=context.text("user"),
+        namespace=context.get_text("namespace") or DEFAULT_NAMESPACE,
+        user=context.get_text("user"),
         login=login,
         certificate=certificate,
         identity=read_identity(user) if user else None,
         ca=server.ca,
-        ca_place=server.ca_place,
+        ca_location=server.ca_location,
         insecure=server.insecure,
         proxy=server.proxy,
         tls_server_name=server.tls_server_name,
-        place=context.place(),
+        location=context.locate(),
     )
 
 
 def _read_files(kubeconfig: str | None, environ: Mapping[str, str]) -> Iterator[ConfigFile]:
     if kubeconfig is not None:
-        yield _read(Path(kubeconfig))
+        yield _read_file(Path(kubeconfig))
         return
-    for path in _usual_paths(environ):
+    for path in _default_paths(environ):
         if path.exists():
-            yield _read(path)
+            yield _read_file(path)
 
 
-def _usual_paths(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """The files of KUBECONFIG, each once; or the one at home."""
-    if listed := environ.get("KUBECONFIG"):
-        return tuple(Path(entry) for entry in dict.fromkeys(listed.split(os.pathsep)) if entry)
-    home = environ.get("HOME")
-    return (Path(home, ".kube", "config"),) if home else ()
+def _default_paths(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the files of KUBECONFIG, each once, or the file in the home directory."""
+    if paths := environ.get("KUBECONFIG"):
+        return tuple(Path(entry) for entry in dict.fromkeys(paths.split(os.pathsep)) if entry)
+    home_directory = environ.get("HOME")
+    return (Path(home_directory, ".kube", "config"),) if home_directory else ()
 
 
-def _read(path: Path) -> ConfigFile:
+def _read_file(path: Path) -> ConfigFile:
     try:
-        text = read_whole(path)
+        text = read_regular_file(path)
     except OSError as error:
         problem = f"kubeconfig `{path}` cannot be read: {error.strerror}"
         hint = "check the path and who may read the file"
-        raise ConfigError("config.file", problem, where=Place(str(path)), hint=hint) from error
+        raise ConfigError(
+            "config.file", problem, location=Location(str(path)), hint=hint
+        ) from error
     try:
-        documents = read(text, str(path))
+        documents = read_documents(text, str(path))
     except DocumentError as error:
         hint = error.hint or "`kubectl config view` reads the same file"
-        raise ConfigError("config.yaml", error.problem, where=error.where, hint=hint) from error
+        raise ConfigError(
+            "config.yaml", error.problem, location=error.location, hint=hint
+        ) from error
     file = ConfigFile(path, text, documents[0] if documents else None)
     _check_kind(file)
     return file
@@ -120,100 +128,106 @@ def _check_kind(file: ConfigFile) -> None:
     body = file.document.body if file.document else {}
     kind, version = body.get("kind") or "Config", body.get("apiVersion") or "v1"
     if (kind, version) != ("Config", "v1"):
-        problem = f"this is `{foreign(f'{version} {kind}')}`, not a kubeconfig"
+        problem = f"this is `{sanitize(f'{version} {kind}')}`, not a kubeconfig"
         hint = "a kubeconfig says `apiVersion: v1` and `kind: Config`"
-        raise ConfigError("config.kind", problem, where=file.place("kind"), hint=hint)
+        raise ConfigError("config.kind", problem, location=file.locate("kind"), hint=hint)
 
 
 def _current_context(files: tuple[ConfigFile, ...]) -> str:
-    named = (_top(file).text("current-context") for file in files)
-    return next(filter(None, named), "")
+    names = (_root_entry(file).get_text("current-context") for file in files)
+    return next(filter(None, names), "")
 
 
-def _top(file: ConfigFile) -> Stanza:
-    return Stanza("the kubeconfig", file, (), file.document.body if file.document else {})
+def _root_entry(file: ConfigFile) -> ConfigEntry:
+    return ConfigEntry("the kubeconfig", file, (), file.document.body if file.document else {})
 
 
-def _find(files: tuple[ConfigFile, ...], kind: str, name: str) -> Stanza | None:
-    found = [stanza for file in files if (stanza := _stanzas(file, kind).get(name))]
-    return found[0] if found else None
+def _find_entry(files: tuple[ConfigFile, ...], kind: str, name: str) -> ConfigEntry | None:
+    entries = [entry for file in files if (entry := _entries_by_name(file, kind).get(name))]
+    return entries[0] if entries else None
 
 
-def _stanzas(file: ConfigFile, kind: str) -> dict[str, Stanza]:
-    """All entries of a kind in one file, by name."""
-    stanzas: dict[str, Stanza] = {}
-    for entry in _top(file).stanzas(f"{kind}s"):
-        name = entry.text("name")
-        title = f"{kind} `{foreign(name)}`"
-        if name in stanzas:
+def _entries_by_name(file: ConfigFile, kind: str) -> dict[str, ConfigEntry]:
+    """Return all entries of a kind in one file, by name."""
+    entries: dict[str, ConfigEntry] = {}
+    for entry in _root_entry(file).get_entries(f"{kind}s"):
+        name = entry.get_text("name")
+        title = f"{kind} `{sanitize(name)}`"
+        if name in entries:
             problem = f"{title} is there twice"
             hint = "remove one of the two; kubectl takes no such file either"
-            raise ConfigError("config.duplicate", problem, where=entry.place("name"), hint=hint)
-        inner = entry.stanza(kind)
-        stanzas[name] = Stanza(title, file, inner.path, inner.body)
-    return stanzas
+            raise ConfigError("config.duplicate", problem, location=entry.locate("name"), hint=hint)
+        inner = entry.get_entry(kind)
+        entries[name] = ConfigEntry(title, file, inner.path, inner.body)
+    return entries
 
 
-def _named_by(context: Stanza, kind: str, files: tuple[ConfigFile, ...]) -> Stanza | None:
-    name = context.text(kind)
+def _find_referenced_entry(
+    context: ConfigEntry, kind: str, files: tuple[ConfigFile, ...]
+) -> ConfigEntry | None:
+    name = context.get_text(kind)
     if not name:
         return None
-    found = _find(files, kind, name)
-    if found is None:
-        problem = f"{context.title} names {kind} `{foreign(name)}`, which is not there"
-        hint = _choices(files, kind)
-        raise ConfigError("config.reference", problem, where=context.place(kind), hint=hint)
-    return found
+    entry = _find_entry(files, kind, name)
+    if entry is None:
+        problem = f"{context.title} names {kind} `{sanitize(name)}`, which is not there"
+        hint = _describe_choices(files, kind)
+        raise ConfigError("config.reference", problem, location=context.locate(kind), hint=hint)
+    return entry
 
 
 def _unknown_context(files: tuple[ConfigFile, ...], name: str) -> ConfigError:
-    problem = f"there is no context `{foreign(name)}`"
-    where = None
+    problem = f"there is no context `{sanitize(name)}`"
+    location = None
     for file in files[:1]:
-        has_current = _top(file).has("current-context")
-        where = file.place("current-context" if has_current else "contexts")
-    return ConfigError("config.context", problem, where=where, hint=_choices(files, "context"))
+        has_current = _root_entry(file).has("current-context")
+        location = file.locate("current-context" if has_current else "contexts")
+    return ConfigError(
+        "config.context", problem, location=location, hint=_describe_choices(files, "context")
+    )
 
 
-def _no_context(files: tuple[ConfigFile, ...], environ: Mapping[str, str]) -> ConfigError:
+def _missing_context(files: tuple[ConfigFile, ...], environ: Mapping[str, str]) -> ConfigError:
     if not files:
-        looked = (
-            ", ".join(f"`{path}`" for path in _usual_paths(environ)) or "HOME, which is not set"
+        searched = (
+            ", ".join(f"`{path}`" for path in _default_paths(environ)) or "HOME, which is not set"
         )
         hint = "give one with --kubeconfig, or set KUBECONFIG"
-        return ConfigError("config.none", f"there is no kubeconfig; looked for {looked}", hint=hint)
-    hint = f"choose one with --context; {_choices(files, 'context')}"
-    where = files[0].place("current-context")
-    return ConfigError("config.context", "no context is chosen", where=where, hint=hint)
+        return ConfigError(
+            "config.none", f"there is no kubeconfig; looked for {searched}", hint=hint
+        )
+    hint = f"choose one with --context; {_describe_choices(files, 'context')}"
+    location = files[0].locate("current-context")
+    return ConfigError("config.context", "no context is chosen", location=location, hint=hint)
 
 
-def _choices(files: tuple[ConfigFile, ...], kind: str) -> str:
-    names = sorted({name for file in files for name in _stanzas(file, kind)})
-    shown = ", ".join(f"`{foreign(name)}`" for name in names[:SHOWN_NAMES])
-    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
+def _describe_choices(files: tuple[ConfigFile, ...], kind: str) -> str:
+    names = sorted({name for file in files for name in _entries_by_name(file, kind)})
+    shown = ", ".join(f"`{sanitize(name)}`" for name in names[:MAX_SHOWN_NAMES])
+    more = f" and {len(names) - MAX_SHOWN_NAMES} more" if len(names) > MAX_SHOWN_NAMES else ""
     return f"{kind}s there are: {shown}{more}" if names else f"there is no {kind} at all"
 
 
-def _is_pod(environ: Mapping[str, str], folder: Path) -> bool:
+def _is_in_cluster(environ: Mapping[str, str], directory: Path) -> bool:
     variables = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
-    return all(environ.get(name) for name in variables) and (folder / "token").is_file()
+    return all(environ.get(name) for name in variables) and (directory / "token").is_file()
 
 
-def _load_pod(environ: Mapping[str, str], folder: Path) -> KubeTarget:
-    """Whom a pod is by itself: its service account, in its own namespace."""
+def _load_in_cluster(environ: Mapping[str, str], directory: Path) -> KubeTarget:
+    """Return the API server of the pod's own cluster, with the service account of the pod."""
     host, port = environ["KUBERNETES_SERVICE_HOST"], environ["KUBERNETES_SERVICE_PORT"]
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    ca, namespace = folder / "ca.crt", folder / "namespace"
-    place = Place(str(folder))
-    told = namespace.read_text(encoding="utf-8").strip() if namespace.is_file() else ""
+    ca, namespace = directory / "ca.crt", directory / "namespace"
+    location = Location(str(directory))
+    mounted_namespace = namespace.read_text(encoding="utf-8").strip() if namespace.is_file() else ""
     return KubeTarget(
         name=IN_CLUSTER,
         server=server,
-        namespace=environ.get("POD_NAMESPACE") or told or DEFAULT_NAMESPACE,
+        namespace=environ.get("POD_NAMESPACE") or mounted_namespace or DEFAULT_NAMESPACE,
         user=IN_CLUSTER,
-        login=TokenFile(folder / "token", Place(str(folder / "token"))),
+        login=TokenFile(directory / "token", Location(str(directory / "token"))),
         ca=ca.read_bytes() if ca.is_file() else None,
-        ca_place=Place(str(ca)),
-        proxy=environment_proxy(server, environ),
-        place=place,
+        ca_location=Location(str(ca)),
+        proxy=proxy_from_environment(server, environ),
+        location=location,
     )

@@ -1,7 +1,7 @@
-"""Who we are, at this moment: the headers to send and the certificate to show.
+"""Current credentials: the headers to send and the client certificate to present.
 
-A token file is read again when it changes. An exec plugin is run again shortly before what it gave
-expires, and after a server has said no; however many ask at once, it runs once.
+A token file is read again when it changes. An exec plugin runs again shortly before its
+credentials expire, and after the server has rejected them; concurrent callers share one run.
 """
 
 from __future__ import annotations
@@ -18,74 +18,80 @@ from typing import Protocol, TypeAlias
 from tidegate.errors import ConfigError, TidegateError
 from tidegate.kube.access.context import (
     Anonymous,
-    Basic,
+    BasicAuth,
+    BearerToken,
     ClientCertificate,
+    ExecPlugin,
     KubeTarget,
-    Plugin,
-    Token,
     TokenFile,
 )
-from tidegate.kube.access.plugin import Grant, ask_plugin
+from tidegate.kube.access.plugin import ExecCredential, run_plugin
 from tidegate.kube.access.stanza import read_file
 from tidegate.kube.access.users import check_token
-from tidegate.model.identity import Identity
+from tidegate.model.identity import ImpersonatedUser
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.patterns import late
-from tidegate.model.secret import Secret
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.secret import SecretValue
 
 Header: TypeAlias = tuple[str, str]
 
-LEEWAY = Ms(10 * SECOND)
-NO_LETTER_OF_A_HEADER = late(rb"[^A-Za-z0-9!#$&'*+.^_`|~-]")
+EXPIRY_MARGIN = Ms(10 * SECOND)
+INVALID_HEADER_CHARACTER = lazy_regex(rb"[^A-Za-z0-9!#$&'*+.^_`|~-]")
 
 
 @dataclass(frozen=True, slots=True)
 class Auth:
-    """What to come with: a header, a certificate, both or neither; and as whom to act."""
+    """Credentials of a request: a header, a certificate, both or neither; and the impersonated
+    user.
+    """
 
     authorization: tuple[Header, ...] = field(repr=False)
     certificate: ClientCertificate | None
-    identity: Identity | None
+    identity: ImpersonatedUser | None
 
-    def headers(self, identity: Identity | None = None) -> tuple[Header, ...]:
-        """All headers. Who is given here is impersonated in place of whom the kubeconfig names."""
-        whom = identity or self.identity
-        return self.authorization + (impersonate(whom) if whom else ())
+    def headers(self, identity: ImpersonatedUser | None = None) -> tuple[Header, ...]:
+        """Return all headers. `identity` replaces the impersonated user of the kubeconfig."""
+        user = identity or self.identity
+        return self.authorization + (impersonation_headers(user) if user else ())
 
 
 class AuthSource(Protocol):
-    """Where the `Auth` for one target comes from. Ask it before each request."""
+    """A source of the `Auth` for one target. Call it before each request."""
 
     async def current(self) -> Auth:
-        """What to send now."""
+        """Return the credentials to send now."""
         ...
 
     async def refresh(self, used: Auth) -> Auth:
-        """What to send after a server refused `used`: the same where there is nothing newer."""
+        """Return the credentials to send after a server rejected `used`.
+
+        Returns `used` if there are none newer.
+        """
         ...
 
 
-def auth_source(
+def make_auth_source(
     target: KubeTarget,
     *,
     now: Callable[[], Ms] | None = None,
     has_terminal: Callable[[], bool] | None = None,
 ) -> AuthSource:
+    """Return the source of credentials for a target."""
     match target.login:
-        case Plugin() as plugin:
-            asks = has_terminal or _stdin_is_terminal
-            return _PluginSource(target, plugin, now or _wall_clock, asks)
+        case ExecPlugin() as plugin:
+            terminal_check = has_terminal or _stdin_is_terminal
+            return _PluginSource(target, plugin, now or _wall_clock, terminal_check)
         case TokenFile() as file:
-            return _FileSource(target, file)
+            return _TokenFileSource(target, file)
         case login:
-            return _FixedSource(target, login)
+            return _StaticSource(target, login)
 
 
-class _FixedSource:
-    """What stands in the kubeconfig does not change."""
+class _StaticSource:
+    """Credentials of the kubeconfig, which do not change."""
 
-    def __init__(self, target: KubeTarget, login: Anonymous | Token | Basic) -> None:
-        self._auth = Auth(_headers_of(login), target.certificate, target.identity)
+    def __init__(self, target: KubeTarget, login: Anonymous | BearerToken | BasicAuth) -> None:
+        self._auth = Auth(_authorization_headers(login), target.certificate, target.identity)
 
     async def current(self) -> Auth:
         return self._auth
@@ -95,20 +101,20 @@ class _FixedSource:
         return self._auth
 
 
-class _FileSource:
-    """A token that somebody renews. While it cannot be read, the last one serves on."""
+class _TokenFileSource:
+    """A token file that another process renews. The last token is used while it cannot be read."""
 
     def __init__(self, target: KubeTarget, file: TokenFile) -> None:
         self._target = target
         self._file = file
-        self._seen: tuple[int, int, int] | None = None
+        self._last_stamp: tuple[int, int, int] | None = None
         self._auth: Auth | None = None
 
     async def current(self) -> Auth:
-        """Look whether the file has changed, which costs microseconds, and read it if so."""
-        seen = self._stamp()
-        if self._auth is None or seen != self._seen:
-            self._auth, self._seen = self._read(), seen
+        """Read the file again if it has changed. The check costs microseconds."""
+        stamp = self._file_stamp()
+        if self._auth is None or stamp != self._last_stamp:
+            self._auth, self._last_stamp = self._read(), stamp
         return self._auth
 
     async def refresh(self, used: Auth) -> Auth:
@@ -116,12 +122,13 @@ class _FileSource:
         self._auth = self._read()
         return self._auth
 
-    def _stamp(self) -> tuple[int, int, int] | None:
+    def _file_stamp(self) -> tuple[int, int, int] | None:
+        """Return modification time, inode and size of the file, or None if it does not exist."""
         try:
-            found = os.stat(self._file.path)  # noqa: PTH116  (half the price, before each request)
+            stat = os.stat(self._file.path)  # noqa: PTH116  (half the price, before each request)
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_ino, found.st_size
+        return stat.st_mtime_ns, stat.st_ino, stat.st_size
 
     def _read(self) -> Auth:
         try:
@@ -129,20 +136,20 @@ class _FileSource:
         except ConfigError:
             if self._auth is not None:
                 return self._auth
-            if self._file.spare is None:
+            if self._file.fallback is None:
                 raise
-            token = self._file.spare
+            token = self._file.fallback
         auth = Auth((_bearer(token),), self._target.certificate, self._target.identity)
         return self._auth if self._auth == auth else auth
 
 
 class _PluginSource:
-    """What a plugin gives, kept until shortly before it expires."""
+    """Credentials of an exec plugin, cached until shortly before they expire."""
 
     def __init__(
         self,
         target: KubeTarget,
-        plugin: Plugin,
+        plugin: ExecPlugin,
         now: Callable[[], Ms],
         has_terminal: Callable[[], bool],
     ) -> None:
@@ -150,7 +157,7 @@ class _PluginSource:
         self._plugin = plugin
         self._now = now
         self._has_terminal = has_terminal
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._runs = 0
         self._auth: Auth | None = None
         self._stale_at: Ms | None = None
@@ -158,86 +165,91 @@ class _PluginSource:
 
     async def current(self) -> Auth:
         fresh = self._fresh()
-        return fresh if fresh is not None else await self._share(used=None)
+        return fresh if fresh is not None else await self._run_shared(used=None)
 
     async def refresh(self, used: Auth) -> Auth:
-        return await self._share(used)
+        return await self._run_shared(used)
 
     def _fresh(self) -> Auth | None:
         is_stale = self._stale_at is not None and self._now() >= self._stale_at
         return None if is_stale else self._auth
 
-    async def _share(self, used: Auth | None) -> Auth:
-        """One run at a time. Who waited for it takes what came of it, be it an error."""
-        came = self._runs
-        async with self._turn:
+    async def _run_shared(self, used: Auth | None) -> Auth:
+        """Run the plugin, one run at a time. Waiting callers share the result or the error."""
+        runs_before = self._runs
+        async with self._lock:
             fresh = self._fresh()
-            if self._runs != came and self._failure is not None:
+            if self._runs != runs_before and self._failure is not None:
                 raise self._failure
-            if fresh is not None and (self._runs != came or fresh is not used):
+            if fresh is not None and (self._runs != runs_before or fresh is not used):
                 return fresh
             return await self._run()
 
     async def _run(self) -> Auth:
         self._failure = None
         try:
-            grant = await ask_plugin(self._plugin, has_terminal=self._has_terminal())
+            credential = await run_plugin(self._plugin, has_terminal=self._has_terminal())
         except TidegateError as error:
             self._failure = error
             self._runs += 1
             raise
         self._runs += 1
-        headers = (_bearer(grant.token),) if grant.token else ()
-        self._stale_at = self._end_of(grant)
-        auth = Auth(headers, grant.certificate, self._target.identity)
+        headers = (_bearer(credential.token),) if credential.token else ()
+        self._stale_at = self._refresh_time(credential)
+        auth = Auth(headers, credential.certificate, self._target.identity)
         self._auth = self._auth if self._auth == auth else auth
         return self._auth
 
-    def _end_of(self, grant: Grant) -> Ms | None:
-        """A little before the end, and only a little of what is left: plugins have caches, too."""
-        if grant.expires is None:
+    def _refresh_time(self, credential: ExecCredential) -> Ms | None:
+        """Return when to run the plugin again: shortly before the expiry.
+
+        The margin is small, since plugins have caches, too.
+        """
+        if credential.expires is None:
             return None
-        left = max(0, grant.expires - self._now())
-        return Ms(grant.expires - min(LEEWAY, left // 10))
+        remaining = max(0, credential.expires - self._now())
+        return Ms(credential.expires - min(EXPIRY_MARGIN, remaining // 10))
 
 
-def impersonate(identity: Identity) -> tuple[Header, ...]:
-    """The headers that ask for somebody else's rights."""
+def impersonation_headers(identity: ImpersonatedUser) -> tuple[Header, ...]:
+    """Return the headers that impersonate a user."""
     headers = [("Impersonate-User", identity.user)]
     if identity.uid:
         headers.append(("Impersonate-Uid", identity.uid))
     headers += [("Impersonate-Group", group) for group in identity.groups]
-    headers += [(f"Impersonate-Extra-{_escape(key)}", text) for key, text in identity.extra]
+    headers += [
+        (f"Impersonate-Extra-{_escape_header_name(key)}", text) for key, text in identity.extra
+    ]
     return tuple(headers)
 
 
-def _escape(key: str) -> str:
-    """A name as part of a header's name."""
-    escaped = NO_LETTER_OF_A_HEADER.sub(lambda found: b"%%%02X" % found[0][0], key.encode())
+def _escape_header_name(key: str) -> str:
+    """Escape a key as part of a header name."""
+    escaped = INVALID_HEADER_CHARACTER.sub(lambda match: b"%%%02X" % match[0][0], key.encode())
     return escaped.decode("ascii")
 
 
-def _headers_of(login: Anonymous | Token | Basic) -> tuple[Header, ...]:
+def _authorization_headers(login: Anonymous | BearerToken | BasicAuth) -> tuple[Header, ...]:
     match login:
         case Anonymous():
             return ()
-        case Token(token=token):
+        case BearerToken(token=token):
             return (_bearer(token),)
-        case Basic(username=username, password=password):
+        case BasicAuth(username=username, password=password):
             pair = f"{username}:{password.reveal()}".encode()
             return (("Authorization", f"Basic {base64.b64encode(pair).decode()}"),)
 
 
-def _bearer(token: Secret) -> Header:
+def _bearer(token: SecretValue) -> Header:
     return "Authorization", f"Bearer {token.reveal()}"
 
 
-def _read_token(file: TokenFile, title: str) -> Secret:
-    token = read_file(file.path, file.place).decode(errors="replace").strip()
-    if wrong := check_token(token, title):
+def _read_token(file: TokenFile, title: str) -> SecretValue:
+    token = read_file(file.path, file.location).decode(errors="replace").strip()
+    if problem := check_token(token, title):
         hint = f"look at `{file.path}`"
-        raise ConfigError("config.token", wrong, where=file.place, hint=hint)
-    return Secret(token)
+        raise ConfigError("config.token", problem, location=file.location, hint=hint)
+    return SecretValue(token)
 
 
 def _wall_clock() -> Ms:

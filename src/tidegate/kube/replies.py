@@ -1,8 +1,8 @@
-"""What an API server says, in nouns of the door: replies, a watch's bytes, and the kinds it serves.
+"""API server responses as outcomes: objects, lists, errors, watch streams and discovery.
 
-A watch is one JSON event a line, of any length, cut anywhere by the network. Kinds are read in two
-requests (aggregated discovery, Kubernetes 1.27 and newer), and again when somebody asks for a kind
-that is not known, since its CRD may have arrived a moment ago.
+A watch is one JSON event per line, of any length, split anywhere by the network. Discovery takes
+two requests (aggregated discovery, Kubernetes 1.27 and newer). It is repeated when a kind is not
+known, since its CRD may have been created a moment ago.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind, Served, read_live
+from tidegate.model.objects import Kind, ServedKind, parse_live_object
 from tidegate.world import facts
-from tidegate.world.calls import Ticket
-from tidegate.world.facts import Bookmark, Change, Changed, Ended
+from tidegate.world.calls import RequestId
+from tidegate.world.facts import Bookmark, WatchEnded, WatchEvent, WatchEventType
 
 REDIRECT, BAD_REQUEST, UNAUTHORIZED, UNPROCESSABLE = 300, 400, 401, 422
-ACCEPT = ",".join(
+DISCOVERY_ACCEPT = ",".join(
     f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
     for version in ("v2", "v2beta1")
 )
-ROOTS = ("/api", "/apis")
-LONGEST_LINE = 16 * 1024 * 1024
-"""Bytes of one event of a watch; etcd keeps no object above 1.5 MiB."""
-UNREADABLE_ERRORS = (ValueError, RecursionError)
-"""What comes of reading somebody's bytes: msgspec's errors are ValueErrors."""
+DISCOVERY_ROOTS = ("/api", "/apis")
+MAX_LINE_SIZE = 16 * 1024 * 1024
+"""Maximum bytes of one watch event; etcd stores no object above 1.5 MiB."""
+DECODE_ERRORS = (ValueError, RecursionError)
+"""Errors of decoding external bytes; the errors of msgspec are ValueErrors."""
 
 
-class Reply(NamedTuple):
-    """What came over the wire."""
+class HttpResponse(NamedTuple):
+    """An HTTP response."""
 
     status: int
     body: bytes
@@ -40,7 +40,8 @@ class Reply(NamedTuple):
     warnings: tuple[str, ...] = ()
 
     @property
-    def is_good(self) -> bool:
+    def is_success(self) -> bool:
+        """Whether the status is a success."""
         return self.status < REDIRECT
 
 
@@ -57,7 +58,7 @@ class _Details(msgspec.Struct, rename="camel"):
 
 
 class Status(msgspec.Struct):
-    """Kubernetes' own form of a refusal."""
+    """A Kubernetes `Status` object."""
 
     reason: str = ""
     message: str = ""
@@ -78,101 +79,117 @@ class _Page(msgspec.Struct):
 _decode_status = msgspec.json.Decoder(Status).decode
 _decode_page = msgspec.json.Decoder(_Page).decode
 _is_status = re.compile(rb'^\s*\{"kind":"Status","apiVersion":"v1"').match
-_conflicting_manager = re.compile(r'^conflict with "((?:[^"\\]|\\.)*)"').match
-_strict_problems = re.compile(r'(unknown|duplicate) field "([^"]+)"').findall
-_is_untyped = re.compile(r"failed to create typed patch object \([^)]*\): ").search
-_typed_problems = re.compile(r"\.((?:\[[^\]]*\]|[^\s:\[])+): (\S[^\n]*)").findall
+_match_conflict = re.compile(r'^conflict with "((?:[^"\\]|\\.)*)"').match
+_find_strict_problems = re.compile(r'(unknown|duplicate) field "([^"]+)"').findall
+_search_typed_error = re.compile(r"failed to create typed patch object \([^)]*\): ").search
+_find_typed_problems = re.compile(r"\.((?:\[[^\]]*\]|[^\s:\[])+): (\S[^\n]*)").findall
 UNDECLARED = "field not declared in schema"
-UNREADABLE = "unable to convert unstructured object to "
-"""Said, with status 500, of an applied body that is not of its kind's type in Go."""
+CONVERSION_FAILED = "unable to convert unstructured object to "
+"""Message, with status 500, about an applied body that does not fit the Go type of its kind."""
 
 
-def read_done(reply: Reply, kind: Kind) -> facts.Done:
-    """The object that a read or a write came to; some deletions answer with a bare status."""
-    if _is_status(reply.body):
-        return facts.Done(None, reply.warnings)
-    return facts.Done(read_live(reply.body, kind), reply.warnings)
+def read_object(response: HttpResponse, kind: Kind) -> facts.Success:
+    """Return the object of a read or a write. Some deletions respond with a bare `Status`."""
+    if _is_status(response.body):
+        return facts.Success(None, response.warnings)
+    return facts.Success(parse_live_object(response.body, kind), response.warnings)
 
 
-def read_page(reply: Reply, kind: Kind) -> facts.Listed:
-    """A page of a list, its objects still bytes."""
-    page = _decode_page(reply.body)
-    items = tuple(read_live(bytes(item), kind) for item in page.items or ())
-    return facts.Listed(items, page.metadata.version, page.metadata.resume)
+def read_list_page(response: HttpResponse, kind: Kind) -> facts.ListPage:
+    """Return a page of a list. Its objects stay bytes."""
+    page = _decode_page(response.body)
+    items = tuple(parse_live_object(bytes(item), kind) for item in page.items or ())
+    return facts.ListPage(items, page.metadata.version, page.metadata.resume)
 
 
-def read_refusal(reply: Reply) -> facts.Refusal:
-    """Why the server did not do it."""
-    return refusal_of(read_status(reply), retry_after=reply.retry_after)
+def read_error(response: HttpResponse) -> facts.ErrorOutcome:
+    """Return the error outcome of a response."""
+    return outcome_from_status(read_status(response), retry_after=response.retry_after)
 
 
-def read_status(reply: Reply) -> Status:
-    """Proxies and handlers of paths answer in plain text: that is a status too."""
+def read_status(response: HttpResponse) -> Status:
+    """Return the `Status` of a response.
+
+    The plain text of proxies and path handlers becomes the message of a `Status`.
+    """
     try:
-        status = _decode_status(reply.body)
-    except UNREADABLE_ERRORS:
-        text = reply.body.decode(errors="replace").strip()
-        return Status(message=text or f"HTTP {reply.status}", code=reply.status)
-    return msgspec.structs.replace(status, code=reply.status)
+        status = _decode_status(response.body)
+    except DECODE_ERRORS:
+        text = response.body.decode(errors="replace").strip()
+        return Status(message=text or f"HTTP {response.status}", code=response.status)
+    return msgspec.structs.replace(status, code=response.status)
 
 
-def refusal_of(status: Status, *, retry_after: str = "") -> facts.Refusal:
-    """Kubernetes' status as one of our refusals."""
+def outcome_from_status(status: Status, *, retry_after: str = "") -> facts.ErrorOutcome:
+    """Return the error outcome for a `Status`."""
     causes = status.details.causes if status.details else []
     match status.code, status.reason:
         case (404, _):
-            return _not_found(status)
+            return _not_found_outcome(status)
         case (409, "AlreadyExists"):
-            return facts.Exists(status.message)
+            return facts.AlreadyExists(status.message)
         case (409, _):
-            return facts.Conflict(status.message, tuple(sorted(_owned(cause) for cause in causes)))
+            return facts.Conflict(
+                status.message, tuple(sorted(_field_owner(cause) for cause in causes))
+            )
         case (410, _):
             return facts.Expired(status.message)
         case (429, _):
-            return facts.Throttled(status.message, _pause(status, retry_after) or Ms(SECOND))
+            return facts.TooManyRequests(
+                status.message, _retry_after(status, retry_after) or Ms(SECOND)
+            )
         case (403, _):
-            return facts.Forbidden(status.message, _causes(causes))
+            return facts.Forbidden(status.message, _convert_causes(causes))
         case _:
-            return _invalid(status, _causes(causes)) or facts.Failed(
-                status.code, status.reason, status.message, _pause(status, retry_after)
+            return _invalid_outcome(status, _convert_causes(causes)) or facts.ServerError(
+                status.code, status.reason, status.message, _retry_after(status, retry_after)
             )
 
 
-def _not_found(status: Status) -> facts.Missing | facts.NotServed:
-    """A missing object is named; a path that nobody serves is not."""
+def _not_found_outcome(status: Status) -> facts.NotFound | facts.NotServed:
+    """Return whether the object or the kind is missing: only a missing object is named in the
+    details.
+    """
     if status.details and status.details.name:
-        return facts.Missing(status.message)
+        return facts.NotFound(status.message)
     return facts.NotServed(status.message)
 
 
-def _invalid(status: Status, causes: tuple[facts.Cause, ...]) -> facts.Invalid | None:
-    """Wrong fields are told as causes, by the decoder, or by the merging of types."""
-    named = [
+def _invalid_outcome(status: Status, causes: tuple[facts.Cause, ...]) -> facts.Invalid | None:
+    """Return the outcome for invalid fields. Returns None if the status is about something else.
+
+    The fields are named in the causes, by the strict decoder, or by the typed merge of an apply.
+    """
+    field_causes = [
         facts.Cause(field, problem, f"{problem} field")
-        for problem, field in _strict_problems(status.message)
+        for problem, field in _find_strict_problems(status.message)
     ]
-    if untyped := _is_untyped(status.message):
-        named += [
+    if typed_error := _search_typed_error(status.message):
+        field_causes += [
             facts.Cause(field, "unknown", "unknown field")
             if problem == UNDECLARED
             else facts.Cause(field, "type", problem)
-            for field, problem in _typed_problems(status.message, untyped.end())
+            for field, problem in _find_typed_problems(status.message, typed_error.end())
         ]
-    if named or status.code in {BAD_REQUEST, UNPROCESSABLE} or UNREADABLE in status.message:
-        return facts.Invalid(status.message, tuple(sorted({*causes, *named})))
+    if (
+        field_causes
+        or status.code in {BAD_REQUEST, UNPROCESSABLE}
+        or CONVERSION_FAILED in status.message
+    ):
+        return facts.Invalid(status.message, tuple(sorted({*causes, *field_causes})))
     return None
 
 
-def _owned(cause: _Cause) -> facts.Owned:
-    found = _conflicting_manager(cause.message)
-    return facts.Owned(found[1] if found else "", cause.field.removeprefix("."))
+def _field_owner(cause: _Cause) -> facts.FieldOwner:
+    match = _match_conflict(cause.message)
+    return facts.FieldOwner(match[1] if match else "", cause.field.removeprefix("."))
 
 
-def _causes(causes: list[_Cause]) -> tuple[facts.Cause, ...]:
+def _convert_causes(causes: list[_Cause]) -> tuple[facts.Cause, ...]:
     return tuple(sorted(facts.Cause(cause.field, cause.reason, cause.message) for cause in causes))
 
 
-def _pause(status: Status, retry_after: str) -> Ms | None:
+def _retry_after(status: Status, retry_after: str) -> Ms | None:
     if retry_after.isdigit():
         return Ms(int(retry_after) * SECOND)
     if status.details and status.details.retry_after_seconds:
@@ -189,44 +206,47 @@ _decode_event = msgspec.json.Decoder(_Event).decode
 
 
 class LineSplitter:
-    """Whole lines out of chunks; what is left of the last one waits for the next chunk.
+    """Complete lines from chunks. The rest of a chunk is kept for the next one.
 
-    A line that is larger than any object can be is refused with a ValueError.
+    Raises ValueError for a line that is longer than any object can be.
     """
 
-    def __init__(self, longest: int = LONGEST_LINE) -> None:
-        self._rest: list[bytes] = []
-        self._waiting = 0
-        self._longest = longest
+    def __init__(self, limit: int = MAX_LINE_SIZE) -> None:
+        self._buffer: list[bytes] = []
+        self._buffered = 0
+        self._limit = limit
 
     def split(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the lines that a chunk completes."""
         head, newline, tail = chunk.partition(b"\n")
         while newline:
-            self._rest.append(head)
-            line = b"".join(self._rest)
-            self._rest.clear()
-            self._waiting = 0
+            self._buffer.append(head)
+            line = b"".join(self._buffer)
+            self._buffer.clear()
+            self._buffered = 0
             if line:
                 yield line
             head, newline, tail = tail.partition(b"\n")
         if head:
-            self._rest.append(head)
-            self._waiting += len(head)
-            if self._waiting > self._longest:
-                raise ValueError(f"an event is larger than {self._longest // 1024**2} MiB")
+            self._buffer.append(head)
+            self._buffered += len(head)
+            if self._buffered > self._limit:
+                raise ValueError(f"an event is larger than {self._limit // 1024**2} MiB")
 
 
-def read_event(line: bytes, ticket: Ticket, kind: Kind) -> Changed | Bookmark | Ended:
-    """One event of a watch."""
+def read_event(
+    line: bytes, request_id: RequestId, kind: Kind
+) -> WatchEvent | Bookmark | WatchEnded:
+    """Decode one event of a watch. Raises ValueError for an unknown event type."""
     event = _decode_event(line)
     if event.type == "ERROR":
-        return Ended(ticket, refusal_of(_decode_status(event.object)))
-    live = read_live(bytes(event.object), kind)
+        return WatchEnded(request_id, outcome_from_status(_decode_status(event.object)))
+    live = parse_live_object(bytes(event.object), kind)
     if event.type == "BOOKMARK":
-        return Bookmark(ticket, live.version)
-    if event.type not in Change.__members__:
+        return Bookmark(request_id, live.resource_version)
+    if event.type not in WatchEventType.__members__:
         raise ValueError("nobody knows an event of this type")
-    return Changed(ticket, Change[event.type], live)
+    return WatchEvent(request_id, WatchEventType[event.type], live)
 
 
 class _ResponseKind(msgspec.Struct):
@@ -263,20 +283,20 @@ class _Groups(msgspec.Struct):
     items: tuple[_Group, ...]
 
 
-_decode = msgspec.json.Decoder(_Groups).decode
+_decode_groups = msgspec.json.Decoder(_Groups).decode
 
 
-def read_kinds(reply: Reply) -> tuple[Served, ...]:
-    """The kinds of one root, in the server's own order: the preferred version of a group first."""
+def read_served_kinds(response: HttpResponse) -> tuple[ServedKind, ...]:
+    """Return the kinds of one discovery root in the server's order: the preferred version first."""
     return tuple(
-        Served(
+        ServedKind(
             kind=Kind(group.metadata.name, version.version, resource.response_kind.kind),
             plural=resource.resource,
             namespaced=resource.scope == "Namespaced",
             verbs=tuple(sorted(resource.verbs)),
             subresources=tuple(sorted(sub.subresource for sub in resource.subresources)),
         )
-        for group in _decode(reply.body).items
+        for group in _decode_groups(response.body).items
         for version in group.versions
         for resource in version.resources
         if resource.response_kind and resource.response_kind.kind

@@ -1,4 +1,4 @@
-"""A call's request as HTTP: method, path, headers and body."""
+"""HTTP requests for the requests of a World: method, path, headers and body."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from tidegate.model.moment import SECOND
-from tidegate.model.objects import Json, Served
+from tidegate.model.objects import Json, ServedKind
 from tidegate.world import calls
 
 JSON = "application/json"
 METADATA_OBJECT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-APPLY = "application/apply-patch+yaml"
-PATCHES = {
-    calls.PatchForm.JSON: "application/json-patch+json",
-    calls.PatchForm.MERGE: "application/merge-patch+json",
-    calls.PatchForm.STRATEGIC: "application/strategic-merge-patch+json",
+APPLY_PATCH = "application/apply-patch+yaml"
+PATCH_CONTENT_TYPES = {
+    calls.PatchType.JSON: "application/json-patch+json",
+    calls.PatchType.MERGE: "application/merge-patch+json",
+    calls.PatchType.STRATEGIC: "application/strategic-merge-patch+json",
 }
 METHODS = {
     calls.Verb.APPLY: "PATCH",
@@ -33,7 +33,7 @@ Query = tuple[tuple[str, str | int], ...]
 
 
 class HttpRequest(NamedTuple):
-    """What goes over the wire; path and query are encoded already."""
+    """An HTTP request. Path and query are already encoded."""
 
     method: str
     path: str
@@ -42,28 +42,28 @@ class HttpRequest(NamedTuple):
     body: bytes = b""
 
 
-def get_request(request: calls.Get, served: Served) -> HttpRequest:
+def build_get(request: calls.Get, served: ServedKind) -> HttpRequest:
     accept = METADATA_OBJECT if request.view is calls.View.METADATA else JSON
     path = object_path(served, request.ref.namespace, request.ref.name)
     return HttpRequest("GET", path, accept)
 
 
-def list_request(request: calls.List, served: Served) -> HttpRequest:
-    query: Query = (("limit", request.limit), ("continue", request.resume))
-    return _collection(request.selection, served, query, METADATA_LIST)
+def build_list(request: calls.List, served: ServedKind) -> HttpRequest:
+    query: Query = (("limit", request.limit), ("continue", request.continue_token))
+    return _build_collection_request(request.selection, served, query, METADATA_LIST)
 
 
-def watch_request(request: calls.Watch, served: Served, *, seconds: int) -> HttpRequest:
+def build_watch(request: calls.Watch, served: ServedKind, *, seconds: int) -> HttpRequest:
     query: Query = (
         ("watch", "1"),
         ("allowWatchBookmarks", "true"),
-        ("timeoutSeconds", str(-(-request.lasting // SECOND) or seconds)),
-        ("resourceVersion", request.since),
+        ("timeoutSeconds", str(-(-request.timeout // SECOND) or seconds)),
+        ("resourceVersion", request.resource_version),
     )
-    return _collection(request.selection, served, query, METADATA_OBJECT)
+    return _build_collection_request(request.selection, served, query, METADATA_OBJECT)
 
 
-def logs_request(request: calls.Logs, served: Served) -> HttpRequest:
+def build_logs(request: calls.Logs, served: ServedKind) -> HttpRequest:
     query: Query = (
         ("container", request.container),
         ("tailLines", request.tail),
@@ -73,24 +73,24 @@ def logs_request(request: calls.Logs, served: Served) -> HttpRequest:
     return HttpRequest("GET", _with_query(path, query), "*/*")
 
 
-def write_request(write: calls.Write, served: Served) -> HttpRequest:
+def build_write(write: calls.Write, served: ServedKind) -> HttpRequest:
     name = "" if write.verb is calls.Verb.CREATE and not write.subresource else write.ref.name
     path = object_path(served, write.ref.namespace, name, write.subresource)
     if write.verb is calls.Verb.DELETE:
         return HttpRequest("DELETE", path, JSON, JSON, _delete_options(write))
-    body = _with_preconditions(write) if write.uid or write.version else write.body
-    target = _with_query(path, _writing(write))
+    body = _with_preconditions(write) if write.uid or write.resource_version else write.body
+    target = _with_query(path, _write_query(write))
     return HttpRequest(METHODS[write.verb], target, JSON, _content_type(write), body)
 
 
-def object_path(served: Served, namespace: str, name: str, subresource: str = "") -> str:
-    """Where an object, or all of its kind, is found."""
+def object_path(served: ServedKind, namespace: str, name: str, subresource: str = "") -> str:
+    """Return the path of an object, or of all objects of its kind."""
     path = _collection_path(served, namespace)
     return path + "".join("/" + quote(part, safe="") for part in (name, subresource) if part)
 
 
 @lru_cache
-def _collection_path(served: Served, namespace: str) -> str:
+def _collection_path(served: ServedKind, namespace: str) -> str:
     kind = served.kind
     parts = ["apis", kind.group, kind.version] if kind.group else ["api", kind.version]
     if served.namespaced and namespace:
@@ -98,16 +98,19 @@ def _collection_path(served: Served, namespace: str) -> str:
     return "/" + "/".join(quote(part, safe="") for part in (*parts, served.plural))
 
 
-def _collection(
-    selection: calls.Selection, served: Served, query: Query, metadata_form: str
+def _build_collection_request(
+    selection: calls.Selection, served: ServedKind, query: Query, metadata_type: str
 ) -> HttpRequest:
-    accept = metadata_form if selection.view is calls.View.METADATA else JSON
+    accept = metadata_type if selection.view is calls.View.METADATA else JSON
     path = object_path(served, selection.namespace, "")
-    selecting: Query = (("labelSelector", selection.labels), ("fieldSelector", selection.fields))
-    return HttpRequest("GET", _with_query(path, selecting + query), accept)
+    selectors: Query = (
+        ("labelSelector", selection.label_selector),
+        ("fieldSelector", selection.field_selector),
+    )
+    return HttpRequest("GET", _with_query(path, selectors + query), accept)
 
 
-def _writing(write: calls.Write) -> Query:
+def _write_query(write: calls.Write) -> Query:
     return (
         ("fieldManager", write.manager),
         ("force", "true" if write.force else ""),
@@ -117,20 +120,20 @@ def _writing(write: calls.Write) -> Query:
 
 
 def _with_query(path: str, query: Query) -> str:
-    said = _encoded(query)
-    return f"{path}?{said}" if said else path
+    encoded = _encode_query(query)
+    return f"{path}?{encoded}" if encoded else path
 
 
 @lru_cache
-def _encoded(query: Query) -> str:
-    """What is not said is left out."""
+def _encode_query(query: Query) -> str:
+    """Encode a query, without empty values."""
     return urlencode([(key, value) for key, value in query if value])
 
 
 def _content_type(write: calls.Write) -> str:
     if write.verb is calls.Verb.APPLY:
-        return APPLY
-    return PATCHES[write.form] if write.verb is calls.Verb.PATCH else JSON
+        return APPLY_PATCH
+    return PATCH_CONTENT_TYPES[write.patch_type] if write.verb is calls.Verb.PATCH else JSON
 
 
 def _delete_options(write: calls.Write) -> bytes:
@@ -139,30 +142,30 @@ def _delete_options(write: calls.Write) -> bytes:
         options["preconditions"] = preconditions
     if write.propagation:
         options["propagationPolicy"] = write.propagation.value
-    if write.grace is not None:
-        options["gracePeriodSeconds"] = write.grace
+    if write.grace_period_seconds is not None:
+        options["gracePeriodSeconds"] = write.grace_period_seconds
     if write.dry_run:
         options["dryRun"] = ["All"]
     return msgspec.json.encode(options)
 
 
 def _preconditions(write: calls.Write) -> dict[str, Json]:
-    wanted = (("uid", write.uid), ("resourceVersion", write.version))
-    return {key: value for key, value in wanted if value}
+    pairs = (("uid", write.uid), ("resourceVersion", write.resource_version))
+    return {key: value for key, value in pairs if value}
 
 
 def _with_preconditions(write: calls.Write) -> bytes:
-    """Written into the object's own metadata, where the server compares them with what lives."""
-    if write.verb is calls.Verb.PATCH and write.form is calls.PatchForm.JSON:
+    """Return the body with the preconditions in its metadata, where the server compares them."""
+    if write.verb is calls.Verb.PATCH and write.patch_type is calls.PatchType.JSON:
         operations = msgspec.json.decode(write.body, type=list[msgspec.Raw])
-        claims = [
+        precondition_patches = [
             {"op": "replace", "path": f"/metadata/{key}", "value": value}
             for key, value in _preconditions(write).items()
         ]
-        return msgspec.json.encode([*claims, *operations])
+        return msgspec.json.encode([*precondition_patches, *operations])
     body = msgspec.json.decode(write.body, type=dict[str, msgspec.Raw])
     metadata = msgspec.json.decode(body.get("metadata", b"{}"), type=dict[str, msgspec.Raw])
-    claims_made = {
+    precondition_fields = {
         key: msgspec.Raw(msgspec.json.encode(value)) for key, value in _preconditions(write).items()
     }
-    return msgspec.json.encode({**body, "metadata": {**metadata, **claims_made}})
+    return msgspec.json.encode({**body, "metadata": {**metadata, **precondition_fields}})

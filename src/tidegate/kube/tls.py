@@ -1,7 +1,7 @@
-"""TLS as kubectl does it, with every key and certificate in memory.
+"""TLS with kubectl's rules, with all keys and certificates in memory.
 
-What Go accepts and OpenSSL by default does not, is accepted: an authority that is itself signed by
-another. What Go refuses is refused: a server whose name stands only in its common name.
+Like Go and unlike OpenSSL by default, an intermediate certificate is accepted as the authority.
+Like Go, a server whose name is only in the common name of its certificate is rejected.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from tidegate.errors import ConfigError
-from tidegate.external.process import hold
+from tidegate.external.process import open_temporary_file
 from tidegate.kube.access.context import ClientCertificate, KubeTarget
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 
-CERTIFICATE = late(rb"-----BEGIN CERTIFICATE-----\s+([A-Za-z0-9+/=\s]+?)-----END CERTIFICATE-----")
+PEM_CERTIFICATE = lazy_regex(
+    rb"-----BEGIN CERTIFICATE-----\s+([A-Za-z0-9+/=\s]+?)-----END CERTIFICATE-----"
+)
 SEQUENCE, UTC_TIME, GENERALIZED_TIME, VERSION = 0x30, 0x17, 0x18, 0xA0
 LONG_FORM = 0x80
-VALIDITY = 3
-"""Behind the version come serial number, algorithm and issuer; then the dates."""
+FIELDS_BEFORE_VALIDITY = 3
+"""Serial number, algorithm and issuer follow the version; then the dates."""
 
 
 def make_context(target: KubeTarget, certificate: ClientCertificate | None) -> ssl.SSLContext:
-    """Whom we trust and what we show. The certificate may be a plugin's, not the target's own."""
+    """Return the TLS context for a target. An exec plugin may provide the client certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.hostname_checks_common_name = False
@@ -38,67 +40,78 @@ def make_context(target: KubeTarget, certificate: ClientCertificate | None) -> s
     elif target.ca is None:
         context.load_default_certs()
     else:
-        _trust(context, target, target.ca)
+        _load_authorities(context, target, target.ca)
     if certificate is not None:
-        _show(context, certificate, target.user)
+        _load_client_certificate(context, certificate, target.user)
     return context
 
 
-def expired(
+def expiry_error(
     certificate: ClientCertificate, *, user: str, now: datetime | None = None
 ) -> ConfigError | None:
-    """What to say when a server refuses us and the certificate is too old; nothing if it is not."""
-    end = expiry_of(certificate.certificate)
-    if end is None or end > (now or datetime.now(UTC)):
+    """Return the error for an expired client certificate. Returns None if it has not expired."""
+    expiry = certificate_expiry(certificate.certificate)
+    if expiry is None or expiry > (now or datetime.now(UTC)):
         return None
-    problem = f"the client certificate of user `{user}` expired on {end:%Y-%m-%d at %H:%M} UTC"
+    problem = f"the client certificate of user `{user}` expired on {expiry:%Y-%m-%d at %H:%M} UTC"
     hint = "get a new kubeconfig, or renew the certificate"
-    return ConfigError("config.certificate.expired", problem, where=certificate.place, hint=hint)
+    return ConfigError(
+        "config.certificate.expired", problem, location=certificate.location, hint=hint
+    )
 
 
-def expiry_of(pem: bytes) -> datetime | None:
-    """When the first certificate of a PEM text ends. Python's `ssl` does not tell before use."""
+def certificate_expiry(pem: bytes) -> datetime | None:
+    """Return the expiry of the first certificate of a PEM text. Returns None if there is none.
+
+    The `ssl` module does not report it before use.
+    """
     try:
         return _read_expiry(_certificates(pem)[0])
     except (IndexError, ValueError):
         return None
 
 
-def _trust(context: ssl.SSLContext, target: KubeTarget, pem: bytes) -> None:
+def _load_authorities(context: ssl.SSLContext, target: KubeTarget, pem: bytes) -> None:
     try:
         authorities = b"".join(_certificates(pem))
         context.load_verify_locations(cadata=authorities)
     except (ValueError, ssl.SSLError) as error:
         problem = "the certificate authority holds no certificate that can be read"
         hint = "it must be PEM, and start with `-----BEGIN CERTIFICATE-----`"
-        raise ConfigError("config.ca", problem, where=target.ca_place, hint=hint) from error
+        raise ConfigError("config.ca", problem, location=target.ca_location, hint=hint) from error
 
 
-def _show(context: ssl.SSLContext, certificate: ClientCertificate, user: str) -> None:
+def _load_client_certificate(
+    context: ssl.SSLContext, certificate: ClientCertificate, user: str
+) -> None:
     key = certificate.key.reveal().encode("latin-1")
     if b"ENCRYPTED" in key:
-        raise _unusable(certificate, user, "has a passphrase on its key", "remove the passphrase")
+        raise _certificate_error(
+            certificate, user, "has a passphrase on its key", "remove the passphrase"
+        )
     try:
-        with _named(certificate.certificate + b"\n" + key) as path:
+        with _temporary_path(certificate.certificate + b"\n" + key) as path:
             context.load_cert_chain(path, password="")
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
-            why, hint = "does not belong to its key", "take both from the same source"
+            reason, hint = "does not belong to its key", "take both from the same source"
         else:
-            why, hint = "or its key cannot be read", "both must be PEM"
-        raise _unusable(certificate, user, why, hint) from error
+            reason, hint = "or its key cannot be read", "both must be PEM"
+        raise _certificate_error(certificate, user, reason, hint) from error
 
 
-def _unusable(certificate: ClientCertificate, user: str, why: str, hint: str) -> ConfigError:
-    problem = f"the client certificate of user `{user}` {why}"
-    return ConfigError("config.certificate", problem, where=certificate.place, hint=hint)
+def _certificate_error(
+    certificate: ClientCertificate, user: str, reason: str, hint: str
+) -> ConfigError:
+    problem = f"the client certificate of user `{user}` {reason}"
+    return ConfigError("config.certificate", problem, location=certificate.location, hint=hint)
 
 
 @contextmanager
-def _named(content: bytes) -> Iterator[str]:
-    """A path to this content, for as long as it takes OpenSSL to read it."""
+def _temporary_path(content: bytes) -> Iterator[str]:
+    """Yield a path to this content, so that OpenSSL can read it."""
     if sys.platform == "linux":
-        with hold(content) as file:
+        with open_temporary_file(content) as file:
             yield f"/proc/self/fd/{file.fileno()}"
     else:
         with tempfile.NamedTemporaryFile() as file:
@@ -108,23 +121,23 @@ def _named(content: bytes) -> Iterator[str]:
 
 
 def _certificates(pem: bytes) -> list[bytes]:
-    """All certificates in a PEM text, as DER. What stands around them is skipped."""
-    blocks = [binascii.a2b_base64(found) for found in CERTIFICATE.findall(pem)]
+    """Return all certificates of a PEM text as DER. Text around them is skipped."""
+    blocks = [binascii.a2b_base64(encoded) for encoded in PEM_CERTIFICATE.findall(pem)]
     if not blocks:
         raise ValueError
     return blocks
 
 
 def _read_expiry(der: bytes) -> datetime:
-    """Walk to the second of the two dates; nothing else is looked at."""
-    inner = _enter(der, 0)
-    at = _enter(der, inner)
-    if der[at] == VERSION:
-        at = _skip(der, at)
-    for _ in range(VALIDITY):
-        at = _skip(der, at)
-    not_after = _skip(der, _enter(der, at))
-    tag, start, end = _element(der, not_after)
+    """Return the second of the two validity dates. Nothing else is parsed."""
+    inner = _enter_sequence(der, 0)
+    offset = _enter_sequence(der, inner)
+    if der[offset] == VERSION:
+        offset = _skip_element(der, offset)
+    for _ in range(FIELDS_BEFORE_VALIDITY):
+        offset = _skip_element(der, offset)
+    not_after = _skip_element(der, _enter_sequence(der, offset))
+    tag, start, end = _read_element(der, not_after)
     text = der[start:end].decode("ascii")
     if tag == UTC_TIME:
         century = "19" if text >= "50" else "20"
@@ -135,23 +148,23 @@ def _read_expiry(der: bytes) -> datetime:
     return datetime.strptime(century + text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
 
 
-def _enter(der: bytes, at: int) -> int:
-    tag, start, _ = _element(der, at)
+def _enter_sequence(der: bytes, offset: int) -> int:
+    tag, start, _ = _read_element(der, offset)
     if tag != SEQUENCE:
         raise ValueError
     return start
 
 
-def _skip(der: bytes, at: int) -> int:
-    return _element(der, at)[2]
+def _skip_element(der: bytes, offset: int) -> int:
+    return _read_element(der, offset)[2]
 
 
-def _element(der: bytes, at: int) -> tuple[int, int, int]:
-    """The tag of an element, where its content starts, and where it ends."""
-    length, start = der[at + 1], at + 2
+def _read_element(der: bytes, offset: int) -> tuple[int, int, int]:
+    """Return the tag of a DER element, and where its content starts and ends."""
+    length, start = der[offset + 1], offset + 2
     if length >= LONG_FORM:
         size = length - LONG_FORM
         length, start = int.from_bytes(der[start : start + size], "big"), start + size
     if start + length > len(der):
         raise ValueError
-    return der[at], start, start + length
+    return der[offset], start, start + length

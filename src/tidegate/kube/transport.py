@@ -1,7 +1,7 @@
-"""HTTP to one API server: one session, every request sent once.
+"""HTTP to one API server: one session, each request sent once.
 
-Retrying is the courier's. The one exception is a credential that the server no longer takes: it is
-renewed and the request sent again, since a request that is not authenticated was not looked at.
+Retries are made by the `RequestScheduler`. The only exception is an expired credential: it is
+renewed and the request is sent again, since a server does not process an unauthenticated request.
 """
 
 from __future__ import annotations
@@ -15,61 +15,65 @@ import msgspec
 from multidict import CIMultiDict
 from yarl import URL
 
-from tidegate.errors import LateError, TidegateError
+from tidegate.errors import TidegateError, WaitTimeoutError
 from tidegate.external.http_client import aiohttp
 from tidegate.kube.access.context import ClientCertificate, KubeTarget
-from tidegate.kube.credentials import Auth, auth_source
-from tidegate.kube.replies import UNAUTHORIZED, Reply
+from tidegate.kube.credentials import Auth, make_auth_source
+from tidegate.kube.replies import UNAUTHORIZED, HttpResponse
 from tidegate.kube.requests import HttpRequest
-from tidegate.kube.tls import expired, make_context
-from tidegate.model.identity import Identity
-from tidegate.world.facts import Loss, Lost, Sent
+from tidegate.kube.tls import expiry_error, make_context
+from tidegate.model.identity import ImpersonatedUser
+from tidegate.world.facts import Delivery, LossReason, NoResponse
 
 if TYPE_CHECKING:
     from aiohttp.client_proto import ResponseHandler
     from aiohttp.client_reqrep import ConnectionKey
 
-LOSSES: tuple[tuple[type[Exception], Sent, Loss], ...] = (
-    (LateError, Sent.NO, Loss.HANGING),
-    (TidegateError, Sent.NO, Loss.CREDENTIALS),
-    (aiohttp.ClientSSLError, Sent.NO, Loss.UNTRUSTED),
-    (aiohttp.ServerFingerprintMismatch, Sent.NO, Loss.UNTRUSTED),
-    (aiohttp.ClientProxyConnectionError, Sent.NO, Loss.PROXY),
-    (aiohttp.ClientHttpProxyError, Sent.NO, Loss.PROXY),
-    (aiohttp.ClientConnectorDNSError, Sent.NO, Loss.UNKNOWN_HOST),
-    (aiohttp.ClientConnectorError, Sent.NO, Loss.REFUSED),
-    (aiohttp.ConnectionTimeoutError, Sent.NO, Loss.TIMEOUT),
-    (TimeoutError, Sent.MAYBE, Loss.TIMEOUT),
-    (Exception, Sent.MAYBE, Loss.DISCONNECTED),
+LOSS_BY_ERROR: tuple[tuple[type[Exception], Delivery, LossReason], ...] = (
+    (WaitTimeoutError, Delivery.NOT_SENT, LossReason.CREDENTIALS_TIMEOUT),
+    (TidegateError, Delivery.NOT_SENT, LossReason.CREDENTIALS),
+    (aiohttp.ClientSSLError, Delivery.NOT_SENT, LossReason.UNTRUSTED),
+    (aiohttp.ServerFingerprintMismatch, Delivery.NOT_SENT, LossReason.UNTRUSTED),
+    (aiohttp.ClientProxyConnectionError, Delivery.NOT_SENT, LossReason.PROXY),
+    (aiohttp.ClientHttpProxyError, Delivery.NOT_SENT, LossReason.PROXY),
+    (aiohttp.ClientConnectorDNSError, Delivery.NOT_SENT, LossReason.UNKNOWN_HOST),
+    (aiohttp.ClientConnectorError, Delivery.NOT_SENT, LossReason.CONNECTION_REFUSED),
+    (aiohttp.ConnectionTimeoutError, Delivery.NOT_SENT, LossReason.TIMEOUT),
+    (TimeoutError, Delivery.MAYBE_SENT, LossReason.TIMEOUT),
+    (Exception, Delivery.MAYBE_SENT, LossReason.DISCONNECTED),
 )
-"""The first that fits. Only what broke before a connection stood was certainly not sent."""
+"""The first match counts. Only errors before the connection was made mean "certainly not sent"."""
 CONNECT_SECONDS = 10.0
-ANSWER_SECONDS = 65.0
-"""An API server gives up on its own after 60 seconds, and then says so."""
+RESPONSE_SECONDS = 65.0
+"""An API server itself times out after 60 seconds, and reports that."""
 
-SHORT = aiohttp.ClientTimeout(total=ANSWER_SECONDS, sock_connect=CONNECT_SECONDS)
-LARGE = 2**20
-"""Bytes that would keep everything else waiting if they were sent in one piece."""
-ENDLESS = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
-MISHAPS = (aiohttp.ClientError, TimeoutError, OSError, TidegateError)
+REQUEST_TIMEOUT = aiohttp.ClientTimeout(total=RESPONSE_SECONDS, sock_connect=CONNECT_SECONDS)
+LARGE_BODY = 2**20
+"""Bytes that would block other requests if they were sent in one piece."""
+STREAM_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
+CONNECTION_ERRORS = (aiohttp.ClientError, TimeoutError, OSError, TidegateError)
 USER_AGENT = "tidegate"
-LARGEST = 256 * 1024 * 1024
-"""Bytes of one answer, unpacked: a page of 500 large objects fits many times."""
+MAX_RESPONSE_SIZE = 256 * 1024 * 1024
+"""Maximum bytes of one decompressed response: a page of 500 large objects fits many times."""
 TOO_LARGE = 413
 
 
-def loss_of(error: Exception) -> Lost:
-    """What the caller is told of an exchange that broke."""
-    sent, reason = next((sent, loss) for kind, sent, loss in LOSSES if isinstance(error, kind))
+def no_response_from_error(error: Exception) -> NoResponse:
+    """Return the outcome for a request that failed without a response."""
+    delivery, reason = next(
+        (delivery, loss_reason)
+        for error_type, delivery, loss_reason in LOSS_BY_ERROR
+        if isinstance(error, error_type)
+    )
     hint = error.hint if isinstance(error, TidegateError) else ""
-    return Lost(sent, reason, _words(error), hint)
+    return NoResponse(delivery, reason, _error_message(error), hint)
 
 
-def _outgoing(body: bytes) -> io.BytesIO | bytes | None:
-    return io.BytesIO(body) if len(body) > LARGE else body or None
+def _request_data(body: bytes) -> io.BytesIO | bytes | None:
+    return io.BytesIO(body) if len(body) > LARGE_BODY else body or None
 
 
-def _words(error: Exception) -> str:
+def _error_message(error: Exception) -> str:
     match error:
         case TidegateError():
             return error.problem
@@ -79,11 +83,11 @@ def _words(error: Exception) -> str:
             return str(error) or type(error).__name__
 
 
-class AbruptConnector(aiohttp.TCPConnector):
-    """Connections that are hung up at once where they cannot be used again.
+class AbortingConnector(aiohttp.TCPConnector):
+    """A connector that aborts connections which cannot be reused.
 
-    A goodbye over TLS in good order waits for the other side, which may be silent or go on talking.
-    Until then the connection stays open, perhaps longer than whoever asked.
+    An orderly TLS shutdown waits for the other side, which may be silent or continue to send. The
+    connection would stay open, perhaps longer than its caller.
     """
 
     def _release(
@@ -94,20 +98,22 @@ class AbruptConnector(aiohttp.TCPConnector):
         super()._release(key, protocol, should_close=should_close)
 
 
-class Flight(msgspec.Struct):
-    """One call on its way: with whose rights, and whether it has left."""
+class InFlightRequest(msgspec.Struct):
+    """A request that is being sent."""
 
-    identity: Identity | None = None
+    identity: ImpersonatedUser | None = None
+    """User to impersonate."""
     sent: bool = False
+    """Whether the request may have reached the server."""
 
 
 class Transport:
-    """One session to one API server, renewed when the client certificate is."""
+    """One HTTP session to one API server, replaced when the client certificate changes."""
 
     def __init__(self, target: KubeTarget) -> None:
         self._target = target
         self._base = target.server.rstrip("/")
-        self._credentials = auth_source(target)
+        self._credentials = make_auth_source(target)
         self._certificate: ClientCertificate | None = None
         self._session: aiohttp.ClientSession | None = None
         self._retired: list[aiohttp.ClientSession] = []
@@ -120,40 +126,44 @@ class Transport:
             if session is not None:
                 await session.close()
 
-    async def send(self, request: HttpRequest, flight: Flight) -> Reply | Lost:
-        """Send a request and read the whole reply."""
+    async def send(
+        self, request: HttpRequest, in_flight: InFlightRequest
+    ) -> HttpResponse | NoResponse:
+        """Send a request and read the complete response."""
         try:
-            async with self._exchange(request, flight, SHORT) as response:
-                return await _read(response)
-        except MISHAPS as error:
-            return loss_of(error)
+            async with self._open_response(request, in_flight, REQUEST_TIMEOUT) as response:
+                return await _read_response(response)
+        except CONNECTION_ERRORS as error:
+            return no_response_from_error(error)
 
     async def stream(
-        self, request: HttpRequest, flight: Flight
-    ) -> AsyncGenerator[bytes | Reply | Lost]:
-        """Send a request and hand on its reply as it comes; a refusal or a loss comes last."""
+        self, request: HttpRequest, in_flight: InFlightRequest
+    ) -> AsyncGenerator[bytes | HttpResponse | NoResponse]:
+        """Send a request and yield the response in chunks. An error response or a failure comes
+        last.
+        """
         try:
-            async with self._exchange(request, flight, ENDLESS) as response:
+            async with self._open_response(request, in_flight, STREAM_TIMEOUT) as response:
                 if not response.ok:
-                    yield await _read(response)
+                    yield await _read_response(response)
                     return
                 async for chunk in response.content.iter_any():
                     yield chunk
-        except MISHAPS as error:
-            yield loss_of(error)
+        except CONNECTION_ERRORS as error:
+            yield no_response_from_error(error)
 
     @asynccontextmanager
-    async def _exchange(
-        self, request: HttpRequest, flight: Flight, limits: aiohttp.ClientTimeout
+    async def _open_response(
+        self, request: HttpRequest, in_flight: InFlightRequest, timeout: aiohttp.ClientTimeout
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         auth = await self._credentials.current()
-        response = await self._request(request, flight, auth, limits)
+        response = await self._request(request, in_flight, auth, timeout)
         if response.status == UNAUTHORIZED:
-            self._complain_of_age(auth)
+            self._raise_if_expired(auth)
             newer = await self._credentials.refresh(auth)
             if newer is not auth:
                 response.release()
-                response = await self._request(request, flight, newer, limits)
+                response = await self._request(request, in_flight, newer, timeout)
         try:
             yield response
         except BaseException:
@@ -162,40 +172,44 @@ class Transport:
         finally:
             response.release()
 
-    def _complain_of_age(self, auth: Auth) -> None:
-        """The server says only that it does not know us; the certificate may tell why."""
+    def _raise_if_expired(self, auth: Auth) -> None:
+        """Raise if the client certificate has expired. The server only responds with 401."""
         if auth.certificate is not None:
-            error = expired(auth.certificate, user=self._target.user)
+            error = expiry_error(auth.certificate, user=self._target.user)
             if error is not None:
                 raise error
 
     async def _request(
-        self, request: HttpRequest, flight: Flight, auth: Auth, limits: aiohttp.ClientTimeout
+        self,
+        request: HttpRequest,
+        in_flight: InFlightRequest,
+        auth: Auth,
+        timeout: aiohttp.ClientTimeout,
     ) -> aiohttp.ClientResponse:
         session = self._session_for(auth.certificate)
-        headers = CIMultiDict(auth.headers(flight.identity))
+        headers = CIMultiDict(auth.headers(in_flight.identity))
         headers["Accept"] = request.accept
         if request.content_type:
             headers["Content-Type"] = request.content_type
-        flight.sent = True
+        in_flight.sent = True
         return await session.request(
             request.method,
             URL(self._base + request.path, encoded=True),
-            data=_outgoing(request.body),
+            data=_request_data(request.body),
             headers=headers,
-            timeout=limits,
+            timeout=timeout,
             allow_redirects=False,
             proxy=self._target.proxy.reveal() if self._target.proxy else None,
             server_hostname=self._target.tls_server_name or None,
         )
 
     def _session_for(self, certificate: ClientCertificate | None) -> aiohttp.ClientSession:
-        """The session whose connections show this certificate; streams of an old one go on."""
+        """Return the session for a client certificate. Streams of an old session continue."""
         if self._session is not None and self._certificate == certificate:
             return self._session
         if self._session is not None:
             self._retired.append(self._session)
-        connector = AbruptConnector(ssl=make_context(self._target, certificate), limit=0)
+        connector = AbortingConnector(ssl=make_context(self._target, certificate), limit=0)
         self._session = aiohttp.ClientSession(
             connector=connector,
             headers={"User-Agent": USER_AGENT},
@@ -208,16 +222,20 @@ class Transport:
         return self._session
 
 
-async def _read(response: aiohttp.ClientResponse, limit: int = LARGEST) -> Reply:
-    """The whole reply, unpacked; of one that goes on and on, that it does."""
+async def _read_response(
+    response: aiohttp.ClientResponse, limit: int = MAX_RESPONSE_SIZE
+) -> HttpResponse:
+    """Read the complete response. One that is too large is replaced by an error response."""
     warnings = response.headers.getall("Warning", ())
     body = bytearray()
-    async for piece in response.content.iter_any():
-        body += piece
+    async for chunk in response.content.iter_any():
+        body += chunk
         if len(body) > limit:
             response.close()
-            return Reply(TOO_LARGE, f"the answer is larger than {limit // 1024**2} MiB".encode())
-    return Reply(
+            return HttpResponse(
+                TOO_LARGE, f"the answer is larger than {limit // 1024**2} MiB".encode()
+            )
+    return HttpResponse(
         response.status,
         bytes(body),
         response.headers.get("Retry-After", ""),
@@ -226,6 +244,6 @@ async def _read(response: aiohttp.ClientResponse, limit: int = LARGEST) -> Reply
 
 
 def _warning_text(header: str) -> str:
-    """`299 - "text"`: the text, with its quotes undone."""
+    """Return the text of a `Warning` header, `299 - "text"`, without its quotes."""
     _, _, quoted = header.partition('"')
     return quoted.removesuffix('"').replace('\\"', '"').replace("\\\\", "\\")

@@ -1,7 +1,7 @@
-"""Real clusters behind the door.
+"""The World of real clusters.
 
-Each call is a task of its own that ends in facts; `wait` is the one place where they are taken.
-The clock is the machine's, but never runs backwards.
+Each call is a task that ends with messages; `wait` is the only place where they are taken. The
+clock is that of the machine, but never runs backwards.
 """
 
 from __future__ import annotations
@@ -14,140 +14,151 @@ from typing import Self
 
 from tidegate.kube.access.context import KubeTarget
 from tidegate.kube.cluster import KubeCluster
-from tidegate.kube.transport import Flight, Transport
+from tidegate.kube.transport import InFlightRequest, Transport
 from tidegate.model.moment import Ms
-from tidegate.world.calls import Call, Local, Ticket, Watch
-from tidegate.world.facts import Answer, Due, Fact, Failed, NotServed, Outcome, Said
+from tidegate.world.calls import Call, RequestId, RunWorker, Watch
+from tidegate.world.facts import (
+    Message,
+    NotServed,
+    Outcome,
+    RawResponse,
+    Response,
+    ServerError,
+    TimerFired,
+)
 
 Worker = Callable[[bytes], bytes]
+"""A function that runs in a thread of this machine: bytes in, bytes out."""
 
 
 class KubeWorld:
-    """The clusters of these targets, by the names that calls use."""
+    """The clusters of these targets, by the cluster names that calls use."""
 
     def __init__(
         self,
         targets: Mapping[str, KubeTarget],
         *,
-        watching: Ms,
+        watch_timeout: Ms,
         workers: Mapping[str, Worker] | None = None,
     ) -> None:
         self._targets = targets
-        self._watching = watching
+        self._watch_timeout = watch_timeout
         self._workers = workers or {}
         self._clusters: dict[str, KubeCluster] = {}
-        self._flights: dict[Ticket, tuple[asyncio.Task[None], Flight]] = {}
-        self._facts: list[Fact] = []
-        self._arrived = asyncio.Event()
-        self._waiting = False
+        self._in_flight: dict[RequestId, tuple[asyncio.Task[None], InFlightRequest]] = {}
+        self._messages: list[Message] = []
+        self._wakeup = asyncio.Event()
+        self._is_waiting = False
         self._crash: BaseException | None = None
-        self._exits = AsyncExitStack()
-        self._epoch_ms = time.time_ns() // 1_000_000 - _ticks()
+        self._exit_stack = AsyncExitStack()
+        self._epoch_ms = time.time_ns() // 1_000_000 - _monotonic_ms()
 
     async def __aenter__(self) -> Self:
         for name, target in self._targets.items():
-            transport = await self._exits.enter_async_context(Transport(target))
-            self._clusters[name] = KubeCluster(transport, watching=self._watching)
+            transport = await self._exit_stack.enter_async_context(Transport(target))
+            self._clusters[name] = KubeCluster(transport, watch_timeout=self._watch_timeout)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        tasks = [task for task, _ in self._flights.values()]
+        tasks = [task for task, _ in self._in_flight.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._exits.aclose()
+        await self._exit_stack.aclose()
 
     def now(self) -> Ms:
-        return Ms(self._epoch_ms + _ticks())
+        return Ms(self._epoch_ms + _monotonic_ms())
 
     def submit(self, call: Call) -> None:
-        flight = Flight(call.identity)
-        task = asyncio.create_task(self._carry(call, flight), name=f"call {call.ticket}")
-        task.add_done_callback(self._landed)
-        self._flights[call.ticket] = (task, flight)
+        in_flight = InFlightRequest(call.identity)
+        task = asyncio.create_task(self._run_call(call, in_flight), name=f"call {call.request_id}")
+        task.add_done_callback(self._on_task_done)
+        self._in_flight[call.request_id] = (task, in_flight)
 
-    def cancel(self, ticket: Ticket) -> bool:
-        task, flight = self._flights.pop(ticket, (None, Flight(sent=True)))
+    def cancel(self, request_id: RequestId) -> bool:
+        task, in_flight = self._in_flight.pop(request_id, (None, InFlightRequest(sent=True)))
         if task is not None:
             task.cancel()
-        self._facts = [fact for fact in self._facts if getattr(fact, "ticket", None) != ticket]
-        return not flight.sent
+        self._messages = [
+            message for message in self._messages if getattr(message, "ticket", None) != request_id
+        ]
+        return not in_flight.sent
 
-    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
-        if self._waiting:
+    async def wait(self, until: Ms | None) -> tuple[Message, ...]:
+        if self._is_waiting:
             raise RuntimeError("a world has one waiter")
-        self._waiting = True
+        self._is_waiting = True
         try:
-            await self._arrival(until)
+            await self._wait_for_messages(until)
         finally:
-            self._waiting = False
+            self._is_waiting = False
         if self._crash is not None:
             raise self._crash
-        facts, self._facts = tuple(self._facts), []
-        return facts or (Due(),)
+        messages, self._messages = tuple(self._messages), []
+        return messages or (TimerFired(),)
 
     def wake(self) -> None:
-        self._arrived.set()
+        self._wakeup.set()
 
-    async def _arrival(self, until: Ms | None) -> None:
-        if self._facts:
+    async def _wait_for_messages(self, until: Ms | None) -> None:
+        if self._messages:
             return
-        self._arrived.clear()
+        self._wakeup.clear()
         remaining = None if until is None else max(0, until - self.now()) / 1_000
         try:
             async with asyncio.timeout(remaining):
-                await self._arrived.wait()
+                await self._wakeup.wait()
         except TimeoutError:
             return
 
-    async def _carry(self, call: Call, flight: Flight) -> None:
+    async def _run_call(self, call: Call, in_flight: InFlightRequest) -> None:
         match call.request:
             case Watch():
-                await self._follow(call, call.request, flight)
+                await self._run_watch(call, call.request, in_flight)
             case _:
-                outcome = await self._perform(call, flight)
-                self._flights.pop(call.ticket, None)
-                self._tell(Answer(call.ticket, outcome))
+                outcome = await self._perform(call, in_flight)
+                self._in_flight.pop(call.request_id, None)
+                self._deliver(Response(call.request_id, outcome))
 
-    async def _perform(self, call: Call, flight: Flight) -> Outcome:
-        if isinstance(call.request, Local):
-            flight.sent = True
-            return await self._work(call.request)
+    async def _perform(self, call: Call, in_flight: InFlightRequest) -> Outcome:
+        if isinstance(call.request, RunWorker):
+            in_flight.sent = True
+            return await self._run_worker(call.request)
         if isinstance(call.request, Watch):
             raise TypeError(call.request)
-        return await self._clusters[call.cluster].perform(call.request, flight)
+        return await self._clusters[call.cluster].perform(call.request, in_flight)
 
-    async def _follow(self, call: Call, watch: Watch, flight: Flight) -> None:
+    async def _run_watch(self, call: Call, watch: Watch, in_flight: InFlightRequest) -> None:
         cluster = self._clusters[call.cluster]
-        async with aclosing(cluster.watch(call.ticket, watch, flight)) as events:
-            async for fact in events:
-                self._tell(fact)
-        self._flights.pop(call.ticket, None)
+        async with aclosing(cluster.watch(call.request_id, watch, in_flight)) as events:
+            async for message in events:
+                self._deliver(message)
+        self._in_flight.pop(call.request_id, None)
 
-    async def _work(self, local: Local) -> Outcome:
-        worker = self._workers.get(local.name)
+    async def _run_worker(self, request: RunWorker) -> Outcome:
+        worker = self._workers.get(request.name)
         if worker is None:
-            return NotServed(f"nobody does `{local.name}` here")
+            return NotServed(f"nobody does `{request.name}` here")
         try:
-            return Said(await asyncio.to_thread(worker, local.argument))
+            return RawResponse(await asyncio.to_thread(worker, request.argument))
         except Exception as error:  # noqa: BLE001 - a worker runs strangers' work
-            return Failed(0, type(error).__name__, str(error))
+            return ServerError(0, type(error).__name__, str(error))
 
-    def _landed(self, task: asyncio.Task[None]) -> None:
-        """A task that ends in an exception is a bug of ours: whoever waits shall see it."""
+    def _on_task_done(self, task: asyncio.Task[None]) -> None:
+        """Pass on the exception of a task to `wait`: it is a bug of Tidegate."""
         if not task.cancelled() and task.exception() is not None:
             self._crash = task.exception()
-            self._arrived.set()
+            self._wakeup.set()
 
-    def _tell(self, fact: Fact) -> None:
-        self._facts.append(fact)
-        self._arrived.set()
+    def _deliver(self, message: Message) -> None:
+        self._messages.append(message)
+        self._wakeup.set()
 
 
-def _ticks() -> int:
-    """Milliseconds that nobody sets, and that go on while the machine sleeps, where it can tell.
+def _monotonic_ms() -> int:
+    """Return milliseconds of a clock that cannot be set and continues while the machine sleeps.
 
-    Whoever slept must not believe that it has just shown others that it lives.
+    If the clock stopped during sleep, a process would believe that its heartbeat is recent.
     """
     clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)
     return (time.monotonic_ns() if clock is None else time.clock_gettime_ns(clock)) // 1_000_000

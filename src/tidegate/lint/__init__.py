@@ -1,7 +1,7 @@
-"""Rules about order: what is known of a repository in, findings out.
+"""Rules about deployment order: a context in, findings out.
 
-    findings = check(scene, RULES, place_of)
+    diagnostics = run_rules(context, RULES.values())
 
-A rule is a small pure function with an id, a severity, a reason and a way to mend it. Each has a
-page in `docs/rules`, with a text in which it speaks and one in which it is silent.
+A rule is a small pure function with an id, a severity, a reason and a fix. Each has a page in
+`docs/rules`, with an example that it reports and one that it does not.
 """

@@ -1,6 +1,6 @@
-"""A baseline: what was found once and is not told again, so that an old repository starts green.
+"""Baseline of known findings, which are not reported again, so that an old repository starts green.
 
-A finding is known again by its code, its file and its sentence; lines may move.
+A finding is recognized by its code, file and message; lines may move.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.errors import FileError, Place
+from tidegate.errors import FileError, Location
 from tidegate.model.finding import Finding
 
 VERSION = 1
 
 
 class KnownFinding(msgspec.Struct, frozen=True, order=True, forbid_unknown_fields=True):
-    """What is known of some findings that are alike, and how many there are."""
+    """Equal findings of a baseline, and their number."""
 
     code: str
     file: str
@@ -31,39 +31,42 @@ class Baseline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def write_baseline(findings: Iterable[Finding]) -> bytes:
-    """The text of a baseline with these findings."""
-    counted = Counter(map(_key, findings))
-    known = tuple(sorted(KnownFinding(*key, count) for key, count in counted.items()))
-    encoded = msgspec.json.encode(Baseline(findings=known))
+    """Return the text of a baseline with these findings."""
+    counts = Counter(map(_key, findings))
+    known_findings = tuple(sorted(KnownFinding(*key, count) for key, count in counts.items()))
+    encoded = msgspec.json.encode(Baseline(findings=known_findings))
     return msgspec.json.format(encoded, indent=1) + b"\n"
 
 
 def read_baseline(text: bytes, name: str) -> Baseline:
-    """Raises a FileError for what is none."""
+    """Parse a baseline. Raises FileError if it is invalid or of another version."""
     try:
-        found = msgspec.json.decode(text, type=Baseline)
+        baseline = msgspec.json.decode(text, type=Baseline)
     except msgspec.MsgspecError as error:
         problem = f"this is no baseline: {error}"
         hint = "`--update-baseline` writes it anew"
-        raise FileError("file.baseline", problem, where=Place(name), hint=hint) from None
-    if found.version != VERSION:
-        problem = f"this baseline has version {found.version}, and this is {VERSION}"
+        raise FileError("file.baseline", problem, location=Location(name), hint=hint) from None
+    if baseline.version != VERSION:
+        problem = f"this baseline has version {baseline.version}, and this is {VERSION}"
         hint = "`--update-baseline` writes it anew"
-        raise FileError("file.baseline", problem, where=Place(name), hint=hint)
-    return found
+        raise FileError("file.baseline", problem, location=Location(name), hint=hint)
+    return baseline
 
 
-def without_known(
+def split_by_baseline(
     findings: Iterable[Finding], baseline: Baseline
 ) -> tuple[list[Finding], list[Finding]]:
-    """Those that are new, and those that are known."""
-    left = {(one.code, one.file, one.sentence): one.count for one in baseline.findings}
+    """Return the new findings and the known findings."""
+    remaining = {
+        (known_finding.code, known_finding.file, known_finding.sentence): known_finding.count
+        for known_finding in baseline.findings
+    }
     new: list[Finding] = []
     old: list[Finding] = []
     for finding in findings:
         key = _key(finding)
-        if left.get(key, 0):
-            left[key] -= 1
+        if remaining.get(key, 0):
+            remaining[key] -= 1
             old.append(finding)
         else:
             new.append(finding)
@@ -71,4 +74,4 @@ def without_known(
 
 
 def _key(finding: Finding) -> tuple[str, str, str]:
-    return (finding.code, finding.where.name if finding.where else "", finding.sentence)
+    return (finding.code, finding.location.name if finding.location else "", finding.message)

@@ -1,4 +1,4 @@
-"""The graph and the scene together: which objects wait for what, and which of that never comes."""
+"""Dependency index of a lint context: what objects wait for, and what is never provided."""
 
 from __future__ import annotations
 
@@ -7,228 +7,253 @@ from functools import cached_property, lru_cache
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.lint.scene import Actor, Coming, LintScene
-from tidegate.lint.words import name
-from tidegate.model.graph import NOWHERE, Graph, GraphEdge, GraphNode, GraphStep, NodeKind, Tie
-from tidegate.model.operators import Effect, Until
+from tidegate.lint.scene import LintContext, LintObject, Reachability
+from tidegate.lint.words import object_name
+from tidegate.model.graph import NO_STEP, EdgeKind, Graph, GraphEdge, GraphNode, GraphStep, NodeKind
+from tidegate.model.operators import Effect, RequiredState
 
 
-class WaitCase(msgspec.Struct, frozen=True):
-    """An object that wants something, the edge that says so, who brings it, and why it never comes.
+class UnmetRequirement(msgspec.Struct, frozen=True):
+    """A requirement of an object that is not met in time."""
 
-    `way`: what stands between, in words. `by_luck`: it comes where the object is not looked at in
-    time, and so counts as ready.
-    """
-
-    actor: Actor
+    dependent: LintObject
     edge: GraphEdge
-    maker: Actor | None
-    wanted: str
-    way: tuple[str, ...] = ()
-    by_luck: bool = False
+    """The edge with the requirement."""
+    provider: LintObject | None
+    requirement: str
+    """Name of the required object, as text."""
+    chain: tuple[str, ...] = ()
+    """The steps between, as text."""
+    depends_on_timing: bool = False
+    """Whether the requirement is met if the dependent counts as ready before it is observed."""
 
 
-class Cast:
-    """Made once for a scene; rules share it."""
+class DependencyIndex:
+    """Dependencies of a lint context, built once and shared by the rules."""
 
-    def __init__(self, scene: LintScene) -> None:
-        self.scene = scene
-        self._gated = {step.number: step.is_gated for step in scene.graph.steps}
+    def __init__(self, context: LintContext) -> None:
+        self.context = context
+        self._gated = {step.number: step.is_gated for step in context.graph.steps}
 
     @property
     def graph(self) -> Graph:
-        return self.scene.graph
+        return self.context.graph
 
     @cached_property
-    def actors(self) -> dict[int, Actor]:
-        """By node, the object with its text."""
+    def objects(self) -> dict[int, LintObject]:
+        """The objects by graph node."""
         phases = {step.number: step.phase for step in self.graph.steps}
-        known = {
-            (one.unit.id, one.identity, one.manifest.phase.value): one for one in self.scene.actors
+        by_phase = {
+            (
+                lint_object.unit.id,
+                lint_object.identity,
+                lint_object.manifest.phase.value,
+            ): lint_object
+            for lint_object in self.context.objects
         }
-        loose = {(one.unit.id, one.identity): one for one in self.scene.actors}
-        found: dict[int, Actor] = {}
+        by_identity = {
+            (lint_object.unit.id, lint_object.identity): lint_object
+            for lint_object in self.context.objects
+        }
+        objects: dict[int, LintObject] = {}
         for node in self.graph.nodes:
-            if node.kind is not NodeKind.OBJECT or node.unit is None or node.spot is None:
+            if node.kind is not NodeKind.OBJECT or node.unit is None or node.key is None:
                 continue
             phase = phases.get(node.step, "sync")
-            actor = known.get((node.unit, node.spot, phase)) or loose.get((node.unit, node.spot))
-            if actor is not None:
-                found[node.number] = actor
-        return found
-
-    def waits(self, node: GraphNode) -> bool:
-        """Whether what comes behind its step waits until it is ready."""
-        return node.gates and node.checked
-
-    @cached_property
-    def wants(self) -> dict[int, list[GraphEdge]]:
-        """What nodes cannot do without, and who brings it: any of them is enough."""
-        found: dict[int, list[GraphEdge]] = {}
-        for edge in self.graph.edges:
-            if is_asked(edge):
-                found.setdefault(edge.want, []).append(edge)
-        return found
-
-    @cached_property
-    def deadlocks(self) -> list[WaitCase]:
-        """Objects whose step starts, and that wait for what comes only behind it; each once."""
-        found = self._stuck(self.scene.course)
-        if self.scene.luckless is not None:
-            more = self._stuck(self.scene.luckless)
-            found.update(
-                {key: replace(one, by_luck=True) for key, one in more.items() if key not in found}
+            obj = by_phase.get((node.unit, node.key, phase)) or by_identity.get(
+                (node.unit, node.key)
             )
-        return [*found.values()]
+            if obj is not None:
+                objects[node.number] = obj
+        return objects
 
-    def _stuck(self, course: Coming) -> dict[tuple[int, int], WaitCase]:
-        """By who waits, and who brings what it waits for."""
-        found: dict[tuple[int, int], WaitCase] = {}
-        for want, edges in self.wants.items():
+    def is_awaited(self, node: GraphNode) -> bool:
+        """Return whether later steps wait until the object is ready."""
+        return node.is_gating and node.has_health_check
+
+    @cached_property
+    def requirements(self) -> dict[int, list[GraphEdge]]:
+        """The edges of each requirement that is needed; any one of its providers is enough."""
+        requirements: dict[int, list[GraphEdge]] = {}
+        for edge in self.graph.edges:
+            if is_required(edge):
+                requirements.setdefault(edge.alternative, []).append(edge)
+        return requirements
+
+    @cached_property
+    def deadlocks(self) -> list[UnmetRequirement]:
+        """Objects in started steps that wait for something of a later step; each once."""
+        deadlocks = self._find_deadlocks(self.context.reachability)
+        if self.context.strict_reachability is not None:
+            timing_deadlocks = self._find_deadlocks(self.context.strict_reachability)
+            deadlocks.update(
+                {
+                    key: replace(unmet, depends_on_timing=True)
+                    for key, unmet in timing_deadlocks.items()
+                    if key not in deadlocks
+                }
+            )
+        return [*deadlocks.values()]
+
+    def _find_deadlocks(
+        self, reachability: Reachability
+    ) -> dict[tuple[int, int], UnmetRequirement]:
+        """Return the deadlocks by dependent and provider."""
+        deadlocks: dict[tuple[int, int], UnmetRequirement] = {}
+        for requirement, edges in self.requirements.items():
             node = self.graph.nodes[edges[0].after]
-            actor = self.actors.get(node.number)
-            if course.meets(want) or actor is None or node.step == NOWHERE:
+            obj = self.objects.get(node.number)
+            if reachability.is_met(requirement) or obj is None or node.step == NO_STEP:
                 continue
-            if not course.starts(node.step) or not self._matters(node, edges[0]):
+            if not reachability.step_starts(node.step) or not self._blocks_step(node, edges[0]):
                 continue
-            way = course.way(want, node.step)
-            if way is not None:
-                edge = self.graph.edges[way.edge]
-                maker = self._maker(edge)
-                case = WaitCase(actor, edge, maker, self.wanted(edge), way.between)
-                found.setdefault((node.number, id(maker)), case)
-        return found
+            chain = reachability.wait_chain(requirement, node.step)
+            if chain is not None:
+                edge = self.graph.edges[chain.edge]
+                provider = self._provider(edge)
+                unmet = UnmetRequirement(
+                    obj, edge, provider, self.requirement_name(edge), chain.links
+                )
+                deadlocks.setdefault((node.number, id(provider)), unmet)
+        return deadlocks
 
-    def _matters(self, node: GraphNode, edge: GraphEdge) -> bool:
-        """Whether its step is not over without it."""
-        return edge.effect is Effect.REFUSED or (
-            self._gated.get(node.step, False) and self.waits(node)
+    def _blocks_step(self, node: GraphNode, edge: GraphEdge) -> bool:
+        """Return whether the step of the object cannot finish without the requirement."""
+        return edge.effect is Effect.REJECTED or (
+            self._gated.get(node.step, False) and self.is_awaited(node)
         )
 
-    def _maker(self, edge: GraphEdge) -> Actor | None:
-        return self.actors.get(edge.before)
+    def _provider(self, edge: GraphEdge) -> LintObject | None:
+        return self.objects.get(edge.before)
 
-    def wanted(self, edge: GraphEdge) -> str:
-        """What is wanted, in words."""
-        if edge.through is not None:
-            return name(edge.through)
+    def requirement_name(self, edge: GraphEdge) -> str:
+        """Return the name of the required object as text."""
+        if edge.required_object is not None:
+            return object_name(edge.required_object)
         node = self.graph.nodes[edge.before]
-        return name(node.ref) if node.ref is not None else f"`{node.name}`"
+        return object_name(node.ref) if node.ref is not None else f"`{node.name}`"
 
     @cached_property
-    def _mentioned(self) -> dict[int, list[GraphEdge]]:
-        """All that is named, also what its namer is well without."""
-        found: dict[int, list[GraphEdge]] = {}
+    def _references(self) -> dict[int, list[GraphEdge]]:
+        """The edges of each reference, also of those that the object is healthy without."""
+        references: dict[int, list[GraphEdge]] = {}
         for edge in self.graph.edges:
-            if is_asked(edge) or (edge.tie is Tie.REFERENCE and not edge.optional):
-                found.setdefault(edge.want, []).append(edge)
-        return found
+            if is_required(edge) or (edge.kind is EdgeKind.REFERENCE and not edge.is_optional):
+                references.setdefault(edge.alternative, []).append(edge)
+        return references
 
     @cached_property
-    def inversions(self) -> list[WaitCase]:
-        """Objects that are applied before what they need, and recover; each want once."""
-        order = self.scene.order
-        found: list[WaitCase] = []
-        for want, edges in self._mentioned.items():
+    def inversions(self) -> list[UnmetRequirement]:
+        """Objects applied before what they need, which recover; each requirement once."""
+        order = self.context.order
+        inversions: list[UnmetRequirement] = []
+        for requirement, edges in self._references.items():
             node = self.graph.nodes[edges[0].after]
-            actor = self.actors.get(node.number)
-            if actor is None or not self._meets(want):
+            obj = self.objects.get(node.number)
+            if obj is None or not self._is_met(requirement):
                 continue
-            makers = [(edge, self._maker(edge)) for edge in edges]
+            providers = [(edge, self._provider(edge)) for edge in edges]
             steps = self.graph.steps
-            if node.step == NOWHERE or edges[0].effect is Effect.REFUSED:
+            if node.step == NO_STEP or edges[0].effect is Effect.REJECTED:
                 continue
-            early = steps[node.step]
-            behind = [
+            earlier = steps[node.step]
+            edges_after = [
                 edge
-                for edge, maker in makers
-                if maker is not None
-                and (late := self.graph.nodes[edge.before].step) != NOWHERE
-                and order.is_behind(steps[late].id, early.id)
-                and not _is_one_turn(steps[late], early)
+                for edge, provider in providers
+                if provider is not None
+                and (provider_step := self.graph.nodes[edge.before].step) != NO_STEP
+                and order.is_after(steps[provider_step].id, earlier.id)
+                and not _is_same_step(steps[provider_step], earlier)
             ]
-            if len(behind) == len(edges):
-                edge = behind[0]
-                found.append(WaitCase(actor, edge, self._maker(edge), self.wanted(edge)))
-        return found
+            if len(edges_after) == len(edges):
+                edge = edges_after[0]
+                inversions.append(
+                    UnmetRequirement(obj, edge, self._provider(edge), self.requirement_name(edge))
+                )
+        return inversions
 
-    def _meets(self, want: int) -> bool:
-        """Whether it comes for sure."""
-        return (self.scene.luckless or self.scene.course).meets(want)
-
-    @cached_property
-    def races(self) -> list[WaitCase]:
-        """Tasks that fail without something that comes, and that nobody brings before them."""
-        return self._unordered(Effect.FAILS)
+    def _is_met(self, requirement: int) -> bool:
+        """Return whether the requirement is met independently of timing."""
+        return (self.context.strict_reachability or self.context.reachability).is_met(requirement)
 
     @cached_property
-    def refusals(self) -> list[WaitCase]:
-        """What a server refuses without something that comes, and that nobody brings before it."""
-        return self._unordered(Effect.REFUSED)
+    def races(self) -> list[UnmetRequirement]:
+        """Tasks that fail until something unordered is provided."""
+        return self._find_unordered(Effect.FAILS)
 
-    def _unordered(self, effect: Effect) -> list[WaitCase]:
+    @cached_property
+    def rejections(self) -> list[UnmetRequirement]:
+        """Objects that the server rejects until something unordered is provided."""
+        return self._find_unordered(Effect.REJECTED)
+
+    def _find_unordered(self, effect: Effect) -> list[UnmetRequirement]:
         steps = self.graph.steps
-        found: list[WaitCase] = []
-        for want, edges in self.wants.items():
+        result: list[UnmetRequirement] = []
+        for requirement, edges in self.requirements.items():
             first = edges[0]
             node = self.graph.nodes[first.after]
-            actor = self.actors.get(node.number)
-            if first.effect is not effect or actor is None or node.step == NOWHERE:
+            obj = self.objects.get(node.number)
+            if first.effect is not effect or obj is None or node.step == NO_STEP:
                 continue
-            if not self.scene.course.meets(want):
+            if not self.context.reachability.is_met(requirement):
                 continue
-            late = steps[node.step].id
-            makers = [(edge, one) for edge in edges for one in self._answering(edge)]
-            unordered = [
-                (edge, one)
-                for edge, one in makers
-                if one.step != NOWHERE and not self._is_sure(steps[one.step].id, late, one)
+            dependent_step = steps[node.step].id
+            providers = [
+                (edge, node_before) for edge in edges for node_before in self._backing_nodes(edge)
             ]
-            if unordered and len(unordered) == len(makers):
-                edge, one = unordered[0]
-                maker = self.actors.get(one.number)
-                found.append(WaitCase(actor, edge, maker, self.wanted(edge)))
-        return found
+            unordered = [
+                (edge, node_before)
+                for edge, node_before in providers
+                if node_before.step != NO_STEP
+                and not self._is_ready_before(
+                    steps[node_before.step].id, dependent_step, node_before
+                )
+            ]
+            if unordered and len(unordered) == len(providers):
+                edge, node_before = unordered[0]
+                provider = self.objects.get(node_before.number)
+                result.append(UnmetRequirement(obj, edge, provider, self.requirement_name(edge)))
+        return result
 
-    def _is_sure(self, early: str, late: str, maker: GraphNode) -> bool:
-        """Whether one is ready before the step of the other begins."""
-        is_before = self.scene.order.is_behind(late, early)
-        return is_before and self._gated.get(maker.step, False) and self.waits(maker)
+    def _is_ready_before(self, earlier: str, later: str, provider: GraphNode) -> bool:
+        """Return whether one step is ready before the other starts."""
+        is_before = self.context.order.is_after(later, earlier)
+        return is_before and self._gated.get(provider.step, False) and self.is_awaited(provider)
 
-    def _answering(self, edge: GraphEdge) -> list[GraphNode]:
-        """Who must be ready so that it is there; behind a Service, its workloads."""
+    def _backing_nodes(self, edge: GraphEdge) -> list[GraphNode]:
+        """Return the nodes that must be ready for the requirement; for a Service, its workloads."""
         node = self.graph.nodes[edge.before]
-        behind = [
+        workloads = [
             self.graph.nodes[self.graph.edges[at].before]
-            for at in self.graph.needs[edge.before]
-            if self.graph.edges[at].tie is Tie.SELECTS
+            for at in self.graph.dependency_edges[edge.before]
+            if self.graph.edges[at].kind is EdgeKind.SELECTOR
         ]
-        return behind or [node]
+        return workloads or [node]
 
 
-def _is_one_turn(late: GraphStep, early: GraphStep) -> bool:
-    """Whether two are one to whoever wrote them: units stand before what is applied with them."""
-    return (late.unit, late.phase, late.wave, late.stage) == (
-        early.unit,
-        early.phase,
-        early.wave,
-        early.stage,
+def _is_same_step(later: GraphStep, earlier: GraphStep) -> bool:
+    """Return whether two steps are one wave for users; units of a wave come before objects."""
+    return (later.unit, later.phase, later.wave, later.stage) == (
+        earlier.unit,
+        earlier.phase,
+        earlier.wave,
+        earlier.stage,
     )
 
 
-def is_asked(edge: GraphEdge) -> bool:
-    """Whether an object cannot do without it."""
-    by_units = edge.tie in {Tie.PARENT, Tie.DEPENDS_ON, Tie.SELECTS}
-    is_idle = edge.optional or edge.absent or edge.effect is Effect.NOTHING
-    return edge.in_force and not by_units and not is_idle
+def is_required(edge: GraphEdge) -> bool:
+    """Return whether an object cannot work without the requirement of an edge."""
+    is_between_units = edge.kind in {EdgeKind.PARENT, EdgeKind.DEPENDS_ON, EdgeKind.SELECTOR}
+    has_no_effect = edge.is_optional or edge.must_be_absent or edge.effect is Effect.NONE
+    return edge.is_enforced and not is_between_units and not has_no_effect
 
 
 def needs_ready(edge: GraphEdge) -> bool:
-    """Whether who brings it must be ready, and not only there."""
-    return edge.through is not None or edge.until is not Until.EXISTS
+    """Return whether the provider must be ready, not only exist."""
+    return edge.required_object is not None or edge.required_state is not RequiredState.EXISTS
 
 
 @lru_cache(maxsize=2)
-def cast_of(scene: LintScene) -> Cast:
-    """The cast of a scene; rules that ask one after another share it."""
-    return Cast(scene)
+def dependency_index(context: LintContext) -> DependencyIndex:
+    """Return the dependency index of a context; consecutive rules share it."""
+    return DependencyIndex(context)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.lint.rule import REGISTRY, Rule, RuleRemark, rule
+from tidegate.lint.rule import REGISTRY, Diagnostic, Rule, rule
 from tidegate.lint.rules import (
     applications,
     files,
@@ -16,7 +16,7 @@ from tidegate.lint.rules import (
     recovery,
     windows,
 )
-from tidegate.lint.scene import LintScene
+from tidegate.lint.scene import LintContext
 from tidegate.model.finding import Severity
 
 MODULES = (applications, files, flux, gates, inert, jobs, kinds, names, proofs, recovery, windows)
@@ -29,8 +29,8 @@ MODULES = (applications, files, flux, gates, inert, jobs, kinds, names, proofs, 
     why="whoever applies it last wins",
     fix="remove one of the two, or give it another name",
 )
-def same_unit(_scene: LintScene) -> tuple[RuleRemark, ...]:
-    """It is found while units are looked for."""
+def same_unit(_context: LintContext) -> tuple[Diagnostic, ...]:
+    """Report nothing: the finding is made during discovery."""
     return ()
 
 
@@ -41,12 +41,12 @@ def same_unit(_scene: LintScene) -> tuple[RuleRemark, ...]:
     why="Argo CD ignores what it does not know",
     fix="correct it",
 )
-def unknown_option(_scene: LintScene) -> tuple[RuleRemark, ...]:
-    """It is found while Applications are read."""
+def unknown_option(_context: LintContext) -> tuple[Diagnostic, ...]:
+    """Report nothing: the finding is made when Applications are parsed."""
     return ()
 
 
-READ_AS = {
+RULES_BY_FINDING_CODE = {
     "units.unknown": "ORD001",
     "flux.itself": "ORD002",
     "plan.cycle": "ORD002",
@@ -58,5 +58,5 @@ READ_AS = {
     "argo.option": "ORD055",
     "render.sops.unasked": "ORD045",
 }
-"""What is found while reading, and the rule that it is."""
+"""Rules by the codes of findings that are made while loading."""
 RULES: dict[str, Rule] = dict(sorted(REGISTRY.rules.items()))

@@ -1,4 +1,4 @@
-"""Which step comes behind which: questions about a plan that look at a part of it each."""
+"""Order of the steps of a plan; each query reads only a part of the plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 
 from tidegate.model.manifest import Manifest
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Edge, Plan, PlannedUnit, Step, items_of
+from tidegate.model.plan import Edge, Plan, PlannedUnit, Step, step_items
 from tidegate.model.unit import UnitId
 
 NO_PLAN = Plan(digest="")
@@ -17,10 +17,10 @@ NO_PLAN = Plan(digest="")
 
 @dataclass(frozen=True)
 class StepOrder:
-    """The steps of a plan and what leads from one to another."""
+    """The steps of a plan and the edges between them."""
 
     plan: Plan = NO_PLAN
-    _behind: dict[tuple[str, str], bool] = field(default_factory=dict)
+    _after_cache: dict[tuple[str, str], bool] = field(default_factory=dict)
 
     @cached_property
     def steps(self) -> dict[str, Step]:
@@ -31,79 +31,79 @@ class StepOrder:
         return {unit.id: unit for unit in self.plan.units}
 
     @cached_property
-    def places(self) -> dict[str, int]:
-        """Where in the plan each step stands: what comes before it stands before it."""
+    def positions(self) -> dict[str, int]:
+        """Position of each step in the plan; predecessors have lower positions."""
         return {step.id: at for at, step in enumerate(self.plan.steps)}
 
     @cached_property
-    def entering(self) -> dict[str, list[Edge]]:
-        """By step, what leads to it."""
-        found: dict[str, list[Edge]] = {}
+    def incoming(self) -> dict[str, list[Edge]]:
+        """Incoming edges by step."""
+        edges: dict[str, list[Edge]] = {}
         for edge in self.plan.edges:
-            found.setdefault(edge.after, []).append(edge)
-        return found
+            edges.setdefault(edge.after, []).append(edge)
+        return edges
 
     @cached_property
-    def leaving(self) -> dict[str, list[Edge]]:
-        found: dict[str, list[Edge]] = {}
+    def outgoing(self) -> dict[str, list[Edge]]:
+        edges: dict[str, list[Edge]] = {}
         for edge in self.plan.edges:
-            found.setdefault(edge.before, []).append(edge)
-        return found
+            edges.setdefault(edge.before, []).append(edge)
+        return edges
 
     @cached_property
     def by_unit(self) -> dict[UnitId, list[Step]]:
-        found: dict[UnitId, list[Step]] = {}
+        steps: dict[UnitId, list[Step]] = {}
         for step in self.plan.steps:
-            found.setdefault(step.unit, []).append(step)
-        return found
+            steps.setdefault(step.unit, []).append(step)
+        return steps
 
     @cached_property
-    def _of_items(self) -> dict[tuple[UnitId, str, Ref], Step]:
+    def _steps_by_item(self) -> dict[tuple[UnitId, str, Ref], Step]:
         return {
             (step.unit, step.phase, item.ref): step
             for step in self.plan.steps
-            for item in items_of(step)
+            for item in step_items(step)
         }
 
-    def step_of(self, unit: UnitId, manifest: Manifest) -> Step | None:
-        """The step that an object is in; one whose kind nobody serves is in none."""
-        return self._of_items.get((unit, manifest.phase, manifest.ref))
+    def step_for(self, unit: UnitId, manifest: Manifest) -> Step | None:
+        """Return the step of an object, or None if its kind is not served."""
+        return self._steps_by_item.get((unit, manifest.phase, manifest.ref))
 
-    def is_behind(self, late: str, early: str) -> bool:
-        """Whether a step starts only after the gate of another has opened."""
-        if late == early or self.places[late] < self.places[early]:
+    def is_after(self, later: str, earlier: str) -> bool:
+        """Return whether a step starts only after the gate of another has opened."""
+        if later == earlier or self.positions[later] < self.positions[earlier]:
             return False
-        if (late, early) not in self._behind:
-            self._behind[late, early] = self._search(late, early)
-        return self._behind[late, early]
+        if (later, earlier) not in self._after_cache:
+            self._after_cache[later, earlier] = self._search(later, earlier)
+        return self._after_cache[later, earlier]
 
-    def _search(self, late: str, early: str) -> bool:
-        floor, seen, pending = self.places[early], {late}, [late]
+    def _search(self, later: str, earlier: str) -> bool:
+        lowest_position, seen, pending = self.positions[earlier], {later}, [later]
         while pending:
-            for edge in self.entering.get(pending.pop(), ()):
-                if edge.before == early:
+            for edge in self.incoming.get(pending.pop(), ()):
+                if edge.before == earlier:
                     return True
-                if edge.before not in seen and self.places[edge.before] > floor:
+                if edge.before not in seen and self.positions[edge.before] > lowest_position:
                     seen.add(edge.before)
                     pending.append(edge.before)
         return False
 
-    def way(self, early: str, late: str) -> list[Edge]:
-        """The shortest chain of edges from one step to another; nothing where there is none."""
-        came: dict[str, Edge] = {}
-        pending = deque([early])
+    def shortest_path(self, earlier: str, later: str) -> list[Edge]:
+        """Return the shortest chain of edges from one step to another; empty if there is none."""
+        previous: dict[str, Edge] = {}
+        pending = deque([earlier])
         while pending:
-            one = pending.popleft()
-            if one == late:
-                return [*_back(came, late)][::-1]
-            for edge in self.leaving.get(one, ()):
-                if edge.after not in came and edge.after != early:
-                    came[edge.after] = edge
+            current = pending.popleft()
+            if current == later:
+                return [*_walk_back(previous, later)][::-1]
+            for edge in self.outgoing.get(current, ()):
+                if edge.after not in previous and edge.after != earlier:
+                    previous[edge.after] = edge
                     pending.append(edge.after)
         return []
 
 
-def _back(came: dict[str, Edge], last: str) -> Iterator[Edge]:
-    while last in came:
-        yield came[last]
-        last = came[last].before
+def _walk_back(previous: dict[str, Edge], last: str) -> Iterator[Edge]:
+    while last in previous:
+        yield previous[last]
+        last = previous[last].before

@@ -1,4 +1,4 @@
-"""The pods of an object: where their spec stands, their containers, and what these run."""
+"""Pods of an object: the path of their template, their containers and commands."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from tidegate.documents import FieldPath
-from tidegate.lint.scene import Actor, Body
-from tidegate.model.patterns import late
-from tidegate.model.reading import listed, mapping, mappings, number, text
+from tidegate.lint.scene import Body, LintObject
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text
 
-PODS: dict[tuple[str, str], tuple[str, ...]] = {
+POD_TEMPLATE_PATHS: dict[tuple[str, str], tuple[str, ...]] = {
     ("apps", "Deployment"): ("spec", "template"),
     ("apps", "StatefulSet"): ("spec", "template"),
     ("apps", "DaemonSet"): ("spec", "template"),
@@ -19,60 +19,60 @@ PODS: dict[tuple[str, str], tuple[str, ...]] = {
     ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template"),
     ("", "Pod"): (),
 }
-"""Where the template of an object's pods stands; a Pod is its own."""
-LASTING = ("Deployment", "StatefulSet", "DaemonSet")
-MIGRATION = late(r"migrat|flyway|liquibase|alembic|db[-_]?schema", re.IGNORECASE)
+"""Path of the pod template by kind; empty for a Pod itself."""
+LONG_RUNNING_KINDS = ("Deployment", "StatefulSet", "DaemonSet")
+MIGRATION = lazy_regex(r"migrat|flyway|liquibase|alembic|db[-_]?schema", re.IGNORECASE)
 
 
-def template_path(actor: Actor) -> FieldPath | None:
-    kind = actor.ref.kind
-    return PODS.get((kind.group, kind.name))
+def template_path(obj: LintObject) -> FieldPath | None:
+    kind = obj.ref.kind
+    return POD_TEMPLATE_PATHS.get((kind.group, kind.name))
 
 
-def template_of(actor: Actor) -> Body:
-    path = template_path(actor)
-    return {} if path is None else mapping(actor.body, *map(str, path)) if path else actor.body
+def pod_template(obj: LintObject) -> Body:
+    path = template_path(obj)
+    return {} if path is None else get_mapping(obj.body, *map(str, path)) if path else obj.body
 
 
-def containers(actor: Actor, *keys: str) -> Iterator[tuple[FieldPath, Body]]:
-    """The containers with their paths; all of them, unless some lists are named."""
-    path, spec = template_path(actor), mapping(template_of(actor), "spec")
+def containers(obj: LintObject, *keys: str) -> Iterator[tuple[FieldPath, Body]]:
+    """Yield containers with their paths; all of them, unless lists are named."""
+    path, spec = template_path(obj), get_mapping(pod_template(obj), "spec")
     for key in keys or ("initContainers", "containers"):
-        for at, one in enumerate(listed(spec, key)):
-            if isinstance(one, dict) and path is not None:
-                yield (*path, "spec", key, at), one
+        for at, container in enumerate(get_list(spec, key)):
+            if isinstance(container, dict) and path is not None:
+                yield (*path, "spec", key, at), container
 
 
-def images_in(actor: Actor) -> set[str]:
-    """The images of all containers, without tag and digest."""
-    images = (text(one, "image").partition("@")[0] for _, one in containers(actor))
+def images_in(obj: LintObject) -> set[str]:
+    """Return the images of all containers, without tag and digest."""
+    images = (get_text(container, "image").partition("@")[0] for _, container in containers(obj))
     return {re.sub(r":[^/:]*$", "", image) for image in images if image}
 
 
-def claims_of(actor: Actor) -> Iterator[str]:
-    """The volumes that its pods claim by name."""
-    for volume in mappings(template_of(actor), "spec", "volumes"):
-        if claim := text(volume, "persistentVolumeClaim", "claimName"):
+def claim_names(obj: LintObject) -> Iterator[str]:
+    """Yield the names of the claims that the pods use."""
+    for volume in get_mappings(pod_template(obj), "spec", "volumes"):
+        if claim := get_text(volume, "persistentVolumeClaim", "claimName"):
             yield claim
 
 
 def start_window(container: Body) -> int:
-    """How many seconds a container may take until it has started, by its startup probe."""
-    probe = mapping(container, "startupProbe")
+    """Return how many seconds a container may take to start, by its startup probe."""
+    probe = get_mapping(container, "startupProbe")
     if not probe:
         return 0
-    period = number(probe, "periodSeconds", default=10)
-    delay = number(probe, "initialDelaySeconds")
-    return delay + period * number(probe, "failureThreshold", default=3)
+    period = get_int(probe, "periodSeconds", default=10)
+    delay = get_int(probe, "initialDelaySeconds")
+    return delay + period * get_int(probe, "failureThreshold", default=3)
 
 
 def ready_window(container: Body) -> int:
-    """How many seconds a container may take until its probes can call it ready."""
-    return start_window(container) + number(container, "readinessProbe", "initialDelaySeconds")
+    """Return how many seconds a container may take until its probes can report it ready."""
+    return start_window(container) + get_int(container, "readinessProbe", "initialDelaySeconds")
 
 
-def migrates(container: Body) -> bool:
-    """Whether a container says that it changes the shape of a database."""
-    words = [text(container, "name"), *map(str, listed(container, "command"))]
-    words += map(str, listed(container, "args"))
-    return any(MIGRATION.search(word) for word in words)
+def is_migration(container: Body) -> bool:
+    """Return whether the name or command of a container indicates a database migration."""
+    texts = [get_text(container, "name"), *map(str, get_list(container, "command"))]
+    texts += map(str, get_list(container, "args"))
+    return any(MIGRATION.search(argument) for argument in texts)

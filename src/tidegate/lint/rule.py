@@ -1,4 +1,4 @@
-"""What a rule is, and what one says."""
+"""Lint rules and their diagnostics."""
 
 from __future__ import annotations
 
@@ -8,106 +8,113 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.documents import Document, FieldPath
-from tidegate.errors import Place
-from tidegate.lint.scene import LintScene
+from tidegate.errors import Location
+from tidegate.lint.scene import LintContext
 from tidegate.model.finding import Finding, Severity
 
 
-class Mark(NamedTuple):
-    """A field of an object, as it stands in its file."""
+class FieldRef(NamedTuple):
+    """A field of a document."""
 
     document: Document
     path: FieldPath = ()
 
 
-Spotted = Mark | Place | None
-"""What a remark is about: a field, a place that is known, or nothing that has one."""
-PlaceOf = Callable[[Mark], Place]
+DiagnosticTarget = FieldRef | Location | None
+"""Target of a diagnostic: a field, a known location, or nothing."""
+LocateField = Callable[[FieldRef], Location]
+"""Finds the location of a field."""
 
 
-class RuleRemark(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rule says once; what it leaves out is as the rule has it."""
+class Diagnostic(msgspec.Struct, frozen=True, kw_only=True):
+    """One diagnostic of a rule; empty fields are taken from the rule."""
 
-    sentence: str
-    at: Spotted
+    message: str
+    at: DiagnosticTarget
+    """The field or location that the diagnostic is about."""
     severity: Severity | None = None
-    story: tuple[str, ...] = ()
-    also: tuple[Spotted, ...] = ()
+    sequence: tuple[str, ...] = ()
+    """The steps that lead to the problem."""
+    related: tuple[DiagnosticTarget, ...] = ()
+    """Related fields or locations."""
     why: str = ""
     fix: str = ""
-    paste: str = ""
+    snippet: str = ""
+    """Text to paste into a file."""
     semantics: tuple[str, ...] = ()
 
 
-Look = Callable[[LintScene], Iterable[RuleRemark]]
+RuleFunction = Callable[[LintContext], Iterable[Diagnostic]]
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """An id, a title, how bad it is at worst, why that is so, and what to do about it."""
+    """A lint rule: id, title, highest severity, reason and fix."""
 
     id: str
     title: str
     severity: Severity
     why: str
     fix: str
-    look: Look
+    function: RuleFunction
 
-    def say(self, remark: RuleRemark, place_of: PlaceOf) -> Finding:
+    def to_finding(self, diagnostic: Diagnostic, locate: LocateField) -> Finding:
         return Finding(
             code=self.id,
-            severity=remark.severity or self.severity,
-            sentence=remark.sentence,
-            where=_place(remark.at, place_of),
-            why=remark.why or self.why,
-            fix=remark.fix or self.fix,
-            semantics=remark.semantics,
-            story=remark.story,
-            also=tuple(place for one in remark.also if (place := _place(one, place_of))),
-            paste=remark.paste,
+            severity=diagnostic.severity or self.severity,
+            message=diagnostic.message,
+            location=_locate(diagnostic.at, locate),
+            reason=diagnostic.why or self.why,
+            fix=diagnostic.fix or self.fix,
+            semantics=diagnostic.semantics,
+            sequence=diagnostic.sequence,
+            other_locations=tuple(
+                location for target in diagnostic.related if (location := _locate(target, locate))
+            ),
+            snippet=diagnostic.snippet,
         )
 
 
-class RuleBook(msgspec.Struct):
-    """All rules, by their ids."""
+class RuleRegistry(msgspec.Struct):
+    """All rules by id."""
 
     rules: dict[str, Rule] = msgspec.field(default_factory=dict)
 
     def rule(
         self, rule_id: str, title: str, severity: Severity, *, why: str, fix: str
-    ) -> Callable[[Look], Look]:
-        """Make a function a rule."""
+    ) -> Callable[[RuleFunction], RuleFunction]:
+        """Register a function as a rule."""
 
-        def enter(look: Look) -> Look:
+        def register(function: RuleFunction) -> RuleFunction:
             if rule_id in self.rules:
                 raise ValueError(rule_id)
             self.rules[rule_id] = Rule(
-                id=rule_id, title=title, severity=severity, why=why, fix=fix, look=look
+                id=rule_id, title=title, severity=severity, why=why, fix=fix, function=function
             )
-            return look
+            return function
 
-        return enter
+        return register
 
 
-REGISTRY = RuleBook()
+REGISTRY = RuleRegistry()
 rule = REGISTRY.rule
 
 
-def check(scene: LintScene, rules: Iterable[Rule]) -> Iterator[tuple[Rule, RuleRemark]]:
-    """What these rules say of a scene, each remark once."""
-    for one in rules:
+def run_rules(context: LintContext, rules: Iterable[Rule]) -> Iterator[tuple[Rule, Diagnostic]]:
+    """Run rules on a context and yield each diagnostic once, with its rule."""
+    for lint_rule in rules:
         seen: set[tuple[str, str]] = set()
-        for remark in one.look(scene):
-            key = (remark.sentence, _key(remark.at))
+        for diagnostic in lint_rule.function(context):
+            key = (diagnostic.message, _target_key(diagnostic.at))
             if key not in seen:
                 seen.add(key)
-                yield one, remark
+                yield lint_rule, diagnostic
 
 
-def _key(at: Spotted) -> str:
-    if isinstance(at, Mark):
-        return f"{at.document.place} {at.path}"
+def _target_key(at: DiagnosticTarget) -> str:
+    if isinstance(at, FieldRef):
+        return f"{at.document.location} {at.path}"
     return str(at)
 
 
-def _place(at: Spotted, place_of: PlaceOf) -> Place | None:
-    return place_of(at) if isinstance(at, Mark) else at
+def _locate(at: DiagnosticTarget, locate: LocateField) -> Location | None:
+    return locate(at) if isinstance(at, FieldRef) else at

@@ -1,4 +1,4 @@
-"""All that rules look at: objects with their units, their order, what they refer to, and files."""
+"""Context of the lint rules: objects with their units, their order, their references, and files."""
 
 from __future__ import annotations
 
@@ -11,58 +11,60 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from tidegate.documents import Document
-from tidegate.errors import Place
+from tidegate.errors import Location
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.lint.order import StepOrder
 from tidegate.model.bands import Bands
-from tidegate.model.config import Switch
-from tidegate.model.graph import Graph, MissingThing
+from tidegate.model.config import ControllerSetting
+from tidegate.model.graph import Graph, UnmetDependency
 from tidegate.model.manifest import Manifest
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Ref, Spot, identity
+from tidegate.model.objects import ClusterRef, Json, Ref, versionless_key
 from tidegate.model.plan import Step
 from tidegate.model.unit import Unit, UnitId
 
 Body = dict[str, Json]
 HasCheck = Callable[[Unit, Body], bool]
-"""Whether the rules of a unit judge an object, or pass it at once."""
+"""Returns whether the health rules of a unit judge an object, or accept it at once."""
 Identity = tuple[str, str, str, str, str]
-"""A cluster, and what is the same in all versions of an object's kind."""
+"""A cluster, and the identity of an object without the version of its kind."""
 
 
-class WantWay(NamedTuple):
-    """Why something that is wanted never comes: the edge it begins with, and what is between."""
+class WaitChain(NamedTuple):
+    """Why a requirement is never met."""
 
     edge: int
-    between: tuple[str, ...]
+    """Number of the edge that the chain starts with."""
+    links: tuple[str, ...]
+    """The links of the chain, as text."""
     length: int
 
 
-class Coming(Protocol):
-    """What comes about in a graph, whatever time it is given, and what never does."""
+class Reachability(Protocol):
+    """What a graph can reach, given unlimited time."""
 
-    def starts(self, step: int) -> bool: ...
-    def meets(self, want: int) -> bool: ...
-    def way(self, want: int, step: int) -> WantWay | None: ...
+    def step_starts(self, step: int) -> bool: ...
+    def is_met(self, requirement: int) -> bool: ...
+    def wait_chain(self, requirement: int, step: int) -> WaitChain | None: ...
 
 
-class Smooth:
-    """Everything comes about."""
+class AllReachable:
+    """Reachability without any obstacle."""
 
-    def starts(self, step: int) -> bool:  # noqa: ARG002 - every one does
+    def step_starts(self, step: int) -> bool:  # noqa: ARG002 - every one does
         return True
 
-    def meets(self, want: int) -> bool:  # noqa: ARG002
+    def is_met(self, requirement: int) -> bool:  # noqa: ARG002
         return True
 
-    def way(self, want: int, step: int) -> WantWay | None:  # noqa: ARG002
+    def wait_chain(self, requirement: int, step: int) -> WaitChain | None:  # noqa: ARG002
         return None
 
 
-class Actor(msgspec.Struct, frozen=True, eq=False):
-    """An object of a unit, where in the unit's order it stands, and its text in a file.
+class LintObject(msgspec.Struct, frozen=True, eq=False):
+    """An object of a unit, with its manifest and its document in a file.
 
-    A namespace that a unit makes by itself has no file.
+    A namespace that a unit creates by itself has no file.
     """
 
     unit: Unit
@@ -78,110 +80,114 @@ class Actor(msgspec.Struct, frozen=True, eq=False):
         return self.document.body
 
     @property
-    def spot(self) -> Spot:
-        return Spot(self.unit.destination.cluster, self.manifest.ref)
+    def cluster_ref(self) -> ClusterRef:
+        return ClusterRef(self.unit.destination.cluster, self.manifest.ref)
 
     @property
     def identity(self) -> Identity:
-        return (self.unit.destination.cluster, *identity(self.manifest.ref))
+        return (self.unit.destination.cluster, *versionless_key(self.manifest.ref))
 
-    def is_a(self, group: str, *kinds: str) -> bool:
+    def is_kind(self, group: str, *kinds: str) -> bool:
         kind = self.manifest.ref.kind
         return kind.group == group and kind.name in kinds
 
 
-class SceneFile(msgspec.Struct, frozen=True):
-    """A file that is no manifest, as a document: an overlay, rules for SOPS, values."""
+class LintFile(msgspec.Struct, frozen=True):
+    """A file that is not a manifest, as documents: an overlay, a SOPS configuration, values."""
 
     name: str
     documents: tuple[Document, ...]
 
 
-class Octal(msgspec.Struct, frozen=True):
-    """A number that begins with a zero, as the text of a file has it."""
+class OctalNumber(msgspec.Struct, frozen=True):
+    """A number with a leading zero, as written in a file."""
 
     key: str
     text: str
-    where: Place
+    location: Location
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LintScene:
-    """What is known of a repository.
+class LintContext:
+    """All inputs of the lint rules."""
 
-    `order`: nothing where the units cannot be put in order. `unit_objects`: the own objects of
-    units, by their places. `documents`: by unit, all that it renders. `overlays`, `sealings`,
-    `values`: files of kustomize, rules of SOPS, values of charts; `sealed`: encrypted files.
-    `hidden`: objects that stand encrypted in Git. `files`: the names of all files. `whole`: the
-    units all of whose objects are known. `greenfield`: nothing is there when it begins.
-    """
-
-    actors: tuple[Actor, ...] = ()
+    objects: tuple[LintObject, ...] = ()
     units: Mapping[UnitId, Unit] = field(default_factory=dict)
     order: StepOrder = field(default_factory=StepOrder)
-    known: KnownRows = field(default_factory=lambda: KnownRows({}, {}))
+    """The order of the steps; empty if the units cannot be ordered."""
+    catalog: KnownRows = field(default_factory=lambda: KnownRows({}, {}))
     has_check: HasCheck = lambda _unit, _body: True
-    settings: Mapping[str, Switch] = field(default_factory=dict)
-    unit_objects: Mapping[UnitId, Document] = field(default_factory=dict)
-    overlays: tuple[SceneFile, ...] = ()
-    sealings: tuple[SceneFile, ...] = ()
-    sealed: tuple[SceneFile, ...] = ()
-    values: tuple[SceneFile, ...] = ()
-    octals: tuple[Octal, ...] = ()
+    settings: Mapping[str, ControllerSetting] = field(default_factory=dict)
+    unit_resources: Mapping[UnitId, Document] = field(default_factory=dict)
+    """The unit resources, with their locations."""
+    overlays: tuple[LintFile, ...] = ()
+    """kustomization files."""
+    sops_configs: tuple[LintFile, ...] = ()
+    """`.sops.yaml` files."""
+    encrypted_files: tuple[LintFile, ...] = ()
+    """Files encrypted with SOPS."""
+    value_files: tuple[LintFile, ...] = ()
+    """Value files of charts."""
+    octals: tuple[OctalNumber, ...] = ()
     documents: Mapping[UnitId, tuple[Document, ...]] = field(default_factory=dict)
-    hidden: frozenset[Identity] = frozenset()
+    """All rendered documents by unit."""
+    encrypted_objects: frozenset[Identity] = frozenset()
+    """Objects that are encrypted in Git."""
     graph: Graph = field(default_factory=Graph)
-    course: Coming = field(default_factory=Smooth)
-    luckless: Coming | None = None
-    """What comes about where every object is looked at in time, if that makes a difference."""
+    reachability: Reachability = field(default_factory=AllReachable)
+    strict_reachability: Reachability | None = None
+    """Reachability if every object is observed in time, where that makes a difference."""
     greenfield: bool = False
-    spans: Mapping[UnitId, Ms] = field(default_factory=dict)
-    """How long units take by themselves, where some have windows."""
+    """Whether the cluster is empty at the start."""
+    durations: Mapping[UnitId, Ms] = field(default_factory=dict)
+    """How long units take, where some have sync windows."""
     files: frozenset[str] = frozenset()
-    unshared: frozenset[str] = frozenset()
-    """What overlays name and lies here, though Git ignores it."""
-    whole: frozenset[UnitId] = frozenset()
-    missing: tuple[MissingThing, ...] = ()
-    """What nobody brings."""
-    made: frozenset[Identity] = frozenset()
-    """All that units bring, and what operators make of it."""
+    """Names of all files."""
+    git_ignored_files: frozenset[str] = frozenset()
+    """Files that overlays name and that exist, but that Git ignores."""
+    complete_units: frozenset[UnitId] = frozenset()
+    """Units whose objects are all known."""
+    missing: tuple[UnmetDependency, ...] = ()
+    """Dependencies that no unit provides."""
+    provided: frozenset[Identity] = frozenset()
+    """All objects of the units, and what operators create from them."""
     bands: Bands = field(default_factory=Bands)
 
     @cached_property
-    def folders(self) -> frozenset[str]:
+    def directories(self) -> frozenset[str]:
         """The directories of all files."""
-        found: set[str] = set()
+        directories: set[str] = set()
         for name in self.files:
-            while (name := posixpath.dirname(name)) and name not in found:
-                found.add(name)
-        return frozenset(found)
+            while (name := posixpath.dirname(name)) and name not in directories:
+                directories.add(name)
+        return frozenset(directories)
 
     @cached_property
-    def by_identity(self) -> dict[Identity, list[Actor]]:
-        found: dict[Identity, list[Actor]] = {}
-        for one in self.actors:
-            found.setdefault(one.identity, []).append(one)
-        return found
+    def by_identity(self) -> dict[Identity, list[LintObject]]:
+        result: dict[Identity, list[LintObject]] = {}
+        for lint_object in self.objects:
+            result.setdefault(lint_object.identity, []).append(lint_object)
+        return result
 
     @cached_property
-    def by_kind(self) -> dict[tuple[str, str], list[Actor]]:
+    def by_kind(self) -> dict[tuple[str, str], list[LintObject]]:
         """The objects by group and kind."""
-        found: dict[tuple[str, str], list[Actor]] = {}
-        for one in self.actors:
-            kind = one.manifest.ref.kind
-            found.setdefault((kind.group, kind.name), []).append(one)
-        return found
+        result: dict[tuple[str, str], list[LintObject]] = {}
+        for lint_object in self.objects:
+            kind = lint_object.manifest.ref.kind
+            result.setdefault((kind.group, kind.name), []).append(lint_object)
+        return result
 
     @cached_property
-    def by_unit(self) -> dict[UnitId, list[Actor]]:
-        found: dict[UnitId, list[Actor]] = {}
-        for one in self.actors:
-            found.setdefault(one.unit.id, []).append(one)
-        return found
+    def by_unit(self) -> dict[UnitId, list[LintObject]]:
+        result: dict[UnitId, list[LintObject]] = {}
+        for lint_object in self.objects:
+            result.setdefault(lint_object.unit.id, []).append(lint_object)
+        return result
 
-    def of_kind(self, group: str, *kinds: str) -> Iterable[Actor]:
+    def objects_of_kind(self, group: str, *kinds: str) -> Iterable[LintObject]:
         for kind in kinds:
             yield from self.by_kind.get((group, kind), ())
 
-    def step_of(self, actor: Actor) -> Step | None:
-        return self.order.step_of(actor.unit.id, actor.manifest)
+    def step_for(self, obj: LintObject) -> Step | None:
+        return self.order.step_for(obj.unit.id, obj.manifest)

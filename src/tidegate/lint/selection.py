@@ -1,4 +1,4 @@
-"""Which findings are told: rules that are chosen, ignores with a reason, how bad they must be."""
+"""Selection of findings: chosen rules, ignores with a reason, and the lowest severity."""
 
 from __future__ import annotations
 
@@ -10,57 +10,60 @@ import msgspec
 from tidegate.documents import Document
 from tidegate.model.config import IgnoredRule
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.patterns import late
-from tidegate.model.reading import mapping
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_mapping
 
-IGNORE = "tidegate.dev/ignore"
-"""On an object: `ORD003: the job waits by itself`, a line or a part before `;` for each rule."""
-RANKS = {severity: rank for rank, severity in enumerate(Severity)}
-_PARTS = late(r"[;\n]")
+IGNORE_ANNOTATION = "tidegate.dev/ignore"
+"""Annotation of an object: `ORD003: the job waits by itself`, one line or `;` part per rule."""
+SEVERITY_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
+_SEPARATORS = lazy_regex(r"[;\n]")
 
 
-class RuleChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody asks for. With no codes to `select`, all are; a code may be a beginning."""
+class RuleSelection(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules a user selects; without `select`, all. A code may be a prefix."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     severity: Severity = Severity.NOTE
-    levels: Mapping[str, Severity] = msgspec.field(default_factory=dict)
+    severity_overrides: Mapping[str, Severity] = msgspec.field(default_factory=dict)
 
-    def takes(self, code: str) -> bool:
-        chosen = not self.select or any(map(code.startswith, self.select))
-        return chosen and not any(map(code.startswith, self.ignore))
+    def includes(self, code: str) -> bool:
+        is_selected = not self.select or any(map(code.startswith, self.select))
+        return is_selected and not any(map(code.startswith, self.ignore))
 
-    def shows(self, finding: Finding) -> bool:
-        return self.takes(finding.code) and RANKS[finding.severity] <= RANKS[self.severity]
+    def is_reported(self, finding: Finding) -> bool:
+        return (
+            self.includes(finding.code)
+            and SEVERITY_RANKS[finding.severity] <= SEVERITY_RANKS[self.severity]
+        )
 
 
-class Ignore(msgspec.Struct, frozen=True):
-    """A rule that an object asks to be spared from; without a reason it is not."""
+class IgnoreEntry(msgspec.Struct, frozen=True):
+    """A rule that an object opts out of; ineffective without a reason."""
 
     code: str
     reason: str
 
 
-def ignores_of(document: Document) -> Iterator[Ignore]:
-    """What an object's own annotation says."""
-    said = mapping(document.body, "metadata", "annotations").get(IGNORE)
-    for part in _PARTS.split(said) if isinstance(said, str) else ():
+def ignores_in(document: Document) -> Iterator[IgnoreEntry]:
+    """Yield the entries of the ignore annotation of an object."""
+    value = get_mapping(document.body, "metadata", "annotations").get(IGNORE_ANNOTATION)
+    for part in _SEPARATORS.split(value) if isinstance(value, str) else ():
         codes, _, reason = part.partition(":")
         for code in codes.replace(",", " ").split():
-            yield Ignore(code, reason.strip())
+            yield IgnoreEntry(code, reason.strip())
 
 
-def is_spared(finding: Finding, entries: tuple[IgnoredRule, ...]) -> bool:
-    """Whether the configuration says that a rule is not asked of a file."""
-    name = finding.where.name if finding.where else ""
+def is_ignored(finding: Finding, entries: tuple[IgnoredRule, ...]) -> bool:
+    """Return whether the configuration disables the rule of a finding for its file."""
+    name = finding.location.name if finding.location else ""
     return any(
-        finding.code == one.rule
-        and (not one.paths or any(_fits(name, pattern) for pattern in one.paths))
-        for one in entries
+        finding.code == entry.rule
+        and (not entry.paths or any(_matches(name, pattern) for pattern in entry.paths))
+        for entry in entries
     )
 
 
-def _fits(name: str, pattern: str) -> bool:
-    """A pattern is of a file, or of a directory and all that is in it."""
+def _matches(name: str, pattern: str) -> bool:
+    """Return whether a pattern matches a file or one of its directories."""
     return fnmatchcase(name, pattern) or name.startswith(f"{pattern.rstrip('/')}/")

@@ -1,23 +1,23 @@
-"""How rules call things: objects, steps, and when something has its turn."""
+"""Names of objects and steps in messages of lint rules."""
 
 from __future__ import annotations
 
-from tidegate.lint.scene import Actor
+from tidegate.lint.scene import LintObject
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Step
 
 PHASES = {"sync": "", "presync": "PreSync", "postsync": "PostSync", "syncfail": "SyncFail"}
 
 
-def name(ref: Ref) -> str:
-    """`Secret shop/db`, as people write it; a kind that calls itself the cluster's is in none."""
-    is_wide = ref.kind.name.startswith("Cluster") and ref.kind.name != "Cluster"
-    inside = "" if is_wide or not ref.namespace else f"{ref.namespace}/"
-    return f"{ref.kind.name} `{inside}{ref.name}`"
+def object_name(ref: Ref) -> str:
+    """Return the name of an object as `Secret shop/db`; kinds named `Cluster…` get no namespace."""
+    is_cluster_scoped = ref.kind.name.startswith("Cluster") and ref.kind.name != "Cluster"
+    prefix = "" if is_cluster_scoped or not ref.namespace else f"{ref.namespace}/"
+    return f"{ref.kind.name} `{prefix}{ref.name}`"
 
 
-def turn(step: Step | None) -> str:
-    """When a step has its turn in its unit: `PreSync`, `wave 2`, `stage definitions`."""
+def step_name(step: Step | None) -> str:
+    """Return the phase, wave or stage of a step: `PreSync`, `wave 2`, `stage definitions`."""
     if step is None:
         return "no step"
     if step.stage:
@@ -27,15 +27,17 @@ def turn(step: Step | None) -> str:
     return wave if not phase else f"{phase} {wave}" if step.wave else phase
 
 
-def when(actor: Actor, step: Step | None, *, beside: Actor | None = None) -> str:
-    """The same with the unit, unless that is the other's too."""
-    told = turn(step)
-    if beside is not None and beside.unit.id == actor.unit.id:
-        return told
-    return f"{told} of `{actor.unit.id}`"
+def step_name_in_unit(
+    obj: LintObject, step: Step | None, *, relative_to: LintObject | None = None
+) -> str:
+    """Return the name of a step with its unit, unless `relative_to` has the same unit."""
+    step_text = step_name(step)
+    if relative_to is not None and relative_to.unit.id == obj.unit.id:
+        return step_text
+    return f"{step_text} of `{obj.unit.id}`"
 
 
-def some(names: list[str], most: int = 3) -> str:
-    """The first few names, and how many more there are."""
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+def join_limited(names: list[str], limit: int = 3) -> str:
+    """Join the first names, and add how many more there are."""
+    shown = ", ".join(names[:limit])
+    return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown

@@ -1,1 +1,1 @@
-"""Nouns: frozen values and pure functions on them."""
+"""Domain model: immutable values and pure functions on them."""

@@ -1,4 +1,4 @@
-"""What a plan leans on, and neither brings nor finds in its cluster."""
+"""Dependencies of a plan that neither the plan nor its cluster provides."""
 
 from __future__ import annotations
 
@@ -6,56 +6,59 @@ from enum import StrEnum
 
 import msgspec
 
-from tidegate.errors import Place
+from tidegate.errors import Location
 from tidegate.model.objects import Kind, Ref
 
 
-class Lacking(StrEnum):
-    """What sort of thing is absent, in the order in which they are told."""
+class DependencyType(StrEnum):
+    """The type of a missing dependency, in the order of reports."""
 
     OPERATOR = "operator"
-    """Nobody makes objects of these kinds well; its name is the operator's, if that is known."""
+    """No operator reconciles objects of these kinds. The name is the operator's, if known."""
     KIND = "kind"
-    """No CRD defines it; its name is the kind's own."""
+    """No CRD defines the kind. The name is the kind's."""
     NAMESPACE = "namespace"
     OBJECT = "object"
-    """Something of the platform: a class, an issuer, a gateway, a store."""
+    """An object of the platform: a class, an issuer, a gateway, a store."""
     SETTING = "setting"
-    """Something of the application's own: a Secret, a ConfigMap, an account, a claim.
+    """An object of the application: a Secret, a ConfigMap, a ServiceAccount, a claim.
 
-    So is an object of a kind that the application defines.
+    Objects of a kind that the application defines belong here too.
     """
     SERVICE = "service"
     """A Service that pods call."""
     PART = "part"
-    """What is there lacks a part: a key, a port, pods that answer."""
-    ROOT = "trust root"
-    """A Secret that somebody brings by hand: a key, a token."""
+    """A missing part of an existing object: a key, a port, ready pods."""
+    TRUST_ROOT = "trust root"
+    """A Secret that is created by hand: a key, a token."""
 
 
-NEVER_GIVEN = frozenset({Lacking.SETTING, Lacking.SERVICE, Lacking.PART, Lacking.ROOT})
-"""What is the repository's own, or somebody's who brings it by hand: it is not assumed."""
+NEVER_ASSUMED = frozenset(
+    {DependencyType.SETTING, DependencyType.SERVICE, DependencyType.PART, DependencyType.TRUST_ROOT}
+)
+"""Types that are never assumed: the repository, or a person, must provide them."""
 
 
-class Absence(msgspec.Struct, frozen=True, order=True, kw_only=True):
-    """One thing that is absent, once, and all that need it.
-
-    `kinds`: of an operator, those that it would serve. `cluster_wide`: of a kind, its objects are
-    taken to be in no namespace. `defined`: of an operator, the plan brings CRDs of its.
-    `served`: of a kind, somebody is there who makes its objects well. `strange`: nobody knows when
-    its objects are well. `makes`: Secrets that come of those that need it. `part`: what is lacking
-    of what is there, in words. `where`: the first place that asks for it.
-    """
+class MissingDependency(msgspec.Struct, frozen=True, order=True, kw_only=True):
+    """One missing dependency, and all objects that need it."""
 
     cluster: str
-    lacking: Lacking
+    type: DependencyType
     ref: Ref
     kinds: tuple[Kind, ...] = ()
+    """Of an operator, the kinds that it would serve."""
     cluster_wide: bool = False
-    defined: bool = False
-    served: bool = False
-    strange: bool = False
+    """Of a kind, whether its objects are assumed to be cluster-scoped."""
+    has_crds: bool = False
+    """Of an operator, whether the plan contains its CRDs."""
+    is_served: bool = False
+    """Of a kind, whether an operator reconciles its objects."""
+    has_unknown_health: bool = False
+    """Whether no health rule exists for its objects."""
     needed_by: tuple[Ref, ...] = ()
-    makes: tuple[Ref, ...] = ()
-    part: str = ""
-    where: Place | None = None
+    produced_secrets: tuple[Ref, ...] = ()
+    """Secrets that are produced from the objects that need it."""
+    missing_part: str = ""
+    """Description of the missing part of an existing object."""
+    location: Location | None = None
+    """The first location that requires it."""

@@ -1,4 +1,4 @@
-"""What became of a unit so far: what the status of its own object is made from."""
+"""Progress of a unit, the input of its status."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from tidegate.model.drift import ObjectDrift
-from tidegate.model.ledger import ReleaseTerms
+from tidegate.model.ledger import ReleaseSpec
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.source import Revision
@@ -15,100 +15,108 @@ from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health
 
 
-class Going(StrEnum):
-    """Where a unit is on its way."""
+class UnitPhase(StrEnum):
+    """The phase of a unit in a rollout."""
 
-    WAITS = "waits"
-    """Others come before it."""
-    RUNS = "runs"
-    ENDED = "ended"
+    WAITING = "waits"
+    """Waiting for other units."""
+    RUNNING = "runs"
+    FINISHED = "ended"
 
 
-class Became(StrEnum):
-    """What was done to an object."""
+class ObjectResult(StrEnum):
+    """The result of a rollout for an object."""
 
     CREATED = "created"
     CONFIGURED = "configured"
     UNCHANGED = "unchanged"
     PRUNED = "pruned"
-    KEPT = "kept"
-    """It was to be pruned, and is left alone."""
+    PRUNE_SKIPPED = "kept"
+    """The object was a prune candidate, but was not deleted."""
     FAILED = "failed"
-    NOTHING = "nothing"
+    NONE = "nothing"
 
 
-class ObjectAccount(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One object of a unit: what was done to it, and how it is.
-
-    `is_wanted`: Git has it. `is_synced`: it is as Git has it. `health` is None where no rule knows
-    its kind. `waits`: a gate waits for it. `body`: as it lives, else as it is wanted. `drift`: what
-    others had changed of it.
-    """
+class ObjectProgress(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The result and health of one object of a unit."""
 
     ref: Ref
     phase: str = "sync"
     wave: int = 0
     is_hook: bool = False
-    is_wanted: bool = True
-    is_synced: bool = False
-    asks: bool = False
-    lives: bool = False
-    waits: bool = False
-    became: Became = Became.NOTHING
+    is_desired: bool = True
+    """Whether the object is in Git."""
+    in_sync: bool = False
+    """Whether the live object matches Git."""
+    requires_confirmation: bool = False
+    """Whether its deletion requires a confirmation that is missing."""
+    is_live: bool = False
+    """Whether the object exists in the cluster."""
+    is_awaited: bool = False
+    """Whether a gate waits for it."""
+    result: ObjectResult = ObjectResult.NONE
     health: Health | None = None
-    sentence: str = ""
+    """Its health. None if no rule knows its kind."""
+    message: str = ""
     body: bytes = b""
+    """The live body, or the desired body if the object does not exist."""
     drift: ObjectDrift | None = None
+    """Changes that other writers had made to it."""
 
 
-class UnitAccount(msgspec.Struct, frozen=True, kw_only=True):
-    """A unit on its way, or at its end.
-
-    `begun`: when what is done now began. `digest`: of what Git says. `operated`: something was done
-    to it, not only looked at. `result` says how it ended. `waits_for`: the units that come before
-    it. `reason` and `sentence` tell the first trouble; `by_gate`: it is that a gate did not open,
-    and `by_test` that a test failed.
-    `is_known`: it could be begun; else the `code` of what was found in it, and the `field` of its
-    own object. `retries`: how often it was tried again. `release`: the Helm release that it is, and
-    `entries` the records of that; one that `is_kept` is no other revision. `remedied`: whether what
-    is done about its failure went well; None where nothing was.
-    """
+class UnitProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """Progress of a unit during and after a rollout."""
 
     unit: UnitId
-    going: Going
+    phase: UnitPhase
     now: Ms
-    begun: Ms
+    started_at: Ms
+    """Start time of the current operation."""
     digest: str = ""
-    operated: bool = False
+    """Digest of the desired state in Git."""
+    has_operation: bool = False
+    """Whether the unit was operated on, not only compared."""
     result: str = ""
+    """How the unit ended. Empty while it runs."""
     reason: str = ""
-    sentence: str = ""
-    by_gate: bool = False
-    by_test: bool = False
-    is_known: bool = True
+    """Machine-readable reason of the first failure."""
+    message: str = ""
+    """Message of the first failure."""
+    is_gate_failure: bool = False
+    """Whether the first failure is a gate that did not open."""
+    is_test_failure: bool = False
+    """Whether the first failure is a failed test."""
+    is_valid: bool = True
+    """Whether the unit could be started. If not, `code` and `field` describe the problem."""
     code: str = ""
+    """Code of the finding that keeps the unit from starting."""
     field: str = ""
+    """Field of the unit resource that the finding is about."""
     retries: int = 0
+    """Number of retries so far."""
     waits_for: tuple[UnitId, ...] = ()
-    objects: tuple[ObjectAccount, ...] = ()
-    release: ReleaseTerms | None = None
-    entries: tuple[bytes, ...] = ()
-    is_kept: bool = False
-    remedied: bool | None = None
+    """Units that must finish first."""
+    objects: tuple[ObjectProgress, ...] = ()
+    release: ReleaseSpec | None = None
+    """The Helm release that the unit is."""
+    release_records: tuple[bytes, ...] = ()
+    """Helm records of the release."""
+    has_same_revision: bool = False
+    """Whether the release keeps its current revision."""
+    remediation_succeeded: bool | None = None
+    """Whether the remediation of a failure succeeded. None if there was none."""
 
 
-class Provenance(msgspec.Struct, frozen=True):
-    """What a source of a unit was when it was rendered: its revision, and the tool that did it."""
+class SourceRevision(msgspec.Struct, frozen=True):
+    """The revision of a source when it was rendered, and the tool that rendered it."""
 
     revision: Revision
     tool: str = ""
 
 
-class OwnStatus(msgspec.Struct, frozen=True):
-    """What an own object is to say, and what is told beside it.
-
-    `notes` are the words of Kubernetes Events: type, reason, message.
-    """
+class StatusUpdate(msgspec.Struct, frozen=True):
+    """The status to write to a unit resource, and the Events to send with it."""
 
     status: dict[str, Json]
-    notes: tuple[tuple[str, str, str], ...] = ()
+    events: tuple[tuple[str, str, str], ...] = ()
+    """Kubernetes Events: type, reason, message."""

@@ -1,7 +1,7 @@
-"""Bands: which phases of a rollout are for what, and which hundreds are whose.
+"""Bands: the purpose of rollout phases, and the domains that own them.
 
-A phase is a number of three digits. Its hundreds are a domain's, its last two digits say what
-belongs there: definitions, operators, secrets, settings, runtimes.
+A phase is a number of three digits. The hundreds belong to a domain; the last two digits show the
+purpose: definitions, operators, secrets, settings, runtimes.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from tidegate.model.objects import Json
 
 
 class Band(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What belongs into the phases that end so; with `phases`, into exactly these."""
+    """The kinds that belong into some phases."""
 
     name: str
     ends: tuple[int, ...] = ()
+    """The last two digits of its phases."""
     phases: tuple[int, ...] = ()
+    """Exact phases, which win over `ends`."""
     kinds: tuple[str, ...] = ()
 
 
-USUAL = (
+DEFAULT_BANDS = (
     Band(name="namespaces", phases=(100,), kinds=("Namespace",)),
     Band(name="definitions", ends=(10,), kinds=("CustomResourceDefinition", "Namespace")),
     Band(name="operators", ends=(20,)),
@@ -30,29 +32,32 @@ USUAL = (
     Band(name="bootstraps", ends=(55,), phases=(260,)),
     Band(name="smokes", ends=(99,)),
 )
-EMPTY = (30, 40, 50)
+DEFAULT_EMPTY_PHASES = (30, 40, 50)
 
 
 class Bands(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The bands of a repository. `label` holds the phase, `domain_label` the domain.
-
-    `domains`: by domain, the first and the last phase that are its own. `empty`: phases that
-    nothing belongs into.
-    """
+    """The bands of a repository."""
 
     label: str = ""
+    """The label that holds the phase."""
     domain_label: str = msgspec.field(default="domain", name="domainLabel")
+    """The label that holds the domain."""
     domains: dict[str, tuple[int, ...]] = {}
-    bands: tuple[Band, ...] = USUAL
-    empty: tuple[int, ...] = EMPTY
+    """The first and last phase of each domain."""
+    bands: tuple[Band, ...] = DEFAULT_BANDS
+    empty: tuple[int, ...] = DEFAULT_EMPTY_PHASES
+    """Phases that must stay empty."""
 
-    def band_of(self, phase: int) -> Band | None:
-        """The band of exactly this phase, or else of its last two digits."""
-        exact = (one for one in self.bands if phase in one.phases)
-        ending = (one for one in self.bands if phase % 100 in one.ends)
+    def band_for_phase(self, phase: int) -> Band | None:
+        """Return the band of this exact phase, else of its last two digits.
+
+        Returns None if there is none.
+        """
+        exact = (band for band in self.bands if phase in band.phases)
+        ending = (band for band in self.bands if phase % 100 in band.ends)
         return next(exact, None) or next(ending, None)
 
 
-def phase_in(labels: dict[str, Json], label: str) -> int | None:
-    said = labels.get(label)
-    return int(said) if isinstance(said, str) and said.isdecimal() else None
+def phase_from_labels(labels: dict[str, Json], label: str) -> int | None:
+    value = labels.get(label)
+    return int(value) if isinstance(value, str) and value.isdecimal() else None

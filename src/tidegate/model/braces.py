@@ -1,38 +1,40 @@
-"""Names in braces: in a path each stands for one part of it, elsewhere for what was found there."""
+"""Placeholders in braces, which match one segment of a path, or are filled with values."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 
-_NAME = late(r"[A-Za-z_][A-Za-z0-9_]*")
-_BRACES = late(r"\{([^{}]*)\}")
+_NAME = lazy_regex(r"[A-Za-z_][A-Za-z0-9_]*")
+_BRACES = lazy_regex(r"\{([^{}]*)\}")
 
 
-def names_in_braces(text: str) -> tuple[list[str], str]:
-    """The names, in their order, and what is wrong with how they are written, if anything is."""
+def placeholder_names(text: str) -> tuple[list[str], str]:
+    """Return the placeholder names in order, and the syntax error, or an empty text."""
     names = _BRACES.findall(text)
-    if "{" in (rest := _BRACES.sub("", text)) or "}" in rest:
+    if "{" in (remaining := _BRACES.sub("", text)) or "}" in remaining:
         return names, "has a brace without the other one"
-    wrong = next((one for one in names if _NAME.fullmatch(one) is None), None)
-    return names, "" if wrong is None else "has no name between two braces"
+    invalid = next((name for name in names if _NAME.fullmatch(name) is None), None)
+    return names, "" if invalid is None else "has no name between two braces"
 
 
-def fill_braces(text: str, values: Mapping[str, str]) -> str:
-    """The text with a value for each of its names, which must be known."""
-    return _BRACES.sub(lambda found: values[found[1]], text)
+def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
+    """Replace each placeholder by its value. Raises KeyError for an unknown name."""
+    return _BRACES.sub(lambda match: values[match[1]], text)
 
 
-def braces_shape(text: str) -> re.Pattern[str]:
-    """What texts fit: any one part of a path for each name."""
+def placeholder_regex(text: str) -> re.Pattern[str]:
+    """Return a regular expression in which each placeholder matches one path segment."""
     pieces = _BRACES.split(text)
-    names = (f"(?P<{one}>[^/]+)" if at % 2 else re.escape(one) for at, one in enumerate(pieces))
-    return re.compile("".join(names), re.DOTALL)
+    regexes = (
+        f"(?P<{piece}>[^/]+)" if at % 2 else re.escape(piece) for at, piece in enumerate(pieces)
+    )
+    return re.compile("".join(regexes), re.DOTALL)
 
 
-def may_be(text: str, filled: str) -> bool:
-    """Whether a text could be filled so, whatever its names stand for."""
-    shape = ".+".join(map(re.escape, _BRACES.split(text)[::2]))
-    return re.fullmatch(shape, filled, re.DOTALL) is not None
+def could_match(text: str, filled: str) -> bool:
+    """Return whether some values for the placeholders of a text result in `filled`."""
+    regex = ".+".join(map(re.escape, _BRACES.split(text)[::2]))
+    return re.fullmatch(regex, filled, re.DOTALL) is not None

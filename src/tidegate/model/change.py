@@ -1,4 +1,4 @@
-"""How a live object differs from the wanted one, and what that asks for."""
+"""The difference between a live object and the desired one, and the action it leads to."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from enum import StrEnum
 
 import msgspec
 
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 
 MASK = "***"
-_ITEM = late(r"\[[^\]]*\]")
+_ITEM = lazy_regex(r"\[[^\]]*\]")
 
 
-class Fate(StrEnum):
-    """What becomes of an object."""
+class DiffAction(StrEnum):
+    """The action that a difference leads to."""
 
     CREATE = "create"
     CHANGE = "change"
     REPLACE = "replace"
-    """All that is there makes room for what is wanted."""
+    """The live object is replaced as a whole."""
     RECREATE = "recreate"
-    """It differs in fields that cannot be changed: it is deleted and made again."""
+    """Immutable fields differ: the object is deleted and created again."""
     KEEP = "keep"
     PRUNE = "prune"
-    """Git does not have it any more."""
+    """The object is no longer in Git."""
 
 
 class FieldChange(msgspec.Struct, frozen=True, order=True, gc=False):
-    """One field: its path as people write it, and its values, shortened. Empty: not there."""
+    """A changed field: its path, and its shortened values. An empty value means absent."""
 
     path: str
     before: str
@@ -36,35 +36,33 @@ class FieldChange(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """What an object needs, and why.
+    """The action that an object needs, and the reasons."""
 
-    `because`: the fields that force it to be made again. `claims`: fields change hands, even where
-    their values stay.
-    """
-
-    deed: Fate
+    action: DiffAction
     fields: tuple[FieldChange, ...] = ()
-    because: tuple[str, ...] = ()
-    claims: bool = False
+    immutable_fields: tuple[str, ...] = ()
+    """Immutable fields that force the object to be recreated."""
+    changes_ownership: bool = False
+    """Whether the ownership of fields changes, even if their values stay."""
 
 
 def mask_fields(difference: Difference, hidden: Iterable[tuple[str | int, ...]]) -> Difference:
-    """The difference without the values at hidden places, above or below them.
+    """Mask the values at the hidden paths, and above or below them.
 
-    Items of a list are not told apart: rather too much is hidden than too little.
+    All items of a list are treated alike: it is better to mask too much than too little.
     """
-    places = tuple(_loose_path(path) for path in hidden)
+    masked_paths = tuple(_without_indexes(path) for path in hidden)
     fields = tuple(
         _mask(field)
-        if any(_touch(_ITEM.sub("[]", field.path), place) for place in places)
+        if any(_overlap(_ITEM.sub("[]", field.path), masked_path) for masked_path in masked_paths)
         else field
         for field in difference.fields
     )
     return msgspec.structs.replace(difference, fields=fields)
 
 
-def show_name(name: str) -> str:
-    """A field's name as a part of a path; names with dots and slashes stand in brackets."""
+def format_field_name(name: str) -> str:
+    """Format a field name as part of a path; names with dots and slashes go into brackets."""
     return f"[{name}]" if "." in name or "/" in name or not name else f".{name}"
 
 
@@ -72,11 +70,11 @@ def _mask(field: FieldChange) -> FieldChange:
     return FieldChange(field.path, MASK if field.before else "", MASK if field.after else "")
 
 
-def _loose_path(path: tuple[str | int, ...]) -> str:
-    shown = "".join("[]" if isinstance(part, int) else show_name(part) for part in path)
-    return _ITEM.sub("[]", shown).removeprefix(".")
+def _without_indexes(path: tuple[str | int, ...]) -> str:
+    text = "".join("[]" if isinstance(part, int) else format_field_name(part) for part in path)
+    return _ITEM.sub("[]", text).removeprefix(".")
 
 
-def _touch(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
+def _overlap(path: str, other: str) -> bool:
+    short, long = sorted((path, other), key=len)
     return long.startswith(short) and long[len(short) : len(short) + 1] in {"", ".", "["}

@@ -1,4 +1,4 @@
-"""Asking an object whether a claim holds: the `Check`s of rows."""
+"""Evaluation of the `Check`s of operator rows and health rows."""
 
 from __future__ import annotations
 
@@ -6,65 +6,71 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
-from tidegate.model.amounts import amount, parse_amount
+from tidegate.model.amounts import evaluate_amount, parse_amount
 from tidegate.model.objects import Json
-from tidegate.model.operators import Case, Check
-from tidegate.model.paths import find, parse_path
+from tidegate.model.operators import Check, HealthCase
+from tidegate.model.paths import find_value, parse_path
 
 
-def holds(check: Check, body: Json) -> bool:
-    """Whether a claim is true of an object."""
+def check_passes(check: Check, body: Json) -> bool:
+    """Return whether a check holds for an object."""
     if check.at_least:
-        return (amount(body, check.path) >= amount(body, str(check.at_least))) is not check.negated
-    return _is_so(check, find(body, check.place), body) is not check.negated
+        return (
+            evaluate_amount(body, check.path) >= evaluate_amount(body, str(check.at_least))
+        ) is not check.negated
+    return _matches(check, find_value(body, check.target_path), body) is not check.negated
 
 
-def _is_so(check: Check, found: Json, body: Json) -> bool:
+def _matches(check: Check, value: Json, body: Json) -> bool:
     if check.absent:
-        return found is None
+        return value is None
     if check.equals:
-        return found == find(body, check.equals)
+        return value == find_value(body, check.equals)
     if check.matches:
-        return isinstance(found, str) and _pattern(check.matches).search(found) is not None
-    if not check.wanted:
-        return found is not None and found is not False and found not in ("", [], {})
-    return any(found == value and type(found) is type(value) for value in check.wanted)
+        return isinstance(value, str) and _compile_pattern(check.matches).search(value) is not None
+    if not check.expected_values:
+        return value is not None and value is not False and value not in ("", [], {})
+    return any(
+        value == expected and type(value) is type(expected) for expected in check.expected_values
+    )
 
 
-def all_hold(checks: Iterable[Check], body: Json) -> bool:
-    return all(holds(check, body) for check in checks)
+def all_checks_pass(checks: Iterable[Check], body: Json) -> bool:
+    return all(check_passes(check, body) for check in checks)
 
 
-def mistakes_in(cases: Iterable[Case]) -> Iterator[str]:
-    """What is wrong with cases, and with those of their tables."""
+def case_errors(cases: Iterable[HealthCase]) -> Iterator[str]:
+    """Yield the errors of health cases and of their nested cases."""
     for case in cases:
         if (case.health is None) is not bool(case.first):
             yield "a case needs either `health` or `first`"
-        yield from mistakes_of(case.when)
-        yield from _refused(parse_path, case.among, *([case.tells] if case.tells else []))
-        yield from mistakes_in(case.first)
+        yield from check_errors(case.when)
+        yield from _parse_errors(parse_path, case.among, *([case.tells] if case.tells else []))
+        yield from case_errors(case.first)
 
 
-def mistakes_of(checks: Iterable[Check]) -> Iterator[str]:
-    """What is wrong with the paths, amounts and patterns of checks."""
+def check_errors(checks: Iterable[Check]) -> Iterator[str]:
+    """Yield the errors in the paths, amounts and patterns of checks."""
     for check in checks:
         if check.at_least:
-            yield from _refused(parse_amount, check.path, str(check.at_least))
+            yield from _parse_errors(parse_amount, check.path, str(check.at_least))
         else:
-            yield from _refused(parse_path, check.place, *([check.equals] if check.equals else []))
-            yield from _refused(_pattern, check.matches)
+            yield from _parse_errors(
+                parse_path, check.target_path, *([check.equals] if check.equals else [])
+            )
+            yield from _parse_errors(_compile_pattern, check.matches)
 
 
-def _refused(read: Callable[[str], object], *texts: str) -> Iterator[str]:
+def _parse_errors(parse: Callable[[str], object], *texts: str) -> Iterator[str]:
     for text in texts:
         try:
-            read(text)
+            parse(text)
         except ValueError as error:
             yield str(error)
 
 
 @cache
-def _pattern(text: str) -> re.Pattern[str]:
+def _compile_pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as error:

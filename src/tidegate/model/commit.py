@@ -1,4 +1,4 @@
-"""What comes into a repository while it is simulated."""
+"""Commits to the repository during a simulation."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from tidegate.model.moment import Ms
 
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True):
-    """Files that are laid over the repository, and paths that leave it.
-
-    `at` counts from the start of the simulation. `files` is a directory, `where` the file that
-    says so.
-    """
+    """Files that are copied over the repository, and paths that are removed from it."""
 
     at: Ms
-    files: str = ""
-    removes: tuple[str, ...] = ()
-    where: str = ""
+    """Time since the start of the simulation."""
+    files_directory: str = ""
+    """Directory with the files."""
+    removed_paths: tuple[str, ...] = ()
+    scenario_file: str = ""
+    """The scenario file that defines the commit."""

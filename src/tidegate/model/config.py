@@ -1,4 +1,4 @@
-"""What a repository's `tidegate.yaml` says. Without one, all of it is as it is by default."""
+"""Contents of a repository's `tidegate.yaml`. Without the file, all defaults apply."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tidegate.errors import Place
+from tidegate.errors import Location
 from tidegate.model.bands import Bands
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.finding import Severity
@@ -14,99 +14,102 @@ from tidegate.model.finding import Severity
 CONFIG_FILE = "tidegate.yaml"
 
 
-class ClusterMap(msgspec.Struct, frozen=True):
-    """A cluster that units name as their destination, and its context in a kubeconfig.
-
-    By its `labels` generators of ApplicationSets choose it.
-    """
+class ClusterMapping(msgspec.Struct, frozen=True):
+    """A destination cluster of units, and its kubeconfig context."""
 
     name: str
     context: str
     server: str
-    where: Place
+    where: Location
     labels: Mapping[str, str] = {}
+    """Labels that ApplicationSet cluster generators select by."""
 
 
-class RepositoryMap(msgspec.Struct, frozen=True):
-    """A directory, seen from the file, in the place of a repository."""
+class RepositoryMapping(msgspec.Struct, frozen=True):
+    """A local directory, relative to the file, that replaces a repository."""
 
     address: str
     path: str
-    where: Place
+    where: Location
 
 
-class ChartMap(msgspec.Struct, frozen=True):
-    """A directory or archive, seen from the file, in the place of one chart of a repository.
-
-    If its `version` is told, it counts only where that is in the range asked for.
-    """
+class ChartMapping(msgspec.Struct, frozen=True):
+    """A local directory or archive, relative to the file, that replaces a chart of a repository."""
 
     repository: str
     chart: str
     path: str
     version: str
-    where: Place
+    """If set, the mapping applies only where this version is in the requested range."""
+    where: Location
 
 
-class ConfigText(msgspec.Struct, frozen=True):
-    """A text, and where it stands."""
+class LocatedText(msgspec.Struct, frozen=True):
+    """A text and its location."""
 
     text: str
-    where: Place
+    where: Location
 
 
-class Switch(msgspec.Struct, frozen=True):
-    """How a real controller is set."""
+class ControllerSetting(msgspec.Struct, frozen=True):
+    """A setting of a real controller."""
 
     name: str
     value: str | bool
-    where: Place
+    where: Location
 
 
 class IgnoredRule(msgspec.Struct, frozen=True):
-    """A rule that is not asked of some paths, and why; without paths, of nothing at all."""
+    """A rule that is disabled for some paths, and the reason.
+
+    Without paths, it is disabled everywhere.
+    """
 
     rule: str
     paths: tuple[str, ...]
     reason: str
-    where: Place
+    where: Location
 
 
 class LintConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How a repository wants to be linted."""
+    """Lint settings of a repository."""
 
     ignore: tuple[IgnoredRule, ...] = ()
     severity: Mapping[str, Severity] = {}
     bands: Bands = Bands()
-    where: Place | None = None
+    where: Location | None = None
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """What counts for a repository. `file` is how people call it, `folder` where it really lies.
-
-    `entries`: paths or names of units that alone count as entries; with none, what nobody brings
-    does. `ignore`: patterns of paths that are not looked at. `health`: how objects are judged.
-    """
+    """The effective configuration of a repository."""
 
     file: str = ""
+    """The file as it is shown to the user."""
     folder: str = ""
-    clusters: tuple[ClusterMap, ...] = ()
-    repositories: tuple[RepositoryMap, ...] = ()
-    charts: tuple[ChartMap, ...] = ()
-    entries: tuple[ConfigText, ...] = ()
-    ignore: tuple[ConfigText, ...] = ()
-    settings: tuple[Switch, ...] = ()
+    """The real directory of the file."""
+    clusters: tuple[ClusterMapping, ...] = ()
+    repositories: tuple[RepositoryMapping, ...] = ()
+    charts: tuple[ChartMapping, ...] = ()
+    entries: tuple[LocatedText, ...] = ()
+    """Paths or names of the root units. If empty, all units without a parent are roots."""
+    ignore: tuple[LocatedText, ...] = ()
+    """Patterns of paths that are not scanned."""
+    settings: tuple[ControllerSetting, ...] = ()
     health: tuple[HealthExpressions, ...] = ()
+    """Health expressions of custom resources."""
     lint: LintConfig = LintConfig()
 
     @property
     def contexts(self) -> tuple[tuple[str, str], ...]:
         """The clusters by name, each with its context."""
-        return tuple((one.name, one.context) for one in self.clusters)
+        return tuple((cluster.name, cluster.context) for cluster in self.clusters)
 
-    def find_cluster(self, destination: str) -> ClusterMap | None:
-        """The cluster that a destination means by its name or by its server's address."""
+    def find_cluster(self, destination: str) -> ClusterMapping | None:
+        """Return the cluster with this name or server address. Returns None if there is none."""
         address = destination.rstrip("/")
-        return next((one for one in self.clusters if one.name == destination), None) or next(
-            (one for one in self.clusters if one.server and one.server == address), None
+        return next(
+            (cluster for cluster in self.clusters if cluster.name == destination), None
+        ) or next(
+            (cluster for cluster in self.clusters if cluster.server and cluster.server == address),
+            None,
         )

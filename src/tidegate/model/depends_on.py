@@ -1,11 +1,11 @@
-"""Our own annotation: what an object, or a whole unit, comes after.
+"""The annotation `tidegate.dev/depends-on`: objects that an object or a unit depends on.
 
     tidegate.dev/depends-on: Application/argocd/base, Secret/shop/db@present, Job/shop/old@absent
 
-An entry is a kind, a namespace and a name. Before the kind may stand its group, its version, or
-both: `apps/Deployment/shop/web`, `v1/Namespace/shop`, `apps/v1/Deployment/shop/web`. Without a
-namespace it is in that of who says so, or in none. Behind `@` stands what is asked of it: to be
-ready, which is meant if nothing is said, to be there, or not to be there.
+An entry consists of kind, namespace and name. The kind may have a group, a version, or both:
+`apps/Deployment/shop/web`, `v1/Namespace/shop`, `apps/v1/Deployment/shop/web`. Without a namespace,
+it is the namespace of the annotated object, or none. The part after `@` is the required state:
+`ready` (the default), `present` or `absent`.
 """
 
 from __future__ import annotations
@@ -14,28 +14,29 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 
 DEPENDS_ON = "tidegate.dev/depends-on"
 _VERSION = r"v[0-9]+(?:[a-z]+[0-9]+)?"
-_ENTRY = late(
+_ENTRY = lazy_regex(
     rf"(?:(?P<group>(?!{_VERSION}/)[a-z0-9.-]+)/)?(?:(?P<version>{_VERSION})/)?(?P<kind>[A-Z]\w*)/"
     r"(?:(?P<namespace>[a-z0-9-]+)/)?(?P<name>[a-z0-9.:-]+)(?:@(?P<state>present|ready|absent))?"
 )
 
 
 class AwaitedState(StrEnum):
-    """What is asked of something before others begin."""
+    """The required state of a dependency."""
 
     READY = "ready"
     PRESENT = "present"
     ABSENT = "absent"
 
 
-class DependsOn(NamedTuple):
-    """One entry. `group` is None where neither it nor a version is said: then any that fits."""
+class DependsOnEntry(NamedTuple):
+    """One entry of the annotation."""
 
     group: str | None
+    """The API group. None if neither a group nor a version is given: then any group matches."""
     version: str
     kind: str
     namespace: str
@@ -43,24 +44,24 @@ class DependsOn(NamedTuple):
     state: AwaitedState
 
 
-def read_depends_on(said: object) -> Iterator[DependsOn | str]:
-    """The entries of an annotation; one that nobody can read is given back as it stands."""
-    words = said.split(",") if isinstance(said, str) else []
-    for word in (one.strip() for one in words):
-        if word:
-            yield _read(word)
+def parse_depends_on(value: object) -> Iterator[DependsOnEntry | str]:
+    """Yield the entries of an annotation. An entry that cannot be parsed is returned as text."""
+    entries = value.split(",") if isinstance(value, str) else []
+    for entry in (entry_text.strip() for entry_text in entries):
+        if entry:
+            yield _parse_entry(entry)
 
 
-def _read(word: str) -> DependsOn | str:
-    found = _ENTRY.fullmatch(word)
-    if found is None:
-        return word
-    version, group = found["version"] or "", found["group"]
-    return DependsOn(
+def _parse_entry(entry: str) -> DependsOnEntry | str:
+    match = _ENTRY.fullmatch(entry)
+    if match is None:
+        return entry
+    version, group = match["version"] or "", match["group"]
+    return DependsOnEntry(
         group if group is not None or not version else "",
         version,
-        found["kind"],
-        found["namespace"] or "",
-        found["name"],
-        AwaitedState(found["state"] or AwaitedState.READY),
+        match["kind"],
+        match["namespace"] or "",
+        match["name"],
+        AwaitedState(match["state"] or AwaitedState.READY),
     )

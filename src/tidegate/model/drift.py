@@ -1,4 +1,4 @@
-"""What others did to an object behind a rollout, and what became of it."""
+"""Drift: changes of other writers to an object, and how they were handled."""
 
 from __future__ import annotations
 
@@ -10,30 +10,29 @@ from tidegate.model.unit import UnitId
 
 
 class ObjectDrift(msgspec.Struct, frozen=True, gc=False):
-    """What others have changed of an object: in words, and how many fields it takes to mend it.
+    """Changes of other writers to an object, and the number of fields that differ."""
 
-    `is_gone`: they have deleted it.
-    """
-
-    sentence: str
-    is_gone: bool = False
+    message: str
+    """Description of the changes."""
+    is_deleted: bool = False
+    """Whether the object was deleted."""
     added: int = 0
     changed: int = 0
     removed: int = 0
 
 
 class Drift(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An object of a unit that is no longer as Git has it.
-
-    `at`: since when, by the world's clock. `healed`: when it was as wanted again; None: it stays,
-    and `stays` says why. `attempts`: how often it was put back until then.
-    """
+    """An object of a unit that no longer matches Git."""
 
     unit: UnitId
     ref: Ref
-    at: Ms
-    sentence: str
+    detected_at: Ms
+    """When the drift occurred, on the clock of the world."""
+    message: str
     cluster: str = ""
-    healed: Ms | None = None
-    stays: str = ""
+    healed_at: Ms | None = None
+    """When the object was in sync again. None if it was not healed."""
+    not_healed_reason: str = ""
+    """Why the drift was not healed."""
     attempts: int = 0
+    """Number of attempts to heal it."""

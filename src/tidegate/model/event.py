@@ -1,4 +1,4 @@
-"""What a rollout tells: everything that people, pages and records are made from."""
+"""Events of a rollout: the input of screens, status and run records."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from enum import StrEnum
 
 import msgspec
 
-from tidegate.model.change import Fate, FieldChange
+from tidegate.model.change import DiffAction, FieldChange
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
 from tidegate.model.unit import UnitId
 
 
-class Result(StrEnum):
-    """How a rollout ended."""
+class RolloutOutcome(StrEnum):
+    """The outcome of a rollout."""
 
     PASSED = "passed"
     FAILED = "failed"
     STOPPED = "stopped"
-    """Somebody wanted it so."""
-    OVERTAKEN = "overtaken"
-    """Stopped, as another rollout of the same unit wanted to go on."""
-    LATE = "late"
-    """Stopped, as the time that was given is over."""
+    """Stopped by the user."""
+    SUPERSEDED = "overtaken"
+    """Stopped because another rollout of the same unit replaced it."""
+    TIMED_OUT = "late"
+    """Stopped because the time limit was exceeded."""
     INVALID = "invalid"
-    """Something of the plan cannot be taken, and nothing was written."""
+    """The cluster would reject a part of the plan. Nothing was written."""
     FORBIDDEN = "forbidden"
-    """The same, and only for want of rights."""
+    """Permissions are missing for a part of the plan. Nothing was written."""
 
 
 class StepState(StrEnum):
@@ -40,11 +40,13 @@ class StepState(StrEnum):
     SUPERSEDED = "superseded"
 
 
-FINAL = frozenset({StepState.PASSED, StepState.FAILED, StepState.SKIPPED, StepState.SUPERSEDED})
+FINAL_STATES = frozenset(
+    {StepState.PASSED, StepState.FAILED, StepState.SKIPPED, StepState.SUPERSEDED}
+)
 
 
-class Told(StrEnum):
-    """What an event tells. Those of a step carry the name of its new state."""
+class EventType(StrEnum):
+    """The type of an event. Step events are named after the new state of the step."""
 
     STEP_WAITING = "step.waiting"
     STEP_CHECKING = "step.checking"
@@ -57,69 +59,75 @@ class Told(StrEnum):
     OBJECT_WRITTEN = "object.written"
     OBJECT_UNCHANGED = "object.unchanged"
     OBJECT_PRUNED = "object.pruned"
-    OBJECT_KEPT = "object.kept"
-    """It was to be pruned or written, and is left alone."""
+    OBJECT_SKIPPED = "object.kept"
+    """The object was to be pruned or written, but was skipped."""
     OBJECT_DRIFTED = "object.drifted"
-    """Others have changed it, and it is left so."""
+    """Other writers have changed the object, and it stays as it is."""
     OBJECT_REFUSED = "object.refused"
-    OBJECT_TAKEN = "object.taken"
-    """It is another unit's until now."""
+    OBJECT_ADOPTED = "object.taken"
+    """The object belonged to another unit until now."""
     OBJECT_READY = "object.ready"
-    """A gate waited for it, and waits for it no longer."""
+    """A gate waited for the object, which is ready now."""
     HOOK_FINISHED = "hook.finished"
     HOOK_DELETED = "hook.deleted"
     GATE_WAITING = "gate.waiting"
     GATE_EXPLAINED = "gate.explained"
-    """Why an object is not ready that a gate waits for; nothing: no cause is known any more."""
-    LOG_PRINTED = "log.printed"
-    """A line of a pod of a hook or a Job; the reason names pod and container."""
+    """Why an awaited object is not ready.
+
+    An empty message means that no cause is known any more.
+    """
+    LOG_LINE = "log.printed"
+    """A log line of a pod of a hook or a Job. The reason names pod and container."""
     GATE_OPENED = "gate.opened"
     GATE_UNPROVEN = "gate.unproven"
-    RETRY_PLANNED = "retry.planned"
-    UNIT_ENDED = "unit.ended"
-    """All of a unit is at rest: passed, failed, skipped or stopped."""
+    RETRY_SCHEDULED = "retry.planned"
+    UNIT_FINISHED = "unit.ended"
+    """All steps of a unit are final: passed, failed, skipped or stopped."""
     UNIT_WAITING = "unit.waiting"
-    """Another rollout holds it."""
-    UNIT_TAKEN = "unit.taken"
-    """It was waited for, and is ours now."""
-    ROLLOUT_BEGUN = "rollout.begun"
+    """Another rollout holds the lease of the unit."""
+    UNIT_ACQUIRED = "unit.taken"
+    """The lease of the unit was acquired after a wait."""
+    ROLLOUT_STARTED = "rollout.begun"
     ROLLOUT_SUPERSEDED = "rollout.superseded"
-    ROLLOUT_ENDED = "rollout.ended"
+    ROLLOUT_FINISHED = "rollout.ended"
 
 
-LEFT = "Left"
-FORGIVEN = "Forgiven"
-"""A step has failed, and that counts for nothing."""
+OPTED_OUT = "Left"
+"""Reason of a skipped object that opts out of management."""
+FAILURE_IGNORED = "Forgiven"
+"""Reason of a failed step whose failure is ignored."""
 """Why an object is kept that asks for it itself."""
 
 
-def told_of(state: StepState) -> Told:
-    return Told(f"step.{state}")
+def step_event_type(state: StepState) -> EventType:
+    return EventType(f"step.{state}")
 
 
 class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A moment, what it tells, its subject, a reason for programs and a sentence for people.
+    """A time, a type, a subject, a reason for programs and a message for people.
 
-    The subject is a unit, one of its steps, and an object of the cluster, as far as it goes.
-    `until` is the moment that a wait ends at the latest. `field` is what of an object it is about,
-    and `where` the place of that in the user's files. `operation`: what was done to an object, and
-    `fields` what that has changed of it.
+    The subject is a unit, one of its steps, and an object of the cluster, as far as they apply.
     """
 
     at: Ms
-    told: Told
+    type: EventType
     step: str = ""
     ref: Ref | None = None
     reason: str = ""
-    sentence: str = ""
+    message: str = ""
     until: Ms = Ms(0)
+    """When a wait ends at the latest."""
     unit: UnitId | None = None
     cluster: str = ""
     field: str = ""
-    where: str = ""
-    operation: Fate | None = None
+    """The field of the object that the event is about."""
+    location: str = ""
+    """The location of that field in the user's files."""
+    operation: DiffAction | None = None
+    """The operation on the object."""
     fields: tuple[FieldChange, ...] = ()
+    """The fields of the object that the operation changed."""
 
 
 NOT_NEEDED = "NotNeeded"
-"""Why a step is left out that was there for a failure."""
+"""Reason of a skipped step that only runs after a failure."""

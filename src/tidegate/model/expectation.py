@@ -1,12 +1,12 @@
-"""What is expected of durations that vary: the best, the likely, the worst."""
+"""Estimate of durations that vary: optimistic, likely or pessimistic."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
 
-class Expectation(StrEnum):
-    """Where in the range of each duration a simulation is."""
+class DurationEstimate(StrEnum):
+    """The point in the range of each duration that a simulation uses."""
 
     OPTIMISTIC = "optimistic"
     LIKELY = "likely"

@@ -1,21 +1,22 @@
-"""How an object is, said by expressions in CEL: as values, wherever they were written."""
+"""Health rules written as CEL expressions."""
 
 from __future__ import annotations
 
 import msgspec
 
-from tidegate.errors import Place
+from tidegate.errors import Location
 
 
 class HealthExpressions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Expressions for the objects of one kind; with no `kind`, for all of the group.
+    """CEL expressions for the health of one kind.
 
-    They are asked in this order: `in_progress`, `failed`, `current`.
+    They are evaluated in this order: `in_progress`, `failed`, `current`.
     """
 
     group: str
     kind: str = ""
+    """The kind. Empty for all kinds of the group."""
     current: str
     in_progress: str = ""
     failed: str = ""
-    where: Place
+    where: Location

@@ -1,4 +1,4 @@
-"""Something said about a repository: what, where, why, and what to do."""
+"""Findings about a repository."""
 
 from __future__ import annotations
 
@@ -6,35 +6,39 @@ from enum import StrEnum
 
 import msgspec
 
-from tidegate.errors import Place
+from tidegate.errors import Location
 
 
 class Severity(StrEnum):
+    """The severity of a finding."""
+
     ERROR = "error"
-    """It cannot work."""
+    """The deployment cannot work."""
     WARNING = "warning"
-    """It may not work, or not as it seems."""
+    """The deployment may fail, or behave differently than expected."""
     NOTE = "note"
-    """It works; somebody should know."""
+    """The deployment works; the user should know the fact."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A code, how bad it is, its place, a sentence; why that is so, and what to do.
-
-    `semantics`: under whose rules it bites; empty is under everybody's. `story`: what happens, one
-    thing after another. `also`: other places that it is about. `paste`: a text to be pasted.
-    `about`: the units in whose text it is, by kind, namespace and name, where several may come of
-    one place.
-    """
+    """A problem or remark: code, severity, location, message, reason and fix."""
 
     code: str
     severity: Severity
-    sentence: str
-    where: Place | None = None
-    why: str = ""
+    message: str
+    location: Location | None = None
+    reason: str = ""
     fix: str = ""
     semantics: tuple[str, ...] = ()
-    story: tuple[str, ...] = ()
-    also: tuple[Place, ...] = ()
-    paste: str = ""
-    about: tuple[str, ...] = ()
+    """The semantics under which it applies. Empty for all."""
+    sequence: tuple[str, ...] = ()
+    """The sequence of events, step by step."""
+    other_locations: tuple[Location, ...] = ()
+    """Other locations that it is about."""
+    snippet: str = ""
+    """A text to paste into a file."""
+    unit_names: tuple[str, ...] = ()
+    """The units that it is about, by kind, namespace and name.
+
+    Set only if several units may come from one location.
+    """

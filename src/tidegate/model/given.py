@@ -1,7 +1,4 @@
-"""What is in a simulated cluster already: said by a scenario, or assumed.
-
-Nouns that a scenario is read into and that can be printed as one.
-"""
+"""Objects that exist in a simulated cluster before the rollout: from a scenario, or assumed."""
 
 from __future__ import annotations
 
@@ -11,26 +8,23 @@ from tidegate.model.objects import Json, Kind
 
 
 class GivenOperator(msgspec.Struct, frozen=True, order=True, forbid_unknown_fields=True):
-    """An operator that is in the cluster already; in its usual namespace if none is named.
-
-    One without `definitions` brings no CRDs: they come from elsewhere.
-    """
+    """A preinstalled operator. Without a namespace, it is in its usual one."""
 
     name: str
     namespace: str = ""
     definitions: bool = True
+    """Whether it installs its CRDs. If not, they come from elsewhere."""
 
 
 class GivenKind(msgspec.Struct, frozen=True, order=True, forbid_unknown_fields=True):
-    """A kind, as `group/version/Kind`, that is `defined` by a CRD which takes anything.
-
-    One that is `served` needs no workload: somebody outside of the cluster makes its objects well.
-    """
+    """A preinstalled kind, as `group/version/Kind`."""
 
     name: str
     cluster_wide: bool = False
     defined: bool = True
+    """Whether a CRD that accepts any object defines the kind."""
     served: bool = True
+    """Whether its objects become healthy without a workload in the cluster."""
 
     @property
     def kind(self) -> Kind:
@@ -39,25 +33,27 @@ class GivenKind(msgspec.Struct, frozen=True, order=True, forbid_unknown_fields=T
 
 
 class GivenCluster(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in the cluster already.
-
-    `names`: objects that are there and well, whatever they hold, by `Kind` or `Kind.group`; each is
-    a name, with its namespace before it if it has one.
-    """
+    """The preinstalled operators, kinds and objects of a cluster."""
 
     operators: tuple[GivenOperator, ...] = ()
     kinds: tuple[GivenKind, ...] = ()
     namespaces: tuple[str, ...] = ()
     names: dict[str, tuple[str, ...]] = {}
+    """Names of objects that exist and are healthy, by `Kind` or `Kind.group`.
+
+    A name has its namespace as a prefix if it has one.
+    """
     objects: tuple[dict[str, Json], ...] = ()
 
-    def and_more(self, other: GivenCluster) -> GivenCluster:
-        """Both; what the other says of the same counts."""
-        operators = {one.name: one for one in (*self.operators, *other.operators)}
-        kinds = {one.name: one for one in (*self.kinds, *other.kinds)}
+    def merged_with(self, other: GivenCluster) -> GivenCluster:
+        """Return both together. Entries of the other cluster win."""
+        operators = {operator.name: operator for operator in (*self.operators, *other.operators)}
+        kinds = {kind.name: kind for kind in (*self.kinds, *other.kinds)}
         names = {
-            kind: tuple(dict.fromkeys((*self.names.get(kind, ()), *other.names.get(kind, ()))))
-            for kind in (*self.names, *other.names)
+            kind_name: tuple(
+                dict.fromkeys((*self.names.get(kind_name, ()), *other.names.get(kind_name, ())))
+            )
+            for kind_name in (*self.names, *other.names)
         }
         return GivenCluster(
             operators=tuple(operators.values()),
@@ -68,12 +64,12 @@ class GivenCluster(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def title_of(group: str, name: str) -> str:
-    """A kind without its version, as kubectl writes it: `ClusterIssuer.cert-manager.io`."""
+def format_kind_title(group: str, name: str) -> str:
+    """Format a kind without its version, as kubectl does: `ClusterIssuer.cert-manager.io`."""
     return f"{name}.{group}" if group else name
 
 
-def parse_title(title: str) -> tuple[str, str]:
-    """The group and the name of a kind that is written so."""
+def parse_kind_title(title: str) -> tuple[str, str]:
+    """Return the group and the name of a kind in the form `Kind.group`."""
     name, _, group = title.partition(".")
     return group, name

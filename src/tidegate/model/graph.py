@@ -1,10 +1,10 @@
-"""The graph of a repository: units, objects, what lies outside, and who needs whom.
+"""The graph of a repository: units, objects, external dependencies, and who needs whom.
 
-Two orders stand beside each other. `order` is what somebody declared between steps: waves, phases,
-stages, parents, dependsOn. `edges` is what nodes need of each other: references, producers, and
-what annotations declare between objects. Whoever compares them finds what cannot work.
+It contains two orders. `order` is the declared order of steps: waves, phases, stages, parents,
+dependsOn. `edges` is what nodes need from each other: references, producers, and depends-on
+annotations of objects. Comparing both shows what cannot work.
 
-Nodes and steps are known by their numbers: their places in `Graph.nodes` and `Graph.steps`.
+Nodes and steps are identified by number: their index in `Graph.nodes` and `Graph.steps`.
 """
 
 from __future__ import annotations
@@ -15,95 +15,100 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from tidegate.errors import Place
+from tidegate.errors import Location
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Ref, identity
-from tidegate.model.operators import Effect, Until
+from tidegate.model.objects import Ref, versionless_key
+from tidegate.model.operators import Effect, RequiredState
 from tidegate.model.plan import Edge
 from tidegate.model.unit import Strength, UnitId
 
-NOWHERE = -1
+NO_STEP = -1
 """The step of a node that no step writes."""
-SpotKey: TypeAlias = tuple[str, str, str, str, str]
-"""A cluster, and what is the same in all versions of an object's kind."""
+ObjectKey: TypeAlias = tuple[str, str, str, str, str]
+"""A cluster, and the identity of an object across the versions of its kind."""
 
 
 class NodeKind(StrEnum):
     UNIT = "unit"
     OBJECT = "object"
-    """Something that a unit of the repository writes."""
-    OUTSIDE = "outside"
-    """Something that is needed and that nobody in the repository brings."""
+    """An object that a unit of the repository writes."""
+    EXTERNAL = "outside"
+    """A required object that no unit of the repository provides."""
 
 
-class Tie(StrEnum):
+class EdgeKind(StrEnum):
     """Why one node needs another."""
 
     PARENT = "parent"
-    """A unit is brought by another one."""
+    """A unit is created by another unit."""
     DEPENDS_ON = "dependsOn"
-    """A unit says so."""
+    """A unit declares the dependency."""
     ANNOTATION = "depends-on"
-    """An annotation of an object says so: ours, or the one of cli-utils."""
+    """An annotation of an object declares it: Tidegate's, or the one of cli-utils."""
     CHANGE_RULE = "change rule"
-    """kapp's annotations say so."""
+    """Annotations of kapp declare it."""
     REFERENCE = "reference"
-    """An object names another one in a field."""
+    """An object references another one in a field."""
     NAMESPACE = "namespace"
     DEFINITION = "definition"
-    """A custom resource needs the definition of its kind."""
+    """A custom resource needs its CRD."""
     OPERATOR = "operator"
-    """A custom resource needs whoever serves its kind."""
+    """A custom resource needs the operator that serves its kind."""
     HOST = "host"
     """A text names a Service as a host."""
-    SELECTS = "selects"
-    """A Service answers through the pods of a workload."""
+    SELECTOR = "selects"
+    """A Service selects the pods of a workload."""
 
 
-class NodeCheck(NamedTuple):
-    """What the rules of a unit can say of objects of a kind.
+class HealthCoverage(NamedTuple):
+    """Health rules of a unit for a kind."""
 
-    `checked`: when they are ready. `unseen`: they call one ready as long as nobody has written a
-    status, as when its operator does not run yet.
-    """
-
-    checked: bool = True
-    unseen: bool = False
+    has_health_check: bool = True
+    """Whether a rule knows when its objects are ready."""
+    ready_without_status: bool = False
+    """Whether an object counts as ready while it has no status, as before its operator runs."""
 
 
 class GraphNode(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A unit, an object as one unit writes it in one phase, or a thing outside the repository.
-
-    `unit`: the unit that it is, or that writes it. `ref`: an object's; of a unit, its own object's;
-    of a kind that nobody defines, that of its CustomResourceDefinition; an operator outside has
-    none. `step`: the number of the step that writes it. `gates`: what comes behind its step waits
-    for it; unless it is `checked`, that is over as soon as it is applied: by the rules of its unit
-    nobody can say when it is ready. `unseen`: it counts as ready until its operator looks at it.
-    `hook`: it is run, not kept. `is_task`: it ends by itself.
-    `name`: for people, and unique among nodes of its kind in one cluster and unit.
-    """
+    """A unit, an object that a unit writes in one phase, or an external dependency."""
 
     number: int
     kind: NodeKind
     name: str
+    """Display name, unique among nodes of its kind in one cluster and unit."""
     cluster: str = ""
     unit: UnitId | None = None
+    """The unit itself, or the unit that writes the object."""
     ref: Ref | None = None
-    step: int = NOWHERE
-    where: Place | None = None
-    gates: bool = True
-    checked: bool = True
-    unseen: bool = False
-    hook: bool = False
+    """The object of the node.
+
+    For a unit, its unit resource; for an undefined kind, its CustomResourceDefinition. None for an
+    external operator.
+    """
+    step: int = NO_STEP
+    """The number of the step that writes it."""
+    location: Location | None = None
+    is_gating: bool = True
+    """Whether the steps after its step wait for it."""
+    has_health_check: bool = True
+    """Whether the rules of its unit know when it is ready.
+
+    If not, it gates only until it is applied.
+    """
+    ready_without_status: bool = False
+    """Whether it counts as ready until its operator has written a status."""
+    is_hook: bool = False
+    """Whether it is a hook."""
     is_task: bool = False
+    """Whether it runs to completion."""
 
     @property
-    def spot(self) -> SpotKey | None:
-        return (self.cluster, *identity(self.ref)) if self.ref else None
+    def key(self) -> ObjectKey | None:
+        return (self.cluster, *versionless_key(self.ref)) if self.ref else None
 
 
 class GraphStep(msgspec.Struct, frozen=True, kw_only=True):
-    """A step of the plan, with its objects by number; `id` is the plan's."""
+    """A step of the plan, with the numbers of its nodes; `id` is the id in the plan."""
 
     number: int
     id: str
@@ -113,148 +118,147 @@ class GraphStep(msgspec.Struct, frozen=True, kw_only=True):
     stage: str
     part: int
     nodes: tuple[int, ...]
-    last: bool
+    is_last: bool
     is_gated: bool
-    """Whether what comes behind it waits for its objects, by the rules of its unit."""
+    """Whether the steps after it wait for its objects, with the semantics of its unit."""
     is_fenced: bool = False
-    """Whether a verdict about them must speak of what was applied."""
+    """Whether a verdict about its objects must refer to the applied version."""
 
 
 class GraphEdge(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """`after` needs `before`.
-
-    `want`: edges of one node with the same number are alternatives: one of them is enough.
-    `field`: the path in `after` that says so. `through`: what is needed, where `before` is not that
-    itself but makes it, or answers for it; with `key`, that key of it, or that port. `until`: what
-    is asked of it: to be there, ready, or serving. A node does without what is `optional`; so it
-    does where the `effect` is nothing. `in_force`: the rules that the unit runs by obey it.
-    """
+    """A dependency: node `after` needs node `before`."""
 
     before: int
     after: int
-    want: int
-    tie: Tie
+    alternative: int
+    """Edges of one node with the same number are alternatives: one of them is enough."""
+    kind: EdgeKind
     strength: Strength
-    effect: Effect = Effect.HELD
-    until: Until = Until.EXISTS
+    effect: Effect = Effect.BLOCKED
+    required_state: RequiredState = RequiredState.EXISTS
+    """The required state: existing, ready or serving."""
     field: tuple[str | int, ...] = ()
-    through: Ref | None = None
+    """The path in `after` that declares the dependency."""
+    required_object: Ref | None = None
+    """The required object, if `before` only creates it or serves it."""
     key: str = ""
-    lacks_key: bool = False
-    """What is there is known not to have it."""
-    optional: bool = False
-    absent: bool = False
-    """It is asked not to be there."""
-    in_force: bool = True
-    certain: bool = True
-    """Else it is a guess: a word that may be a host, and is one where such a Service is there."""
-    where: Place | None = None
-    """Where that is said: the place of `after`, unless something else says it."""
+    """The required key or port of the object."""
+    is_key_missing: bool = False
+    """Whether the existing object is known to lack the key."""
+    is_optional: bool = False
+    """Whether `after` works without it. The same holds if `effect` is none."""
+    must_be_absent: bool = False
+    """Whether the object must not exist."""
+    is_enforced: bool = True
+    """Whether the semantics of the unit enforce the edge."""
+    is_certain: bool = True
+    """Whether the edge is certain.
+
+    A guess is a word that is a host if such a Service exists.
+    """
+    location: Location | None = None
+    """The location that declares the edge, usually that of `after`."""
 
 
-class Misreading(msgspec.Struct, frozen=True, gc=False):
-    """A part of an annotation that says what comes before what, in words that nobody can read."""
+class UnparsedAnnotation(msgspec.Struct, frozen=True, gc=False):
+    """A part of an ordering annotation that cannot be parsed."""
 
     node: int
     annotation: str
-    said: str
+    text: str
 
 
 class Graph(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """All of it, and indexes that are made when they are first asked for.
-
-    `unread`: units of which not all objects are known; what is missing may be theirs. `misread`:
-    annotations that declare nothing, though they should. `unanswered`: Services for which no pods
-    of the repository answer, where nobody in it could make some.
-    """
+    """The graph, with indexes that are computed on first use."""
 
     nodes: tuple[GraphNode, ...] = ()
     steps: tuple[GraphStep, ...] = ()
     order: tuple[Edge, ...] = ()
     edges: tuple[GraphEdge, ...] = ()
-    unread: tuple[UnitId, ...] = ()
-    misread: tuple[Misreading, ...] = ()
-    unanswered: frozenset[int] = frozenset()
+    incomplete_units: tuple[UnitId, ...] = ()
+    """Units whose objects are not all known. A missing dependency may be one of theirs."""
+    unparsed_annotations: tuple[UnparsedAnnotation, ...] = ()
+    """Ordering annotations that cannot be parsed."""
+    services_without_endpoints: frozenset[int] = frozenset()
+    """Services without matching pods in the repository, for which no operator could create pods."""
 
     @cached_property
-    def units(self) -> dict[UnitId, GraphNode]:
-        return {one.unit: one for one in self.nodes if one.kind is NodeKind.UNIT and one.unit}
+    def unit_nodes(self) -> dict[UnitId, GraphNode]:
+        return {node.unit: node for node in self.nodes if node.kind is NodeKind.UNIT and node.unit}
 
     @cached_property
-    def objects(self) -> dict[SpotKey, tuple[int, ...]]:
-        """By cluster and identity, the nodes that write an object: several, if several units do."""
-        found: dict[SpotKey, list[int]] = {}
-        for one in self.nodes:
-            if one.kind is NodeKind.OBJECT and one.spot:
-                found.setdefault(one.spot, []).append(one.number)
-        return {spot: tuple(numbers) for spot, numbers in found.items()}
+    def object_nodes(self) -> dict[ObjectKey, tuple[int, ...]]:
+        """Nodes that write an object, by its key: several if several units write it."""
+        numbers_by_key: dict[ObjectKey, list[int]] = {}
+        for node in self.nodes:
+            if node.kind is NodeKind.OBJECT and node.key:
+                numbers_by_key.setdefault(node.key, []).append(node.number)
+        return {key: tuple(numbers) for key, numbers in numbers_by_key.items()}
 
     @cached_property
-    def needs(self) -> tuple[tuple[int, ...], ...]:
-        """By node, the places in `edges` of what it needs."""
-        found: list[list[int]] = [[] for _ in self.nodes]
-        for at, edge in enumerate(self.edges):
-            found[edge.after].append(at)
-        return tuple(map(tuple, found))
+    def dependency_edges(self) -> tuple[tuple[int, ...], ...]:
+        """For each node, the indexes in `edges` of its dependencies."""
+        indexes: list[list[int]] = [[] for _ in self.nodes]
+        for index, edge in enumerate(self.edges):
+            indexes[edge.after].append(index)
+        return tuple(map(tuple, indexes))
 
     @cached_property
-    def needed_by(self) -> tuple[tuple[int, ...], ...]:
-        """By node, the places in `edges` of those that need it."""
-        found: list[list[int]] = [[] for _ in self.nodes]
-        for at, edge in enumerate(self.edges):
-            found[edge.before].append(at)
-        return tuple(map(tuple, found))
+    def dependent_edges(self) -> tuple[tuple[int, ...], ...]:
+        """For each node, the indexes in `edges` of its dependents."""
+        indexes: list[list[int]] = [[] for _ in self.nodes]
+        for index, edge in enumerate(self.edges):
+            indexes[edge.before].append(index)
+        return tuple(map(tuple, indexes))
 
     @cached_property
     def step_numbers(self) -> dict[str, int]:
-        """The numbers of steps by the plan's ids."""
-        return {one.id: one.number for one in self.steps}
+        """The numbers of steps by their ids in the plan."""
+        return {step.id: step.number for step in self.steps}
 
     @cached_property
-    def behind(self) -> tuple[tuple[int, ...], ...]:
-        """By step, the steps that start after it, one edge away."""
-        found: list[list[int]] = [[] for _ in self.steps]
+    def next_steps(self) -> tuple[tuple[int, ...], ...]:
+        """For each step, the steps that follow it directly."""
+        following: list[list[int]] = [[] for _ in self.steps]
         numbers = self.step_numbers
         for edge in self.order:
             if edge.before in numbers and edge.after in numbers:
-                found[numbers[edge.before]].append(numbers[edge.after])
-        return tuple(map(tuple, found))
+                following[numbers[edge.before]].append(numbers[edge.after])
+        return tuple(map(tuple, following))
 
 
 class WaitLink(msgspec.Struct, frozen=True, kw_only=True):
-    """One link of a chain: who waits, for whom or what, and where that is said.
+    """One link of a chain: the waiter, the reason, and the location that declares it."""
 
-    `node` and `step` are those who wait, by number; `edge` is the place in `Graph.edges`.
-    """
-
-    who: str
-    why: str
-    where: Place | None = None
+    waiter: str
+    reason: str
+    location: Location | None = None
     node: int | None = None
+    """The number of the waiting node."""
     step: int | None = None
+    """The number of the waiting step."""
     edge: int | None = None
+    """The index in `Graph.edges`."""
 
 
-class Circle(msgspec.Struct, frozen=True):
-    """Those that wait for each other: each link for the next one, and the last for the first."""
+class Cycle(msgspec.Struct, frozen=True):
+    """A dependency cycle: each link waits for the next one, and the last for the first."""
 
-    waits: tuple[WaitLink, ...]
+    links: tuple[WaitLink, ...]
 
 
 class CriticalStep(msgspec.Struct, frozen=True, kw_only=True):
-    """A step on the critical path: how long it takes, when it is over, and what takes so long.
-
-    `slowest` is a node by its number, or -1 where nothing is waited for.
-    """
+    """A step on the critical path: its duration, its end, and its slowest object."""
 
     step: int
-    takes: Ms
-    until: Ms
-    slowest: int
+    duration: Ms
+    finishes_at: Ms
+    slowest_node: int
+    """The number of the slowest node, or -1 if the step waits for nothing."""
 
 
-class LackKind(StrEnum):
-    """What kind of thing a repository takes for granted."""
+class UnmetDependencyType(StrEnum):
+    """The type of a dependency that the repository does not provide."""
 
     DEFINITION = "definition"
     NAMESPACE = "namespace"
@@ -273,31 +277,27 @@ class LackKind(StrEnum):
     OTHER = "object"
 
 
-class Asker(msgspec.Struct, frozen=True, kw_only=True):
-    """Who needs something that is missing: a node by its number, the field, the place.
-
-    `ref`: the object that it is; of a unit, its own.
-    """
+class Dependent(msgspec.Struct, frozen=True, kw_only=True):
+    """A node that needs an unmet dependency, with the field and the location."""
 
     node: int
     name: str
     ref: Ref | None = None
+    """The object; for a unit, its unit resource."""
     is_unit: bool = False
     field: tuple[str | int, ...] = ()
-    where: Place | None = None
-    effect: Effect = Effect.HELD
+    location: Location | None = None
+    effect: Effect = Effect.BLOCKED
 
 
-class MissingThing(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that nobody in the repository brings, and all who need it.
+class UnmetDependency(msgspec.Struct, frozen=True, kw_only=True):
+    """A dependency that the repository does not provide, and all nodes that need it."""
 
-    `node`: what stands for it in the graph; of a key, the object that has not got it.
-    """
-
-    kind: LackKind
+    type: UnmetDependencyType
     name: str
     node: int
+    """The node that represents it; for a key, the object that lacks it."""
     cluster: str = ""
     ref: Ref | None = None
     key: str = ""
-    askers: tuple[Asker, ...] = ()
+    dependents: tuple[Dependent, ...] = ()

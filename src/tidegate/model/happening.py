@@ -1,4 +1,4 @@
-"""What was seen to happen, in order: the noun of a timeline."""
+"""Entries of a timeline."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Literal
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Live, Ref
+from tidegate.model.objects import LiveObject, Ref
 
 
-class Happening(msgspec.Struct, frozen=True):
-    """A change that was told `at` so many milliseconds after the start."""
+class TimelineEntry(msgspec.Struct, frozen=True):
+    """One observed change, `at` milliseconds after the start."""
 
     at: Ms
     change: Literal["added", "modified", "deleted", "refused"]
     ref: Ref
-    live: Live | None = None
-    why: str = ""
+    live: LiveObject | None = None
+    reason: str = ""

@@ -1,4 +1,7 @@
-"""Helm's own order of kinds, and where a chart keeps definitions that come before everything."""
+"""Helm's install and uninstall order of kinds, and the `crds` directories of charts.
+
+Like `InstallOrder` and `UninstallOrder` in `kind_sorter.go` of Helm.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ INSTALL_ORDER = (
     *("HorizontalPodAutoscaler", "StatefulSet", "Job", "CronJob", "IngressClass", "Ingress"),
     *("APIService", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
 )
-"""Kinds as Helm installs them; whatever is not named comes behind, by the name of its kind."""
+"""Kinds in the order of installation. Unlisted kinds follow, sorted by name."""
 UNINSTALL_ORDER = (
     *("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService", "Ingress"),
     *("IngressClass", "Service", "CronJob", "Job", "StatefulSet", "HorizontalPodAutoscaler"),
@@ -23,22 +26,25 @@ UNINSTALL_ORDER = (
     *("Secret", "ServiceAccount", "PodDisruptionBudget", "PodSecurityPolicy", "LimitRange"),
     *("ResourceQuota", "NetworkPolicy", "Namespace", "PriorityClass"),
 )
-"""Kinds as Helm deletes them: the other way round, but for Services, which go early."""
-_RANKS = {kind: rank for rank, kind in enumerate(INSTALL_ORDER)}
-_RANKS_BACK = {kind: rank for rank, kind in enumerate(UNINSTALL_ORDER)}
+"""Kinds in the order of deletion: reversed, except that Services are deleted early."""
+_INSTALL_RANKS = {kind: rank for rank, kind in enumerate(INSTALL_ORDER)}
+_UNINSTALL_RANKS = {kind: rank for rank, kind in enumerate(UNINSTALL_ORDER)}
 
 
-def kind_rank(kind: str) -> tuple[int, str]:
-    """Where objects of a kind stand when Helm installs them."""
-    return (_RANKS.get(kind, len(_RANKS)), "" if kind in _RANKS else kind)
+def install_rank(kind: str) -> tuple[int, str]:
+    """Return the sort key of a kind for installation."""
+    return (_INSTALL_RANKS.get(kind, len(_INSTALL_RANKS)), "" if kind in _INSTALL_RANKS else kind)
 
 
-def kind_rank_back(kind: str) -> tuple[int, str]:
-    """Where objects of a kind stand when Helm deletes them."""
-    return (_RANKS_BACK.get(kind, len(_RANKS_BACK)), "" if kind in _RANKS_BACK else kind)
+def uninstall_rank(kind: str) -> tuple[int, str]:
+    """Return the sort key of a kind for deletion."""
+    return (
+        _UNINSTALL_RANKS.get(kind, len(_UNINSTALL_RANKS)),
+        "" if kind in _UNINSTALL_RANKS else kind,
+    )
 
 
 def is_crd_path(path: str) -> bool:
-    """Whether a file of a chart stands in a `crds` directory, of the chart or of one inside it."""
-    inside = path.split("/")
-    return "crds" in inside and "templates" not in inside
+    """Return whether a file is in a `crds` directory of a chart or of one of its subcharts."""
+    parts = path.split("/")
+    return "crds" in parts and "templates" not in parts

@@ -1,12 +1,12 @@
-"""Whose rights a call uses."""
+"""Impersonation of users in API requests."""
 
 from __future__ import annotations
 
 import msgspec
 
 
-class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose rights a call uses, where they are not the caller's own."""
+class ImpersonatedUser(msgspec.Struct, frozen=True, kw_only=True):
+    """The user whose permissions a request uses instead of the caller's."""
 
     user: str
     uid: str = ""

@@ -1,4 +1,4 @@
-"""Fields that are no difference, as Argo CD's `ignoreDifferences` names them."""
+"""Fields that are ignored in comparisons, as in Argo CD's `ignoreDifferences`."""
 
 from __future__ import annotations
 
@@ -10,29 +10,34 @@ import msgspec
 
 from tidegate.model.objects import Json, Ref
 
-Path: TypeAlias = tuple[str | int, ...]
-Paths: TypeAlias = tuple[Path, ...]
-FindPaths: TypeAlias = Callable[[tuple[str, ...], tuple[dict[str, Json], ...]], tuple[Paths, ...]]
-"""Where expressions lead in each of some objects: the places where something stands."""
+DifferencePath: TypeAlias = tuple[str | int, ...]
+DifferencePaths: TypeAlias = tuple[DifferencePath, ...]
+DifferencePathFinder: TypeAlias = Callable[
+    [tuple[str, ...], tuple[dict[str, Json], ...]], tuple[DifferencePaths, ...]
+]
+"""A function that evaluates jq expressions on objects and returns the existing paths per object."""
 
 
-class Ignored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Which objects, and which fields of them.
-
-    `group` and `kind` are patterns; an empty name or namespace is any. `pointers` are JSON
-    pointers, `expressions` are jq's. What one of the `managers` owns is ignored, too.
-    """
+class IgnoreDifference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An `ignoreDifferences` entry: a selection of objects and of their fields."""
 
     kind: str
+    """A pattern for the kind."""
     group: str = ""
+    """A pattern for the API group."""
     name: str = ""
+    """The name. Empty for any."""
     namespace: str = ""
+    """The namespace. Empty for any."""
     pointers: tuple[str, ...] = ()
+    """JSON pointers of ignored fields."""
     expressions: tuple[str, ...] = ()
+    """jq expressions of ignored fields."""
     managers: tuple[str, ...] = ()
+    """Field managers whose fields are ignored."""
 
-    def fits(self, ref: Ref) -> bool:
-        """Whether an object is meant, in whichever version of its kind."""
+    def matches(self, ref: Ref) -> bool:
+        """Return whether the entry selects an object, in any version of its kind."""
         return (
             fnmatchcase(ref.kind.group, self.group)
             and fnmatchcase(ref.kind.name, self.kind)

@@ -1,82 +1,85 @@
-"""What a rollout must remember across a kill: which objects are its unit's, and which gates opened.
+"""State of a unit that survives the end of a process: its objects and its opened gates.
 
-It holds names and digests. No value of any object is in it.
+The journal contains names and digests, never values of objects.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from tidegate.model.ledger import ReleaseTerms
+from tidegate.model.ledger import ReleaseSpec
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Propagation, Ref
 from tidegate.model.policy import Policy
 from tidegate.model.unit import UnitId
 
-VERSION = 2
+JOURNAL_VERSION = 2
 
 
-class Kin(msgspec.Struct, frozen=True, gc=False):
-    """Which unit it is, and who brings it. `cascades`: what it has brought goes with it.
-
-    `above`: who brings the parent, of which nothing may be remembered where it writes nothing
-    itself; `falls`: the unit goes when its parent does. `farewell`: what becomes then of what its
-    objects own; None: the same as when they are pruned. `release`: which one it is, and how that
-    ends.
-    """
+class UnitOrigin(msgspec.Struct, frozen=True, gc=False):
+    """A unit, and the unit that created it."""
 
     unit: UnitId
     parent: UnitId
     cascades: bool = False
+    """Whether the objects of the unit are deleted with it."""
     above: UnitId | None = None
+    """The parent of the parent. A parent that writes no objects itself has no record."""
     falls: bool = False
+    """Whether the unit is deleted with its parent."""
     farewell: Propagation | None = None
-    release: ReleaseTerms | None = None
+    """Deletion propagation for its objects. None if it is the same as for pruning."""
+    release: ReleaseSpec | None = None
+    """The Helm release of the unit, and how to uninstall it."""
 
     @classmethod
-    def of(
+    def from_policy(
         cls,
         unit: UnitId,
         parent: UnitId,
         policy: Policy,
         *,
-        above: UnitId | None = None,
-        falls: bool = False,
-    ) -> Kin:
-        """What is remembered of a unit that is run by this policy."""
-        terms, farewell = policy.release, policy.farewell
-        release = msgspec.structs.replace(terms, ignores=()) if terms is not None else None
-        return cls(unit, parent, policy.cascades, above, falls, farewell, release)
+        grandparent: UnitId | None = None,
+        deleted_with_parent: bool = False,
+    ) -> UnitOrigin:
+        """Return the origin to store for a unit with this policy."""
+        spec, propagation = policy.release, policy.farewell
+        release = msgspec.structs.replace(spec, ignores=()) if spec is not None else None
+        return cls(
+            unit, parent, policy.cascades, grandparent, deleted_with_parent, propagation, release
+        )
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+class JournalEntry(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One object of a unit.
 
-    `digest` is of the text that was written, `seal` of what that left. `opened` is the
-    digest for which its gate opened, while its uid was `uid`. A hook is remembered only for as
-    long as its rollout lasts; `ran` are the digests with which it passed, one for each phase.
+    A hook is stored only until its rollout ends.
     """
 
     digest: str = ""
+    """Digest of the manifest that was written."""
     seal: str = ""
+    """Digest of the fields that the write resulted in."""
     uid: str = ""
     opened: str = ""
+    """Digest for which the gate opened, while the object had `uid`."""
     hook: bool = False
     ran: tuple[str, ...] = ()
+    """Digests with which the hook passed, one per phase."""
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is remembered of one unit; `plan` is the digest of the plan that ran last.
+    """The stored state of one unit."""
 
-    `text` is the digest of what that rollout was to bring, `begun` when it began; `done` is the
-    digest of the last text that was brought.
-    """
+    plan_digest: str = ""
+    """Digest of the plan of the last rollout."""
+    desired_digest: str = ""
+    """Digest of the desired state that the last rollout was to apply."""
+    started_at: Ms = Ms(0)
+    """Start time of the last rollout."""
+    completed_digest: str = ""
+    """Digest of the last desired state that was rolled out completely."""
+    entries: dict[Ref, JournalEntry] = {}
 
-    plan: str = ""
-    text: str = ""
-    begun: Ms = Ms(0)
-    done: str = ""
-    entries: dict[Ref, Entry] = {}
 
-
-EMPTY = Journal()
+EMPTY_JOURNAL = Journal()

@@ -1,4 +1,4 @@
-"""Selectors of labels and fields: as they stand in objects, and as text, as kubectl takes it."""
+"""Label and field selectors, as structs of objects and as kubectl's text."""
 
 from __future__ import annotations
 
@@ -7,31 +7,36 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
-from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 
-_LABEL = late(
+_LABEL = lazy_regex(
     r"\s*(?:(?P<absent>!)\s*(?P<missing>[^\s,!=()]+)"
     r"|(?P<key>[^\s,!=()]+)\s*(?:(?P<operator>in|notin)\s*\((?P<values>[^)]*)\)"
     r"|(?P<sign>==|!=|=)\s*(?P<value>[^\s,]*))?)\s*(?:,|$)"
 )
-_FIELD = late(r"\s*(?P<key>[^\s,!=]+)\s*(?P<sign>==|!=|=)\s*(?P<value>[^\s,]*)\s*(?:,|$)")
-_TEXTS = {"In": "{0} in ({1})", "NotIn": "{0} notin ({1})", "Exists": "{0}", "DoesNotExist": "!{0}"}
+_FIELD = lazy_regex(r"\s*(?P<key>[^\s,!=]+)\s*(?P<sign>==|!=|=)\s*(?P<value>[^\s,]*)\s*(?:,|$)")
+_FORMATS = {
+    "In": "{0} in ({1})",
+    "NotIn": "{0} notin ({1})",
+    "Exists": "{0}",
+    "DoesNotExist": "!{0}",
+}
 
 
 class SelectorError(ValueError):
-    """A selector that a server would refuse."""
+    """A selector that an API server would reject."""
 
 
 class Requirement(NamedTuple):
-    """What a selector wants of one label or field."""
+    """A requirement of a selector on one label or field."""
 
     key: str
     operator: str
     values: tuple[Json, ...] = ()
 
-    def holds(self, labels: Mapping[str, Json]) -> bool:
-        """An operator that there is not is always met: it is refused elsewhere."""
+    def matches(self, labels: Mapping[str, Json]) -> bool:
+        """Return whether labels meet the requirement. An unknown operator is always met."""
         match self.operator:
             case "In":
                 return labels.get(self.key) in self.values
@@ -42,75 +47,88 @@ class Requirement(NamedTuple):
             case "DoesNotExist":
                 return self.key not in labels
             case "Gt" | "Lt":
-                return self._is_beyond(labels.get(self.key))
+                return self._compares(labels.get(self.key))
             case _:
                 return True
 
-    def _is_beyond(self, value: Json) -> bool:
+    def _compares(self, value: Json) -> bool:
         try:
-            found, bound = int(str(value)), int(str(self.values[0]))
+            actual, bound = int(str(value)), int(str(self.values[0]))
         except (ValueError, IndexError):
             return False
-        return found > bound if self.operator == "Gt" else found < bound
+        return actual > bound if self.operator == "Gt" else actual < bound
 
 
-def requirement(expression: Json) -> Requirement:
-    """One of `matchExpressions`, or of `matchFields`."""
-    values = tuple(listed(expression, "values"))
-    return Requirement(text(expression, "key"), text(expression, "operator"), values)
+def parse_requirement(expression: Json) -> Requirement:
+    """Parse an entry of `matchExpressions` or `matchFields`."""
+    values = tuple(get_list(expression, "values"))
+    return Requirement(get_text(expression, "key"), get_text(expression, "operator"), values)
 
 
-def matches(selector: Json, labels: Mapping[str, Json]) -> bool:
-    """Whether a selector that stands in an object takes these labels; an empty one takes all."""
-    equal = mapping(selector, "matchLabels")
+def selector_matches(selector: Json, labels: Mapping[str, Json]) -> bool:
+    """Return whether a label selector of an object selects these labels.
+
+    An empty selector selects all.
+    """
+    equal = get_mapping(selector, "matchLabels")
     # A server reads null in a map of texts as an empty text.
     if any(labels.get(key) != (value or "") for key, value in equal.items()):
         return False
-    return all(requirement(one).holds(labels) for one in mappings(selector, "matchExpressions"))
-
-
-def write_labels(selector: Json) -> str:
-    """A selector that stands in an object, as text."""
-    equal = (f"{key}={value}" for key, value in sorted(mapping(selector, "matchLabels").items()))
-    rest = map(requirement, mappings(selector, "matchExpressions"))
-    more = (
-        _TEXTS[one.operator].format(one.key, ",".join(map(str, one.values)))
-        for one in rest
-        if one.operator in _TEXTS
+    return all(
+        parse_requirement(expression).matches(labels)
+        for expression in get_mappings(selector, "matchExpressions")
     )
-    return ",".join((*equal, *more))
 
 
-def read_labels(selector: str) -> tuple[Requirement, ...]:
-    """What `a=b,c in (d),!e` wants. Raises SelectorError."""
-    return tuple(map(_label, _parts(selector, _LABEL)))
+def format_selector(selector: Json) -> str:
+    """Format a label selector of an object as text."""
+    equal = (
+        f"{key}={value}" for key, value in sorted(get_mapping(selector, "matchLabels").items())
+    )
+    requirements = map(parse_requirement, get_mappings(selector, "matchExpressions"))
+    expressions = (
+        _FORMATS[requirement.operator].format(
+            requirement.key, ",".join(map(str, requirement.values))
+        )
+        for requirement in requirements
+        if requirement.operator in _FORMATS
+    )
+    return ",".join((*equal, *expressions))
 
 
-def read_fields(selector: str) -> tuple[Requirement, ...]:
-    """What `metadata.name=web,status.phase!=Running` wants. Raises SelectorError."""
-    return tuple(map(_equality, _parts(selector, _FIELD)))
+def parse_label_selector(selector: str) -> tuple[Requirement, ...]:
+    """Parse a label selector such as `a=b,c in (d),!e`. Raises SelectorError."""
+    return tuple(map(_label_requirement, _split_requirements(selector, _LABEL)))
 
 
-def _label(found: re.Match[str]) -> Requirement:
-    if found["absent"]:
-        return Requirement(found["missing"], "DoesNotExist")
-    if found["operator"]:
-        values = tuple(value.strip() for value in found["values"].split(","))
-        return Requirement(found["key"], "In" if found["operator"] == "in" else "NotIn", values)
-    return _equality(found) if found["sign"] else Requirement(found["key"], "Exists")
+def parse_field_selector(selector: str) -> tuple[Requirement, ...]:
+    """Parse a field selector such as `metadata.name=web,status.phase!=Running`.
+
+    Raises SelectorError.
+    """
+    return tuple(map(_equality_requirement, _split_requirements(selector, _FIELD)))
 
 
-def _equality(found: re.Match[str]) -> Requirement:
-    operator = "NotIn" if found["sign"] == "!=" else "In"
-    return Requirement(found["key"], operator, (found["value"],))
+def _label_requirement(match: re.Match[str]) -> Requirement:
+    if match["absent"]:
+        return Requirement(match["missing"], "DoesNotExist")
+    if match["operator"]:
+        values = tuple(value.strip() for value in match["values"].split(","))
+        return Requirement(match["key"], "In" if match["operator"] == "in" else "NotIn", values)
+    return _equality_requirement(match) if match["sign"] else Requirement(match["key"], "Exists")
 
 
-def _parts(selector: str, pattern: re.Pattern[str]) -> list[re.Match[str]]:
-    found, position = [], 0
+def _equality_requirement(match: re.Match[str]) -> Requirement:
+    operator = "NotIn" if match["sign"] == "!=" else "In"
+    return Requirement(match["key"], operator, (match["value"],))
+
+
+def _split_requirements(selector: str, pattern: re.Pattern[str]) -> list[re.Match[str]]:
+    parts, position = [], 0
     while position < len(selector):
         part = pattern.match(selector, position)
         if part is None or part.end() == position:
             raise SelectorError(f"unable to parse requirement: {selector}")
-        found.append(part)
+        parts.append(part)
         position = part.end()
-    return found
+    return parts

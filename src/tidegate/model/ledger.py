@@ -1,7 +1,7 @@
-"""A ledger: what a unit's own tool keeps of its rollouts in the cluster, numbered one by one.
+"""Helm releases of units: their options, contents and revisions.
 
-Helm's releases have one. The engine reads it before a rollout, enters what begins and how it ended,
-and knows nothing of what stands in it.
+The engine reads the history before a rollout, adds the pending revision and records its outcome.
+The contents of a revision are opaque to the engine.
 """
 
 from __future__ import annotations
@@ -10,73 +10,73 @@ from enum import StrEnum
 
 import msgspec
 
-from tidegate.model.ignoring import Ignored
+from tidegate.model.ignoring import IgnoreDifference
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.semantics import Retry
 
 
-class LedgerPlace(msgspec.Struct, frozen=True, gc=False):
-    """Where the entries of a unit lie: objects of a kind, in a namespace, with these labels."""
+class ReleaseStorage(msgspec.Struct, frozen=True, gc=False):
+    """Storage of release records: objects of a kind, in a namespace, with these labels."""
 
     kind: Kind
     namespace: str
     labels: str
 
 
-class Action(StrEnum):
-    """What a rollout is to a unit with a ledger; hooks differ with it."""
+class ReleaseAction(StrEnum):
+    """The action of a rollout on a Helm release. Hooks depend on it."""
 
     INSTALL = "install"
     UPGRADE = "upgrade"
-    KEEP = "keep"
-    """The last entry says what Git says: nothing is entered, and no hook is run."""
+    UNCHANGED = "keep"
+    """The last revision matches Git: no revision is added, and no hook runs."""
     UNINSTALL = "uninstall"
     TEST = "test"
-    """The last entry says what Git says, and nobody has tried it out yet."""
+    """The last revision matches Git, and its tests have not run yet."""
     ROLLBACK = "rollback"
-    """An earlier entry is made again, since the last one failed."""
+    """An earlier revision is applied again, because the last one failed."""
 
 
-class Entering(msgspec.Struct, frozen=True):
-    """What is about to be entered, by what stands in the ledger.
+class PendingRevision(msgspec.Struct, frozen=True):
+    """The revision that is about to be added to a release history."""
 
-    `goes_on`: the entry is there, and whoever made it did not come to its end. `brought`: the
-    objects of the last entry; they are the unit's, whatever its journal says. `problem`: why
-    nothing can be entered.
-    """
-
-    action: Action
+    action: ReleaseAction
     number: int = 0
-    goes_on: bool = False
-    brought: tuple[Ref, ...] = ()
+    is_resumed: bool = False
+    """Whether the revision exists already, from a process that did not finish it."""
+    previous_objects: tuple[Ref, ...] = ()
+    """Objects of the last revision. They belong to the unit, even if its journal lacks them."""
     problem: str = ""
+    """Why no revision can be added."""
 
     @property
     def is_due(self) -> bool:
-        return self.action is not Action.KEEP
+        return self.action is not ReleaseAction.UNCHANGED
 
 
 class HookRun(msgspec.Struct, frozen=True, gc=False):
-    """How a hook ended; `passed` is None while it runs. `tests`: it ran as a test."""
+    """A run of a hook."""
 
     ref: Ref
-    began: Ms
-    ended: Ms
+    started_at: Ms
+    finished_at: Ms
     passed: bool | None = None
-    tests: bool = False
+    """Whether the hook passed. None while it runs."""
+    is_test: bool = False
+    """Whether the hook ran as a test."""
 
 
-class EntryEnd(msgspec.Struct, frozen=True):
-    """How what was entered came out, and why where it did not."""
+class RevisionOutcome(msgspec.Struct, frozen=True):
+    """The outcome of a release revision, with a message if it failed."""
 
     passed: bool
-    sentence: str = ""
+    message: str = ""
     hooks: tuple[HookRun, ...] = ()
 
 
-class SheetHook(msgspec.Struct, frozen=True, gc=False):
-    """A hook as a release keeps it; `path` is that of its template."""
+class ReleaseHook(msgspec.Struct, frozen=True, gc=False):
+    """A hook in a release record; `path` is the path of its template."""
 
     name: str
     kind: str
@@ -87,19 +87,18 @@ class SheetHook(msgspec.Struct, frozen=True, gc=False):
     policies: tuple[str, ...] = ()
 
 
-class ReleaseSheet(msgspec.Struct, frozen=True, kw_only=True):
-    """What a Helm release is to be: all that its record keeps but how it went.
-
-    `chart` is the chart itself as Helm keeps it, `config` are the values of the user. `key` names
-    all that it was made of: what has the same one is the same release.
-    """
+class ReleaseContents(msgspec.Struct, frozen=True, kw_only=True):
+    """The contents of a Helm release record, except for its outcome."""
 
     key: str
+    """Digest of all inputs: releases with the same key are equal."""
 
     chart: dict[str, Json]
+    """The chart as Helm stores it."""
     config: dict[str, Json] = {}
+    """The values of the user."""
     manifest: str = ""
-    hooks: tuple[SheetHook, ...] = ()
+    hooks: tuple[ReleaseHook, ...] = ()
     notes: str = ""
 
     def __repr__(self) -> str:
@@ -108,26 +107,28 @@ class ReleaseSheet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownRelease(msgspec.Struct, frozen=True, gc=False):
-    """The last revision of a release, as a cluster has it.
-
-    `stands`: it `is_deployed`, or somebody is at work on it. `is_gone`: it was uninstalled.
-    `action` and `key` where we made it. `rendered`: the revision that its templates have seen.
-    `is_unfit`: its tests have failed. `chart`: the name of its chart, where it is of a HelmRelease.
-    """
+    """The last revision of a release in a cluster."""
 
     number: int
-    stands: bool = False
+    is_deployed_or_pending: bool = False
+    """Whether it is deployed, or an operation on it is pending."""
     is_deployed: bool = False
-    is_gone: bool = False
-    action: Action | None = None
+    is_uninstalled: bool = False
+    """Whether it was uninstalled."""
+    action: ReleaseAction | None = None
+    """The action that made it, if Tidegate did."""
     key: str = ""
-    rendered: int = 0
-    is_unfit: bool = False
-    chart: str = ""
+    """The key of its contents, if Tidegate made it."""
+    rendered_revision: int = 0
+    """The revision number that its templates have seen."""
+    has_failed_tests: bool = False
+    """Whether its tests have failed."""
+    chart_name: str = ""
+    """The name of its chart, if it belongs to a HelmRelease."""
 
 
-class EnteredRevision(msgspec.Struct, frozen=True, gc=False):
-    """One entry of a ledger, as Helm's history tells it."""
+class ReleaseRevision(msgspec.Struct, frozen=True, gc=False):
+    """One revision, as in `helm history`."""
 
     number: int
     status: str
@@ -135,111 +136,113 @@ class EnteredRevision(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReleaseHistory(msgspec.Struct, frozen=True):
-    """What became of a release: its unit by name, its namespace and name, and its revisions."""
+    """The revisions of a release, with its unit, namespace and name."""
 
     unit: str
     namespace: str
     name: str
-    revisions: tuple[EnteredRevision, ...] = ()
+    revisions: tuple[ReleaseRevision, ...] = ()
 
 
 class CrdPolicy(StrEnum):
-    """What becomes of the definitions in a chart's `crds` directory."""
+    """How to handle the CRDs in a chart's `crds` directory."""
 
     SKIP = "Skip"
     CREATE = "Create"
-    """Those are made that are not there."""
+    """Create missing CRDs."""
     REPLACE = "CreateReplace"
-    """And those changed that are."""
+    """Create missing CRDs and update existing ones."""
 
 
 class DriftMode(StrEnum):
-    """What becomes of what others change of a release between two revisions, in Flux's words."""
+    """How to handle changes of other writers to a release, as in Flux's `driftDetection.mode`."""
 
     ENABLED = "enabled"
-    """It is put back."""
+    """Correct the drift."""
     WARN = "warn"
-    """It is told, and left so."""
+    """Report the drift only."""
     DISABLED = "disabled"
-    """Nobody looks."""
+    """Do not detect drift."""
 
 
-class ActionTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """How an install is done, or an upgrade.
-
-    `waits` for what it has brought, and `waits_for_jobs` until they are done. `replaces`: objects
-    are put in the place of what is there. `checks`: they are validated before, and where it
-    `checks_values`, values as well.
-    `refuses_others`: what is there already, and not the release's, is not taken over. `remedy`:
-    what is done about its failure; None leaves it as it is, but for what it has made, where it
-    `cleans`. `forgives`: tests that fail are told, and no failure.
-    """
+class ReleaseActionSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Options of an install, upgrade, rollback or uninstall."""
 
     hooks: bool = True
     waits: bool = True
+    """Whether to wait for the objects of the release."""
     waits_for_jobs: bool = True
+    """Whether to wait until Jobs are complete."""
     crds: CrdPolicy = CrdPolicy.CREATE
     timeout: Ms = Ms(0)
     retry: Retry | None = None
     replaces: bool = False
+    """Whether to replace existing objects."""
     checks: bool = True
+    """Whether to validate objects before they are written."""
     checks_values: bool = True
+    """Whether to validate values against the schema of the chart."""
     refuses_others: bool = False
-    remedy: Action | None = None
+    """Whether to reject existing objects that do not belong to the release."""
+    remedy: ReleaseAction | None = None
+    """The remediation of a failure. None leaves the failed revision."""
     forgives: bool = False
+    """Whether failed tests are reported, but are no failure."""
     cleans: bool = False
+    """Whether to delete the objects that a failed action created."""
 
 
-class TrialTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Whether and how a release is tried out when it is brought.
-
-    `only` and `but`: the tests that are run, by their names, and those that are not; without `only`
-    all are. `ignores`: how it went says nothing about the release.
-    """
+class ReleaseTestSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Options of `helm test` for a release."""
 
     runs: bool = False
+    """Whether tests run."""
     timeout: Ms = Ms(0)
     ignores: bool = False
+    """Whether failures of tests are ignored."""
     only: tuple[str, ...] = ()
+    """Names of the tests to run. Empty for all."""
     but: tuple[str, ...] = ()
+    """Names of tests to skip."""
 
-    def takes(self, name: str) -> bool:
+    def selects(self, name: str) -> bool:
         return name not in self.but and (not self.only or name in self.only)
 
 
-class ReleaseTerms(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Which release a unit is, and how it is kept.
-
-    `storage`: the namespace of its records. `most`: how many of them are kept; 0 keeps all.
-    `keeps_history`: they stay when the release is uninstalled. `action`: what is about to be done.
-    `drift`: what becomes of what others change between two revisions, but for the fields of
-    `ignores`. `chart`: the name of its chart. `renews`: under another chart's name it is another
-    release; `former_chart`: the one that stands until now, where it is uninstalled for that.
-    """
+class ReleaseSpec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The Helm release of a unit, and its options."""
 
     name: str
     namespace: str
     storage: str
+    """The namespace of its records."""
     most: int = 5
+    """Maximum number of records; 0 is unlimited."""
     keeps_history: bool = False
-    action: Action = Action.INSTALL
-    install: ActionTerms = ActionTerms()
-    upgrade: ActionTerms = ActionTerms()
-    rollback: ActionTerms = ActionTerms()
-    uninstall: ActionTerms = ActionTerms()
-    test: TrialTerms = TrialTerms()
+    """Whether the records stay when the release is uninstalled."""
+    action: ReleaseAction = ReleaseAction.INSTALL
+    """The action that is about to run."""
+    install: ReleaseActionSpec = ReleaseActionSpec()
+    upgrade: ReleaseActionSpec = ReleaseActionSpec()
+    rollback: ReleaseActionSpec = ReleaseActionSpec()
+    uninstall: ReleaseActionSpec = ReleaseActionSpec()
+    test: ReleaseTestSpec = ReleaseTestSpec()
     drift: DriftMode = DriftMode.DISABLED
-    ignores: tuple[Ignored, ...] = ()
+    """How to handle drift between two revisions, except in the fields of `ignores`."""
+    ignores: tuple[IgnoreDifference, ...] = ()
     chart: str = ""
+    """The name of its chart."""
     renews: bool = True
+    """Whether another chart name makes it another release."""
     former_chart: str = ""
+    """The name of the deployed chart, if it is uninstalled because the chart name changed."""
 
     @property
-    def acting(self) -> ActionTerms:
-        found = {Action.UPGRADE: self.upgrade, Action.ROLLBACK: self.rollback}
-        return found.get(self.action, self.install)
+    def action_spec(self) -> ReleaseActionSpec:
+        specs = {ReleaseAction.UPGRADE: self.upgrade, ReleaseAction.ROLLBACK: self.rollback}
+        return specs.get(self.action, self.install)
 
-    def refuses(self, known: KnownRelease) -> bool:
-        """Whether the tests of a revision have failed, and that counts: it is released anew."""
-        how = self.upgrade if known.action is Action.UPGRADE else self.install
-        return known.is_unfit and self.test.runs and not how.forgives
+    def failed_its_tests(self, release: KnownRelease) -> bool:
+        """Return whether failed tests of a revision require a new revision."""
+        spec = self.upgrade if release.action is ReleaseAction.UPGRADE else self.install
+        return release.has_failed_tests and self.test.runs and not spec.forgives

@@ -1,4 +1,4 @@
-"""A rendered object, where in its unit's order it stands, and how it wants to be treated."""
+"""Rendered objects with their position in the order of their unit, and their sync options."""
 
 from __future__ import annotations
 
@@ -7,56 +7,57 @@ from enum import StrEnum
 import msgspec
 
 from tidegate.model.objects import FieldPath, Ref
-from tidegate.model.plan import TESTING, Deed, HookPolicy
-from tidegate.model.policy import Handling
+from tidegate.model.plan import TEST_PHASE, HookPolicy, ItemAction
+from tidegate.model.policy import ObjectOptions
 from tidegate.model.unit import Unit, UnitId
 
 
 class Phase(StrEnum):
-    """When in a sync an object has its turn, in this order; the last only when something failed."""
+    """The phase of a sync, in this order. The last one runs only after a failure."""
 
     PRE_SYNC = "presync"
     SYNC = "sync"
     POST_SYNC = "postsync"
-    TEST = TESTING
-    """When what was brought is tried out: Helm's tests of a release."""
+    TEST = TEST_PHASE
+    """Helm tests of a release, after its objects are deployed."""
     SYNC_FAIL = "syncfail"
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """One object as Git wants it. The phase and the wave are those its dialect gives it.
-
-    `hook`: it is run, not kept; when it is deleted. `defines`: the group and kind that a definition
-    brings; empty for everything else. `deed`: what is done to it. `brings`: the unit that it is the
-    own object of. `gates`: it is waited for. `awaited`: what it brings is, by any rules. `ground`:
-    the rest of its unit stands on it. `hidden`: fields that stood encrypted or came out of a
-    Secret.
-    """
+    """One desired object, with the phase and wave that its dialect assigns."""
 
     ref: Ref
     body: bytes
     origin: str = ""
     phase: Phase = Phase.SYNC
     wave: int = 0
-    hook: tuple[HookPolicy, ...] | None = None
-    handling: Handling = Handling()
-    defines: tuple[str, str] = ("", "")
-    deed: Deed = Deed.APPLY
-    brings: tuple[UnitId, ...] = ()
-    gates: bool = True
-    awaited: bool = False
-    ground: bool = False
-    hidden: tuple[FieldPath, ...] = ()
+    hook_policies: tuple[HookPolicy, ...] | None = None
+    """When the hook is deleted. None if the object is no hook."""
+    options: ObjectOptions = ObjectOptions()
+    defined_kind: tuple[str, str] = ("", "")
+    """The group and kind that a CRD defines. Empty for all other objects."""
+    action: ItemAction = ItemAction.APPLY
+    """The action of a step on it."""
+    child_units: tuple[UnitId, ...] = ()
+    """The units that this object defines."""
+    is_gating: bool = True
+    """Whether later steps wait for it."""
+    is_awaited: bool = False
+    """Whether the units that it defines are awaited under any semantics."""
+    is_prerequisite: bool = False
+    """Whether the other objects of its unit depend on it."""
+    hidden_fields: tuple[FieldPath, ...] = ()
+    """Fields that were encrypted or come from a Secret."""
 
 
 class Manifests(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a unit deploys; `before_deletion` and `after_deletion` are hooks of its end.
-
-    One of which that is not known is still waited for.
-    """
+    """All objects that a unit deploys."""
 
     unit: Unit
     manifests: tuple[Manifest, ...] = ()
     before_deletion: tuple[Manifest, ...] = ()
+    """Hooks that run before the unit is deleted."""
     after_deletion: tuple[Manifest, ...] = ()
-    is_known: bool = True
+    """Hooks that run after the unit is deleted."""
+    has_known_objects: bool = True
+    """Whether the objects are known. A unit with unknown objects is still awaited."""

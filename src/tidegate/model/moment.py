@@ -1,6 +1,6 @@
-"""Time as whole milliseconds, and durations as people write them.
+"""Timestamps and durations in whole milliseconds.
 
-Floats lose a moment now and then, and a loop that waits for that moment never ends.
+Floats lose precision, and a loop that waits for an exact time would then never end.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Annotated, NewType, TypeAlias
 
 import msgspec
 
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 
 Ms = NewType("Ms", int)
 
@@ -19,11 +19,11 @@ SECOND = Ms(1_000)
 MINUTE = Ms(60_000)
 HOUR = Ms(3_600_000)
 
-Span: TypeAlias = Annotated[Ms, msgspec.Meta(ge=0, extra={"step": 1})]
-"""A duration as users write it, like `1m30s`."""
-Seconds: TypeAlias = Annotated[Ms, msgspec.Meta(ge=0, extra={"step": SECOND})]
-"""The same without fractions, as times in statuses and headers are."""
-SomeSeconds: TypeAlias = Annotated[Ms, msgspec.Meta(ge=SECOND, extra={"step": SECOND})]
+Duration: TypeAlias = Annotated[Ms, msgspec.Meta(ge=0, extra={"step": 1})]
+"""A duration in a user file, such as `1m30s`."""
+WholeSeconds: TypeAlias = Annotated[Ms, msgspec.Meta(ge=0, extra={"step": SECOND})]
+"""A duration in whole seconds, like the times in statuses and headers."""
+PositiveSeconds: TypeAlias = Annotated[Ms, msgspec.Meta(ge=SECOND, extra={"step": SECOND})]
 
 _UNITS = {
     "ns": Fraction(1, 1_000_000),
@@ -35,65 +35,68 @@ _UNITS = {
     "m": Fraction(MINUTE),
     "h": Fraction(HOUR),
 }
-_PART = late(rf"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)({'|'.join(_UNITS)})")
-_DURATION = late(rf"([+-]?)(0|(?:{_PART.pattern})+)")
-_LONGEST = Fraction(2**63 - 1, 1_000_000)
-"""What fits into Go's nanoseconds: 292 years."""
+_PART = lazy_regex(rf"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)({'|'.join(_UNITS)})")
+_DURATION = lazy_regex(rf"([+-]?)(0|(?:{_PART.pattern})+)")
+_MAX_DURATION = Fraction(2**63 - 1, 1_000_000)
+"""The longest duration that fits into Go's nanoseconds: 292 years."""
 
 
-def after(moment: Ms, pause: Ms) -> Ms:
-    """The moment that lies `pause` behind `moment`."""
-    return Ms(moment + pause)
+def add_duration(time: Ms, duration: Ms) -> Ms:
+    """Return the time that is `duration` after `time`."""
+    return Ms(time + duration)
 
 
 def parse_duration(text: str) -> Ms:
-    """A duration as Go reads it: `1m30s`, `250ms`, `1.5h`, `-2s`, `0`.
+    """Parse a duration in Go's format: `1m30s`, `250ms`, `1.5h`, `-2s`, `0`.
 
-    Raises ValueError for what is none, and for parts of a millisecond, which Go would keep.
+    Raises ValueError for an invalid text, and for fractions of a millisecond.
     """
-    span = _exact(text)
-    if span.denominator != 1:
+    duration = _parse_exact(text)
+    if duration.denominator != 1:
         raise ValueError("finer than a millisecond")
-    return Ms(span.numerator)
+    return Ms(duration.numerator)
 
 
-def parse_measured(text: str) -> Ms:
-    """A duration that a program has measured, to the nearest millisecond: `13.351690873s`."""
-    return Ms(round(_exact(text)))
+def parse_measured_duration(text: str) -> Ms:
+    """Parse a measured duration such as `13.351690873s`, rounded to milliseconds.
+
+    Raises ValueError.
+    """
+    return Ms(round(_parse_exact(text)))
 
 
-def _exact(text: str) -> Fraction:
-    found = _DURATION.fullmatch(text)
-    if found is None:
+def _parse_exact(text: str) -> Fraction:
+    match = _DURATION.fullmatch(text)
+    if match is None:
         raise ValueError("not a duration")
-    sign, parts = found[1], _PART.findall(found[2])
-    span = sum((Fraction(number) * _UNITS[unit] for number, unit in parts), Fraction(0))
-    if span > _LONGEST:
+    sign, parts = match[1], _PART.findall(match[2])
+    duration = sum((Fraction(number) * _UNITS[unit] for number, unit in parts), Fraction(0))
+    if duration > _MAX_DURATION:
         raise ValueError("longer than 292 years")
-    return -span if sign == "-" else span
+    return -duration if sign == "-" else duration
 
 
-def parse_moment(text: str) -> Ms:
-    """A moment as RFC 3339 has it, such as `2026-11-17T22:00:00Z`; without a zone it is UTC."""
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return Ms(int(moment.timestamp()) * SECOND + moment.microsecond // 1_000)
+def parse_timestamp(text: str) -> Ms:
+    """Parse an RFC 3339 timestamp such as `2026-11-17T22:00:00Z`. Without a zone it is UTC."""
+    parsed = datetime.fromisoformat(text)
+    if parsed.tzinfo is None:
+        parsed = parsed.replace(tzinfo=UTC)
+    return Ms(int(parsed.timestamp()) * SECOND + parsed.microsecond // 1_000)
 
 
-def format_moment(moment: Ms) -> str:
-    """A moment for people, to the second."""
-    return f"{datetime.fromtimestamp(moment // SECOND, UTC):%Y-%m-%d %H:%M:%S} UTC"
+def format_timestamp(timestamp: Ms) -> str:
+    """Format a timestamp for people, to the second."""
+    return f"{datetime.fromtimestamp(timestamp // SECOND, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def format_duration(span: Ms) -> str:
-    """A duration as short as it can be written, for people and for `parse_duration`."""
-    if span < 0:
-        return f"-{format_duration(Ms(-span))}"
-    if span < SECOND:
-        return f"{span}ms" if span else "0s"
-    hours, rest = divmod(span, HOUR)
-    minutes, rest = divmod(rest, MINUTE)
-    seconds = f"{rest // SECOND}.{rest % SECOND:03}".rstrip("0").rstrip(".")
-    parts = ((hours, f"{hours}h"), (minutes, f"{minutes}m"), (rest, f"{seconds}s"))
-    return "".join(written for amount, written in parts if amount)
+def format_duration(duration: Ms) -> str:
+    """Format a duration in its shortest form, which `parse_duration` can read."""
+    if duration < 0:
+        return f"-{format_duration(Ms(-duration))}"
+    if duration < SECOND:
+        return f"{duration}ms" if duration else "0s"
+    hours, remainder = divmod(duration, HOUR)
+    minutes, remainder = divmod(remainder, MINUTE)
+    seconds = f"{remainder // SECOND}.{remainder % SECOND:03}".rstrip("0").rstrip(".")
+    parts = ((hours, f"{hours}h"), (minutes, f"{minutes}m"), (remainder, f"{seconds}s"))
+    return "".join(text for amount, text in parts if amount)

@@ -1,7 +1,7 @@
-"""Kubernetes objects as nouns: their kind, their name, and the little that is read of a body.
+"""Kubernetes objects: kinds, references, and live objects.
 
-A body stays bytes until someone needs what is inside. `read_live` decodes its head and nothing
-else, which costs a fraction of parsing the whole.
+A body stays bytes until its content is needed. `parse_live_object` decodes only the metadata, which
+costs a fraction of parsing the whole body.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import msgspec
 
 Json: TypeAlias = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 FieldPath: TypeAlias = tuple[str | int, ...]
-"""Where something stands inside a body: `("spec", "ports", 0)`."""
+"""The path of a field in a body: `("spec", "ports", 0)`."""
 
 
 class Kind(msgspec.Struct, frozen=True, order=True, gc=False):
-    """What an object is: `apps/v1 Deployment`. The core group is empty."""
+    """A kind with its API version: `apps/v1 Deployment`. The core group is empty."""
 
     group: str
     version: str
@@ -38,55 +38,57 @@ class Kind(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 class Ref(msgspec.Struct, frozen=True, order=True, gc=False):
-    """Which object: its kind, its namespace (empty for cluster-wide kinds) and its name."""
+    """A reference to an object: kind, namespace (empty for cluster-scoped kinds) and name."""
 
     kind: Kind
     namespace: str
     name: str
 
     def __str__(self) -> str:
-        spot = f"{self.namespace}/{self.name}" if self.namespace else self.name
-        return f"{self.kind.name} {spot}"
+        name = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.kind.name} {name}"
 
 
-class Spot(msgspec.Struct, frozen=True, order=True, gc=False):
-    """An object of one of the clusters."""
+class ClusterRef(msgspec.Struct, frozen=True, order=True, gc=False):
+    """A reference to an object of one cluster."""
 
     cluster: str
     ref: Ref
 
 
-def identity(ref: Ref) -> tuple[str, str, str, str]:
-    """An object is the same in all versions of its kind."""
+def versionless_key(ref: Ref) -> tuple[str, str, str, str]:
+    """Return the key of an object that is the same in all versions of its kind."""
     return (ref.kind.group, ref.kind.name, ref.namespace, ref.name)
 
 
-def as_served(ref: Ref, served: Collection[Kind]) -> Ref:
-    """The same object in a version of its kind that is served, where there is one."""
+def with_served_version(ref: Ref, served: Collection[Kind]) -> Ref:
+    """Return the reference in a served version of its kind, or unchanged if there is none."""
     if ref.kind in served:
         return ref
     name = (ref.kind.group, ref.kind.name)
-    kind = next((one for one in served if (one.group, one.name) == name), ref.kind)
+    kind = next(
+        (candidate for candidate in served if (candidate.group, candidate.name) == name), ref.kind
+    )
     return Ref(kind, ref.namespace, ref.name)
 
 
-class Live(msgspec.Struct, frozen=True, gc=False):
-    """One object as a server told it: what a fence asks for, and its bytes.
+class LiveObject(msgspec.Struct, frozen=True, gc=False):
+    """An object as a server returned it: metadata for fencing, and the body.
 
-    Kinds that have no generation (Service, Secret, ConfigMap) say 0.
+    Kinds without a generation (Service, Secret, ConfigMap) have 0.
     """
 
     ref: Ref
     uid: str
     generation: int
-    version: str
+    resource_version: str
     body: bytes
 
 
 class Propagation(StrEnum):
-    """What a deletion does to the objects that the deleted one owns.
+    """The propagation policy of a deletion.
 
-    In the foreground they go first, and it waits for them; in the background they follow it.
+    Foreground deletes dependents first and waits for them; background deletes them afterwards.
     """
 
     BACKGROUND = "Background"
@@ -94,8 +96,8 @@ class Propagation(StrEnum):
     ORPHAN = "Orphan"
 
 
-class Served(msgspec.Struct, frozen=True, order=True, gc=False):
-    """A kind that a cluster serves, and how it is spoken of in URLs."""
+class ServedKind(msgspec.Struct, frozen=True, order=True, gc=False):
+    """A kind that a cluster serves, with its API resource."""
 
     kind: Kind
     plural: str
@@ -104,7 +106,7 @@ class Served(msgspec.Struct, frozen=True, order=True, gc=False):
     subresources: tuple[str, ...]
 
 
-class _Meta(msgspec.Struct, rename="camel", gc=False):
+class _ObjectMeta(msgspec.Struct, rename="camel", gc=False):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -112,19 +114,19 @@ class _Meta(msgspec.Struct, rename="camel", gc=False):
     resource_version: str = ""
 
 
-class _Head(msgspec.Struct, rename="camel", gc=False):
-    metadata: _Meta
+class _ObjectHead(msgspec.Struct, rename="camel", gc=False):
+    metadata: _ObjectMeta
     api_version: str = ""
     kind: str = ""
 
 
-_decode_head = msgspec.json.Decoder(_Head).decode
+_decode_head = msgspec.json.Decoder(_ObjectHead).decode
 
 
-def read_live(body: bytes, kind: Kind | None = None) -> Live:
-    """Read an object's head. Items of a list do not name their kind, so a caller may give it."""
+def parse_live_object(body: bytes, kind: Kind | None = None) -> LiveObject:
+    """Decode the metadata of an object. `kind` is required for list items, which have no kind."""
     head = _decode_head(body)
     meta = head.metadata
-    known = kind or Kind.of(head.api_version, head.kind)
-    ref = Ref(known, meta.namespace, meta.name)
-    return Live(ref, meta.uid, meta.generation, meta.resource_version, body)
+    object_kind = kind or Kind.of(head.api_version, head.kind)
+    ref = Ref(object_kind, meta.namespace, meta.name)
+    return LiveObject(ref, meta.uid, meta.generation, meta.resource_version, body)

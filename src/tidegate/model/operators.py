@@ -1,7 +1,7 @@
-"""What is known of an operator, as rows: which kinds it serves, what they need, write and produce.
+"""Knowledge about operators, as rows: kinds, dependencies, statuses and products.
 
-A row is data that several parts read: the sandbox plays it, `health` asks when a kind is ready, the
-graph asks who needs and who produces what. Texts in `${…}` are filled from the object.
+Several packages read the rows: the sandbox simulates them, `health` uses them to judge readiness,
+the graph uses them to find dependencies and producers. `${…}` in a text is filled from the object.
 """
 
 from __future__ import annotations
@@ -11,113 +11,114 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from tidegate.model.moment import Ms, Span
+from tidegate.model.moment import Duration, Ms
 from tidegate.model.objects import Ref
 from tidegate.model.verdict import Health
 
-EVERY = "*"
-"""The group and kind of the row for kinds that have none of their own."""
+WILDCARD = "*"
+"""The group and kind of the row for kinds without a row of their own."""
 
-CONDITIONS = "status.conditions"
+CONDITIONS_PATH = "status.conditions"
 
-OWN = "${namespace}"
-"""The namespace of the object that a row is read for."""
+OBJECT_NAMESPACE = "${namespace}"
+"""The namespace of the object that a row is evaluated for."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A claim about an object: what stands at `path` is one of `values`, or is there at all.
-
-    `condition` is short for a condition of the status, which is `True` unless `values` say else.
-    `equals` is another path, `at_least` an amount, `matches` a pattern.
-    """
+    """A check of an object: the value at `path` is one of `values`, or exists."""
 
     path: str = ""
     condition: str = ""
+    """A status condition instead of a path. Without `values`, it must be `True`."""
     values: tuple[str | int | bool, ...] = ()
     absent: bool = False
     equals: str = ""
+    """Another path with the same value."""
     at_least: int | str = ""
+    """A minimum amount."""
     matches: str = ""
+    """A regular expression."""
     negated: bool = msgspec.field(default=False, name="not")
 
     @property
-    def place(self) -> str:
+    def target_path(self) -> str:
         return f"status.conditions[type={self.condition}].status" if self.condition else self.path
 
     @property
-    def wanted(self) -> tuple[str | int | bool, ...]:
+    def expected_values(self) -> tuple[str | int | bool, ...]:
         return ("True",) if self.condition and not self.values else self.values
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A state, and when an object is in it.
+class HealthCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A health state, and when an object is in it.
 
-    With `first` it is a table: `among` the items of a list, sorted `by` a field of theirs if one is
-    named, the first item decides that fits one of these cases. They see it as `item`. `starts`: an
-    object that only starts is in it, too.
+    With `first` it is a table: of the items at `among`, the first one that matches a nested case
+    decides. Nested cases see it as `item`.
     """
 
     health: Health | None = None
     when: tuple[Check, ...] = ()
-    first: tuple[Case, ...] = ()
-    among: str = CONDITIONS
+    first: tuple[HealthCase, ...] = ()
+    among: str = CONDITIONS_PATH
     by: str = ""
+    """The field by which the items are sorted."""
     reason: str = ""
     says: str = ""
     tells: str = ""
     final: bool = False
     starts: bool = False
+    """Whether an object that is still starting can be in this state."""
 
 
-class ServedBy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How to know the operator among workloads: any of these is enough.
-
-    `labels`: all of one set. `images`: a part of an image's name. `names`: a pattern with `*`.
-    An operator `outside` of the cluster needs no workload: it is always there.
-    """
+class WorkloadSelector(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A selector for the workloads of an operator. One match is enough."""
 
     labels: tuple[dict[str, str], ...] = ()
+    """Sets of labels. All labels of one set must match."""
     images: tuple[str, ...] = ()
+    """Parts of image names."""
     names: tuple[str, ...] = ()
+    """Patterns of names, with `*`."""
     outside: bool = False
+    """Whether the operator runs outside the cluster, and so needs no workload."""
 
 
-class Until(StrEnum):
-    """What is asked of an object that another one needs."""
+class RequiredState(StrEnum):
+    """The state that an object requires of another one."""
 
     EXISTS = "exists"
     READY = "ready"
     SERVING = "serving"
-    """A Service with an endpoint that serves."""
+    """A Service with a ready endpoint."""
 
 
 class Need(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An object that must be there, or be ready, before the operator can do its work.
-
-    With `each`, one for every item of a list. `unmet` is the status that the operator writes while
-    it waits. A `lasting` need takes a ready object back when it is no longer met. Templates of the
-    row can speak of what was found by its `alias`.
-    """
+    """An object that must exist or be ready before the operator can do its work."""
 
     kind: str
     name: str
     group: str = ""
-    namespace: str = OWN
+    namespace: str = OBJECT_NAMESPACE
     each: str = ""
+    """The path of a list. There is one dependency per item."""
     when: tuple[Check, ...] = ()
-    until: Until = Until.EXISTS
+    until: RequiredState = RequiredState.EXISTS
     lasting: bool = False
+    """Whether a ready object becomes unready when the dependency is no longer met."""
     alias: str = ""
+    """The name of the found object in the templates of the row."""
     unmet: dict[str, object] = {}
+    """The status that the operator writes while it waits."""
 
 
 class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An object that the operator makes. One that is not `owned` stays when its maker goes."""
+    """An object that the operator creates."""
 
     makes: dict[str, object] = msgspec.field(name="object")
     each: str = ""
     when: tuple[Check, ...] = ()
     owned: bool = True
+    """Whether it is deleted with the object that it was created for."""
     namespaced: bool = True
 
 
@@ -127,7 +128,7 @@ class Port(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class ServiceProduct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A Service that is made at once and answers when the object is ready."""
+    """A Service that is created at once, and has endpoints when the object is ready."""
 
     name: str
     ports: tuple[Port, ...]
@@ -136,172 +137,171 @@ class ServiceProduct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     headless: bool = False
 
 
-class Pace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Objects for which a stage takes longer or shorter; `*` in a pattern stands for any text."""
+class StageDuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The duration of a stage for some objects; `*` in a pattern matches any text."""
 
-    after: Span
-    group: str = EVERY
-    kind: str = EVERY
-    namespace: str = EVERY
-    name: str = EVERY
+    after: Duration
+    group: str = WILDCARD
+    kind: str = WILDCARD
+    namespace: str = WILDCARD
+    name: str = WILDCARD
 
-    def fits(self, ref: Ref) -> bool:
+    def matches(self, ref: Ref) -> bool:
         pairs = (
             (ref.name, self.name),
             (ref.namespace, self.namespace),
             (ref.kind.name, self.kind),
             (ref.kind.group, self.group),
         )
-        return all(pattern == EVERY or fnmatchcase(said, pattern) for said, pattern in pairs)
+        return all(pattern == WILDCARD or fnmatchcase(value, pattern) for value, pattern in pairs)
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A step on the way to ready: `after` the one before, these objects, then this status.
-
-    It is not reached before the checks of `when` hold of the object as it is. The last of its
-    `paces` that fits an object decides instead of `after`.
-    """
+    """A stage on the way to ready: a delay after the previous stage, products, and a status."""
 
     name: str
     when: tuple[Check, ...] = ()
-    after: Span = Ms(0)
-    paces: tuple[Pace, ...] = ()
+    """Checks that must hold for the object before the stage is reached."""
+    after: Duration = Ms(0)
+    paces: tuple[StageDuration, ...] = ()
+    """Durations for some objects. The last match replaces `after`."""
     writes: dict[str, object] = {}
     produces: tuple[Product, ...] = ()
 
-    def span_for(self, ref: Ref) -> Ms:
-        return next((pace.after for pace in reversed(self.paces) if pace.fits(ref)), self.after)
+    def duration_for(self, ref: Ref) -> Ms:
+        return next(
+            (duration.after for duration in reversed(self.paces) if duration.matches(ref)),
+            self.after,
+        )
 
 
-class Hold(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Pods that run and are not ready until somebody has done something to them.
-
-    They are held `until_jobs`: until a Job of their namespace with such a name has succeeded; if
-    there never is one, for good. They are not held at all if one of the texts in `unless` stands in
-    their arguments, in their variables or in a ConfigMap that they mount.
-    """
+class ReadinessBlocker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Pods that run but are not ready until a Job has succeeded."""
 
     name: str
     source: str
-    pods: ServedBy
+    pods: WorkloadSelector
     reason: str
     until_jobs: tuple[str, ...]
+    """Names of Jobs in their namespace, one of which must succeed.
+
+    Without such a Job, pods stay unready.
+    """
     unless: tuple[str, ...] = ()
+    """Texts in arguments, variables or mounted ConfigMaps that make the pods ready at once."""
 
 
-class CheckedAgainst(StrEnum):
-    """What somebody has held a row against."""
+class VerificationSource(StrEnum):
+    """The source that a row was verified with."""
 
     SERVER = "server"
-    """A real cluster with the operator in it."""
+    """A real cluster with the operator."""
     CODE = "code"
-    """The operator's own code, or its CRDs."""
+    """The code of the operator, or its CRDs."""
     DOCUMENTATION = "documentation"
     ASSUMED = "assumed"
-    """Nothing yet: it is from memory, or what most operators do."""
+    """Not verified: from memory, or the behavior of most operators."""
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is known of some kinds of one group that one operator serves alike.
-
-    `source` says where its facts stand, and `checked` what they were held against.
-
-    `cases` tell what an object is that is neither ready nor on its way; they are asked first.
-    `observed` is the path at which the operator tells the generation it has seen, if it does.
-    Of a `foreign` row only the status is played: its operator does more than make objects.
-    """
+class KindRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Knowledge about kinds of one group that one operator serves in the same way."""
 
     group: str
     kinds: tuple[str, ...]
     versions: tuple[str, ...]
     source: str
+    """The origin of the facts."""
     stages: tuple[Stage, ...]
-    checked: CheckedAgainst = CheckedAgainst.ASSUMED
-    served_by: ServedBy = ServedBy()
+    checked: VerificationSource = VerificationSource.ASSUMED
+    """The source that the facts were verified with."""
+    served_by: WorkloadSelector = WorkloadSelector()
     needs: tuple[Need, ...] = ()
     services: tuple[ServiceProduct, ...] = ()
-    cases: tuple[Case, ...] = ()
+    cases: tuple[HealthCase, ...] = ()
+    """States other than ready and progressing. They are evaluated first."""
     ready_when: tuple[Check, ...] = ()
     observed: str = ""
+    """The path of the observed generation, if the operator writes one."""
     foreign: bool = False
+    """Whether only the status is simulated, because the operator does more than create objects."""
     operator: str = ""
-    """The name of its operator, under which a scenario can have it in a cluster."""
+    """The name of the operator, as used in scenarios."""
     cluster_wide: tuple[str, ...] = ()
-    """Those of its kinds that are in no namespace."""
+    """The cluster-scoped kinds of the row."""
     statusless: tuple[str, ...] = ()
-    """Those whose status is a part of the object like any other."""
+    """The kinds without a status subresource."""
     plurals: dict[str, str] = {}
-    """The plurals of kinds whose plural is not the English one."""
+    """The plurals of kinds whose plural is irregular."""
 
 
 class Effect(StrEnum):
-    """What becomes of an object while what it names is not there."""
+    """The effect of a missing referenced object."""
 
-    REFUSED = "refused"
-    """It cannot be written, or its pods cannot: the API server says no."""
-    HELD = "held"
-    """It is written and not well; it recovers by itself when the other one comes."""
+    REJECTED = "refused"
+    """The API server rejects it, or its pods."""
+    BLOCKED = "held"
+    """It is written, but unhealthy, and recovers when the referenced object appears."""
     FAILS = "fails"
-    """It is a task that tries, and fails for good when its attempts are used up."""
-    NOTHING = "nothing"
-    """It is well without."""
+    """It is a task that fails permanently when its attempts are used up."""
+    NONE = "nothing"
+    """It is healthy without the referenced object."""
 
 
 class ReferenceRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What objects of some kinds name in their fields, and what becomes of them without it.
-
-    `at`: where they do; `[*]` stands for every item of a list, `*` for every key of a mapping and
-    `**` for any depth. What stands there is `item` in the other texts. With `pods`, the paths are
-    those of a pod's spec, and the row is for all kinds that have pods. The last key of a path that
-    goes any depth is a pattern. `keys`: paths in the item that name keys of what is meant.
-    """
+    """References in fields of some kinds, and the effect of a missing target."""
 
     at: tuple[str, ...]
+    """Paths of the references. `[*]` matches all items, `*` all keys, `**` any depth.
+
+    The value there is `item` in the other texts. The last key of a path with `**` is a pattern.
+    """
     kind: str
     name: str = "${item.name}"
     group: str = ""
-    namespace: str = OWN
+    namespace: str = OBJECT_NAMESPACE
     of_group: str = ""
     of_kinds: tuple[str, ...] = ()
     pods: bool = False
+    """Whether the paths are relative to a pod spec.
+
+    Then the row applies to all kinds with pods.
+    """
     when: tuple[Check, ...] = ()
     keys: tuple[str, ...] = ()
-    until: Until = Until.EXISTS
-    effect: Effect = Effect.HELD
+    """Paths in the item of the referenced keys."""
+    until: RequiredState = RequiredState.EXISTS
+    effect: Effect = Effect.BLOCKED
     source: str
 
 
 class PodsRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where objects of some kinds have the spec of their pods.
-
-    `labels`: where the labels of these stand. `is_task`: they end by themselves. `later`: there are
-    none when the object is applied.
-    """
+    """The location of the pod spec in objects of some kinds."""
 
     group: str = ""
     kinds: tuple[str, ...]
     at: str
     labels: str = ""
+    """The path of the labels of the pods."""
     is_task: bool = False
+    """Whether the pods run to completion."""
     later: bool = False
+    """Whether no pods exist when the object is applied."""
     source: str
 
 
 class ProducerRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is made of objects of some kinds that no operator's row is about.
-
-    With `images`, only of those that run an image whose name has one of these parts.
-    """
+    """Products of kinds that have no operator row."""
 
     group: str = ""
     kinds: tuple[str, ...]
     produces: tuple[Product, ...]
     images: tuple[str, ...] = ()
+    """If set, only objects that run an image with one of these parts in its name."""
     source: str
 
 
 class WorkloadKind(StrEnum):
-    """What an operator runs as."""
+    """The kind of an operator's workload."""
 
     DEPLOYMENT = "Deployment"
     STATEFUL_SET = "StatefulSet"
@@ -309,7 +309,7 @@ class WorkloadKind(StrEnum):
 
 
 class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One program of an operator, as it runs where it is usually installed."""
+    """One workload of an operator, as it is usually installed."""
 
     name: str
     image: str
@@ -318,7 +318,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Operator(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An operator by name, as it is usually installed; the rows that name it are its kinds."""
+    """An operator, as it is usually installed. Its kinds are the rows that name it."""
 
     name: str
     namespace: str
@@ -328,16 +328,16 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Knowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All that some files know. Of two entries about the same, the later one counts."""
+    """The contents of row files. Of two entries for the same kind, the later one wins."""
 
     operators: tuple[Operator, ...] = ()
-    rows: tuple[Row, ...] = ()
-    holds: tuple[Hold, ...] = ()
+    rows: tuple[KindRow, ...] = ()
+    holds: tuple[ReadinessBlocker, ...] = ()
     references: tuple[ReferenceRow, ...] = ()
     pods: tuple[PodsRow, ...] = ()
     producers: tuple[ProducerRow, ...] = ()
 
-    def and_more(self, other: Knowledge) -> Knowledge:
+    def merged_with(self, other: Knowledge) -> Knowledge:
         return Knowledge(
             operators=(*self.operators, *other.operators),
             rows=(*self.rows, *other.rows),

@@ -1,6 +1,6 @@
 """Paths into an object.
 
-spec.secretName                 what stands there
+spec.secretName                 a field
 spec.list[0].name               an item; [-1] is the last
 status.conditions[type=Ready]   the first item whose key has this value
 metadata.annotations["a.b/c"]   a name that needs quotes
@@ -13,108 +13,111 @@ from functools import cache
 from typing import TypeAlias
 
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 
-Step: TypeAlias = str | int | tuple[str, str]
-_STEP = late(
+PathStep: TypeAlias = str | int | tuple[str, str]
+_STEP = lazy_regex(
     r"\.?(?P<name>[^\s.\[\]|()'\"${}]+)"
     r"|\[(?P<index>-?\d+)\]"
     r"|\[\"(?P<quoted>[^\"]+)\"\]"
     r"|\[(?P<key>[^\s=\[\]\"]+)=(?P<value>[^\[\]]*)\]"
 )
-_ITEM = late(r"\[(?P<what>[^\]]*)\]")
+_ITEM_SELECTOR = lazy_regex(r"\[(?P<what>[^\]]*)\]")
 
 
 @cache
-def parse_path(text: str) -> tuple[Step, ...]:
-    """The steps of a path. Raises ValueError for what is none."""
-    steps: list[Step] = []
-    place = 0
-    while place < len(text):
-        found = _STEP.match(text, place)
-        if found is None or (place == 0 and text.startswith(".")):
+def parse_path(text: str) -> tuple[PathStep, ...]:
+    """Parse a path into its steps. Raises ValueError for an invalid path."""
+    steps: list[PathStep] = []
+    position = 0
+    while position < len(text):
+        match = _STEP.match(text, position)
+        if match is None or (position == 0 and text.startswith(".")):
             raise ValueError(f"`{text}` is no path")
-        place = found.end()
-        if found["index"]:
-            steps.append(int(found["index"]))
-        elif found["key"]:
-            steps.append((found["key"], found["value"]))
+        position = match.end()
+        if match["index"]:
+            steps.append(int(match["index"]))
+        elif match["key"]:
+            steps.append((match["key"], match["value"]))
         else:
-            steps.append(found["name"] or found["quoted"])
+            steps.append(match["name"] or match["quoted"])
     if not steps:
         raise ValueError("a path is empty")
     return tuple(steps)
 
 
-def find(body: Json, path: str) -> Json:
-    """What stands at a path; None where there is nothing."""
-    return walk(body, parse_path(path))
+def find_value(body: Json, path: str) -> Json:
+    """Return the value at a path. Returns None if there is none."""
+    return follow_path(body, parse_path(path))
 
 
-def walk(body: Json, steps: Iterable[Step]) -> Json:
-    """What stands at the end of some steps; None where there is nothing."""
+def follow_path(body: Json, steps: Iterable[PathStep]) -> Json:
+    """Return the value at the end of some steps. Returns None if there is none."""
     for step in steps:
         if isinstance(body, dict) and isinstance(step, str):
             body = body.get(step)
         elif isinstance(body, list) and isinstance(step, int):
             body = body[step] if -len(body) <= step < len(body) else None
         elif isinstance(body, list) and isinstance(step, tuple):
-            body = next((one for one in body if _is_chosen(one, *step)), None)
+            body = next((item for item in body if _is_selected(item, *step)), None)
         else:
             return None
     return body
 
 
-def _is_chosen(item: Json, key: str, value: str) -> bool:
+def _is_selected(item: Json, key: str, value: str) -> bool:
     return isinstance(item, dict) and str(item.get(key)) == value
 
 
-def path_in(body: Json, told: str) -> tuple[str | int, ...]:
-    """The way to a field as servers name it, as far as it is there.
+def resolve_server_path(body: Json, field: str) -> tuple[str | int, ...]:
+    """Return the path of a field that a server names, as far as it exists in the body.
 
-    `spec.ports[port=80,protocol="TCP"].name`, `data.a.b`, `.spec.containers[0]`: names may have
-    dots in them, and items may be told by their keys.
+    `spec.ports[port=80,protocol="TCP"].name`, `data.a.b`, `.spec.containers[0]`: names may contain
+    dots, and items may be selected by their keys.
     """
     path: list[str | int] = []
-    rest = told.lstrip(".")
-    while rest:
-        step, length = _next_step(body, rest)
+    remaining = field.lstrip(".")
+    while remaining:
+        step, length = _next_step(body, remaining)
         if step is None:
             break
         path.append(step)
         body = body[step]  # type: ignore[index]
-        rest = rest[length:].lstrip(".")
+        remaining = remaining[length:].lstrip(".")
     return tuple(path)
 
 
-def _next_step(body: Json, rest: str) -> tuple[str | int | None, int]:
-    """Which key or item comes next, and how much of the text names it."""
-    chosen = _ITEM.match(rest)
-    if isinstance(body, list) and chosen:
-        return _item_at(body, chosen["what"]), chosen.end()
-    if isinstance(body, dict) and chosen:
-        key = chosen["what"].strip("\"'")
-        return key if key in body else None, chosen.end()
+def _next_step(body: Json, remaining: str) -> tuple[str | int | None, int]:
+    """Return the next key or index, and the length of the text that names it."""
+    match = _ITEM_SELECTOR.match(remaining)
+    if isinstance(body, list) and match:
+        return _find_item(body, match["what"]), match.end()
+    if isinstance(body, dict) and match:
+        key = match["what"].strip("\"'")
+        return key if key in body else None, match.end()
     if isinstance(body, dict):
-        keys = [key for key in body if _is_first(rest, key)]
+        keys = [key for key in body if _starts_with_key(remaining, key)]
         key = max(keys, key=len, default="")
         return key or None, len(key)
     return None, 0
 
 
-def _is_first(rest: str, key: str) -> bool:
-    return rest.startswith(key) and rest[len(key) : len(key) + 1] in {"", ".", "["}
+def _starts_with_key(remaining: str, key: str) -> bool:
+    return remaining.startswith(key) and remaining[len(key) : len(key) + 1] in {"", ".", "["}
 
 
-def _item_at(items: list[Json], what: str) -> int | None:
-    """An item by its number, or by some of its keys; one that says less may be meant as well."""
-    if what.isdigit():
-        return int(what) if int(what) < len(items) else None
-    keys = dict(pair.partition("=")[::2] for pair in what.split(","))
-    wanted = {key: value.strip("\"'") for key, value in keys.items()}
+def _find_item(items: list[Json], selector: str) -> int | None:
+    """Return the index of an item by number or by its keys. Keys that the item lacks are ignored.
+
+    Returns None if no item matches.
+    """
+    if selector.isdigit():
+        return int(selector) if int(selector) < len(items) else None
+    keys = dict(pair.partition("=")[::2] for pair in selector.split(","))
+    expected = {key: value.strip("\"'") for key, value in keys.items()}
     for number, item in enumerate(items):
         if isinstance(item, dict) and all(
-            str(item.get(key, value)) == value for key, value in wanted.items()
+            str(item.get(key, value)) == value for key, value in expected.items()
         ):
             return number
-    return next((at for at, item in enumerate(items) if f'="{item}"' == what), None)
+    return next((index for index, item in enumerate(items) if f'="{item}"' == selector), None)

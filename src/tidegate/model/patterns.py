@@ -1,6 +1,6 @@
-"""Regular expressions that are compiled when somebody first matches with them.
+"""Regular expressions that are compiled on first use.
 
-A module has more of them than a run of a verb uses, and compiling one takes as long as importing
+A command uses only a part of a module's expressions, and compiling one takes as long as importing
 a module.
 """
 
@@ -10,19 +10,19 @@ import re
 from typing import AnyStr, cast
 
 
-class _Late:
-    """Stands for a pattern, and becomes it."""
+class _LazyPattern:
+    """A placeholder that compiles its pattern on first use."""
 
     def __init__(self, text: str | bytes, flags: int) -> None:
         self._text, self._flags = text, flags
 
     def __getattr__(self, name: str) -> object:
-        """Asked once for each name: what it gives is kept."""
-        found: object = getattr(re.compile(self._text, self._flags), name)
-        setattr(self, name, found)
-        return found
+        """Return an attribute of the compiled pattern, and cache it on this object."""
+        attribute: object = getattr(re.compile(self._text, self._flags), name)
+        setattr(self, name, attribute)
+        return attribute
 
 
-def late(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """The pattern of a module, which is compiled when it is needed."""
-    return cast("re.Pattern[AnyStr]", _Late(text, flags))
+def lazy_regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """Return a pattern that is compiled on first use."""
+    return cast("re.Pattern[AnyStr]", _LazyPattern(pattern, flags))

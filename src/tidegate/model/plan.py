@@ -1,7 +1,7 @@
 """A plan: steps with their objects, and the edges between them.
 
-A plan says what Git says, for one revision. It is immutable and holds bytes, so that ten thousand
-objects cost what their text costs. What lives in the cluster is not in it.
+A plan describes the desired state of one revision. It is immutable and holds bytes, so that ten
+thousand objects cost only the size of their manifests. It contains no live state.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ import msgspec
 
 from tidegate.model.depends_on import AwaitedState
 from tidegate.model.moment import Ms
-from tidegate.model.objects import FieldPath, Ref, Spot
-from tidegate.model.policy import Handling, Policy
+from tidegate.model.objects import ClusterRef, FieldPath, Ref
+from tidegate.model.policy import ObjectOptions, Policy
 from tidegate.model.secret import is_secret_kind
 from tidegate.model.unit import Strength, UnitId
 
-VERSION = 1
-FINALIZER = "argocd.argoproj.io/hook-finalizer"
-"""Keeps a hook until it is judged, though its time to live is over. The name is Argo CD's."""
+PLAN_VERSION = 1
+HOOK_FINALIZER = "argocd.argoproj.io/hook-finalizer"
+"""Argo CD's finalizer that keeps a hook until it is judged, even if its TTL has expired."""
 
-TESTING = "test"
-"""The phase in which what a unit has brought is tried out."""
+TEST_PHASE = "test"
+"""The phase in which the tests of a release run."""
 
 
-class Deed(StrEnum):
-    """What a step does to an object."""
+class ItemAction(StrEnum):
+    """The action of a step on an object."""
 
     APPLY = "apply"
     CREATE = "create"
-    """It is made where it is not there, and left alone where it is."""
+    """Create the object if it is missing, and never change it."""
     DELETE = "delete"
-    LEAVE = "leave"
-    """It is the unit's, and its text asks for being left alone."""
+    IGNORE = "leave"
+    """The object belongs to the unit, but opts out of management."""
     AWAIT = "await"
-    """It is somebody else's: it is waited for, and never written."""
+    """The object belongs to another owner: wait until it is ready, and never write it."""
     AWAIT_PRESENT = "await present"
-    """The same, and it is enough that it is there."""
+    """Wait until the object of another owner exists."""
     AWAIT_ABSENT = "await absent"
-    """The same, until it is gone."""
+    """Wait until the object of another owner is deleted."""
     SKIP = "skip"
-    """Nobody serves its kind, and it only says what a unit is: it is passed over."""
+    """Skip the object: it only defines a unit, and the cluster does not serve its kind."""
 
 
-AWAITED = frozenset({Deed.AWAIT, Deed.AWAIT_PRESENT, Deed.AWAIT_ABSENT})
+AWAIT_ACTIONS = frozenset({ItemAction.AWAIT, ItemAction.AWAIT_PRESENT, ItemAction.AWAIT_ABSENT})
 
 
 class HookPolicy(StrEnum):
@@ -57,38 +57,39 @@ class HookPolicy(StrEnum):
     FAILED = "HookFailed"
 
 
-class Item(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """One object of a step, and what its own text says about waiting for it.
-
-    `budget`: how long it may take by its own word. `expires`: it removes itself when it is
-    finished. `suspends`: Git itself asks for the pause. `recreates`: where an immutable field
-    differs, it is deleted and made again. `hook`: it is run, not kept; when it is deleted.
-    `generates`: its name is completed when the rollout begins. `asks`: it is deleted only if
-    somebody agrees. `releases`: finalizers that are taken off before it is deleted, as what they
-    guard is gone. `gates`: what comes behind its step waits for it. `hidden`: fields with values
-    that must not be shown, though it is no Secret.
-    """
+class PlanItem(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """One object of a step, with the settings of its manifest for gates."""
 
     ref: Ref
     body: bytes = b""
     digest: str = ""
-    deed: Deed = Deed.APPLY
+    deed: ItemAction = ItemAction.APPLY
     origin: str = ""
     budget: Ms = Ms(0)
+    """How long the object may take to become ready, by its own spec."""
     expires: bool = False
+    """Whether it deletes itself when it is finished."""
     suspends: bool = False
+    """Whether Git itself pauses the object."""
     recreates: bool = False
+    """Whether it is deleted and created again if an immutable field differs."""
     hook: tuple[HookPolicy, ...] | None = None
+    """When the hook is deleted. None if the object is no hook."""
     generates: bool = False
+    """Whether its name is generated when the rollout starts."""
     asks: bool = False
+    """Whether its deletion requires a confirmation."""
     releases: tuple[str, ...] = ()
+    """Finalizers to remove before its deletion, because the guarded resources are gone."""
     gates: bool = True
-    handling: Handling = Handling()
+    """Whether the steps after its step wait for it."""
+    handling: ObjectOptions = ObjectOptions()
     hidden: tuple[FieldPath, ...] = ()
+    """Fields with values that must not be shown, although the object is no Secret."""
 
 
 class Barrier(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Holds a step for a reason: until a moment, or where that is 0 until somebody approves."""
+    """A reason to delay a step: until a time, or with 0 until it is approved."""
 
     reason: str
     sentence: str
@@ -96,15 +97,10 @@ class Barrier(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """The objects of one unit that start together, as batches: one after another, each at once.
+    """The objects of one unit that start together, in batches that run one after another.
 
-    `last`: nothing of its unit comes behind it, and whoever does not wait for the last one need not
-    wait for more than its hooks. A step that `rescues` has its turn when another of
-    its unit failed and all of them are at rest. A step that `expands` has no objects: it yields
-    further steps when its turn comes, and passes when they have. `barrier`: what else holds it.
-    `ground`: the rest of its unit stands on it, whatever the unit waits for at its end.
-    `part`: its number, where objects of one wave or stage come one after another. A step without
-    any objects is a joint: units that another one brings begin behind it, or end before it.
+    A step without objects, expansion and barrier is a placeholder: child units start after it, or
+    end before it.
     """
 
     id: str
@@ -115,49 +111,59 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     wave: int = 0
     stage: str = ""
     part: int = 0
-    batches: tuple[tuple[Item, ...], ...] = ()
+    """Its number, if the objects of one wave or stage are split into several steps."""
+    batches: tuple[tuple[PlanItem, ...], ...] = ()
     last: bool = False
+    """Whether it is the last step of its unit.
+
+    If the last step is not gated, only its hooks are awaited.
+    """
     rescues: bool = False
+    """Whether it runs only after a step of its unit has failed and all of them are final."""
     expands: str = ""
+    """The expansion that yields further steps. The step passes when they have passed."""
     barrier: Barrier | None = None
+    """A further condition to start."""
     ground: bool = False
+    """Whether the rest of its unit depends on it, whatever the gates of the unit are."""
 
     @property
-    def is_joint(self) -> bool:
+    def is_placeholder(self) -> bool:
+        """Whether the step has no objects, no expansion and no barrier."""
         return not (self.batches or self.expands or self.barrier)
 
     @property
-    def tests(self) -> bool:
-        """Whether it tries out what its unit has brought; that is entered as brought before."""
-        return self.phase == TESTING
+    def is_test(self) -> bool:
+        """Whether it runs the tests of a release. The revision is recorded as deployed before."""
+        return self.phase == TEST_PHASE
 
     @property
-    def event(self) -> str:
-        """What its hooks are run for: a phase, or an event of their own."""
+    def hook_event(self) -> str:
+        """The event that its hooks run for: a stage or a phase."""
         return self.stage.partition("/")[0] or self.phase
 
     @property
-    def spot(self) -> tuple[str, int, str]:
-        """The wave or the stage of its unit that it is a part of."""
+    def wave_key(self) -> tuple[str, int, str]:
+        """The phase, wave and stage that it is a part of."""
         return self.phase, self.wave, self.stage
 
 
-def is_confidential(item: Item) -> bool:
-    """Whether it holds a value that must not be shown, nor be guessed from a digest."""
+def is_confidential(item: PlanItem) -> bool:
+    """Return whether an item holds a value that must not be shown, nor be guessed from a digest."""
     return bool(item.body) and (bool(item.hidden) or is_secret_kind(item.ref.kind.name))
 
 
-def items_of(step: Step) -> list[Item]:
-    """All objects of a step, in its order."""
+def step_items(step: Step) -> list[PlanItem]:
+    """Return all items of a step in order."""
     return [item for batch in step.batches for item in batch]
 
 
-def own_items_of(step: Step) -> list[Item]:
-    """Those that are its unit's, and not only awaited."""
-    return [item for item in items_of(step) if item.deed not in AWAITED]
+def managed_items(step: Step) -> list[PlanItem]:
+    """Return the items of a step that belong to its unit, without those that are only awaited."""
+    return [item for item in step_items(step) if item.deed not in AWAIT_ACTIONS]
 
 
-class Because(StrEnum):
+class EdgeReason(StrEnum):
     """Why one step comes after another."""
 
     WAVE = "wave"
@@ -170,78 +176,74 @@ class Because(StrEnum):
 
 
 class Edge(msgspec.Struct, frozen=True, order=True, gc=False):
-    """`after` starts when the gate of `before` has opened; both are steps, by their ids.
-
-    `where`: the place that says so, if one does.
-    """
+    """An edge between two steps by id: `after` starts when the gate of `before` has opened."""
 
     before: str
     after: str
-    because: Because = Because.WAVE
+    because: EdgeReason = EdgeReason.WAVE
     strength: Strength = Strength.HARD
     where: str = ""
+    """The location that declares the edge, if any."""
 
 
-End: TypeAlias = UnitId | Spot | str
+PrecedenceEnd: TypeAlias = UnitId | ClusterRef | str
 """A unit, an object, or a step by its id."""
 
 
 class Precedence(msgspec.Struct, frozen=True, kw_only=True):
-    """`after` comes after `before`, whatever they are: edges are made of it.
+    """An order of two units, objects or steps, from which edges are made.
 
-    A unit begins with its first step and is done with its last one.
+    A unit starts with its first step and is done with its last one.
     """
 
-    before: End
-    after: End
-    because: Because = Because.DEPENDS_ON
+    before: PrecedenceEnd
+    after: PrecedenceEnd
+    reason: EdgeReason = EdgeReason.DEPENDS_ON
     strength: Strength = Strength.HARD
-    where: str = ""
+    location: str = ""
 
 
-class Foreign(msgspec.Struct, frozen=True, kw_only=True):
-    """`after` comes when an object that nobody in the plan brings is as it is asked to be."""
+class ExternalDependency(msgspec.Struct, frozen=True, kw_only=True):
+    """A dependency on an object outside the plan, which must reach a state before `dependent`."""
 
     ref: Ref
     state: AwaitedState
-    after: Spot
+    dependent: ClusterRef
 
 
 class PlannedUnit(msgspec.Struct, frozen=True, kw_only=True):
-    """What the steps of one unit share.
-
-    `digest` covers what Git says of it. `source`: where that lies, without a revision. `cluster`:
-    where its objects go. `group`: it takes one of the group's slots while it is under way.
-    `parent`: who brings it.
-    """
+    """The common properties of the steps of one unit."""
 
     id: UnitId
     digest: str = ""
+    """Digest of its desired state in Git."""
     source: str = ""
+    """The location of its source, without a revision."""
     cluster: str = ""
+    """The cluster of its objects."""
     policy: Policy = Policy()
     group: str = ""
+    """The group whose concurrency limit it counts against while it runs."""
     parent: UnitId | None = None
+    """The unit that creates it."""
 
 
-class Slots(msgspec.Struct, frozen=True, gc=False):
-    """So many units of a group may be under way at once; with none, somebody must approve each.
-
-    `rests`: one that has failed, or waits for its next try or for others, is not under way.
-    """
+class ConcurrencyLimit(msgspec.Struct, frozen=True, gc=False):
+    """The number of units of a group that may run at once. With 0, each unit needs an approval."""
 
     group: str
     limit: int
     rests: bool = False
+    """Whether a unit that has failed, or waits for a retry or for others, does not count."""
 
 
-class Fragment(msgspec.Struct, frozen=True, kw_only=True):
-    """What a step expands to. Its edges may begin or end at steps of the plan around it."""
+class PlanFragment(msgspec.Struct, frozen=True, kw_only=True):
+    """A partial plan that a step expands to. Its edges may refer to steps of the enclosing plan."""
 
     units: tuple[PlannedUnit, ...] = ()
     steps: tuple[Step, ...] = ()
     edges: tuple[Edge, ...] = ()
-    slots: tuple[Slots, ...] = ()
+    slots: tuple[ConcurrencyLimit, ...] = ()
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -251,11 +253,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     units: tuple[PlannedUnit, ...] = ()
     steps: tuple[Step, ...] = ()
     edges: tuple[Edge, ...] = ()
-    slots: tuple[Slots, ...] = ()
-    version: int = VERSION
+    slots: tuple[ConcurrencyLimit, ...] = ()
+    version: int = PLAN_VERSION
 
     @classmethod
-    def of(cls, fragment: Fragment) -> Plan:
+    def from_fragment(cls, fragment: PlanFragment) -> Plan:
         return cls(
             digest=digest_plan(fragment),
             units=fragment.units,
@@ -266,26 +268,29 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def digest_bytes(*parts: bytes) -> str:
-    """A short name for exactly these bytes in this order."""
-    whole = hashlib.blake2b(digest_size=16)
+    """Return a digest of exactly these parts in this order."""
+    digest = hashlib.blake2b(digest_size=16)
     for part in parts:
-        whole.update(len(part).to_bytes(8, "big"))
-        whole.update(part)
-    return whole.hexdigest()
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.hexdigest()
 
 
-def digest_step(batches: tuple[tuple[Item, ...], ...], expands: str = "") -> str:
-    """Covers what is done to which objects, how, and in which batches; not where they stand."""
-    told = [expands.encode()]
+def digest_step(batches: tuple[tuple[PlanItem, ...], ...], expands: str = "") -> str:
+    """Return a digest of the actions, objects, options and batches of a step.
+
+    Origins in files are not covered.
+    """
+    parts = [expands.encode()]
     for batch in batches:
         heads = (msgspec.structs.replace(item, body=b"", origin="") for item in batch)
-        told += map(msgspec.json.encode, heads)
-        told.append(b"")
-    return digest_bytes(*told)
+        parts += map(msgspec.json.encode, heads)
+        parts.append(b"")
+    return digest_bytes(*parts)
 
 
-def digest_plan(fragment: Fragment) -> str:
-    """Covers units, steps, edges and slots."""
+def digest_plan(fragment: PlanFragment) -> str:
+    """Return a digest of units, steps, edges and concurrency limits."""
     heads = [msgspec.structs.replace(step, batches=()) for step in fragment.steps]
     return digest_bytes(
         msgspec.json.encode(fragment.units),
@@ -296,16 +301,16 @@ def digest_plan(fragment: Fragment) -> str:
 
 
 def public_digest(plan: Plan) -> str:
-    """A name for a plan that may be shown: nobody can try out values of its secrets on it.
+    """Return a digest of a plan that may be shown: secret values cannot be guessed from it.
 
-    It is the plan's own digest where there are none, and else covers all but their texts.
+    It is the digest of the plan if there are no secrets, and else covers all but their manifests.
     """
-    confidential = {step.id for step in plan.steps if any(map(is_confidential, items_of(step)))}
+    confidential = {step.id for step in plan.steps if any(map(is_confidential, step_items(step)))}
     if not confidential:
         return plan.digest
     steps = tuple(_without_secrets(one) if one.id in confidential else one for one in plan.steps)
     units = tuple(msgspec.structs.replace(unit, digest="") for unit in plan.units)
-    return digest_plan(Fragment(units=units, steps=steps, edges=plan.edges, slots=plan.slots))
+    return digest_plan(PlanFragment(units=units, steps=steps, edges=plan.edges, slots=plan.slots))
 
 
 def _without_secrets(step: Step) -> Step:

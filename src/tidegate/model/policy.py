@@ -1,7 +1,7 @@
-"""How one unit is run: of the unit, never of the rollout.
+"""Policy of a unit: how it is rolled out, independent of a single rollout.
 
-A dialect reads it from a custom resource, the command line from options. The engine reads the
-values and never asks whose they are.
+A dialect reads the policy from a custom resource, the command line from options. The engine reads
+the values only and does not know their origin.
 """
 
 from __future__ import annotations
@@ -11,73 +11,73 @@ from enum import StrEnum
 import msgspec
 
 from tidegate.model.expressions import HealthExpressions
-from tidegate.model.identity import Identity
-from tidegate.model.ignoring import Ignored
-from tidegate.model.ledger import DriftMode, ReleaseTerms
+from tidegate.model.identity import ImpersonatedUser
+from tidegate.model.ignoring import IgnoreDifference
+from tidegate.model.ledger import DriftMode, ReleaseSpec
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Propagation, Ref
-from tidegate.model.project import Reach
+from tidegate.model.project import ProjectScope
 from tidegate.model.semantics import TIDEGATE, Retry, Semantics
 from tidegate.model.sync_window import SyncWindow
 
 
-class Consent(StrEnum):
-    """Whether something may be done to an object."""
+class Permission(StrEnum):
+    """Whether an operation on an object is allowed."""
 
     YES = "yes"
     NO = "no"
     ASK = "ask"
 
 
-class Handling(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """How an object wants to be written, pruned and deleted.
-
-    `replaces`: put in place of what is there, not merged into it. `forces`: deleted and made again
-    where it cannot be changed. `merges`: fields that others have added stay theirs. `checks`:
-    validated before. `waits_for_kind`: its kind may come
-    later. `last`: pruned after everything else. `propagation`: what becomes of what it owns when it
-    is pruned or deleted.
-    """
+class ObjectOptions(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Sync options of an object: writing, pruning and deletion."""
 
     replaces: bool = False
+    """Whether the object is replaced instead of merged."""
     forces: bool = False
+    """Whether the object is deleted and created again if it cannot be updated."""
     checks: bool = True
+    """Whether the object is validated before it is written."""
     waits_for_kind: bool = False
-    prune: Consent = Consent.YES
-    delete: Consent = Consent.YES
+    """Whether its kind may be registered later in the rollout."""
+    prune: Permission = Permission.YES
+    delete: Permission = Permission.YES
     last: bool = False
+    """Whether it is pruned after everything else."""
     propagation: Propagation = Propagation.FOREGROUND
+    """The deletion propagation for pruning and deleting it."""
     merges: bool = False
+    """Whether fields that other writers have added stay with them."""
 
 
 class Order(StrEnum):
-    """What puts the objects of a unit in order."""
+    """How the objects of a unit are ordered."""
 
     WAVES = "waves"
     """Argo CD's phases and waves."""
     STAGES = "stages"
-    """Flux's: definitions, classes, everything else."""
+    """Flux's stages: definitions, classes, everything else."""
     HELM = "helm"
-    """Helm's: hooks by their weights, everything else at once."""
+    """Helm's order: hooks by weight, everything else at once."""
     NONE = "none"
-    """Argo CD's phases, and everything of a phase at once."""
+    """Argo CD's phases, with all objects of a phase at once."""
 
 
-class Gates(StrEnum):
-    """Which objects of a unit hold what comes behind them."""
+class GateScope(StrEnum):
+    """Which objects of a unit gate the steps after them."""
 
     ALL = "all"
     LISTED = "listed"
-    """Those that the unit names, whoever brings them, and hooks."""
+    """The objects that the unit lists, of any owner, and hooks."""
     NONE = "none"
-    """Hooks alone."""
+    """Hooks only."""
 
 
 class Tracking(StrEnum):
-    """How an object says whose it is."""
+    """How an object refers to the unit that owns it."""
 
-    OWN = "tidegate"
-    """By an annotation of ours."""
+    TIDEGATE = "tidegate"
+    """By an annotation of Tidegate."""
     ARGO = "argocd"
     """By Argo CD's tracking annotation."""
     FLUX = "flux"
@@ -85,96 +85,109 @@ class Tracking(StrEnum):
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a unit is run.
-
-    `rules` names how its objects are judged. `listed`: what gates, where not everything does.
-    `manager` owns the fields it applies. `handling` is what its objects ask for where they say
-    nothing themselves. `carries_on`: what lies behind a failed step starts all the same.
-    `consents`: somebody has agreed that what asks first is pruned and deleted. `runs_hooks`: also
-    where nothing has changed. `changed_only`: what is as wanted is not waited for.
-    `refuses_shared`: what another unit has is not taken over. `deletes_contents`: what is pruned or
-    deleted may take objects of others along. `allows_empty`: it prunes though nothing is left of
-    it. `adopts_name`: it takes over a name that another source had. `leaves_others`: fields of
-    earlier appliers stay theirs. `keeps_ignored`: fields that are no difference are written as they
-    live. `identity`: whose rights its calls use. `starts`: its controller begins by itself, without
-    somebody who asks. `cascades`: what it has brought goes with its own object. `heals`: what
-    others change is put back. `timeout` and `retry` take the place of what the semantics have.
-    `asks_readiness`: what it depends on must be ready whatever an expression says of that.
-    `expressions`: how objects of some kinds are judged, by the unit's own word.
-    `first_kinds`: groups and kinds that come first among what nobody else stands on.
-    `namespace_labels` and `namespace_notes` go onto the namespace that it creates. `windows`: when
-    it may be synced; `asked`: a person wants it now, which some windows let pass. `reach`: what its
-    project lets it touch. `instance_label`: the label that names it on its objects besides.
-    `labels_only`: that label alone says whose they are. `farewell`: what becomes of what its
-    objects own when all of it is deleted; None: the same as when they are pruned.
-    `remedy_timeout` is for what is done about its failure, `test_timeout` for its tests;
-    `forgives_tests`: one that fails is told, and what is left of them is not run.
-    `remedies_tests`: what is done about a failure is done about theirs, too. `withdraws`: what was
-    made by what is done about a failure goes again, where a write of that is refused.
-    `release`: the Helm release that it is. `drift`: what becomes of what others have changed, where
-    that is all there is to do; None: it is rolled out as any other. `asks_late`: what it brings
-    hangs on what lives when its turn comes, and is asked again then, and before everything ends.
-    `asks_first`: the same, before its first step alone.
-    """
+    """How a unit is rolled out."""
 
     semantics: Semantics = TIDEGATE
     rules: str = "argo"
+    """The name of the health rules for its objects."""
     order: Order = Order.WAVES
-    gates: Gates = Gates.ALL
+    gates: GateScope = GateScope.ALL
     listed: tuple[Ref, ...] = ()
+    """The objects that gate, if not all do."""
     prunes: bool = False
     consents: bool = False
+    """Whether pruning and deletion of objects that require it were confirmed."""
     carries_on: bool = False
+    """Whether the steps after a failed step start anyway."""
     runs_hooks: bool = False
-    tracking: Tracking = Tracking.OWN
+    """Whether hooks run even if nothing has changed."""
+    tracking: Tracking = Tracking.TIDEGATE
     manager: str = "tidegate"
-    handling: Handling = Handling()
+    """The field manager of applied fields."""
+    handling: ObjectOptions = ObjectOptions()
+    """The default sync options of its objects."""
     creates_namespace: bool = False
     changed_only: bool = False
+    """Whether objects that are in sync are not waited for."""
     refuses_shared: bool = False
+    """Whether objects of another unit are rejected instead of taken over."""
     deletes_contents: bool = False
+    """Whether deleting a namespace or CRD may delete objects of other owners."""
     allows_empty: bool = False
+    """Whether it prunes even if it renders no objects."""
     adopts_name: bool = False
+    """Whether it takes over a unit name that another source had."""
     leaves_others: bool = False
+    """Whether the fields of earlier appliers stay with them."""
     keeps_ignored: bool = False
-    ignores: tuple[Ignored, ...] = ()
-    identity: Identity | None = None
+    """Whether ignored differences are written with their live values."""
+    ignores: tuple[IgnoreDifference, ...] = ()
+    identity: ImpersonatedUser | None = None
+    """The user to impersonate."""
     starts: bool = True
+    """Whether its controller syncs it automatically."""
     cascades: bool = False
+    """Whether its objects are deleted with the unit resource."""
     heals: bool = False
+    """Whether drift is corrected."""
     timeout: Ms = Ms(0)
+    """Replaces the deadline of the semantics, unless 0."""
     retry: Retry | None = None
+    """Replaces the retry policy of the semantics, unless None."""
     asks_readiness: bool = False
+    """Whether dependencies must be ready even if they have a readiness expression."""
     expressions: tuple[HealthExpressions, ...] = ()
+    """Health expressions of the unit for some kinds."""
     first_kinds: tuple[tuple[str, str], ...] = ()
+    """Groups and kinds that are applied first among the objects that no other object depends on."""
     namespace_labels: tuple[tuple[str, str], ...] = ()
+    """Labels of the namespace that it creates."""
     namespace_notes: tuple[tuple[str, str], ...] = ()
+    """Annotations of the namespace that it creates."""
     windows: tuple[SyncWindow, ...] = ()
+    """When it may be synced."""
     asked: bool = False
-    reach: Reach | None = None
+    """Whether a person requested the sync, which some windows allow."""
+    reach: ProjectScope | None = None
+    """The project of the unit, with its permissions."""
     instance_label: str = ""
-    release: ReleaseTerms | None = None
+    """A label with the name of the unit on its objects, in addition to the tracking."""
+    release: ReleaseSpec | None = None
+    """The Helm release of the unit."""
     asks_late: bool = False
+    """Whether its objects depend on live state and are generated again during the rollout.
+
+    This happens when the unit starts, and before the rollout ends.
+    """
     asks_first: bool = False
+    """Whether its objects depend on live state and are generated again before its first step."""
     labels_only: bool = False
+    """Whether only the instance label identifies the owner of its objects."""
     farewell: Propagation | None = None
+    """The propagation for deleting the whole unit. None if it is the same as for pruning."""
     drift: DriftMode | None = None
+    """How to handle drift if nothing else changed. None rolls out as usual."""
     remedy_timeout: Ms = Ms(0)
+    """The time limit of a remediation."""
     test_timeout: Ms = Ms(0)
+    """The time limit of its tests."""
     forgives_tests: bool = False
+    """Whether a failed test is only reported, and the remaining tests are skipped."""
     remedies_tests: bool = False
+    """Whether a failed test is remediated like any other failure."""
     withdraws: bool = False
+    """Whether objects that a remediation created are deleted if one of its writes is rejected."""
 
     @property
     def owner_label(self) -> str:
-        """The label that says whose an object is; empty where an annotation does."""
+        """The label that identifies the owner of an object. Empty if an annotation does."""
         return self.instance_label if self.labels_only else ""
 
 
-def forcing(policy: Policy, forces: bool) -> Policy:  # noqa: FBT001 - it is all that is said
-    """The policy; if it `forces`, all objects are made again that cannot be changed."""
-    handling = policy.handling
-    if not forces or handling.forces:
+def with_force(policy: Policy, forces: bool) -> Policy:  # noqa: FBT001 - it is all that is said
+    """Return the policy, with forced recreation of objects if `forces` is set."""
+    options = policy.handling
+    if not forces or options.forces:
         return policy
-    forced = msgspec.structs.replace(handling, forces=True)
-    return msgspec.structs.replace(policy, handling=forced)
+    forced_options = msgspec.structs.replace(options, forces=True)
+    return msgspec.structs.replace(policy, handling=forced_options)

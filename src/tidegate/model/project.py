@@ -1,6 +1,6 @@
-"""A project of Argo CD's: what its Applications may take, where they may go, and when.
+"""Argo CD projects: permitted sources, destinations and kinds, and sync windows.
 
-Each rule has the place that says so.
+Each rule has its location.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import msgspec
 from tidegate.model.sync_window import SyncWindow
 
 
-class ProjectClaim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an Application asks of its project, as it is written there."""
+class ProjectRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The request of an Application to its project, as written."""
 
     project: str = "default"
     repositories: tuple[str, ...] = ()
@@ -21,14 +21,14 @@ class ProjectClaim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class NameRule(msgspec.Struct, frozen=True, gc=False):
-    """A pattern for addresses or names; `!` before it denies."""
+    """A pattern for URLs or names; a leading `!` denies."""
 
     pattern: str
     where: str
 
 
 class DestinationRule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """Patterns for a cluster, by its server or its name, and for a namespace."""
+    """Patterns for a cluster, by server or name, and for a namespace."""
 
     server: str
     name: str
@@ -37,7 +37,7 @@ class DestinationRule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class KindRule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """Patterns for a group, a kind, and for what is in no namespace its name."""
+    """Patterns for a group, a kind, and for the name of a cluster-scoped object."""
 
     group: str
     kind: str
@@ -45,8 +45,8 @@ class KindRule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     where: str
 
 
-class AccountRule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """The account that syncs use for a destination."""
+class ServiceAccountRule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """The service account that syncs impersonate for a destination."""
 
     server: str
     namespace: str
@@ -55,7 +55,7 @@ class AccountRule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class WindowRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A sync window, and patterns for the Applications that it is for."""
+    """A sync window, and patterns for the Applications that it applies to."""
 
     window: SyncWindow
     applications: tuple[str, ...] = ()
@@ -65,21 +65,18 @@ class WindowRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OrphanRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What lives in the namespaces of a project and belongs to nobody."""
+    """The monitoring of orphaned resources in the namespaces of a project."""
 
     warns: bool
     ignored: tuple[KindRule, ...] = ()
 
 
 class Project(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The rules of one project. `kinds` is None where every kind in a namespace is allowed.
-
-    `home`: its own namespace, which is that of Argo CD. `lists`: by field, where a list stands.
-    `only_scoped`: it allows only clusters that are registered for it.
-    """
+    """The rules of one project."""
 
     name: str
     home: str = ""
+    """The namespace of the project, which is that of Argo CD."""
     where: str = ""
     labels: tuple[tuple[str, str], ...] = ()
     repositories: tuple[NameRule, ...] = ()
@@ -88,28 +85,34 @@ class Project(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cluster_kinds: tuple[KindRule, ...] = ()
     denied_cluster_kinds: tuple[KindRule, ...] = ()
     kinds: tuple[KindRule, ...] | None = None
+    """The allowed namespaced kinds. None allows all."""
     denied_kinds: tuple[KindRule, ...] = ()
-    accounts: tuple[AccountRule, ...] = ()
+    accounts: tuple[ServiceAccountRule, ...] = ()
     windows: tuple[WindowRule, ...] = ()
     orphans: OrphanRules | None = None
     only_scoped: bool = False
+    """Whether it permits only clusters that are registered for it."""
     lists: tuple[tuple[str, str], ...] = ()
+    """Locations of lists, by field."""
 
-    def place_of(self, field: str) -> str:
-        """Where a list stands; where there is none, the project does."""
+    def location_of_list(self, field: str) -> str:
+        """Return the location of a list.
+
+        Returns the location of the project if the list is absent.
+        """
         return dict(self.lists).get(field, self.where)
 
 
-class Refusal(msgspec.Struct, frozen=True):
-    """What a project does not allow, and the rule that says so."""
+class ProjectViolation(msgspec.Struct, frozen=True):
+    """A violation of a project, and the rule that denies it."""
 
-    sentence: str
+    message: str
     rule: str
-    where: str
+    location: str
 
 
-class Reach(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A project as it counts for one unit: with its cluster, as far as that is known."""
+class ProjectScope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A project resolved for one unit, with its cluster as far as it is known."""
 
     project: Project
     server: str = ""

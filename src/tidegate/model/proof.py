@@ -1,4 +1,4 @@
-"""What is known of an order after a rollout: pairs of steps, and the moments that decide."""
+"""Evidence of the order of a finished rollout: pairs of steps, and the times that decide."""
 
 from __future__ import annotations
 
@@ -7,66 +7,68 @@ from enum import StrEnum
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Spot
-from tidegate.model.plan import Because
+from tidegate.model.objects import ClusterRef
+from tidegate.model.plan import EdgeReason
 from tidegate.model.unit import UnitId
 
 
 class PairState(StrEnum):
-    """What is known of two steps of which one had to wait for the other."""
+    """The evidence for two steps, one of which had to wait for the other."""
 
-    KEPT = "kept"
-    BROKEN = "broken"
+    RESPECTED = "kept"
+    VIOLATED = "broken"
     UNPROVEN = "unproven"
     IDLE = "idle"
-    """What comes behind did not begin, or wrote nothing."""
+    """The later step did not start, or wrote nothing."""
 
 
-class Sighting(msgspec.Struct, frozen=True, gc=False):
-    """An object as the cluster has it: when it was made, and last written by its manager.
+class ObservedObject(msgspec.Struct, frozen=True, gc=False):
+    """The times that a cluster recorded for an object: creation, last write, readiness."""
 
-    `ready`: since when it is well, as far as that is written down; `is_final`: that comes once.
-    """
-
-    made: Ms
-    made_by: str = ""
-    written: Ms | None = None
-    ready: Ms | None = None
+    created_at: Ms
+    created_by: str = ""
+    written_at: Ms | None = None
+    ready_at: Ms | None = None
+    """Since when it is healthy, if recorded."""
     is_final: bool = False
+    """Whether it becomes ready only once."""
 
 
-class Witness(msgspec.Struct, frozen=True, gc=False):
-    """An object of a step, and a moment that the cluster tells: `made`, `written` or `ready`."""
+class OrderEvidence(msgspec.Struct, frozen=True, gc=False):
+    """A recorded timestamp of an object of a step: `made`, `written` or `ready`."""
 
     at: Ms
     step: str
     unit: UnitId
-    spot: Spot
-    what: str = "made"
-    made_by: str = ""
+    object: ClusterRef
+    event: str = "made"
+    created_by: str = ""
 
 
 class OrderPair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two steps, `after` behind `before`: what the record tells of them, and what the cluster.
-
-    `recorded` is None without a record, `seen` without a cluster. `passed` and `begun` are moments
-    of the record; `first` and `then` are those of the cluster, and `why` says what they come to.
-    """
+    """Two steps in order, with the evidence of the run record and of the cluster."""
 
     before: str
     after: str
-    because: Because
+    reason: EdgeReason
     recorded: PairState | None = None
-    passed: Ms | None = None
-    begun: Ms | None = None
-    seen: PairState | None = None
-    first: Witness | None = None
-    then: Witness | None = None
-    why: str = ""
+    """The state by the run record. None without a record."""
+    passed_at: Ms | None = None
+    """When `before` passed, by the record."""
+    started_at: Ms | None = None
+    """When `after` started, by the record."""
+    observed: PairState | None = None
+    """The state by the cluster. None without a cluster."""
+    before_evidence: OrderEvidence | None = None
+    """The evidence of the cluster for `before`."""
+    after_evidence: OrderEvidence | None = None
+    """The evidence of the cluster for `after`."""
+    explanation: str = ""
+    """Explanation of the state by the cluster."""
 
     @property
     def state(self) -> PairState:
-        """Of both together: who contradicts counts, and then who proves."""
-        known = {self.recorded, self.seen}
-        order = (PairState.BROKEN, PairState.KEPT, PairState.UNPROVEN)
-        return next((one for one in order if one in known), PairState.IDLE)
+        """The combined state: a violation wins, then a proof."""
+        known = {self.recorded, self.observed}
+        order = (PairState.VIOLATED, PairState.RESPECTED, PairState.UNPROVEN)
+        return next((state for state in order if state in known), PairState.IDLE)

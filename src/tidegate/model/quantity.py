@@ -1,4 +1,4 @@
-"""Amounts as Kubernetes reads them: `500m`, `1Gi`, `1e3`."""
+"""Kubernetes quantities: `500m`, `1Gi`, `1e3`."""
 
 from __future__ import annotations
 
@@ -7,58 +7,58 @@ from fractions import Fraction
 from functools import lru_cache
 
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 
-FORMAT = (
+FORMAT_ERROR = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
-SUFFIX = "unable to parse quantity's suffix"
+SUFFIX_ERROR = "unable to parse quantity's suffix"
 NANO = 10**9
-LARGEST = 2**63 - 1
-"""What is written with a binary suffix is never more than this."""
-LONGEST = 1_000
-FARTHEST = 999
-_PARTS = late(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[+-]?[0-9]*)")
-_EXPONENT = late(r"[eE][+-]?[0-9]+")
+MAX_BINARY_VALUE = 2**63 - 1
+"""The maximum of quantities with a binary suffix."""
+MAX_LENGTH = 1_000
+MAX_EXPONENT = 999
+_PARTS = lazy_regex(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[+-]?[0-9]*)")
+_EXPONENT = lazy_regex(r"[eE][+-]?[0-9]+")
 _BINARY = {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", 1)}
 _DECIMAL = {suffix: 3 * power for power, suffix in enumerate("num", -3)}
 _DECIMAL |= {suffix: 3 * power for power, suffix in enumerate(("", *"kMGTPE"))}
 
 
-def quantity_of(value: Json) -> Fraction | None:
-    """How much a text or a number is; None where it is no quantity."""
+def to_quantity(value: Json) -> Fraction | None:
+    """Convert a text or a number to a quantity. Returns None if it is none."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     try:
-        return read_quantity(str(value))
+        return parse_quantity(str(value))
     except ValueError:
         return None
 
 
 @lru_cache(maxsize=4_096)
-def read_quantity(written: str) -> Fraction:
-    """How much is written there. Raises ValueError in the server's words."""
-    found = _PARTS.fullmatch(written) if 0 < len(written) <= LONGEST else None
-    if found is None:
-        raise ValueError(FORMAT)
-    sign, whole, below, suffix = found.groups(default="")
-    amount = Fraction(int(f"0{whole}{below}"), 10 ** len(below))
+def parse_quantity(text: str) -> Fraction:
+    """Parse a quantity. Raises ValueError with the message of the API server."""
+    match = _PARTS.fullmatch(text) if 0 < len(text) <= MAX_LENGTH else None
+    if match is None:
+        raise ValueError(FORMAT_ERROR)
+    sign, integer, fraction, suffix = match.groups(default="")
+    amount = Fraction(int(f"0{integer}{fraction}"), 10 ** len(fraction))
     if suffix in _BINARY:
-        amount = min(_rounded(amount * _BINARY[suffix]), Fraction(LARGEST))
+        amount = min(_round_up(amount * _BINARY[suffix]), Fraction(MAX_BINARY_VALUE))
     else:
-        amount = _rounded(amount * Fraction(10) ** _exponent(suffix))
+        amount = _round_up(amount * Fraction(10) ** _exponent(suffix))
     return -amount if sign == "-" else amount
 
 
 def _exponent(suffix: str) -> int:
     if suffix in _DECIMAL:
         return _DECIMAL[suffix]
-    exponent = int(suffix[1:]) if _EXPONENT.fullmatch(suffix) else FARTHEST + 1
-    if abs(exponent) > FARTHEST:
-        raise ValueError(SUFFIX)
+    exponent = int(suffix[1:]) if _EXPONENT.fullmatch(suffix) else MAX_EXPONENT + 1
+    if abs(exponent) > MAX_EXPONENT:
+        raise ValueError(SUFFIX_ERROR)
     return exponent
 
 
-def _rounded(amount: Fraction) -> Fraction:
-    """Up to whole billionths: who wants a little gets a little."""
+def _round_up(amount: Fraction) -> Fraction:
+    """Round up to whole billionths."""
     return Fraction(math.ceil(amount * NANO), NANO)

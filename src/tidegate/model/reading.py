@@ -1,6 +1,6 @@
-"""Reading what stands in a body: a part by its path, as the type it should have.
+"""Typed access to fields of a JSON object.
 
-A look at one object reads dozens of parts, so each function walks by itself: calling another one
+Comparing one object reads dozens of fields, so each function walks the path itself: a further call
 would cost more than the walk.
 """
 
@@ -8,48 +8,52 @@ from __future__ import annotations
 
 from tidegate.model.objects import Json
 
-NOTHING: dict[str, Json] = {}
+EMPTY_MAPPING: dict[str, Json] = {}
 
 
-def part(body: Json, *path: str) -> Json:
-    """What stands at a path; None where there is nothing."""
+def get_value(body: Json, *path: str) -> Json:
+    """Return the value at a path. Returns None if there is none."""
     for name in path:
         body = body.get(name) if isinstance(body, dict) else None
     return body
 
 
-def mapping(body: Json, *path: str) -> dict[str, Json]:
+def get_mapping(body: Json, *path: str) -> dict[str, Json]:
+    """Return the mapping at a path. Returns an empty one if there is none."""
     for name in path:
         body = body.get(name) if isinstance(body, dict) else None
-    return body if isinstance(body, dict) else NOTHING
+    return body if isinstance(body, dict) else EMPTY_MAPPING
 
 
-def mappings(body: Json, *path: str) -> list[dict[str, Json]]:
-    """The mappings of a list."""
+def get_mappings(body: Json, *path: str) -> list[dict[str, Json]]:
+    """Return the mappings of the list at a path. Returns an empty list if there is none."""
     for name in path:
         body = body.get(name) if isinstance(body, dict) else None
-    return [one for one in body if isinstance(one, dict)] if isinstance(body, list) else []
+    return [item for item in body if isinstance(item, dict)] if isinstance(body, list) else []
 
 
-def listed(body: Json, *path: str) -> list[Json]:
+def get_list(body: Json, *path: str) -> list[Json]:
+    """Return the list at a path. Returns an empty one if there is none."""
     for name in path:
         body = body.get(name) if isinstance(body, dict) else None
     return body if isinstance(body, list) else []
 
 
-def number(body: Json, *path: str, default: int = 0) -> int:
+def get_int(body: Json, *path: str, default: int = 0) -> int:
+    """Return the integer at a path. Returns the default if there is none."""
     for name in path:
         body = body.get(name) if isinstance(body, dict) else None
     return body if isinstance(body, int) and not isinstance(body, bool) else default
 
 
-def labels_of(body: Json) -> tuple[tuple[str, str], ...]:
-    """The labels of an object that are texts, by name."""
-    labels = mapping(body, "metadata", "labels")
-    return tuple(sorted((key, one) for key, one in labels.items() if isinstance(one, str)))
+def get_labels(body: Json) -> tuple[tuple[str, str], ...]:
+    """Return the string labels of an object, sorted by name."""
+    labels = get_mapping(body, "metadata", "labels")
+    return tuple(sorted((key, value) for key, value in labels.items() if isinstance(value, str)))
 
 
-def text(body: Json, *path: str, default: str = "") -> str:
+def get_text(body: Json, *path: str, default: str = "") -> str:
+    """Return the non-empty string at a path. Returns the default if there is none."""
     for name in path:
         body = body.get(name) if isinstance(body, dict) else None
     return body if isinstance(body, str) and body else default

@@ -1,6 +1,6 @@
-"""A chart to be rendered: its values in the order in which they are merged, and a setting.
+"""Request to render a chart: values in the order of merging, and options.
 
-These are also the words on the line to a worker.
+The structs are also the messages to a worker.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import without_user
+from tidegate.errors import redact_urls
 
-LOCAL = "file://"
-"""Before the path of a dependency that lies beside its chart."""
+LOCAL_PREFIX = "file://"
+"""The URL prefix of a dependency in the directory of its chart."""
 DEFAULT_KUBE_VERSION = "v1.36.0"
-"""What a chart sees as `.Capabilities.KubeVersion` where no cluster is known."""
+"""The value of `.Capabilities.KubeVersion` if no cluster is known."""
 
 
-class How(StrEnum):
-    """How a parameter's text is read: `--set`, `--set-string` or `--set-literal`."""
+class ParameterType(StrEnum):
+    """How the text of a parameter is parsed: `--set`, `--set-string` or `--set-literal`."""
 
     TYPED = "typed"
     STRING = "string"
@@ -28,83 +28,89 @@ class How(StrEnum):
 
 
 class ValuesFile(msgspec.Struct, frozen=True, tag="file", gc=False):
-    """A file of values.
+    """A values file.
 
-    Its path starts at the chart, or with a `/` at the root of the source. `root` names another
-    source's directory: then every path starts there.
+    Its path is relative to the chart, or with a leading `/` to the root of the source.
     """
 
     path: str
     optional: bool = False
     root: str = ""
+    """The directory of another source, which all paths are relative to."""
 
 
 class ValuesText(msgspec.Struct, frozen=True, tag="text", gc=False):
-    """Values as YAML text. `name` is how errors call it: `ConfigMap shop/web (values.yaml)`.
+    """Values as YAML text.
 
     Helm merges all documents of a file. Of other texts it reads the first.
     """
 
     text: str
     name: str
+    """The name in errors: `ConfigMap shop/web (values.yaml)`."""
     is_file: bool = False
 
     def __repr__(self) -> str:
         return f"ValuesText({self.name})"
 
 
-class Inline(msgspec.Struct, frozen=True, tag="inline", gc=False):
-    """The place of the release's own `values` among the layers."""
+class InlineValues(msgspec.Struct, frozen=True, tag="inline", gc=False):
+    """The position of the inline `values` of the release among the layers."""
 
 
 class Parameter(msgspec.Struct, frozen=True, tag="parameter", gc=False):
-    """One value by its name, in the language of `--set`."""
+    """One value by name, in the syntax of `--set`."""
 
     name: str
     value: str
-    how: How = How.TYPED
+    how: ParameterType = ParameterType.TYPED
 
     def __repr__(self) -> str:
         return f"Parameter({self.name})"
 
 
 class FileParameter(msgspec.Struct, frozen=True, tag="file-parameter", gc=False):
-    """One value that is the content of a file. Paths are those of a `ValuesFile`."""
+    """One value with the content of a file. Paths are resolved as in `ValuesFile`."""
 
     name: str
     path: str
     root: str = ""
 
 
-class ValuesAddress(msgspec.Struct, frozen=True, tag="address", gc=False):
-    """Values on a web server; they are fetched, and become a text, before a chart is rendered."""
+class ValuesUrl(msgspec.Struct, frozen=True, tag="address", gc=False):
+    """Values on a web server.
+
+    They are fetched and replaced by a text before the chart is rendered.
+    """
 
     url: str
 
 
-Layer: TypeAlias = ValuesFile | ValuesText | ValuesAddress | Inline | Parameter | FileParameter
+ValuesLayer: TypeAlias = (
+    ValuesFile | ValuesText | ValuesUrl | InlineValues | Parameter | FileParameter
+)
 
 
 class ChartDependency(msgspec.Struct, frozen=True, order=True, gc=False):
-    """A chart that another one depends on, as its Chart.yaml, or better its Chart.lock, has it."""
+    """A dependency of a chart, from Chart.lock, else from Chart.yaml."""
 
     name: str
     version: str = ""
     repository: str = ""
 
     def __str__(self) -> str:
-        return without_user(f"{self.name} {self.version or '*'} from {self.repository}")
+        return redact_urls(f"{self.name} {self.version or '*'} from {self.repository}")
 
 
 class FetchedChart(msgspec.Struct, frozen=True, gc=False):
-    """A dependency that somebody has brought: the directory of the chart, or its `.tgz`."""
+    """A fetched dependency: the directory of the chart, or its `.tgz`."""
 
     dependency: ChartDependency
     path: str
 
 
-class LookedUp(msgspec.Struct, frozen=True, gc=False):
-    """What a cluster answers to a template that looks something up: an HTTP status, and JSON."""
+class LookupResult(msgspec.Struct, frozen=True, gc=False):
+    """The response of a cluster to Helm's `lookup`: an HTTP status, and JSON."""
 
     status: int
     body: str = "{}"
@@ -114,70 +120,74 @@ class LookedUp(msgspec.Struct, frozen=True, gc=False):
         return f"LookedUp({self.status})"
 
 
-NOT_THERE = LookedUp(
+LOOKUP_NOT_FOUND = LookupResult(
     404,
     '{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"NotFound","code":404}',
 )
 
 
-class Release(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="release"):
-    """One chart to render.
+class ChartRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="release"):
+    """A request to render one chart.
 
-    `root` is the directory of the source: nothing outside it is read. `chart` is the directory of
-    the chart inside it, or its `.tgz`. `layers` say what is merged over the chart's own values, in
-    that order; `argo_layers` and `flux_layers` make them. `defaults` replaces the chart's
-    `values.yaml`, as `valuesFiles` of a Flux chart does.
-
-    Dependencies that the chart does not bring come from `fetched`, or from its own source. What
-    must come from elsewhere is fetched by the worker where `repositories` allow it, and else told
-    in a `DependencyError`. Where nothing `builds_dependencies`, all must be in `charts`. Who
-    `checks_lock` takes no lock that does not fit Chart.yaml: Argo CD does, Flux does not.
-
-    `artifact` is the revision of the OCI artifact that it was fetched as, where its version is to
-    tell that: `tag@sha256:…`, or the digest alone.
-    Hooks that are tests are left out, unless it is to `include_tests`.
-    Templates see `revision` and `is_upgrade`. `described`: the chart itself, its notes and the
-    values of the user are wanted as well, as a record of the release keeps them.
-    `lookups` is what `lookup` finds, by the path that it asks a cluster for; what is not among it
-    is told in a `LookupsError`. Where it is None there is no cluster, and `lookup` finds nothing.
+    Dependencies that the chart lacks come from `fetched` or from its own source. The worker fetches
+    others where `repositories` allow it, and else reports them in a `DependencyError`.
     """
 
     root: str = ""
+    """The directory of the source. Nothing outside it is read."""
     chart: str = "."
+    """The directory or `.tgz` of the chart inside `root`."""
     name: str
     namespace: str = "default"
     values: Mapping[str, object] = {}
-    layers: tuple[Layer, ...] = (Inline(),)
+    layers: tuple[ValuesLayer, ...] = (InlineValues(),)
+    """The values to merge over those of the chart, in order.
+
+    `argo_layers` and `flux_layers` build them.
+    """
     defaults: tuple[ValuesFile, ...] = ()
+    """Replaces the `values.yaml` of the chart, like `valuesFiles` of a Flux chart."""
     kube_version: str = DEFAULT_KUBE_VERSION
     api_versions: tuple[str, ...] = ()
     include_crds: bool = True
     include_tests: bool = False
+    """Whether hooks that are tests are included."""
     is_upgrade: bool = False
+    """The value of `.Release.IsUpgrade`."""
     revision: int = 1
+    """The value of `.Release.Revision`."""
     described: bool = False
+    """Whether the result includes chart, notes and user values for the release record."""
     skip_schema: bool = False
     repositories: tuple[str, ...] = ("https://", "oci://")
     fetched: tuple[FetchedChart, ...] = ()
     builds_dependencies: bool = True
+    """Whether dependencies are resolved. If not, all must be in `charts`."""
     checks_lock: bool = True
+    """Whether a lock that does not match Chart.yaml is rejected: by Argo CD, not by Flux."""
     artifact: str = ""
-    lookups: Mapping[str, LookedUp] | None = None
+    """The revision of the OCI artifact: `tag@sha256:…`, or the digest alone.
+
+    Set if the chart version is to contain it.
+    """
+    lookups: Mapping[str, LookupResult] | None = None
+    """Results of `lookup` by request path. A missing one is reported in a `LookupsError`.
+
+    None if there is no cluster: `lookup` finds nothing then.
+    """
 
     def __repr__(self) -> str:
         # Values may be secret, and what is printed ends in logs.
         return f"Release({self.name}, chart={self.chart})"
 
 
-class GoTexts(msgspec.Struct, frozen=True, gc=False, tag="texts"):
-    """Go templates, and sets of parameters to render each of them with.
-
-    Where `strict`, one that names a parameter which is not there cannot be rendered.
-    """
+class GoTemplateRequest(msgspec.Struct, frozen=True, gc=False, tag="texts"):
+    """Go templates, and sets of parameters to render each of them with."""
 
     texts: tuple[str, ...]
     params: tuple[dict[str, object], ...]
     strict: bool = False
+    """Whether a template that uses an unknown parameter fails."""
 
     def __repr__(self) -> str:
         return f"GoTexts({len(self.texts)} for {len(self.params)})"

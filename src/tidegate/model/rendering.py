@@ -1,7 +1,7 @@
-"""What is to be rendered, and how: an overlay, a directory, or a chart.
+"""Requests to render an overlay, a directory or a chart.
 
-A dialect says it before anything is fetched. The `root` of a request is where its tree lies then;
-it is filled in when that is known.
+A dialect creates a request before anything is fetched. The `root` of a request is set when its
+tree is fetched.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.model.release import Parameter, Release
+from tidegate.model.release import ChartRequest, Parameter
 from tidegate.model.source import DeclaredSource
 
-NOWHERE = Path()
+NO_ROOT = Path()
 """The root of a tree that is not fetched yet."""
-LARGEST_DIRECTORY = 10_000_000
-"""Bytes of all manifests together, as Argo CD counts them by default."""
+MAX_DIRECTORY_SIZE = 10_000_000
+"""Maximum size in bytes of all manifests together: Argo CD's default."""
 
 
 class Tool(StrEnum):
-    """What turns a source into objects. The values are Argo CD's own words."""
+    """The tool that renders a source, with Argo CD's names."""
 
     HELM = "Helm"
     KUSTOMIZE = "Kustomize"
@@ -31,15 +31,15 @@ class Tool(StrEnum):
     PLUGIN = "Plugin"
 
 
-class Restriction(StrEnum):
-    """Which files a kustomization may load. Directories may be anywhere in the tree."""
+class LoadRestriction(StrEnum):
+    """The files that a kustomization may load. Directories may be anywhere in the tree."""
 
-    OWN_DIRECTORY = "LoadRestrictionsRootOnly"
-    WHOLE_TREE = "LoadRestrictionsNone"
+    ROOT_ONLY = "LoadRestrictionsRootOnly"
+    NONE = "LoadRestrictionsNone"
 
 
-class Image(msgspec.Struct, frozen=True, kw_only=True):
-    """How an image is renamed."""
+class ImageOverride(msgspec.Struct, frozen=True, kw_only=True):
+    """An image override."""
 
     name: str
     new_name: str = ""
@@ -47,8 +47,8 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
 
 
-class Patch(msgspec.Struct, frozen=True, kw_only=True):
-    """A patch, written out or in a file of the tree; what it is for, and its options."""
+class KustomizePatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A patch, inline or in a file of the tree, with its target and options."""
 
     patch: str = ""
     path: str = ""
@@ -60,10 +60,7 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ArgoOverrides(msgspec.Struct, frozen=True, kw_only=True):
-    """`spec.source.kustomize` of an Application. Images are written as Argo CD writes them.
-
-    Images and labels may name `variables` of the build; annotations where `annotation_variables`.
-    """
+    """`spec.source.kustomize` of an Application. Images are in Argo CD's syntax."""
 
     name_prefix: str = ""
     name_suffix: str = ""
@@ -77,65 +74,65 @@ class ArgoOverrides(msgspec.Struct, frozen=True, kw_only=True):
     common_annotations: Mapping[str, str] = {}
     force_common_annotations: bool = False
     annotation_variables: bool = False
-    patches: tuple[Patch, ...] = ()
+    """Whether annotations may use `variables`, as images and labels may."""
+    patches: tuple[KustomizePatch, ...] = ()
     components: tuple[str, ...] = ()
     ignore_missing_components: bool = False
     variables: Mapping[str, str] = {}
+    """The environment variables of the build."""
 
 
 class FluxOverrides(msgspec.Struct, frozen=True, kw_only=True):
-    """What a Flux Kustomization writes into the file at its path, which it makes if there is none.
+    """Overrides that a Flux Kustomization writes into the kustomization file at its path.
 
-    `commonMetadata` is not here: Flux adds it behind decryption and substitution, and so does
-    `add_common_metadata`.
+    The file is created if it is missing. `commonMetadata` is not included: Flux adds it after
+    decryption and substitution, and so does `add_common_metadata`.
     """
 
     target_namespace: str | None = None
     name_prefix: str | None = None
     name_suffix: str | None = None
-    images: tuple[Image, ...] = ()
-    patches: tuple[Patch, ...] = ()
+    images: tuple[ImageOverride, ...] = ()
+    patches: tuple[KustomizePatch, ...] = ()
     components: tuple[str, ...] = ()
     ignore_missing_components: bool = False
     build_metadata: tuple[str, ...] = ()
 
 
-class Fetched(msgspec.Struct, frozen=True):
-    """Something remote that somebody has brought: a tree, and the directory or file meant in it."""
+class FetchedTree(msgspec.Struct, frozen=True):
+    """A fetched remote resource: a tree, and the directory or file in it."""
 
     root: Path
     path: str = "."
 
 
-class Helm(msgspec.Struct, frozen=True, kw_only=True):
-    """That `helmCharts` may be inflated, and what charts are told.
-
-    `command` is a program that speaks like helm. Without one our own workers do it.
-    """
+class HelmOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Permission to inflate `helmCharts`, and the capabilities for the charts."""
 
     command: str = ""
+    """A program with the interface of helm. If empty, Tidegate's workers are used."""
     kube_version: str = ""
     api_versions: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
 
 
 class Overlay(msgspec.Struct, frozen=True, kw_only=True):
-    """One build: the directory `path` in the tree `root`.
+    """A request to build the directory `path` in the tree `root`.
 
-    Nothing outside `root` is read. `fetched` says, for each remote thing that a first try reported,
-    where it lies now.
+    Nothing outside `root` is read.
     """
 
-    root: Path = NOWHERE
+    root: Path = NO_ROOT
     path: str = "."
     overrides: ArgoOverrides | FluxOverrides | None = None
-    restriction: Restriction = Restriction.OWN_DIRECTORY
-    fetched: Mapping[str, Fetched] = {}
-    helm: Helm | None = None
+    restriction: LoadRestriction = LoadRestriction.ROOT_ONLY
+    fetched: Mapping[str, FetchedTree] = {}
+    """The fetched trees of remote resources that an earlier attempt reported."""
+    helm: HelmOptions | None = None
 
 
-class Variable(msgspec.Struct, frozen=True):
-    """A value by its name: a text, or with `code` an expression."""
+class JsonnetVariable(msgspec.Struct, frozen=True):
+    """A named value: a text, or with `code` an expression."""
 
     name: str
     value: str
@@ -145,53 +142,53 @@ class Variable(msgspec.Struct, frozen=True):
         return f"Variable({self.name})"
 
 
-class Jsonnet(msgspec.Struct, frozen=True, kw_only=True):
+class JsonnetOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`directory.jsonnet` of an Application: `extVars`, `tlas` and `libs`.
 
-    Libraries start at the root of the source. Values may name `variables` of the build.
+    Libraries are relative to the root of the source. Values may use `variables` of the build.
     """
 
-    external: tuple[Variable, ...] = ()
-    arguments: tuple[Variable, ...] = ()
+    external: tuple[JsonnetVariable, ...] = ()
+    arguments: tuple[JsonnetVariable, ...] = ()
     libraries: tuple[str, ...] = ()
     variables: Mapping[str, str] = {}
 
 
 class Directory(msgspec.Struct, frozen=True, kw_only=True):
-    """A directory `path` in a tree, and which files in it count.
+    """A request to read the manifests in the directory `path` of a tree.
 
-    A file that `exclude` matches does not, whatever `include` says. Both are matched against the
-    path below the directory. Without `jsonnet`, files of Jsonnet are passed over.
-    With `files`, only these count; they start at the root. Where somebody `names` them, each must
-    be a manifest.
+    `include` and `exclude` are matched against the path below the directory; `exclude` wins.
     """
 
-    root: Path = NOWHERE
+    root: Path = NO_ROOT
     path: str = "."
     recurse: bool = False
     include: str = ""
     exclude: str = ""
-    every_ending: bool = False
+    any_extension: bool = False
     files: tuple[str, ...] = ()
-    names: bool = False
-    jsonnet: Jsonnet | None = Jsonnet()
-    size_limit: int = LARGEST_DIRECTORY
+    """If set, only these files are read. They are relative to the root."""
+    must_be_manifests: bool = False
+    """Whether the user named the files, so that each must be a manifest."""
+    jsonnet: JsonnetOptions | None = JsonnetOptions()
+    """The options of Jsonnet. If None, Jsonnet files are skipped."""
+    size_limit: int = MAX_DIRECTORY_SIZE
 
 
-class Detected(msgspec.Struct, frozen=True, kw_only=True):
-    """A directory whose files decide which of these it is, by Argo CD's rules."""
+class ToolDetection(msgspec.Struct, frozen=True, kw_only=True):
+    """A directory whose files decide which tool renders it, as in Argo CD."""
 
     path: str = "."
-    chart: Release
+    chart: ChartRequest
     overlay: Overlay = Overlay()
     directory: Directory = Directory()
 
 
-Request: TypeAlias = Release | Overlay | Directory
+RenderRequest: TypeAlias = ChartRequest | Overlay | Directory
 
 
 class ArgoPlugin(msgspec.Struct, frozen=True, kw_only=True):
-    """A plugin of Argo CD's is to render it: a program of that installation, which is not here."""
+    """A request for a config management plugin of Argo CD, which cannot run here."""
 
     path: str = "."
     name: str = ""
@@ -209,7 +206,7 @@ class ArgoBuild(msgspec.Struct, frozen=True, kw_only=True):
     target_revision: str = ""
 
     def variables(self) -> dict[str, str]:
-        """What texts of the Application may name: `$ARGOCD_APP_NAME`."""
+        """Return the build environment of the Application: `$ARGOCD_APP_NAME` and others."""
         return {
             "ARGOCD_APP_NAME": self.name,
             "ARGOCD_APP_NAMESPACE": self.namespace,
@@ -224,74 +221,75 @@ class ArgoBuild(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ArgoDetails(msgspec.Struct, frozen=True, kw_only=True):
-    """What an Application says of a source and only its tree can settle.
-
-    `ref`: how values files of the other sources name this tree. `value_files` and
-    `file_parameters` are written as Argo CD writes them: patterns, `$ref/…`, addresses. `written`
-    is the source as it stands there, in JSON: files of the tree may override parts of it.
-    """
+    """Settings of an Application source that can only be resolved in its tree."""
 
     build: ArgoBuild
     ref: str = ""
+    """The name by which values files of the other sources refer to this tree."""
     value_files: tuple[str, ...] = ()
+    """Values files in Argo CD's syntax: patterns, `$ref/…`, URLs."""
     ignore_missing: bool = False
     values_text: str = ""
     parameters: tuple[Parameter, ...] = ()
     file_parameters: tuple[tuple[str, str], ...] = ()
-    written: bytes = b""
+    """File parameters in Argo CD's syntax."""
+    source_json: bytes = b""
+    """The source as JSON. Files of the tree may override parts of it."""
 
     def __repr__(self) -> str:
         return f"ArgoDetails({self.build.name})"
 
 
 class DataReference(msgspec.Struct, frozen=True, kw_only=True):
-    """Data in a ConfigMap or Secret of the unit's own namespace.
-
-    `key`: the entry; empty for all of them. `target_path`: where its text goes among the values of
-    a chart; a `literal` one is not parsed. An `optional` one need not be there.
-    """
+    """A reference to data in a ConfigMap or Secret in the namespace of the unit."""
 
     kind: str
     name: str
     key: str = ""
+    """The key. Empty for all keys."""
     target_path: str = ""
+    """The target of the text in the values of a chart."""
     optional: bool = False
+    """Whether the data may be missing."""
     literal: bool = False
+    """Whether the text is not parsed."""
 
 
 class Substitution(msgspec.Struct, frozen=True, kw_only=True):
-    """Variables of a Flux Kustomization; `always`: also where there are none."""
+    """`postBuild` variables of a Flux Kustomization."""
 
     inline: Mapping[str, str] = {}
     references: tuple[DataReference, ...] = ()
     always: bool = False
+    """Whether substitution runs even if there are no variables."""
 
     def __repr__(self) -> str:
-        return f"Substitution({', '.join(one.name for one in self.references)})"
+        return f"Substitution({', '.join(reference.name for reference in self.references)})"
 
 
 class FluxDetails(msgspec.Struct, frozen=True, kw_only=True):
-    """What a Kustomization or a HelmRelease asks for around the build.
+    """Settings of a Kustomization or HelmRelease for the steps before and after the build."""
 
-    `values`: those of a chart that other objects hold. `decrypts`: whether SOPS files are opened;
-    `keys`: the Secret with the keys. `labels` and `annotations` go onto every object, last of all.
-    `post_renders`: what is done to the objects of a chart, one after another; where it
-    `spares_hooks`, not to these. `declared`: the object that stands for the source, once that is
-    found.
-    """
-
-    values: tuple[DataReference, ...] = ()
-    declared: DeclaredSource | None = None
+    value_references: tuple[DataReference, ...] = ()
+    """References to values of a chart in other objects."""
+    declared_source: DeclaredSource | None = None
+    """The source object, once it is found."""
     substitution: Substitution | None = None
     decrypts: bool = False
-    keys: str = ""
+    """Whether SOPS files are decrypted."""
+    key_secret: str = ""
+    """The Secret with the decryption keys."""
     labels: Mapping[str, str] = {}
+    """Labels that are added to every object at the end."""
     annotations: Mapping[str, str] = {}
-    post_renders: tuple[FluxOverrides, ...] = ()
-    spares_hooks: bool = False
+    """Annotations that are added to every object at the end."""
+    post_renderers: tuple[FluxOverrides, ...] = ()
+    """The post-renderers for the objects of a chart, in order."""
+    skips_hooks: bool = False
+    """Whether post-renderers skip hooks."""
 
     @property
-    def takes_data(self) -> bool:
-        """Whether what comes out depends on other objects of a cluster."""
+    def uses_cluster_data(self) -> bool:
+        """Whether the result depends on other objects of a cluster."""
         variables = self.substitution.references if self.substitution else ()
-        return bool(self.values or variables or self.keys)
+        return bool(self.value_references or variables or self.key_secret)

@@ -1,4 +1,4 @@
-"""A unit that is synced once more than it should be."""
+"""Redundant syncs of a unit."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tidegate.model.unit import UnitId
 
 
 class Resync(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A further sync of a unit, since nobody noticed the one before it.
-
-    `turn`: when the unit had its turn. `at`: when it is synced again. `hooks`: what that runs once
-    more, which has `ended` then; without any, the sync changes nothing.
-    """
+    """A further sync of a unit, because its controller did not notice the previous one."""
 
     unit: UnitId
-    turn: Ms
+    rollout_at: Ms
+    """When the unit was synced in the rollout."""
     at: Ms
+    """When it is synced again."""
     hooks: tuple[Ref, ...] = ()
-    ended: Ms | None = None
+    """Hooks that run again. If empty, the sync changes nothing."""
+    finished_at: Ms | None = None
+    """When the hooks have finished."""
     passed: bool = True

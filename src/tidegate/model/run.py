@@ -1,7 +1,6 @@
-"""A run record: what a rollout was to do, what had to wait for what, and what it told.
+"""Run record: the plan of a rollout without manifests, and its events.
 
-The head is a plan without texts: names of objects, and edges. The events behind it are those that
-people and programs are told.
+The head holds names of objects, and edges. It is followed by the events that users saw.
 """
 
 from __future__ import annotations
@@ -13,24 +12,25 @@ import msgspec
 from tidegate.model.event import Event
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Deed, Edge, Plan, Step, items_of, public_digest
+from tidegate.model.plan import Edge, ItemAction, Plan, Step, public_digest, step_items
 from tidegate.model.unit import UnitId
 
-RUN = "TidegateRun"
+RUN_KIND = "TidegateRun"
 RUN_VERSION = 1
 
 
 class RunObject(msgspec.Struct, frozen=True, gc=False):
-    """An object of a step. `hook`: it is run, not kept. `gates`: what comes behind waits for it."""
+    """An object of a step."""
 
     ref: Ref
-    deed: Deed = Deed.APPLY
-    hook: bool = False
-    gates: bool = True
+    action: ItemAction = ItemAction.APPLY
+    is_hook: bool = False
+    is_gating: bool = True
+    """Whether the steps after its step wait for it."""
 
 
 class RunStep(msgspec.Struct, frozen=True, kw_only=True):
-    """A step of a unit; one without objects joins others, and is passed when they are."""
+    """A step of a unit. A step without objects passes when the steps before it have passed."""
 
     id: str
     unit: UnitId
@@ -43,63 +43,64 @@ class RunStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunUnit(msgspec.Struct, frozen=True, kw_only=True):
-    """A unit; `wave` is that of its own object in its parent. `manager`: whose fields it writes.
-
-    `sparing`: it leaves out what is as wanted already.
-    """
+    """A unit."""
 
     id: UnitId
     cluster: str = ""
     parent: UnitId | None = None
     wave: int | None = None
+    """The wave of its unit resource in the parent."""
     manager: str = ""
-    sparing: bool = False
+    """The field manager of its writes."""
+    out_of_sync_only: bool = False
+    """Whether it skips objects that are in sync."""
 
 
 class RunHead(msgspec.Struct, frozen=True, kw_only=True):
-    """What was to be done. `target`: the clusters as people know them; `at`: when it was told.
-
-    A simulated cluster is gone with the command that made it (`is_simulated`).
-    """
+    """The plan of a rollout, without manifests."""
 
     digest: str = ""
     at: Ms = Ms(0)
+    """When the record was started."""
     target: tuple[str, ...] = ()
+    """The clusters, as shown to the user."""
     is_simulated: bool = False
+    """Whether the clusters were simulated, and so no longer exist."""
     units: tuple[RunUnit, ...] = ()
     steps: tuple[RunStep, ...] = ()
     edges: tuple[Edge, ...] = ()
 
     @classmethod
-    def of(cls, plan: Plan, waves: Mapping[UnitId, int | None]) -> RunHead:
-        """A plan without its texts."""
+    def from_plan(cls, plan: Plan, waves: Mapping[UnitId, int | None]) -> RunHead:
+        """Return the head for a plan."""
         return cls(
             digest=public_digest(plan),
             units=tuple(
                 RunUnit(
-                    id=one.id,
-                    cluster=one.cluster,
-                    parent=one.parent,
-                    wave=waves.get(one.id),
-                    manager=one.policy.manager,
-                    sparing=one.policy.changed_only,
+                    id=unit.id,
+                    cluster=unit.cluster,
+                    parent=unit.parent,
+                    wave=waves.get(unit.id),
+                    manager=unit.policy.manager,
+                    out_of_sync_only=unit.policy.changed_only,
                 )
-                for one in plan.units
+                for unit in plan.units
             ),
-            steps=tuple(map(_step, plan.steps)),
+            steps=tuple(map(_run_step, plan.steps)),
             edges=plan.edges,
         )
 
 
 class RunRecord(msgspec.Struct, frozen=True):
-    """A record that was read. `cut`: how many lines at its end are not whole."""
+    """A run record that was read from a file."""
 
     head: RunHead
     events: tuple[Event, ...] = ()
-    cut: int = 0
+    truncated_lines: int = 0
+    """The number of incomplete lines at the end."""
 
 
-def _step(step: Step) -> RunStep:
+def _run_step(step: Step) -> RunStep:
     return RunStep(
         id=step.id,
         unit=step.unit,
@@ -109,6 +110,7 @@ def _step(step: Step) -> RunStep:
         stage=step.stage,
         part=step.part,
         objects=tuple(
-            RunObject(one.ref, one.deed, one.hook is not None, one.gates) for one in items_of(step)
+            RunObject(item.ref, item.deed, item.hook is not None, item.gates)
+            for item in step_items(step)
         ),
     )

@@ -1,7 +1,7 @@
-"""Cron schedules, as CronJobs write them: five fields, or a word such as `@hourly`.
+"""Cron schedules of CronJobs and sync windows: five fields, or an alias such as `@hourly`.
 
-A day fits where the day of the month and the day of the week fit. Where neither of the two is
-`*`, one of them is enough.
+A day matches if the day of the month and the day of the week match. If neither of the two fields is
+`*`, one match is enough. Like `spec.go` of robfig/cron.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from tidegate.model.moment import SECOND, Ms, parse_duration
 
-WORDS = {
+ALIASES = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
     "@monthly": "0 0 1 * *",
@@ -22,56 +22,57 @@ WORDS = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-EVERY = "@every "
+EVERY_PREFIX = "@every "
 MONTH_NAMES = "jan feb mar apr may jun jul aug sep oct nov dec"
 MONTHS = {name: number for number, name in enumerate(MONTH_NAMES.split(), 1)}
 DAY_NAMES = "sun mon tue wed thu fri sat"
 DAYS = {name: number for number, name in enumerate(DAY_NAMES.split())}
-FURTHEST = 5
-"""A schedule that does not come in so many years never comes."""
+MAX_YEARS = 5
+"""Years after which a schedule without a match is considered to never match."""
 
-Zone = timezone | ZoneInfo
+TimeZone = timezone | ZoneInfo
 
 
 class ScheduleError(ValueError):
-    """A schedule that cannot be read."""
+    """A schedule that cannot be parsed."""
 
 
-class Field(NamedTuple):
-    """The values that fit one field. `is_open`: it was written as `*` or `?`."""
+class CronField(NamedTuple):
+    """The values that match one field."""
 
     values: frozenset[int]
-    is_open: bool
+    is_wildcard: bool
+    """Whether the field is `*` or `?`."""
 
 
-class Schedule(NamedTuple):
-    """The minutes, hours and days at which something begins, in a time zone."""
+class CronSchedule(NamedTuple):
+    """The minutes, hours and days of a schedule, in a time zone."""
 
-    minute: Field
-    hour: Field
-    day: Field
-    month: Field
-    weekday: Field
-    zone: Zone
+    minute: CronField
+    hour: CronField
+    day: CronField
+    month: CronField
+    weekday: CronField
+    zone: TimeZone
 
-    def next(self, moment: Ms) -> Ms | None:
-        """The first moment after this one that fits; None where none ever does."""
-        at = datetime.fromtimestamp(moment // SECOND, UTC) + timedelta(seconds=1)
-        last = at.year + FURTHEST
-        while (local := at.astimezone(self.zone)).year <= last:
-            later = self._later(local)
+    def next_time(self, time: Ms) -> Ms | None:
+        """Return the first matching time after this one. Returns None if there is none."""
+        candidate = datetime.fromtimestamp(time // SECOND, UTC) + timedelta(seconds=1)
+        last_year = candidate.year + MAX_YEARS
+        while (local := candidate.astimezone(self.zone)).year <= last_year:
+            later = self._next_candidate(local)
             if later is None:
                 return Ms(int(local.timestamp()) * SECOND)
             # A clock that is set forward leaves out hours: never go back behind where we are.
-            at = max(later.astimezone(UTC), at + timedelta(seconds=1))
+            candidate = max(later.astimezone(UTC), candidate + timedelta(seconds=1))
         return None
 
-    def _later(self, local: datetime) -> datetime | None:
-        """Where to look next; None where this fits."""
+    def _next_candidate(self, local: datetime) -> datetime | None:
+        """Return the next time to try. Returns None if this one matches."""
         midnight = local.replace(hour=0, minute=0, second=0, fold=0)
         if local.month not in self.month.values:
             return (midnight.replace(day=1) + timedelta(days=32)).replace(day=1)
-        if not self._fits_day(local):
+        if not self._matches_day(local):
             return midnight + timedelta(days=1)
         # Hours and minutes are counted in real time, as a clock that is set would show them.
         real = local.astimezone(UTC)
@@ -81,45 +82,48 @@ class Schedule(NamedTuple):
             return real + timedelta(seconds=60 - local.second)
         return None
 
-    def _fits_day(self, local: datetime) -> bool:
+    def _matches_day(self, local: datetime) -> bool:
         day = local.day in self.day.values
         weekday = local.isoweekday() % 7 in self.weekday.values
-        if self.day.is_open or self.weekday.is_open:
+        if self.day.is_wildcard or self.weekday.is_wildcard:
             return day and weekday
         return day or weekday
 
 
-class Interval(NamedTuple):
-    """`@every 1h`: so long after the time before."""
+class FixedInterval(NamedTuple):
+    """A fixed interval, such as `@every 1h`."""
 
-    span: Ms
+    duration: Ms
 
-    def next(self, moment: Ms) -> Ms | None:
-        return Ms(moment // SECOND * SECOND + self.span)
+    def next_time(self, time: Ms) -> Ms | None:
+        return Ms(time // SECOND * SECOND + self.duration)
 
 
-def parse_schedule(text: str, zone: str = "") -> Schedule | Interval:
-    """Raises ScheduleError for what is no schedule."""
-    found = re.match(r"(?:CRON_)?TZ=(\S+)\s+", text)
-    where = found[1] if found else zone
-    line = (text[found.end() :] if found else text).strip()
-    if line.startswith(EVERY):
-        return _interval(line.removeprefix(EVERY))
-    fields = WORDS.get(line, line).split()
+def parse_schedule(text: str, zone: str = "") -> CronSchedule | FixedInterval:
+    """Parse a schedule. Raises ScheduleError."""
+    match = re.match(r"(?:CRON_)?TZ=(\S+)\s+", text)
+    zone_name = match[1] if match else zone
+    line = (text[match.end() :] if match else text).strip()
+    if line.startswith(EVERY_PREFIX):
+        return _parse_interval(line.removeprefix(EVERY_PREFIX))
+    fields = ALIASES.get(line, line).split()
     if len(fields) != 5:  # noqa: PLR2004 - what a line of a crontab has
         raise ScheduleError(f"expected exactly 5 fields, found {len(fields)}: [{line}]")
-    return Schedule(
-        minute=_field(fields[0], 0, 59, {}),
-        hour=_field(fields[1], 0, 23, {}),
-        day=_field(fields[2], 1, 31, {}),
-        month=_field(fields[3], 1, 12, MONTHS),
-        weekday=_field(fields[4], 0, 6, DAYS),
-        zone=read_zone(where),
+    return CronSchedule(
+        minute=_parse_field(fields[0], 0, 59, {}),
+        hour=_parse_field(fields[1], 0, 23, {}),
+        day=_parse_field(fields[2], 1, 31, {}),
+        month=_parse_field(fields[3], 1, 12, MONTHS),
+        weekday=_parse_field(fields[4], 0, 6, DAYS),
+        zone=parse_time_zone(zone_name),
     )
 
 
-def read_zone(name: str) -> Zone:
-    """A time zone by its name; the empty one is UTC, as it is for a controller manager."""
+def parse_time_zone(name: str) -> TimeZone:
+    """Return a time zone by name; the empty name is UTC, as for a controller manager.
+
+    Raises ScheduleError for an unknown name.
+    """
     if name in ("", "UTC"):
         return UTC
     try:
@@ -128,39 +132,42 @@ def read_zone(name: str) -> Zone:
         raise ScheduleError(f"unknown time zone {name}") from None
 
 
-def _interval(text: str) -> Interval:
+def _parse_interval(text: str) -> FixedInterval:
     try:
-        span = parse_duration(text)
+        duration = parse_duration(text)
     except ValueError:
-        raise ScheduleError(f"failed to parse duration {EVERY}{text}") from None
-    return Interval(Ms(max(SECOND, span // SECOND * SECOND)))
+        raise ScheduleError(f"failed to parse duration {EVERY_PREFIX}{text}") from None
+    return FixedInterval(Ms(max(SECOND, duration // SECOND * SECOND)))
 
 
-def _field(text: str, low: int, high: int, names: dict[str, int]) -> Field:
-    pieces = [_piece(piece, low, high, names) for piece in text.split(",") if piece]
-    values = frozenset(value for own, _ in pieces for value in own)
-    return Field(values, any(is_open for _, is_open in pieces))
+def _parse_field(text: str, low: int, high: int, names: dict[str, int]) -> CronField:
+    pieces = [_parse_range(piece, low, high, names) for piece in text.split(",") if piece]
+    values = frozenset(value for piece_values, _ in pieces for value in piece_values)
+    return CronField(values, any(is_wildcard for _, is_wildcard in pieces))
 
 
-def _piece(text: str, low: int, high: int, names: dict[str, int]) -> tuple[range, bool]:
-    """One range: `*`, `5`, `mon-fri`, `*/15`, `10-50/20`, `5/15` (from five on)."""
-    span, slash, stride = text.partition("/")
-    step = _number(stride, {}) if slash else 1
-    if span in ("*", "?"):
+def _parse_range(text: str, low: int, high: int, names: dict[str, int]) -> tuple[range, bool]:
+    """Parse one range, and return whether it is a wildcard.
+
+    Forms: `*`, `5`, `mon-fri`, `*/15`, `10-50/20`, `5/15` (from five on).
+    """
+    bounds, slash, stride = text.partition("/")
+    step = _parse_number(stride, {}) if slash else 1
+    if bounds in ("*", "?"):
         first, last = low, high
     else:
-        begin, dash, end = span.partition("-")
-        first = _number(begin, names)
-        last = _number(end, names) if dash else (high if slash else first)
+        start, dash, end = bounds.partition("-")
+        first = _parse_number(start, names)
+        last = _parse_number(end, names) if dash else (high if slash else first)
     if first < low or last > high or first > last or step < 1:
         raise ScheduleError(f"not a range within {low}-{high}: {text}")
-    return range(first, last + 1, step), span in ("*", "?") and step == 1
+    return range(first, last + 1, step), bounds in ("*", "?") and step == 1
 
 
-def _number(text: str, names: dict[str, int]) -> int:
-    known = names.get(text.lower())
-    if known is not None:
-        return known
+def _parse_number(text: str, names: dict[str, int]) -> int:
+    named = names.get(text.lower())
+    if named is not None:
+        return named
     if not (text.isascii() and text.isdigit()):
         raise ScheduleError(f"not a number: {text}")
     return int(text)

@@ -1,4 +1,4 @@
-"""What must not be shown: a value that does not print, and where objects hold such values."""
+"""Secret values: a wrapper that is not printed, and the fields of objects that hold them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from dataclasses import dataclass, field
 
 from tidegate.model.objects import FieldPath, Json
 
-SECRET_PARTS = ("data", "stringData")
-OPEN_PARTS = frozenset({"apiVersion", "kind", "metadata", "type", "immutable", "status", "sops"})
-"""Fields of a Secret that hold no value; whatever else stands in one may be a misspelt value."""
-LAST_APPLIED = ("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
+SECRET_DATA_FIELDS = ("data", "stringData")
+PUBLIC_SECRET_FIELDS = frozenset(
+    {"apiVersion", "kind", "metadata", "type", "immutable", "status", "sops"}
+)
+"""Fields of a Secret without secret values. Any other field may be a misspelled data field."""
+LAST_APPLIED_PATH = ("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 
 
 @dataclass(frozen=True, slots=True)
-class Secret:
-    """Wraps what must not be shown; `reveal` is the one way to read it, and easy to search for."""
+class SecretValue:
+    """A wrapper for a value that must not be shown. Only `reveal` returns the value."""
 
     _value: str = field(repr=False)
 
@@ -24,24 +26,24 @@ class Secret:
 
 
 def is_secret_kind(name: object) -> bool:
-    """Whether an object of this kind holds secrets, in whichever group and however it is spelt."""
+    """Return whether objects of this kind hold secrets, in any group and spelling."""
     return isinstance(name, str) and name.strip().casefold() in {"secret", "secrets"}
 
 
-def secret_fields(body: dict[str, Json]) -> Iterator[FieldPath]:
-    """Where the values of a Secret stand, well-formed or not; nowhere in other objects."""
+def secret_field_paths(body: dict[str, Json]) -> Iterator[FieldPath]:
+    """Yield the paths of the values of a Secret, valid or not. Yields nothing for other objects."""
     if not is_secret_kind(body.get("kind")):
         return
-    for name, part in body.items():
-        if name in SECRET_PARTS and isinstance(part, dict):
-            yield from ((name, key) for key in part)
-        elif name not in OPEN_PARTS:
+    for name, value in body.items():
+        if name in SECRET_DATA_FIELDS and isinstance(value, dict):
+            yield from ((name, key) for key in value)
+        elif name not in PUBLIC_SECRET_FIELDS:
             yield (name,)
-    yield LAST_APPLIED
+    yield LAST_APPLIED_PATH
 
 
-def value_at(body: Json, path: FieldPath) -> Json:
-    """What stands at a place; None where nothing does."""
+def value_at_path(body: Json, path: FieldPath) -> Json:
+    """Return the value at a path. Returns None if there is none."""
     for step in path:
         if isinstance(body, dict) and isinstance(step, str):
             body = body.get(step)
@@ -52,13 +54,13 @@ def value_at(body: Json, path: FieldPath) -> Json:
     return body
 
 
-def texts_in(value: Json) -> Iterator[str]:
-    """All values below a place as texts; words that stand everywhere are none."""
+def leaf_texts(value: Json) -> Iterator[str]:
+    """Yield all leaf values as text, except null and booleans, which are too common."""
     if isinstance(value, dict):
-        for part in value.values():
-            yield from texts_in(part)
+        for item in value.values():
+            yield from leaf_texts(item)
     elif isinstance(value, list):
-        for part in value:
-            yield from texts_in(part)
+        for item in value:
+            yield from leaf_texts(item)
     elif value is not None and not isinstance(value, bool):
         yield str(value)

@@ -1,4 +1,4 @@
-"""Sources as nouns: where a tree of files comes from, which revision it is, and the tree."""
+"""Sources: where a file tree comes from, its revision, and the tree."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import Place, without_user
-from tidegate.model.secret import Secret
+from tidegate.errors import Location, redact_urls
+from tidegate.model.secret import SecretValue
 
-MAGIC = frozenset("*?[]")
-"""What makes a path a pattern."""
+GLOB_CHARACTERS = frozenset("*?[]")
+"""The characters that make a path a pattern."""
 
 
-class RefKind(StrEnum):
-    """How a Git ref is meant."""
+class GitRefKind(StrEnum):
+    """The kind of a Git ref."""
 
     HEAD = "head"
     BRANCH = "branch"
@@ -30,15 +30,15 @@ class RefKind(StrEnum):
 
 
 class GitRef(msgspec.Struct, frozen=True, order=True):
-    """Which commit: by branch, by tag, by commit, by full name, or the highest tag in a range.
+    """A commit: by branch, tag, commit, full name, or the highest tag in a range.
 
-    `ANY` leaves open which of these the text is. With a `prefix`, only tags that begin with it are
-    looked at, and what follows it is the version.
+    `ANY` leaves the kind of the text open.
     """
 
-    kind: RefKind = RefKind.HEAD
+    kind: GitRefKind = GitRefKind.HEAD
     text: str = ""
     prefix: str = ""
+    """A prefix of tags in a range. The rest of a tag is the version."""
 
     def __str__(self) -> str:
         return self.text or "HEAD"
@@ -57,36 +57,30 @@ class GitSource(msgspec.Struct, frozen=True, order=True, tag="git"):
     """A commit of a Git repository."""
 
     url: str
-    at: GitRef = GitRef()
+    ref: GitRef = GitRef()
     submodules: bool = False
 
     def __str__(self) -> str:
-        return without_user(f"{self.url} at {self.at}")
+        return redact_urls(f"{self.url} at {self.ref}")
 
 
 class ChartSource(msgspec.Struct, frozen=True, order=True, tag="chart"):
-    """A chart in a Helm repository, over HTTP or, with an `oci://` address, in a registry.
-
-    An empty version is the latest that is no prerelease. With `shares_credentials` they are also
-    sent to other hosts which the repository's index names.
-    """
+    """A chart in a Helm repository, over HTTP or, with an `oci://` URL, in a registry."""
 
     repository: str
     chart: str
     version: str = ""
+    """The version or range. Empty for the latest version that is no prerelease."""
     shares_credentials: bool = False
-    plain: bool = False
+    """Whether credentials are also sent to other hosts in the index of the repository."""
+    plain_http: bool = False
 
     def __str__(self) -> str:
-        return without_user(f"{self.chart} {self.version or '*'} from {self.repository}")
+        return redact_urls(f"{self.chart} {self.version or '*'} from {self.repository}")
 
 
 class OciSource(msgspec.Struct, frozen=True, order=True, tag="oci"):
-    """An artifact in an OCI registry: by digest, else by range, else by tag (`latest`).
-
-    `media_type` chooses a layer, the first one if empty. With `copies` the layer is kept as one
-    file and not unpacked. `plain` speaks HTTP without TLS.
-    """
+    """An artifact in an OCI registry: by digest, else by range, else by tag (`latest`)."""
 
     url: str
     tag: str = ""
@@ -94,137 +88,144 @@ class OciSource(msgspec.Struct, frozen=True, order=True, tag="oci"):
     filter: str = ""
     digest: str = ""
     media_type: str = ""
-    copies: bool = False
-    plain: bool = False
+    """The media type of the layer. Empty for the first layer."""
+    copies_layer: bool = False
+    """Whether the layer is kept as one file instead of unpacked."""
+    plain_http: bool = False
+    """Whether to use HTTP without TLS."""
 
     def __str__(self) -> str:
-        return without_user(f"{self.url} at {self.digest or self.range or self.tag or 'latest'}")
+        return redact_urls(f"{self.url} at {self.digest or self.range or self.tag or 'latest'}")
 
 
 class BucketSource(msgspec.Struct, frozen=True, order=True, tag="bucket"):
-    """The objects of a bucket whose names begin with `prefix`, each a file.
-
-    `endpoint`: a host, or an address. `ignore`: patterns of what is no part of the tree, behind
-    those of its `.sourceignore`. `cloud`: whose it is, where it does not speak as S3 does. `plain`
-    speaks HTTP without TLS.
-    """
+    """The objects of a bucket whose names start with `prefix`, each as a file."""
 
     endpoint: str
+    """A host or a URL."""
     name: str
     prefix: str = ""
     region: str = ""
     ignore: str = ""
-    cloud: str = ""
-    plain: bool = False
+    """Exclusion patterns, added after those of its `.sourceignore`."""
+    provider: str = ""
+    """The cloud provider, if the bucket is not S3 compatible."""
+    plain_http: bool = False
+    """Whether to use HTTP without TLS."""
 
     @property
     def url(self) -> str:
-        scheme = "http" if self.plain else "https"
+        scheme = "http" if self.plain_http else "https"
         endpoint = self.endpoint if "://" in self.endpoint else f"{scheme}://{self.endpoint}"
         return f"{endpoint.rstrip('/')}/{self.name}"
 
     def __str__(self) -> str:
-        return without_user(self.url)
+        return redact_urls(self.url)
 
 
 SourceRef: TypeAlias = LocalSource | GitSource | ChartSource | OciSource | BucketSource
 
 
 class SourceObject(msgspec.Struct, frozen=True, order=True, tag="object"):
-    """A source that an object of a cluster stands for: Flux's GitRepository and its like.
-
-    `chart` and `version` say what is meant of a Helm repository.
-    """
+    """A source object in a cluster, such as Flux's GitRepository."""
 
     kind: str
     namespace: str
     name: str
     chart: str = ""
+    """The chart of a Helm repository."""
     version: str = ""
+    """The version of the chart."""
 
     def __str__(self) -> str:
         return f"{self.kind}/{self.namespace}/{self.name}"
 
 
-class Putting(StrEnum):
-    """How files of one tree are put into another."""
+class CopyStrategy(StrEnum):
+    """How files of one tree are copied into another."""
 
-    WHOLE = "whole"
-    """A directory as it is, at a place where nothing is yet."""
+    DIRECTORY = "whole"
+    """Copy a directory to a path that does not exist yet."""
     COPY = "copy"
-    """What a pattern finds, over what is there."""
+    """Copy the files that match a pattern, and overwrite existing files."""
     MERGE = "merge"
-    """The same, but files that are there already are merged as YAML."""
+    """Copy the files that match a pattern, and merge existing files as YAML."""
     EXTRACT = "extract"
-    """What is in the archives that a pattern finds."""
+    """Extract the archives that match a pattern."""
 
 
-class Portion(msgspec.Struct, frozen=True, kw_only=True):
-    """Files of another source's tree, and where they go. `declared`: that source, once found."""
+class ArtifactCopy(msgspec.Struct, frozen=True, kw_only=True):
+    """Files that are copied from another source."""
 
     source: SourceObject
     pattern: str
-    into: str
+    destination: str
     excludes: tuple[str, ...] = ()
-    how: Putting = Putting.COPY
-    where: Place | None = None
-    declared: DeclaredSource | None = None
+    strategy: CopyStrategy = CopyStrategy.COPY
+    location: Location | None = None
+    declared_source: DeclaredSource | None = None
+    """The declaration of that source, once it is found."""
 
     @property
-    def folder(self) -> str:
-        """The directory that the pattern names before it begins to choose."""
-        plain = takewhile(MAGIC.isdisjoint, self.pattern.split("/"))
-        return posixpath.normpath("/".join(plain) or ".")
+    def base_directory(self) -> str:
+        """The directory part of the pattern before the first wildcard."""
+        fixed_parts = takewhile(GLOB_CHARACTERS.isdisjoint, self.pattern.split("/"))
+        return posixpath.normpath("/".join(fixed_parts) or ".")
 
 
-class Discovery(msgspec.Struct, frozen=True, kw_only=True):
-    """Directories of a tree, each of which makes an artifact.
-
-    In `pattern` a name in braces stands for any one part of a path; in the `name` of the artifact,
-    and in its portions, for what was found there. `declared`: that source, once found.
-    """
+class ArtifactDiscovery(msgspec.Struct, frozen=True, kw_only=True):
+    """Directories of a tree, each of which becomes an artifact."""
 
     source: SourceObject
     pattern: str
+    """The path of the directories. A name in braces matches one path segment."""
     name: str
-    where: Place | None = None
-    declared: DeclaredSource | None = None
+    """The name of the artifact. Names in braces are filled, here and in its copies."""
+    location: Location | None = None
+    declared_source: DeclaredSource | None = None
+    """The declaration of the source, once it is found."""
 
 
 class DeclaredSource(msgspec.Struct, frozen=True, kw_only=True):
-    """What such an object says: where the tree is, or why it is nowhere to be had.
-
-    Of a Helm repository the `source` has the address alone. A HelmChart stands for a part of
-    another object. `ignore`: patterns of what is no part of the tree. `secret`: what opens it, in
-    its namespace.
-    `optional_values`: the values files need not be there. `sparse`: the only directories that are
-    taken of a repository. `portions` of other trees are put into it, or are all there is, where it
-    has no `source`; `named_after`: whose revision it goes by then. With a `discovery` it is one for
-    each directory that is found, and its `id` has a name with braces until one of them is meant;
-    `others` may be meant instead. Where nobody declares it, `near` is a name that may be meant.
-    """
+    """The declaration of a source object: where its tree is, or why it is unavailable."""
 
     id: SourceObject
     source: SourceRef | SourceObject | None = None
+    """The source. Of a Helm repository, only the URL; of a HelmChart, another object."""
     problem: str = ""
-    near: str = ""
-    where: Place | None = None
+    suggestion: str = ""
+    """If the source is not declared, a similar name that is."""
+    location: Location | None = None
     ignore: str = ""
-    secret: str = ""
+    """Exclusion patterns."""
+    secret_name: str = ""
+    """The Secret with its credentials, in its namespace."""
     values_files: tuple[str, ...] = ()
-    optional_values: bool = False
-    suspended: bool = False
-    sparse: tuple[str, ...] = ()
-    portions: tuple[Portion, ...] = ()
-    named_after: SourceObject | None = None
-    discovery: Discovery | None = None
-    others: tuple[DeclaredSource, ...] = ()
+    ignore_missing_values_files: bool = False
+    """Whether values files may be missing."""
+    is_suspended: bool = False
+    sparse_directories: tuple[str, ...] = ()
+    """The only directories of the repository that are checked out."""
+    copies: tuple[ArtifactCopy, ...] = ()
+    """Files of other trees that are copied into it.
+
+    Without a `source`, they are the whole tree.
+    """
+    revision_source: SourceObject | None = None
+    """Without a `source`, the source whose revision it has."""
+    discovery: ArtifactDiscovery | None = None
+    """The discovery of directories, each of which becomes an artifact.
+
+    The name in `id` has braces until one directory is chosen.
+    """
+    alternatives: tuple[DeclaredSource, ...] = ()
+    """Other declarations that match the same reference."""
 
 
 class Revision(msgspec.Struct, frozen=True, order=True):
-    """What was found: the name it goes by now, and the digest it will always have.
+    """A resolved revision: its current name, and its permanent digest.
 
-    Printed as `main@sha1:0a1b…`, as a tag and digest, or as a chart's version alone.
+    Printed as `main@sha1:0a1b…`, as a tag and digest, or as the version of a chart.
     """
 
     name: str = ""
@@ -240,31 +241,32 @@ class Revision(msgspec.Struct, frozen=True, order=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """A tree of files at one revision. Nobody writes below `root`.
-
-    `files` are sorted paths from the root, with slashes: regular files, and links to such inside
-    the tree. `escaping` are links that lead out of it, which only a working tree may have.
-    `digest` covers paths, contents, links and executable bits; it is empty for a working tree until
-    someone asks for it. `taken_from`: the directory of which it is a part.
-    """
+    """A file tree at one revision. Files below `root` are never written."""
 
     source: SourceRef
     revision: Revision
     root: Path
     files: tuple[str, ...]
-    escaping: tuple[str, ...] = ()
+    """Sorted slash-separated paths of regular files, and of links to files inside the tree."""
+    escaping_links: tuple[str, ...] = ()
+    """Links that leave the tree, which only a working tree may have."""
     digest: str = ""
-    taken_from: Path | None = None
+    """Digest of paths, contents, links and executable bits.
+
+    Empty for a working tree until requested.
+    """
+    original_root: Path | None = None
+    """The directory that the tree was copied from, if it is a part or a copy."""
 
 
 class Credentials(msgspec.Struct, frozen=True, kw_only=True):
-    """What opens a source. What is not needed is left out."""
+    """Credentials of a source. Unused fields are empty."""
 
     username: str = ""
-    password: Secret | None = None
-    token: Secret | None = None
-    authority: str = ""
+    password: SecretValue | None = None
+    token: SecretValue | None = None
+    ca_certificate: str = ""
     certificate: str = ""
-    key: Secret | None = None
-    identity: Secret | None = None
+    key: SecretValue | None = None
+    identity: SecretValue | None = None
     known_hosts: str = ""

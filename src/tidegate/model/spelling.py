@@ -1,23 +1,25 @@
-"""Names that may be meant where another one is written."""
+"""Suggestions for misspelled names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-ALIKE = 0.8
-"""How much of two names must be the same, so that one may be a slip of the other."""
+SIMILARITY_CUTOFF = 0.8
+"""The minimum similarity of two names for one to be a misspelling of the other."""
 
 
-def meant(name: str, known: Iterable[str]) -> str:
-    """The known name that comes nearest; empty where none does.
+def closest_match(name: str, known: Iterable[str]) -> str:
+    """Return the closest known name. Returns an empty text if none is close enough.
 
-    Names that differ in their digits are names of a row: `team-1` is no slip of `team-2`.
+    Names with different digits are different names: `team-1` is no misspelling of `team-2`.
     """
     digits = _digits(name)
-    alike = sorted({one for one in known if one != name and _digits(one) == digits})
-    return next(iter(get_close_matches(name, alike, n=1, cutoff=ALIKE)), "")
+    candidates = sorted(
+        {candidate for candidate in known if candidate != name and _digits(candidate) == digits}
+    )
+    return next(iter(get_close_matches(name, candidates, n=1, cutoff=SIMILARITY_CUTOFF)), "")
 
 
 def _digits(name: str) -> str:
-    return "".join(one for one in name if one.isdigit())
+    return "".join(char for char in name if char.isdigit())

@@ -1,7 +1,7 @@
-"""Sync windows: spans of time in which a unit may be synced, or may not.
+"""Sync windows: time spans in which a unit may be synced, or may not.
 
-A window is active behind each moment of its schedule, for its duration. The schedule is read by the
-clock on the wall of its time zone, as that is set at the moment that is asked about.
+A window is active for its duration after each time of its schedule. The schedule is evaluated in
+the local time of its time zone, with the UTC offset of the time in question.
 """
 
 from __future__ import annotations
@@ -14,29 +14,35 @@ from itertools import pairwise
 import msgspec
 
 from tidegate.model.moment import HOUR, SECOND, Ms
-from tidegate.model.schedule import Interval, Schedule, ScheduleError, parse_schedule, read_zone
+from tidegate.model.schedule import (
+    CronSchedule,
+    FixedInterval,
+    ScheduleError,
+    parse_schedule,
+    parse_time_zone,
+)
 
 DAY = Ms(24 * HOUR)
-FURTHEST = 366 * DAY
-"""What does not open in a year is told not to open."""
-MOST_CHANGES = 20_000
-"""So many moments are looked at."""
+MAX_LOOKAHEAD = 366 * DAY
+"""A window that does not open within a year is reported to never open."""
+MAX_CHANGES = 20_000
+"""Maximum number of times that are examined."""
 
 
 class SyncWindow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One window, for the units that it fits.
-
-    `allows`: else it denies. `manual`: it does not count where a person asks. `overruns`: what
-    began while it was allowed may go on. `where`: the place that says so.
-    """
+    """A sync window that applies to a unit."""
 
     allows: bool
+    """Whether it allows syncs. If not, it denies them."""
     schedule: str
     duration: Ms
     zone: str = ""
     manual: bool = False
+    """Whether manual syncs are exempt."""
     overruns: bool = False
+    """Whether a sync that started while it was allowed may continue."""
     where: str = ""
+    """The location of its definition."""
 
     @property
     def kind(self) -> str:
@@ -48,131 +54,143 @@ class SyncWindow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"`{self.kind}` window `{self.schedule}`{zone} at {self.where}"
 
 
-class WindowHold(msgspec.Struct, frozen=True):
-    """Which window holds a unit, and when it lets go; never is 0."""
+class WindowBlock(msgspec.Struct, frozen=True):
+    """The window that blocks a unit, and when it stops blocking; 0 is never."""
 
     window: SyncWindow
     until: Ms
 
 
 @lru_cache(maxsize=256)
-def find_hold(
-    windows: tuple[SyncWindow, ...], now: Ms, *, asked: bool, began: Ms | None = None
-) -> WindowHold | None:
-    """What holds a unit at a moment, if something does.
+def find_window_block(
+    windows: tuple[SyncWindow, ...], now: Ms, *, is_manual: bool, started_at: Ms | None = None
+) -> WindowBlock | None:
+    """Return the window that blocks a unit at a time. Returns None if no window does.
 
-    `asked`: a person wants the sync. `began`: when it began, if it is under way.
+    `is_manual`: whether a person requested the sync. `started_at`: its start, if it is running.
     """
-    holder = find_holder(windows, now, asked=asked, began=began)
-    if holder is None:
+    window = find_blocking_window(windows, now, is_manual=is_manual, started_at=started_at)
+    if window is None:
         return None
-    for at in _changes(windows, now, quirks=asked or began is not None):
-        if find_holder(windows, at, asked=asked, began=began) is None:
-            return WindowHold(holder, at)
-    return WindowHold(holder, Ms(0))
+    for at in _possible_changes(windows, now, allows_manual=is_manual or started_at is not None):
+        if find_blocking_window(windows, at, is_manual=is_manual, started_at=started_at) is None:
+            return WindowBlock(window, at)
+    return WindowBlock(window, Ms(0))
 
 
 def is_active(window: SyncWindow, at: Ms) -> bool:
-    local = _local(window.zone, at)
-    begun = _schedule(window.schedule).next(Ms(local - window.duration))
-    return begun is not None and begun < local
+    local = _local_time(window.zone, at)
+    active_since = _parse_cached_schedule(window.schedule).next_time(Ms(local - window.duration))
+    return active_since is not None and active_since < local
 
 
-def find_holder(
-    windows: Sequence[SyncWindow], at: Ms, *, asked: bool, began: Ms | None = None
+def find_blocking_window(
+    windows: Sequence[SyncWindow], at: Ms, *, is_manual: bool, started_at: Ms | None = None
 ) -> SyncWindow | None:
-    """The window that holds: one that denies, else one that does not allow any more, or yet."""
-    denies = [one for one in windows if not one.allows and is_active(one, at)]
-    if not denies and any(one.allows and is_active(one, at) for one in windows):
-        return None
-    holders = denies or [one for one in windows if one.allows]
-    if not holders or (asked and all(one.manual for one in holders)):
-        return None
-    goes_on = began is not None and all(one.overruns for one in holders)
-    if goes_on and began is not None and not find_holder(windows, began, asked=asked):
-        return None
-    return next((one for one in holders if not (asked and one.manual)), holders[0])
+    """Return the blocking window: one that denies, else an allowing window that is not active.
 
-
-def _changes(windows: Sequence[SyncWindow], now: Ms, *, quirks: bool) -> Iterator[Ms]:
-    """The moments behind this one at which a hold may end, in their order.
-
-    While something is denied, that is when a denial ends; else when something is allowed. Where a
-    person asks, a denial that lets people pass ends a hold too.
+    Returns None if no window blocks.
     """
-    last, at = Ms(now + FURTHEST), now
-    for _ in range(MOST_CHANGES):
+    denying = [one for one in windows if not one.allows and is_active(one, at)]
+    if not denying and any(one.allows and is_active(one, at) for one in windows):
+        return None
+    blocking = denying or [one for one in windows if one.allows]
+    if not blocking or (is_manual and all(one.manual for one in blocking)):
+        return None
+    may_overrun = started_at is not None and all(one.overruns for one in blocking)
+    if (
+        may_overrun
+        and started_at is not None
+        and not find_blocking_window(windows, started_at, is_manual=is_manual)
+    ):
+        return None
+    return next((one for one in blocking if not (is_manual and one.manual)), blocking[0])
+
+
+def _possible_changes(
+    windows: Sequence[SyncWindow], now: Ms, *, allows_manual: bool
+) -> Iterator[Ms]:
+    """Yield the later times at which a block may end, in order.
+
+    While a window denies, these are the ends of denying windows; else the starts of allowing
+    windows. For a manual sync, a denying window that exempts manual syncs may end a block too.
+    """
+    last, at = Ms(now + MAX_LOOKAHEAD), now
+    for _ in range(MAX_CHANGES):
         denied = any(not one.allows and is_active(one, at) for one in windows)
-        found = [_turn(one.zone, at) for one in windows]
+        times = [_next_offset_change(one.zone, at) for one in windows]
         if denied:
-            found += [_end(one, at) for one in windows if not one.allows]
+            times += [_next_end(one, at) for one in windows if not one.allows]
         else:
-            found += [_start(one, at) for one in windows if one.allows or quirks]
-        later = [one for one in found if at < one <= last]
+            times += [_next_start(one, at) for one in windows if one.allows or allows_manual]
+        later = [time for time in times if at < time <= last]
         if not later:
             return
         at = min(later)
         yield at
 
 
-def _start(window: SyncWindow, at: Ms) -> Ms:
-    """When it is next active, by the clock as it is set now; 0 is never."""
-    local = _local(window.zone, at)
-    begins = _schedule(window.schedule).next(local)
-    return Ms(at + begins - local + 1) if begins is not None else Ms(0)
+def _next_start(window: SyncWindow, at: Ms) -> Ms:
+    """Return the next start of a window with the current UTC offset; 0 is never."""
+    local = _local_time(window.zone, at)
+    start = _parse_cached_schedule(window.schedule).next_time(local)
+    return Ms(at + start - local + 1) if start is not None else Ms(0)
 
 
-def _end(window: SyncWindow, at: Ms) -> Ms:
-    """When it may cease to be active; 0 where it is not."""
-    schedule, local = _schedule(window.schedule), _local(window.zone, at)
-    begun = schedule.next(Ms(local - window.duration))
-    if begun is None or begun >= local:
+def _next_end(window: SyncWindow, at: Ms) -> Ms:
+    """Return when an active window may end; 0 if it is not active."""
+    schedule, local = _parse_cached_schedule(window.schedule), _local_time(window.zone, at)
+    active_since = schedule.next_time(Ms(local - window.duration))
+    if active_since is None or active_since >= local:
         return Ms(0)
-    again = schedule.next(local)
-    goes_on = again is not None and again < begun + window.duration
-    last = again if goes_on and again is not None else begun
-    return Ms(at + last + window.duration - local)
+    next_start = schedule.next_time(local)
+    is_extended = next_start is not None and next_start < active_since + window.duration
+    last_start = next_start if is_extended and next_start is not None else active_since
+    return Ms(at + last_start + window.duration - local)
 
 
-def _turn(zone: str, at: Ms) -> Ms:
-    """When the clock of a zone is set next; 0 is not within a year or so."""
+def _next_offset_change(zone: str, at: Ms) -> Ms:
+    """Return the next change of the UTC offset of a zone; 0 if there is none.
+
+    The search covers this year and the next.
+    """
     if zone in {"", "UTC"}:
         return Ms(0)
     year = datetime.fromtimestamp(at // SECOND, UTC).year
-    turns = (*_turns(zone, year), *_turns(zone, year + 1))
-    return next((one for one in turns if one > at), Ms(0))
+    changes = (*_offset_changes(zone, year), *_offset_changes(zone, year + 1))
+    return next((time for time in changes if time > at), Ms(0))
 
 
 @lru_cache(maxsize=256)
-def _turns(zone: str, year: int) -> tuple[Ms, ...]:
-    """When the clock of a zone is set in a year, to the second."""
+def _offset_changes(zone: str, year: int) -> tuple[Ms, ...]:
+    """Return the changes of the UTC offset of a zone in a year, to the second."""
     first = int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) * SECOND
     days = [Ms(first + day * DAY) for day in range(367)]
-    found = []
+    changes = []
     for low, high in pairwise(days):
-        before = _local(zone, low) - low
-        if _local(zone, high) - high != before:
+        before = _local_time(zone, low) - low
+        if _local_time(zone, high) - high != before:
             left, right = low // SECOND, high // SECOND
             while left + 1 < right:
                 middle = (left + right) // 2
-                is_same = _local(zone, Ms(middle * SECOND)) - middle * SECOND == before
+                is_same = _local_time(zone, Ms(middle * SECOND)) - middle * SECOND == before
                 left, right = (middle, right) if is_same else (left, middle)
-            found.append(Ms(right * SECOND))
-    return tuple(found)
+            changes.append(Ms(right * SECOND))
+    return tuple(changes)
 
 
 @lru_cache(maxsize=256)
-def _schedule(text: str) -> Schedule | Interval:
+def _parse_cached_schedule(text: str) -> CronSchedule | FixedInterval:
     return parse_schedule(text)
 
 
-def _local(zone: str, at: Ms) -> Ms:
-    """The moment as the clock on the wall shows it; a zone that nobody knows is UTC."""
+def _local_time(zone: str, at: Ms) -> Ms:
+    """Return a time in the local time of a zone. An unknown zone is UTC."""
     if zone in {"", "UTC"}:
         return at
     try:
-        known = read_zone(zone)
+        time_zone = parse_time_zone(zone)
     except ScheduleError:
         return at
-    offset = datetime.fromtimestamp(at // SECOND, UTC).astimezone(known).utcoffset()
+    offset = datetime.fromtimestamp(at // SECOND, UTC).astimezone(time_zone).utcoffset()
     return Ms(at + (int(offset.total_seconds()) * SECOND if offset else 0))

@@ -1,4 +1,4 @@
-"""A unit: what deploys one set of objects from its sources. It is there before rendering."""
+"""Units: sets of objects that are deployed from sources, before they are rendered."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ from pathlib import PurePath
 
 import msgspec
 
-from tidegate.errors import Place, without_user
+from tidegate.errors import Location, redact_urls
 from tidegate.model.depends_on import AwaitedState
 from tidegate.model.objects import Ref
 from tidegate.model.policy import Policy
-from tidegate.model.project import ProjectClaim
-from tidegate.model.release import Release
-from tidegate.model.rendering import ArgoDetails, ArgoPlugin, Detected, FluxDetails, Request
+from tidegate.model.project import ProjectRequest
+from tidegate.model.release import ChartRequest
+from tidegate.model.rendering import (
+    ArgoDetails,
+    ArgoPlugin,
+    FluxDetails,
+    RenderRequest,
+    ToolDetection,
+)
 from tidegate.model.source import (
     BucketSource,
     ChartSource,
@@ -26,10 +32,10 @@ from tidegate.model.source import (
 
 
 class UnitId(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True):
-    """Which unit: the kind of its own object, the cluster that has it, its namespace and name.
+    """The identity of a unit: kind, cluster, namespace and name of its unit resource.
 
-    A plain directory has no object of its own, and no kind. The identity is written into clusters:
-    it never changes with a revision.
+    A plain directory has no unit resource, and so no kind. The identity is written into clusters
+    and never changes with a revision.
     """
 
     kind: str
@@ -42,121 +48,126 @@ class UnitId(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True)
         return cls("", "", namespace, name)
 
     @property
-    def mark(self) -> str:
-        """As objects and records carry it: `default/web`, `Kustomization/flux-system/apps`.
+    def tracking_id(self) -> str:
+        """The identity on objects and records: `default/web`, `Kustomization/flux-system/apps`.
 
-        What somebody calls a cluster is not written into it: a plain unit's own it is not.
+        The cluster of a plain unit is left out, because it is only a local name of the user.
         """
-        return f"{self.cluster}:{self.called}" if self.cluster and self.kind else self.called
+        return (
+            f"{self.cluster}:{self.qualified_name}"
+            if self.cluster and self.kind
+            else self.qualified_name
+        )
 
     @property
-    def called(self) -> str:
-        """Its kind, namespace and name, whatever its cluster is."""
+    def qualified_name(self) -> str:
+        """Kind, namespace and name, without the cluster."""
         return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
 
     def __str__(self) -> str:
-        """For people: with its cluster, where that has a name."""
-        return f"{self.cluster}:{self.mark}" if self.cluster and not self.kind else self.mark
+        """Format the identity for people, with its cluster if that has a name."""
+        return (
+            f"{self.cluster}:{self.tracking_id}"
+            if self.cluster and not self.kind
+            else self.tracking_id
+        )
 
 
 class Strength(StrEnum):
+    """The strength of a dependency."""
+
     HARD = "hard"
-    """Somebody declared it."""
+    """The dependency is declared."""
     SOFT = "soft"
-    """It was inferred."""
+    """The dependency is inferred."""
 
 
 class Dependency(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A unit waits for a unit, or for an object of a cluster that it does not bring itself.
-
-    `ready_when`: the expression that must hold of what it waits for; empty asks for health. `ours`:
-    it is said in our own words, which other controllers do not know. `state`: what is asked of an
-    object.
-    """
+    """A dependency of a unit on another unit, or on an object that it does not create itself."""
 
     unit: UnitId | None = None
     ref: Ref | None = None
     strength: Strength = Strength.HARD
-    where: Place | None = None
+    location: Location | None = None
     ready_when: str = ""
-    ours: bool = False
+    """The CEL expression that must hold. If empty, the dependency must be healthy."""
+    is_tidegate_annotation: bool = False
+    """Whether Tidegate's annotation declares it, which other controllers ignore."""
     state: AwaitedState = AwaitedState.READY
+    """The required state of an object."""
 
 
 class UnitSource(msgspec.Struct, frozen=True, kw_only=True):
-    """A tree, and how objects are made of it; with no `request` none are, and others use its files.
+    """A source of a unit, and how it is rendered.
 
-    `details`: what the dialect says of it and is settled when the tree is there.
+    Without a `request`, other sources use its files.
     """
 
     source: SourceRef | SourceObject
-    request: Request | Detected | ArgoPlugin | None
+    request: RenderRequest | ToolDetection | ArgoPlugin | None
     details: ArgoDetails | FluxDetails | None = None
+    """Settings of the dialect that are resolved when the tree is fetched."""
 
     @property
     def path(self) -> str:
-        """Where in its tree it lies."""
+        """The path in the tree."""
         match self.request:
             case None:
                 return ""
-            case Release(chart=chart):
+            case ChartRequest(chart=chart):
                 return chart
             case request:
                 return request.path
 
     @property
-    def place(self) -> str:
-        """Where it lies, the same on every machine and for every revision.
+    def canonical_location(self) -> str:
+        """A location that is the same on every machine and for every revision.
 
-        A directory is known by its path in its repository; without one, by its name.
+        A local directory is identified by its path in the repository, or at the root by its name.
         """
         path = self.path
         match self.source:
             case LocalSource(root):
                 return path if path not in {"", "."} else PurePath(root).name
             case GitSource(url):
-                return f"{without_user(url)}//{path}"
+                return f"{redact_urls(url)}//{path}"
             case ChartSource(repository, chart):
-                return f"{without_user(repository)}//{chart}"
+                return f"{redact_urls(repository)}//{chart}"
             case OciSource(url):
-                return without_user(url)
+                return redact_urls(url)
             case BucketSource() as bucket:
                 return f"{bucket}//{path}"
-            case SourceObject() as named:
-                return f"{named}//{named.chart or path}"
+            case SourceObject() as source_object:
+                return f"{source_object}//{source_object.chart or path}"
 
 
 class Destination(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where objects go: a cluster by its name, and a namespace for those that name none."""
+    """The destination of objects: a cluster name, and the namespace of objects that set none."""
 
     cluster: str = ""
     namespace: str = ""
 
 
-class RolloutStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where among the steps of its set a unit comes, counted from 1; 0 is in none of them.
-
-    `limit`: so many units of the step may be under way; with 0 each waits for approval. Where it is
-    not `in_force`, the set's own controller ignores it. `phase`: the value of the label by which
-    the step takes it. `turned`: when the set is deleted, its units go one by one, from the last
-    step to the first.
-    """
+class RollingSyncStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The position of a unit in the RollingSync steps of its ApplicationSet."""
 
     number: int
+    """The step, counted from 1; 0 if it is in none."""
     limit: int | None = None
-    in_force: bool = True
-    phase: str = ""
-    turned: bool = False
+    """The number of units of the step that may run at once.
+
+    With 0, each unit needs an approval.
+    """
+    is_enforced: bool = True
+    """Whether the controller of the ApplicationSet applies the steps."""
+    label_value: str = ""
+    """The value of the label that selects the unit."""
+    reverse_deletion: bool = False
+    """Whether the units are deleted one by one, from the last step to the first, with the set."""
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
-    """Identity, place in Git, sources, destination, policy; what it waits for, and who brings it.
-
-    `suspended`: somebody wants nothing done to it. `group`: its slots are shared with the others of
-    the group. `made_by`: the set that generates it, and `rollout` its step there. `labels`: those
-    of its own object. `claim`: what it asks of its project. `refused`: why its project keeps
-    anything from being done to it.
-    """
+    """A unit: identity, sources, destination, policy, dependencies and parent."""
 
     id: UnitId
     sources: tuple[UnitSource, ...] = ()
@@ -164,11 +175,18 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
     policy: Policy = Policy()
     dependencies: tuple[Dependency, ...] = ()
     parent: UnitId | None = None
-    where: Place | None = None
-    suspended: bool = False
-    group: str = ""
-    made_by: str = ""
-    rollout: RolloutStep | None = None
-    claim: ProjectClaim | None = None
-    refused: str = ""
+    location: Location | None = None
+    is_suspended: bool = False
+    """Whether reconciliation is suspended."""
+    concurrency_group: str = ""
+    """The group whose concurrency limit it counts against."""
+    generated_by: str = ""
+    """The ApplicationSet that generates it."""
+    rolling_sync_step: RollingSyncStep | None = None
+    """Its step in the RollingSync strategy of the ApplicationSet."""
+    project_request: ProjectRequest | None = None
+    """The request to its project."""
+    project_error: str = ""
+    """Why its project forbids all syncs of it."""
     labels: tuple[tuple[str, str], ...] = ()
+    """The labels of the unit resource."""

@@ -1,4 +1,4 @@
-"""What one unit does with a newer revision."""
+"""Sync of a unit to a new revision."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from tidegate.model.moment import Ms
 from tidegate.model.unit import UnitId
 
 
-class Uptake(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """When a unit saw a newer revision, and from when to when it was synced to it.
-
-    `committed`: when it came. `step`: that of its set. `ahead`: units of earlier steps that had not
-    seen the revision when this one was synced. `stays`: why it was not brought, where it was not.
-    """
+class RevisionSync(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """When a unit detected a new revision, and when it was synced to it."""
 
     unit: UnitId
-    committed: Ms
-    seen: Ms
+    committed_at: Ms
+    """When the revision was committed."""
+    detected_at: Ms
     step: int = 0
-    began: Ms | None = None
-    ended: Ms | None = None
-    ahead: tuple[UnitId, ...] = ()
-    stays: str = ""
+    """The step of its ApplicationSet."""
+    started_at: Ms | None = None
+    finished_at: Ms | None = None
+    outdated_predecessors: tuple[UnitId, ...] = ()
+    """Units of earlier steps that had not detected the revision when this unit was synced."""
+    not_synced_reason: str = ""
+    """Why the unit was not synced."""

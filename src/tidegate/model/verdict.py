@@ -1,4 +1,4 @@
-"""How an object is, as a rule judged it."""
+"""Health of an object, as judged by a rule."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Health(StrEnum):
-    """The states that Argo CD's users know. Flux's words map onto them.
+    """Argo CD's health states. The states of kstatus map to them.
 
     Current is Healthy, InProgress is Progressing, Failed is Degraded, NotFound is Missing.
     """
@@ -22,18 +22,16 @@ class Health(StrEnum):
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
-    """A state, a reason for programs, a sentence for people.
-
-    `final`: nothing that the cluster does by itself will change the state. `speaks_of`: the
-    generation that whoever wrote the status had seen, 0 where the object does not tell.
-    `checked`: a rule looked at the status; where no rule knows the kind, none did. `starts`: it may
-    be bad only because it is not up yet.
-    """
+    """A health state, a reason for programs, and a message for people."""
 
     health: Health
     reason: str = ""
-    sentence: str = ""
-    final: bool = False
-    speaks_of: int = 0
-    checked: bool = True
-    starts: bool = False
+    message: str = ""
+    is_final: bool = False
+    """Whether the cluster will not change the state by itself."""
+    observed_generation: int = 0
+    """The generation that the writer of the status had observed. 0 if unknown."""
+    is_checked: bool = True
+    """Whether a rule evaluated the status. False if no rule knows the kind."""
+    is_starting: bool = False
+    """Whether the state may be bad only because the object is still starting."""

@@ -1,1 +1,1 @@
-"""From what Git says to what is to be done, and how that differs from what lives."""
+"""Plans: the steps of a rollout and their order, and the difference of desired and live objects."""

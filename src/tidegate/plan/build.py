@@ -1,4 +1,4 @@
-"""Units and their manifests become a plan."""
+"""Build a plan from units and their manifests."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import Place, PlanError
+from tidegate.errors import Location, PlanError
 from tidegate.model.depends_on import AwaitedState
 from tidegate.model.manifest import Manifests
-from tidegate.model.objects import Spot, identity
+from tidegate.model.objects import ClusterRef, versionless_key
 from tidegate.model.plan import (
-    Foreign,
-    Fragment,
+    ConcurrencyLimit,
+    ExternalDependency,
     Plan,
+    PlanFragment,
     PlannedUnit,
     Precedence,
-    Slots,
     Step,
     digest_bytes,
     digest_step,
@@ -25,167 +25,240 @@ from tidegate.model.plan import (
 from tidegate.model.policy import Order
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.chains import link_chain, mark_last, step_id
-from tidegate.plan.cycles import depended_on, put_in_order, refuse_circles
-from tidegate.plan.gates import FIRST, await_step, awaited_by, hold_steps, set_gates
-from tidegate.plan.items import Budget, make_item
-from tidegate.plan.joints import end_of, with_joints
-from tidegate.plan.precedence import make_edges, pairs_of, part_steps
-from tidegate.plan.releases import GROUND as CRDS
+from tidegate.plan.cycles import reject_cycles, sort_steps, unit_dependencies
+from tidegate.plan.gates import (
+    AWAIT_STAGE,
+    await_step,
+    dependency_items,
+    set_gates,
+    with_await_steps,
+)
+from tidegate.plan.items import ReadinessTimeout, make_item
+from tidegate.plan.joints import end_step, with_placeholders
+from tidegate.plan.precedence import make_edges, object_pairs, split_steps
+from tidegate.plan.releases import CRDS_STAGE as CRDS
 from tidegate.plan.releases import group_by_release
-from tidegate.plan.rollouts import roll_out
-from tidegate.plan.stages import GROUND, group_by_stage
+from tidegate.plan.rollouts import plan_rolling_syncs
+from tidegate.plan.stages import PREREQUISITE_STAGES, group_by_stage
 from tidegate.plan.waves import StepGroup, group_by_wave
 
-Brought: TypeAlias = tuple[str, str, str, str, str]
-"""A cluster, and what is the same in all versions of an object's kind."""
+ObjectKey: TypeAlias = tuple[str, str, str, str, str]
+"""A cluster, and the identity of an object across the versions of its kind."""
 
 
 def build_plan(
-    wanted: Iterable[Manifests],
+    desired: Iterable[Manifests],
     precedences: Iterable[Precedence] = (),
-    foreign: Iterable[Foreign] = (),
+    external_dependencies: Iterable[ExternalDependency] = (),
     *,
-    slots: tuple[Slots, ...] = (),
-    budget: Budget,
+    concurrency_limits: tuple[ConcurrencyLimit, ...] = (),
+    readiness_timeout: ReadinessTimeout,
 ) -> Plan:
-    """The plan for these units. Raises PlanError for what cannot be put in order."""
-    return Plan.of(build_fragment(wanted, precedences, foreign, slots=slots, budget=budget))
+    """Return the plan for units.
+
+    Raises PlanError if their steps cannot be ordered.
+    """
+    return Plan.from_fragment(
+        build_fragment(
+            desired,
+            precedences,
+            external_dependencies,
+            concurrency_limits=concurrency_limits,
+            readiness_timeout=readiness_timeout,
+        )
+    )
 
 
 def build_fragment(
-    wanted: Iterable[Manifests],
+    desired: Iterable[Manifests],
     precedences: Iterable[Precedence] = (),
-    foreign: Iterable[Foreign] = (),
+    external_dependencies: Iterable[ExternalDependency] = (),
     *,
-    slots: tuple[Slots, ...] = (),
-    budget: Budget,
-) -> Fragment:
-    """The same for a part of a plan, such as a step expands to."""
-    known = _told_apart(wanted)
-    refuse_circles(_dependencies(known.values()))
-    brought = {
-        (one.unit.destination.cluster, *identity(manifest.ref))
-        for one in known.values()
-        for manifest in one.manifests
+    concurrency_limits: tuple[ConcurrencyLimit, ...] = (),
+    readiness_timeout: ReadinessTimeout,
+) -> PlanFragment:
+    """Return a partial plan, such as the result of an expansion.
+
+    Raises PlanError if the steps cannot be ordered.
+    """
+    manifests_by_unit = _index_by_unit(desired)
+    reject_cycles(_dependencies_by_unit(manifests_by_unit.values()))
+    provided = {
+        (unit_manifests.unit.destination.cluster, *versionless_key(manifest.ref))
+        for unit_manifests in manifests_by_unit.values()
+        for manifest in unit_manifests.manifests
     }
-    aside = _behind_parents(one.unit for one in known.values())
-    jointed = {
-        name: _steps(one, brought, aside.get(name, ()), budget) for name, one in known.items()
+    dependents = _dependents_of_parents(
+        unit_manifests.unit for unit_manifests in manifests_by_unit.values()
+    )
+    steps_by_unit = {
+        name: _unit_steps(unit_manifests, provided, dependents.get(name, ()), readiness_timeout)
+        for name, unit_manifests in manifests_by_unit.items()
     }
-    rollouts = roll_out(one.unit for one in known.values())
-    told = [*precedences, *_declared(known.values(), brought), *rollouts.precedences]
-    told += [one for _, mine in jointed.values() for one in mine]
-    pairs, foreign = pairs_of(told), list(foreign)
-    held = {one.after for one in foreign}
+    rolling_sync = plan_rolling_syncs(
+        unit_manifests.unit for unit_manifests in manifests_by_unit.values()
+    )
+    all_precedences = [
+        *precedences,
+        *_declared_precedences(manifests_by_unit.values(), provided),
+        *rolling_sync.precedences,
+    ]
+    all_precedences += [
+        precedence
+        for _, child_precedences in steps_by_unit.values()
+        for precedence in child_precedences
+    ]
+    pairs, external_dependencies = object_pairs(all_precedences), list(external_dependencies)
+    delayed_objects = {dependency.dependent for dependency in external_dependencies}
     chains = {
         name: mark_last(
-            hold_steps(part_steps(steps, pairs, held), plan_unit(known[name].unit), foreign)
+            with_await_steps(
+                split_steps(steps, pairs, delayed_objects),
+                plan_unit(manifests_by_unit[name].unit),
+                external_dependencies,
+            )
         )
-        for name, (steps, _) in jointed.items()
+        for name, (steps, _) in steps_by_unit.items()
     }
-    steps = _by_id([*chains.values(), rollouts.joints])
+    steps = _index_by_id([*chains.values(), rolling_sync.placeholders])
     edges = [edge for chain in chains.values() for edge in link_chain(chain)]
-    edges += make_edges(told, chains)
-    return Fragment(
+    edges += make_edges(all_precedences, chains)
+    return PlanFragment(
         units=digest_units(
-            (*(plan_unit(one.unit) for one in known.values()), *rollouts.units), steps.values()
+            (
+                *(plan_unit(unit_manifests.unit) for unit_manifests in manifests_by_unit.values()),
+                *rolling_sync.units,
+            ),
+            steps.values(),
         ),
-        steps=put_in_order(steps, edges),
+        steps=sort_steps(steps, edges),
         edges=tuple(dict.fromkeys(edges)),
-        slots=(*slots, *rollouts.slots, *_crews(one.unit for one in known.values())),
+        slots=(
+            *concurrency_limits,
+            *rolling_sync.concurrency_limits,
+            *_worker_limits(unit_manifests.unit for unit_manifests in manifests_by_unit.values()),
+        ),
     )
 
 
 def plan_unit(unit: Unit) -> PlannedUnit:
-    """What the plan says of a unit, before its objects are counted."""
+    """Return the entry of a unit in a plan, without its digest."""
     return PlannedUnit(
         id=unit.id,
-        source=", ".join(one.place for one in unit.sources),
+        source=", ".join(source.canonical_location for source in unit.sources),
         cluster=unit.destination.cluster,
         policy=unit.policy,
-        group=unit.group or _crew_of(unit),
+        group=unit.concurrency_group or _worker_group(unit),
         parent=unit.parent,
     )
 
 
-def _crew_of(unit: Unit) -> str:
-    """The controller whose workers a unit takes one of, where these are counted."""
-    is_counted = bool(unit.policy.semantics.workers)
-    named = (unit.policy.manager, unit.id.cluster)
-    return " of ".join(filter(None, named)) if is_counted else ""
+def _worker_group(unit: Unit) -> str:
+    """Return the concurrency group of the controller of a unit, or "" if its workers are
+    unlimited.
+    """
+    has_worker_limit = bool(unit.policy.semantics.workers)
+    parts = (unit.policy.manager, unit.id.cluster)
+    return " of ".join(filter(None, parts)) if has_worker_limit else ""
 
 
-def _crews(units: Iterable[Unit]) -> Iterator[Slots]:
-    found = {_crew_of(one): one.policy.semantics.workers for one in units if not one.group}
-    return (Slots(crew, workers, rests=True) for crew, workers in found.items() if crew)
+def _worker_limits(units: Iterable[Unit]) -> Iterator[ConcurrencyLimit]:
+    workers_by_group = {
+        _worker_group(unit): unit.policy.semantics.workers
+        for unit in units
+        if not unit.concurrency_group
+    }
+    return (
+        ConcurrencyLimit(group, workers, rests=True)
+        for group, workers in workers_by_group.items()
+        if group
+    )
 
 
 def digest_units(units: Iterable[PlannedUnit], steps: Iterable[Step]) -> tuple[PlannedUnit, ...]:
-    """The units, each with a digest of what Git says of it."""
-    told: dict[UnitId, list[bytes]] = {}
+    """Return the units, each with a digest of its steps."""
+    step_digests: dict[UnitId, list[bytes]] = {}
     for step in steps:
-        told.setdefault(step.unit, []).append(f"{step.id} {step.digest}".encode())
+        step_digests.setdefault(step.unit, []).append(f"{step.id} {step.digest}".encode())
     return tuple(
-        msgspec.structs.replace(unit, digest=digest_bytes(*told.get(unit.id, ()))) for unit in units
+        msgspec.structs.replace(unit, digest=digest_bytes(*step_digests.get(unit.id, ())))
+        for unit in units
     )
 
 
-def _behind_parents(units: Iterable[Unit]) -> dict[UnitId, set[UnitId]]:
-    """By unit, those that wait for it in turn: it cannot wait for them, though it brings them."""
-    units = list(units)
-    waiting: dict[UnitId, list[UnitId]] = {}
-    for unit in units:
-        for one in unit.dependencies:
-            if one.unit is not None:
-                waiting.setdefault(one.unit, []).append(unit.id)
-    parents = {unit.id: unit.parent for unit in units if unit.parent is not None}
-    found: dict[UnitId, set[UnitId]] = {}
-    for name in {*parents.values()} & waiting.keys():
-        reached, pending = found.setdefault(name, set()), [*waiting[name]]
-        while pending:
-            waiter = pending.pop()
-            if waiter not in reached and waiter != name:
-                reached.add(waiter)
-                pending += waiting.get(waiter, [])
-                pending += [parents[waiter]] if waiter in parents else []
-    return found
+def _dependents_of_parents(units: Iterable[Unit]) -> dict[UnitId, set[UnitId]]:
+    """Return the direct and indirect dependents of each parent unit.
 
-
-def _steps(
-    wanted: Manifests, brought: Collection[Brought], aside: Collection[UnitId], budget: Budget
-) -> tuple[list[Step], list[Precedence]]:
-    """The steps of a unit in their order, with what it waits for and nobody here brings.
-
-    Beside them, where among them the units have their place that it brings.
+    A parent cannot wait for them, although it creates them.
     """
-    unit, planned = wanted.unit, plan_unit(wanted.unit)
-    if not wanted.is_known:
-        return [end_of(planned)], []
+    units = list(units)
+    direct_dependents: dict[UnitId, list[UnitId]] = {}
+    for unit in units:
+        for dependency in unit.dependencies:
+            if dependency.unit is not None:
+                direct_dependents.setdefault(dependency.unit, []).append(unit.id)
+    parents = {unit.id: unit.parent for unit in units if unit.parent is not None}
+    dependents: dict[UnitId, set[UnitId]] = {}
+    for parent in {*parents.values()} & direct_dependents.keys():
+        visited, pending = dependents.setdefault(parent, set()), [*direct_dependents[parent]]
+        while pending:
+            dependent = pending.pop()
+            if dependent not in visited and dependent != parent:
+                visited.add(dependent)
+                pending += direct_dependents.get(dependent, [])
+                pending += [parents[dependent]] if dependent in parents else []
+    return dependents
+
+
+def _unit_steps(
+    unit_manifests: Manifests,
+    provided: Collection[ObjectKey],
+    dependents: Collection[UnitId],
+    readiness_timeout: ReadinessTimeout,
+) -> tuple[list[Step], list[Precedence]]:
+    """Return the steps of a unit in order, and the precedences of its child units.
+
+    The first step waits for dependencies that no unit of the plan provides.
+    """
+    unit, planned = unit_manifests.unit, plan_unit(unit_manifests.unit)
+    if not unit_manifests.has_known_objects:
+        return [end_step(planned)], []
     release = unit.policy.release
     if unit.policy.order is Order.STAGES:
-        groups = group_by_stage(wanted.manifests, unit.policy.first_kinds)
+        groups = group_by_stage(unit_manifests.manifests, unit.policy.first_kinds)
     elif release is not None:
-        groups = group_by_release(wanted.manifests, release.action)
+        groups = group_by_release(unit_manifests.manifests, release.action)
     else:
-        groups = group_by_wave(wanted.manifests, namespace=unit.destination.namespace)
-    made = [_step(planned, group, budget) for group in groups]
-    members = {step.id: group.manifests for step, group in zip(made, groups, strict=True)}
-    units = {identity(one.ref) for one in wanted.manifests if one.brings}
-    steps, children = with_joints(set_gates(made, planned, units), members, planned, aside)
+        groups = group_by_wave(unit_manifests.manifests, namespace=unit.destination.namespace)
+    group_steps = [_group_step(planned, group, readiness_timeout) for group in groups]
+    manifests_by_step = {
+        step.id: group.manifests for step, group in zip(group_steps, groups, strict=True)
+    }
+    child_keys = {
+        versionless_key(manifest.ref)
+        for manifest in unit_manifests.manifests
+        if manifest.child_units
+    }
+    steps, child_precedences = with_placeholders(
+        set_gates(group_steps, planned, child_keys), manifests_by_step, planned, dependents
+    )
     if unit.policy.asks_late and not steps:
-        steps = [end_of(planned)]  # by then it may bring something
-    first = awaited_by(unit, brought)
-    return [*([await_step(planned, FIRST, first)] if first else ()), *steps], children
+        steps = [end_step(planned)]  # by then it may bring something
+    awaited = dependency_items(unit, provided)
+    return [
+        *([await_step(planned, AWAIT_STAGE, awaited)] if awaited else ()),
+        *steps,
+    ], child_precedences
 
 
-def _step(unit: PlannedUnit, group: StepGroup, budget: Budget) -> Step:
+def _group_step(unit: PlannedUnit, group: StepGroup, readiness_timeout: ReadinessTimeout) -> Step:
     batches = tuple(
-        tuple(make_item(manifest, group.event, budget) for manifest in batch)
+        tuple(make_item(manifest, group.hook_event, readiness_timeout) for manifest in batch)
         for batch in group.batches
     )
-    spot = (group.stage,) if group.stage else (group.phase, group.wave)
+    position = (group.stage,) if group.stage else (group.phase, group.wave)
     return Step(
-        id=step_id(unit, *spot),
+        id=step_id(unit, *position),
         unit=unit.id,
         digest=digest_step(batches),
         cluster=unit.cluster,
@@ -193,59 +266,73 @@ def _step(unit: PlannedUnit, group: StepGroup, budget: Budget) -> Step:
         wave=group.wave,
         stage=group.stage,
         batches=batches,
-        rescues=group.is_rescue,
-        ground=group.stage in {*GROUND, CRDS},
+        rescues=group.runs_on_failure,
+        ground=group.stage in {*PREREQUISITE_STAGES, CRDS},
     )
 
 
-def _declared(wanted: Iterable[Manifests], brought: Collection[Brought]) -> Iterator[Precedence]:
-    """What units say they depend on, where somebody here brings it."""
-    for unit in (one.unit for one in wanted):
-        for one in unit.dependencies:
-            spot = None if one.ref is None else Spot(unit.destination.cluster, one.ref)
-            if one.state is AwaitedState.ABSENT:
+def _declared_precedences(
+    desired: Iterable[Manifests], provided: Collection[ObjectKey]
+) -> Iterator[Precedence]:
+    """Yield the precedences for declared dependencies that the plan provides."""
+    for unit in (unit_manifests.unit for unit_manifests in desired):
+        for dependency in unit.dependencies:
+            object_ref = (
+                None
+                if dependency.ref is None
+                else ClusterRef(unit.destination.cluster, dependency.ref)
+            )
+            if dependency.state is AwaitedState.ABSENT:
                 continue
-            if spot is not None and (spot.cluster, *identity(spot.ref)) not in brought:
+            if (
+                object_ref is not None
+                and (object_ref.cluster, *versionless_key(object_ref.ref)) not in provided
+            ):
                 continue
-            before = one.unit or spot
+            before = dependency.unit or object_ref
             if before is not None:
-                where = str(one.where or "")
-                strength = one.strength
-                yield Precedence(before=before, after=unit.id, strength=strength, where=where)
+                location = str(dependency.location or "")
+                strength = dependency.strength
+                yield Precedence(before=before, after=unit.id, strength=strength, location=location)
 
 
-def _dependencies(wanted: Iterable[Manifests]) -> dict[UnitId, dict[UnitId, Place | None]]:
-    """By unit, those it depends on, and where it says so. Raises PlanError for an unknown one."""
-    units = {one.unit.id: one.unit for one in wanted}
-    found: dict[UnitId, dict[UnitId, Place | None]] = {}
+def _dependencies_by_unit(
+    desired: Iterable[Manifests],
+) -> dict[UnitId, dict[UnitId, Location | None]]:
+    """Return the dependencies of each unit, with the locations that declare them.
+
+    Raises PlanError for an unknown unit.
+    """
+    units = {unit_manifests.unit.id: unit_manifests.unit for unit_manifests in desired}
+    dependencies: dict[UnitId, dict[UnitId, Location | None]] = {}
     for name, unit in units.items():
-        found[name] = depended_on(unit)
-        for one in unit.dependencies:
-            if one.unit is not None and one.unit not in units:
-                problem = f"`{name}` depends on `{one.unit}`, which is not there"
+        dependencies[name] = unit_dependencies(unit)
+        for dependency in unit.dependencies:
+            if dependency.unit is not None and dependency.unit not in units:
+                problem = f"`{name}` depends on `{dependency.unit}`, which is not there"
                 hint = "correct the name in `dependsOn`, or add that unit"
-                raise PlanError("plan.unknown", problem, where=one.where, hint=hint)
-    return found
+                raise PlanError("plan.unknown", problem, location=dependency.location, hint=hint)
+    return dependencies
 
 
-def _told_apart(wanted: Iterable[Manifests]) -> dict[UnitId, Manifests]:
-    known: dict[UnitId, Manifests] = {}
-    for one in wanted:
-        if one.unit.id in known:
-            raise _twice(str(one.unit.id))
-        known[one.unit.id] = one
-    return known
+def _index_by_unit(desired: Iterable[Manifests]) -> dict[UnitId, Manifests]:
+    by_unit: dict[UnitId, Manifests] = {}
+    for unit_manifests in desired:
+        if unit_manifests.unit.id in by_unit:
+            raise _duplicate_error(str(unit_manifests.unit.id))
+        by_unit[unit_manifests.unit.id] = unit_manifests
+    return by_unit
 
 
-def _by_id(chains: Iterable[Iterable[Step]]) -> dict[str, Step]:
+def _index_by_id(chains: Iterable[Iterable[Step]]) -> dict[str, Step]:
     steps: dict[str, Step] = {}
     for step in (step for chain in chains for step in chain):
         if step.id in steps:
-            raise _twice(step.id)
+            raise _duplicate_error(step.id)
         steps[step.id] = step
     return steps
 
 
-def _twice(name: str) -> PlanError:
+def _duplicate_error(name: str) -> PlanError:
     problem = f"two units, or steps of them, are called `{name}`"
     return PlanError("plan.twice", problem, hint="give one of the units another name")

@@ -1,7 +1,7 @@
-"""The chain that the steps of a unit make: what comes after what, and which is the last.
+"""The chain of steps of a unit, and plans from which steps are removed.
 
-Plans are narrowed when a rollout leaves something out. Where a step goes, those around it are
-linked, so that nobody starts earlier than before.
+When a step is removed from a plan, the steps around it are linked, so that no step starts earlier
+than before.
 """
 
 from __future__ import annotations
@@ -12,60 +12,69 @@ from itertools import pairwise
 import msgspec
 
 from tidegate.model.plan import (
-    Because,
     Edge,
-    Fragment,
-    Item,
+    EdgeReason,
     Plan,
+    PlanFragment,
+    PlanItem,
     PlannedUnit,
     Step,
     digest_step,
-    items_of,
+    step_items,
 )
 from tidegate.model.unit import Strength, UnitId
 
 
-def step_id(unit: PlannedUnit, *spot: object) -> str:
-    """What a step is called: by its cluster, its unit and its place in there."""
-    return "/".join(str(part) for part in (unit.cluster, unit.id.mark, *spot) if part != "")
+def step_id(unit: PlannedUnit, *position: object) -> str:
+    """Return the id of a step: its cluster, its unit and its position in the unit."""
+    return "/".join(
+        str(part) for part in (unit.cluster, unit.id.tracking_id, *position) if part != ""
+    )
 
 
 def link_chain(steps: Iterable[Step]) -> list[Edge]:
-    """Edges from each step of a unit to the next; what rescues stands outside."""
+    """Return edges from each step of a unit to the next. Steps that run on failure have none."""
     chain = (step for step in steps if not step.rescues)
-    return [Edge(one.id, other.id, because_of(one, other)) for one, other in pairwise(chain)]
-
-
-def because_of(before: Step, after: Step) -> Because:
-    if after.part and before.spot == after.spot:
-        return Because.REFERENCE
-    if after.stage and after.phase == before.phase:
-        return Because.STAGE
-    return Because.WAVE if before.phase == after.phase else Because.PHASE
-
-
-def mark_last(steps: Iterable[Step]) -> list[Step]:
-    """The steps of a unit in their order, the last one marked.
-
-    Argo CD waits for the objects of a last wave only if a hook is among them, and then only if it
-    was not the only wave.
-    """
-    mine = list(steps)
-    chain = [step for step in mine if not step.rescues]
-    last = chain[-1] if chain else None
-    several = len({step.spot for step in mine}) > 1
-    if last is not None and several and any(item.hook is not None for item in items_of(last)):
-        last = None
     return [
-        step if step.last == (step is last) else msgspec.structs.replace(step, last=step is last)
-        for step in mine
+        Edge(before.id, after.id, edge_reason(before, after)) for before, after in pairwise(chain)
     ]
 
 
-def keep_items(step: Step, wanted: Callable[[Item], bool]) -> Step | None:
-    """The step with the items that are wanted; None where there are none of them."""
-    kept = (tuple(item for item in batch if wanted(item)) for batch in step.batches)
-    batches = tuple(batch for batch in kept if batch)
+def edge_reason(before: Step, after: Step) -> EdgeReason:
+    """Return why one step of a unit comes after another."""
+    if after.part and before.wave_key == after.wave_key:
+        return EdgeReason.REFERENCE
+    if after.stage and after.phase == before.phase:
+        return EdgeReason.STAGE
+    return EdgeReason.WAVE if before.phase == after.phase else EdgeReason.PHASE
+
+
+def mark_last(steps: Iterable[Step]) -> list[Step]:
+    """Return the steps of a unit in order, the last one marked.
+
+    Argo CD waits for the objects of the last wave only if a hook is among them, and only if there
+    is more than one wave.
+    """
+    unit_steps = list(steps)
+    chain = [step for step in unit_steps if not step.rescues]
+    last = chain[-1] if chain else None
+    has_several_waves = len({step.wave_key for step in unit_steps}) > 1
+    if (
+        last is not None
+        and has_several_waves
+        and any(item.hook is not None for item in step_items(last))
+    ):
+        last = None
+    return [
+        step if step.last == (step is last) else msgspec.structs.replace(step, last=step is last)
+        for step in unit_steps
+    ]
+
+
+def filter_items(step: Step, should_keep: Callable[[PlanItem], bool]) -> Step | None:
+    """Return the step with the items to keep, or None if there are none."""
+    filtered = (tuple(item for item in batch if should_keep(item)) for batch in step.batches)
+    batches = tuple(batch for batch in filtered if batch)
     if batches == step.batches:
         return step  # joints stay: without them each unit before one would lead to each behind
     if not batches:
@@ -73,68 +82,78 @@ def keep_items(step: Step, wanted: Callable[[Item], bool]) -> Step | None:
     return msgspec.structs.replace(step, batches=batches, digest=digest_step(batches, step.expands))
 
 
-def narrow(plan: Plan, cut: Callable[[Step], Step | None]) -> Plan:
-    """The plan with what `cut` leaves of each step. Its digest stays what Git says."""
-    left = {step.id: cut(step) for step in plan.steps}
-    if all(left[step.id] is step for step in plan.steps):
+def narrow_plan(plan: Plan, narrow_step: Callable[[Step], Step | None]) -> Plan:
+    """Apply `narrow_step` to each step of a plan; None removes the step. The digest stays."""
+    narrowed = {step.id: narrow_step(step) for step in plan.steps}
+    if all(narrowed[step.id] is step for step in plan.steps):
         return plan
-    kept = {name: step for name, step in left.items() if step is not None}
+    remaining = {name: step for name, step in narrowed.items() if step is not None}
     by_unit: dict[UnitId, list[Step]] = {}
-    for step in kept.values():
+    for step in remaining.values():
         by_unit.setdefault(step.unit, []).append(step)
-    marked = {step.id: step for mine in by_unit.values() for step in mark_last(mine)}
-    steps = tuple(marked[name] for name in kept)
-    return msgspec.structs.replace(plan, steps=steps, edges=_bridge(plan, kept))
+    marked = {step.id: step for unit_steps in by_unit.values() for step in mark_last(unit_steps)}
+    steps = tuple(marked[name] for name in remaining)
+    return msgspec.structs.replace(plan, steps=steps, edges=_bridge_edges(plan, remaining))
 
 
-def part_of_unit(plan: Plan, unit: UnitId) -> Plan:
-    """What one unit has to do, which waits for nobody then."""
+def plan_for_unit(plan: Plan, unit: UnitId) -> Plan:
+    """Return the plan of a single unit, which then waits for no other unit."""
 
-    def cut(step: Step) -> Step | None:
+    def keep_unit_step(step: Step) -> Step | None:
         return step if step.unit == unit and step.batches else None
 
-    narrowed = narrow(plan, cut)
-    units = tuple(msgspec.structs.replace(one, group="") for one in plan.units if one.id == unit)
-    return Plan.of(Fragment(units=units, steps=narrowed.steps, edges=narrowed.edges))
+    narrowed = narrow_plan(plan, keep_unit_step)
+    units = tuple(
+        msgspec.structs.replace(planned_unit, group="")
+        for planned_unit in plan.units
+        if planned_unit.id == unit
+    )
+    return Plan.from_fragment(PlanFragment(units=units, steps=narrowed.steps, edges=narrowed.edges))
 
 
-def _bridge(plan: Plan, kept: dict[str, Step]) -> tuple[Edge, ...]:
-    """The edges between what is kept, with new ones across what is not."""
-    entering: dict[str, list[Edge]] = {}
+def _bridge_edges(plan: Plan, remaining: dict[str, Step]) -> tuple[Edge, ...]:
+    """Return the edges between the remaining steps, with new ones across removed steps."""
+    incoming: dict[str, list[Edge]] = {}
     for edge in plan.edges:
-        entering.setdefault(edge.after, []).append(edge)
+        incoming.setdefault(edge.after, []).append(edge)
     units = {step.id: step.unit for step in plan.steps}
-    across: dict[str, list[Edge]] = {}
+    bridges: dict[str, list[Edge]] = {}
 
-    def reach(edge: Edge) -> list[Edge]:
-        """The edge, or those from everything behind it where its beginning is gone."""
-        if edge.before not in across:
+    def resolve(edge: Edge) -> list[Edge]:
+        """Return the edge, or the edges from all steps before it if its start was removed."""
+        if edge.before not in bridges:
             return [edge]
-        return [_join(far, edge, units) for far in across[edge.before]]
+        return [_join_edges(upstream, edge, units) for upstream in bridges[edge.before]]
 
     for step in plan.steps:
-        if step.id not in kept:
-            across[step.id] = [far for edge in entering.get(step.id, ()) for far in reach(edge)]
+        if step.id not in remaining:
+            bridges[step.id] = [
+                upstream for edge in incoming.get(step.id, ()) for upstream in resolve(edge)
+            ]
     bridged = (
-        _told_anew(far, kept) if far is not edge else edge
+        _with_new_reason(upstream, remaining) if upstream is not edge else edge
         for edge in plan.edges
-        if edge.after in kept
-        for far in reach(edge)
+        if edge.after in remaining
+        for upstream in resolve(edge)
     )
     return tuple(dict.fromkeys(bridged))
 
 
-def _join(far: Edge, near: Edge, units: Mapping[str, UnitId]) -> Edge:
-    """One edge for two in a row: soft if one of them is, and for the reason between units."""
-    because = near.because if units[far.before] == units[far.after] else far.because
-    soft = Strength.SOFT in {far.strength, near.strength}
-    strength = Strength.SOFT if soft else Strength.HARD
-    return Edge(far.before, near.after, because, strength, near.where or far.where)
+def _join_edges(upstream: Edge, downstream: Edge, units: Mapping[str, UnitId]) -> Edge:
+    """Join two consecutive edges: soft if one of them is, with the reason between units."""
+    because = (
+        downstream.because if units[upstream.before] == units[upstream.after] else upstream.because
+    )
+    is_soft = Strength.SOFT in {upstream.strength, downstream.strength}
+    strength = Strength.SOFT if is_soft else Strength.HARD
+    return Edge(
+        upstream.before, downstream.after, because, strength, downstream.where or upstream.where
+    )
 
 
-def _told_anew(edge: Edge, kept: dict[str, Step]) -> Edge:
-    """Between steps of one unit the reason is what tells them apart now."""
-    before, after = kept[edge.before], kept[edge.after]
+def _with_new_reason(edge: Edge, remaining: dict[str, Step]) -> Edge:
+    """Return the edge with the reason that holds now, if both steps are of one unit."""
+    before, after = remaining[edge.before], remaining[edge.after]
     if before.unit != after.unit:
         return edge
-    return Edge(before.id, after.id, because_of(before, after), edge.strength, edge.where)
+    return Edge(before.id, after.id, edge_reason(before, after), edge.strength, edge.where)

@@ -1,4 +1,4 @@
-"""Steps in an order that respects their edges, or the circle that makes it impossible."""
+"""Topological order of steps and units, and the cycle that prevents it."""
 
 from __future__ import annotations
 
@@ -9,135 +9,152 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from tidegate.errors import Place, PlanError, foreign, parse_place
+from tidegate.errors import Location, PlanError, parse_location, sanitize
 from tidegate.model.manifest import Manifests
 from tidegate.model.plan import Edge, Step
 from tidegate.model.unit import Unit, UnitId
 
-MOST_NAMED = 4
+MAX_LOCATIONS = 4
 Name = TypeVar("Name", bound=Hashable)
-Awaiting: TypeAlias = Mapping[UnitId, Mapping[UnitId, Place | None]]
-"""By unit: what it depends on, and where it says so."""
+UnitDependencies: TypeAlias = Mapping[UnitId, Mapping[UnitId, Location | None]]
+"""Dependencies by unit, with the locations that declare them."""
 
 
-def put_in_order(steps: Mapping[str, Step], edges: Iterable[Edge]) -> tuple[Step, ...]:
-    """The steps as they came, each moved back only as far as the edges ask for.
+def sort_steps(steps: Mapping[str, Step], edges: Iterable[Edge]) -> tuple[Step, ...]:
+    """Return the steps in their order, each moved back only as far as edges require.
 
-    Edges may lead out of these steps. Raises PlanError for a circle.
+    Edges may lead to other steps. Raises PlanError for a cycle.
     """
-    inside = [edge for edge in edges if edge.before in steps and edge.after in steps]
-    ordered, circle = arrange(steps, ((edge.before, edge.after) for edge in inside))
-    if circle:
-        waits = {*pairwise([*circle, circle[0]])}
-        said = (one.where for one in inside if one.where and (one.after, one.before) in waits)
-        spots = [*map(parse_place, dict.fromkeys(said))]
-        raise _refusal((steps[name].unit for name in circle), spots)
+    inner_edges = [edge for edge in edges if edge.before in steps and edge.after in steps]
+    ordered, cycle = topological_sort(steps, ((edge.before, edge.after) for edge in inner_edges))
+    if cycle:
+        waits = {*pairwise([*cycle, cycle[0]])}
+        declared_at = (
+            edge.where for edge in inner_edges if edge.where and (edge.after, edge.before) in waits
+        )
+        locations = [*map(parse_location, dict.fromkeys(declared_at))]
+        raise _cycle_error((steps[name].unit for name in cycle), locations)
     return tuple(steps[name] for name in ordered)
 
 
-def refuse_circles(after: Awaiting) -> None:
-    """Raise PlanError for units that depend on each other; those must all be known."""
-    _, refusal = _first_circle(after)
-    if refusal is not None:
-        raise refusal
+def reject_cycles(dependencies: UnitDependencies) -> None:
+    """Raise PlanError for units that depend on each other. All dependencies must be known."""
+    _, error = _find_cycle(dependencies)
+    if error is not None:
+        raise error
 
 
-class Circles(msgspec.Struct):
-    """What is wanted, without the dependencies that make units wait for each other.
+class CycleResolution(msgspec.Struct):
+    """Units without the dependencies that form cycles, and the cycles that were broken."""
 
-    By unit of such a circle why it never begins; and each circle once.
-    """
+    desired: list[Manifests]
+    member_problems: dict[UnitId, str] = msgspec.field(default_factory=dict)
+    """Why a unit never starts, by unit of a cycle."""
+    errors: list[PlanError] = msgspec.field(default_factory=list)
+    """One error for each cycle."""
 
-    wanted: list[Manifests]
-    members: dict[UnitId, str] = msgspec.field(default_factory=dict)
-    refusals: list[PlanError] = msgspec.field(default_factory=list)
 
-
-def part_circles(wanted: Iterable[Manifests]) -> Circles:
-    """Take circles apart, one after another, so that all else can be put in order."""
-    found = Circles(list(wanted))
+def break_cycles(desired: Iterable[Manifests]) -> CycleResolution:
+    """Break cycles one after another, so that all other units can be ordered."""
+    resolution = CycleResolution(list(desired))
     while True:
-        circle, refusal = _first_circle(
-            {one.unit.id: depended_on(one.unit) for one in found.wanted}
+        cycle, error = _find_cycle(
+            {
+                unit_manifests.unit.id: unit_dependencies(unit_manifests.unit)
+                for unit_manifests in resolution.desired
+            }
         )
-        if refusal is None:
-            return found
-        found.refusals.append(refusal)
-        found.members = dict.fromkeys(circle, refusal.problem) | found.members
-        following = dict(pairwise([*circle, circle[0]]))
-        found.wanted = [_not_waiting(one, following.get(one.unit.id)) for one in found.wanted]
+        if error is None:
+            return resolution
+        resolution.errors.append(error)
+        resolution.member_problems = (
+            dict.fromkeys(cycle, error.problem) | resolution.member_problems
+        )
+        next_units = dict(pairwise([*cycle, cycle[0]]))
+        resolution.desired = [
+            _without_dependency(unit_manifests, next_units.get(unit_manifests.unit.id))
+            for unit_manifests in resolution.desired
+        ]
 
 
-def depended_on(unit: Unit) -> dict[UnitId, Place | None]:
-    """The units that a unit depends on, and where it says so."""
-    return {one.unit: one.where for one in unit.dependencies if one.unit is not None}
+def unit_dependencies(unit: Unit) -> dict[UnitId, Location | None]:
+    """Return the units that a unit depends on, with the locations that declare them."""
+    return {
+        dependency.unit: dependency.location
+        for dependency in unit.dependencies
+        if dependency.unit is not None
+    }
 
 
-def _not_waiting(one: Manifests, other: UnitId | None) -> Manifests:
-    if other is None:
-        return one
-    kept = tuple(each for each in one.unit.dependencies if each.unit != other)
-    unit = msgspec.structs.replace(one.unit, dependencies=kept)
-    return msgspec.structs.replace(one, unit=unit)
+def _without_dependency(unit_manifests: Manifests, target: UnitId | None) -> Manifests:
+    if target is None:
+        return unit_manifests
+    remaining = tuple(
+        dependency for dependency in unit_manifests.unit.dependencies if dependency.unit != target
+    )
+    unit = msgspec.structs.replace(unit_manifests.unit, dependencies=remaining)
+    return msgspec.structs.replace(unit_manifests, unit=unit)
 
 
-def _first_circle(after: Awaiting) -> tuple[list[UnitId], PlanError | None]:
-    """Units that wait for each other, each for the next, and what is to be said of that."""
-    pairs = ((before, name) for name, others in after.items() for before in others)
-    _, circle = arrange(after, pairs)
-    if not circle:
+def _find_cycle(dependencies: UnitDependencies) -> tuple[list[UnitId], PlanError | None]:
+    """Return units that wait for each other, each for the next, and the error; or [] and None."""
+    pairs = ((before, name) for name, others in dependencies.items() for before in others)
+    _, cycle = topological_sort(dependencies, pairs)
+    if not cycle:
         return [], None
-    spots = [after[one][other] for one, other in pairwise([*circle, circle[0]])]
-    return circle, _refusal(circle, [one for one in spots if one is not None])
+    locations = [
+        dependencies[unit][dependency] for unit, dependency in pairwise([*cycle, cycle[0]])
+    ]
+    return cycle, _cycle_error(cycle, [location for location in locations if location is not None])
 
 
-def arrange(
+def topological_sort(
     names: Iterable[Name], pairs: Iterable[tuple[Name, Name]]
 ) -> tuple[list[Name], list[Name]]:
-    """Names in order, and if some are left over, a circle among those: each waits for the next."""
-    places = {name: place for place, name in enumerate(names)}
-    behind: dict[Name, list[Name]] = {name: [] for name in places}
-    unmet = dict.fromkeys(places, 0)
+    """Return the names in order; if some are left over, also a cycle, each waiting for the next."""
+    indexes = {name: index for index, name in enumerate(names)}
+    successors: dict[Name, list[Name]] = {name: [] for name in indexes}
+    in_degrees = dict.fromkeys(indexes, 0)
     for before, after in pairs:
-        behind[before].append(after)
-        unmet[after] += 1
-    known = list(places)
-    free = [place for name, place in places.items() if not unmet[name]]
+        successors[before].append(after)
+        in_degrees[after] += 1
+    all_names = list(indexes)
+    ready = [index for name, index in indexes.items() if not in_degrees[name]]
     ordered: list[Name] = []
-    while free:
-        name = known[heapq.heappop(free)]
+    while ready:
+        name = all_names[heapq.heappop(ready)]
         ordered.append(name)
-        for after in behind[name]:
-            unmet[after] -= 1
-            if not unmet[after]:
-                heapq.heappush(free, places[after])
-    held = [name for name, count in unmet.items() if count]
-    return ordered, _circle(held, behind) if held else []
+        for after in successors[name]:
+            in_degrees[after] -= 1
+            if not in_degrees[after]:
+                heapq.heappush(ready, indexes[after])
+    blocked = [name for name, count in in_degrees.items() if count]
+    return ordered, _find_cycle_among(blocked, successors) if blocked else []
 
 
-def _circle(held: list[Name], behind: dict[Name, list[Name]]) -> list[Name]:
-    """Walk back from one that is held to the one it waits for, until one comes again."""
+def _find_cycle_among(blocked: list[Name], successors: dict[Name, list[Name]]) -> list[Name]:
+    """Walk from a blocked name to the name it waits for, until one is repeated."""
     waits_for: dict[Name, Name] = {}
-    for name in held:
-        for after in behind[name]:
+    for name in blocked:
+        for after in successors[name]:
             waits_for.setdefault(after, name)
     seen: dict[Name, int] = {}
-    walk = held[0]
-    while walk not in seen:
-        seen[walk] = len(seen)
-        walk = waits_for[walk]
-    return list(seen)[seen[walk] :]
+    current = blocked[0]
+    while current not in seen:
+        seen[current] = len(seen)
+        current = waits_for[current]
+    return list(seen)[seen[current] :]
 
 
-def _refusal(circle: Iterable[UnitId], spots: Sequence[Place] = ()) -> PlanError:
-    units = [f"`{unit}`" for unit in dict.fromkeys(circle)]
+def _cycle_error(cycle: Iterable[UnitId], locations: Sequence[Location] = ()) -> PlanError:
+    units = [f"`{unit}`" for unit in dict.fromkeys(cycle)]
     if len(units) == 1:
         problem = f"{units[0]} waits for itself"
     else:
-        told = foreign(" waits for ".join([*units, units[0]]))
-        problem = f"units wait for each other: {told}"
+        chain = sanitize(" waits for ".join([*units, units[0]]))
+        problem = f"units wait for each other: {chain}"
     hint = "remove one of these dependencies"
-    if len(spots) > 1:
-        more = ", …" if len(spots) > MOST_NAMED else ""
-        hint += f"; others are at {', '.join(map(str, spots[1:MOST_NAMED]))}{more}"
-    return PlanError("plan.cycle", problem, where=spots[0] if spots else None, hint=hint)
+    if len(locations) > 1:
+        more = ", …" if len(locations) > MAX_LOCATIONS else ""
+        hint += f"; others are at {', '.join(map(str, locations[1:MAX_LOCATIONS]))}{more}"
+    return PlanError("plan.cycle", problem, location=locations[0] if locations else None, hint=hint)

@@ -1,8 +1,9 @@
-"""The plan that deletes a unit: hooks before, its objects in reverse, hooks after.
+"""The plan that deletes a unit: hooks before, objects in reverse order, hooks after.
 
-Argo CD's order goes from the highest wave to the lowest: a wave goes at once, and the next one when
-it is gone. Flux's order is that of its kinds, turned round, in one go. What says that it wants to
-stay is left alone.
+With Argo CD semantics, waves are deleted from the highest to the lowest: the objects of a wave at
+once, and the next wave when they are gone. With Flux semantics, all objects are deleted in one
+step,
+in the reverse order of kinds. Objects that opt out of deletion are kept.
 """
 
 from __future__ import annotations
@@ -12,164 +13,205 @@ from itertools import groupby
 
 import msgspec
 
-from tidegate.model.helm_order import kind_rank_back
+from tidegate.model.helm_order import uninstall_rank
 from tidegate.model.manifest import Manifest, Manifests
 from tidegate.model.objects import Propagation
 from tidegate.model.plan import (
-    Fragment,
     HookPolicy,
-    Item,
     Plan,
+    PlanFragment,
+    PlanItem,
     PlannedUnit,
     Step,
     digest_bytes,
     digest_step,
-    items_of,
+    step_items,
 )
-from tidegate.model.policy import Consent, Order
+from tidegate.model.policy import Order, Permission
 from tidegate.plan.build import plan_unit
 from tidegate.plan.chains import link_chain, step_id
-from tidegate.plan.items import Budget, make_item
-from tidegate.plan.pruning import Batch, Stale, deletion_of, is_definition, reversed_batches
-from tidegate.plan.releases import by_weight
+from tidegate.plan.items import ReadinessTimeout, make_item
+from tidegate.plan.pruning import Batch, PruneCandidate, delete_item, is_crd, reversed_batches
+from tidegate.plan.releases import sort_by_weight
 
-BEFORE = "predelete"
+PRE_DELETE = "predelete"
 DELETE = "delete"
-AFTER = "postdelete"
-OWN = "own"
+POST_DELETE = "postdelete"
+UNIT_RESOURCE = "own"
 
 
-def build_deletion(wanted: Manifests, lives: Iterable[Stale], *, budget: Budget) -> Plan:
-    """The plan that ends a unit. `lives`: all that is the unit's, its hooks of earlier syncs too.
+def build_deletion(
+    unit_manifests: Manifests,
+    live_objects: Iterable[PruneCandidate],
+    *,
+    readiness_timeout: ReadinessTimeout,
+) -> Plan:
+    """Return the plan that deletes a unit.
 
-    What goes only if somebody agrees is in the plan, too, and says so.
+    `live_objects` are all objects of the unit, with hooks of earlier syncs. Objects that require a
+    confirmation are in the plan and marked.
     """
-    unit = plan_unit(wanted.unit)
-    before = _hooks(unit, BEFORE, wanted.before_deletion, budget)
-    after = _hooks(unit, AFTER, wanted.after_deletion, budget)
-    known = {one.ref: one for one in (*_left_behind(wanted, before), *lives)}
-    going = [
-        _parting(known[ref], unit.policy.farewell)
-        for ref in sorted(known)
-        if known[ref].handling.delete is not Consent.NO
+    unit = plan_unit(unit_manifests.unit)
+    pre_delete = _hook_steps(unit, PRE_DELETE, unit_manifests.before_deletion, readiness_timeout)
+    post_delete = _hook_steps(unit, POST_DELETE, unit_manifests.after_deletion, readiness_timeout)
+    candidates = {
+        candidate.ref: candidate
+        for candidate in (*_pre_delete_candidates(unit_manifests, pre_delete), *live_objects)
+    }
+    deleted = [
+        _with_propagation(candidates[ref], unit.policy.farewell)
+        for ref in sorted(candidates)
+        if candidates[ref].options.delete is not Permission.NO
     ]
     if unit.policy.order is Order.STAGES:
-        deletions = _staged(unit, going)
+        deletions = _stage_steps(unit, deleted)
     elif unit.policy.release is not None:
-        deletions = _released(unit, [one for one in going if not is_definition(one.ref.kind)])
+        deletions = _release_steps(
+            unit, [candidate for candidate in deleted if not is_crd(candidate.ref.kind)]
+        )
     else:
-        deletions = _waves(unit, [one for one in going if not is_definition(one.ref.kind)])
-    steps = (*before, *deletions, *after)
+        deletions = _wave_steps(
+            unit, [candidate for candidate in deleted if not is_crd(candidate.ref.kind)]
+        )
+    steps = (*pre_delete, *deletions, *post_delete)
     policy = msgspec.structs.replace(unit.policy, prunes=False)  # what stays has not left Git
-    ending = msgspec.structs.replace(unit, digest=_digest((*before, *after)), policy=policy)
-    return Plan.of(Fragment(units=(ending,), steps=steps, edges=tuple(link_chain(steps))))
+    planned_unit = msgspec.structs.replace(
+        unit, digest=_hooks_digest((*pre_delete, *post_delete)), policy=policy
+    )
+    return Plan.from_fragment(
+        PlanFragment(units=(planned_unit,), steps=steps, edges=tuple(link_chain(steps)))
+    )
 
 
-def with_own(end: Plan, own: Iterable[Stale]) -> Plan:
-    """The end of a unit, and behind it what says that it was there; nobody waits for its end."""
-    unit = end.units[0]
-    items = tuple(deletion_of(one, asks=False, gates=False) for one in own)
+def with_unit_resource(plan: Plan, unit_resources: Iterable[PruneCandidate]) -> Plan:
+    """Return the deletion plan with a last step that deletes unit resources without waiting for
+    them.
+    """
+    unit = plan.units[0]
+    items = tuple(
+        delete_item(candidate, requires_confirmation=False, is_gating=False)
+        for candidate in unit_resources
+    )
     if not items:
-        return end
-    steps = (*end.steps, _step(unit, OWN, (items,)))
-    fragment = Fragment(units=end.units, steps=steps, edges=tuple(link_chain(steps)))
-    return Plan.of(fragment)
+        return plan
+    steps = (*plan.steps, _phase_step(unit, UNIT_RESOURCE, (items,)))
+    fragment = PlanFragment(units=plan.units, steps=steps, edges=tuple(link_chain(steps)))
+    return Plan.from_fragment(fragment)
 
 
-def _digest(hooks: Iterable[Step]) -> str:
-    """Covers what Git says of a unit's end, and not what is left of the unit.
+def _hooks_digest(hooks: Iterable[Step]) -> str:
+    """Return a digest of the hooks, without the objects that are left.
 
-    So a deletion that is taken up again is the same one, and knows that its hooks have run.
+    A resumed deletion has the same digest, so that its hooks do not run again.
     """
-    told = (f"{step.id} {step.digest}".encode() for step in hooks)
-    return digest_bytes(DELETE.encode(), *told)
+    parts = (f"{step.id} {step.digest}".encode() for step in hooks)
+    return digest_bytes(DELETE.encode(), *parts)
 
 
-def _left_behind(wanted: Manifests, before: tuple[Step, ...]) -> list[Stale]:
-    """The hooks that run before: they are the unit's objects, and go with the others.
+def _pre_delete_candidates(
+    unit_manifests: Manifests, pre_delete: tuple[Step, ...]
+) -> list[PruneCandidate]:
+    """Return the hooks that run before, which are deleted with the other objects.
 
-    One whose name is made when the rollout begins goes at the end: nobody knows it yet. Hooks of a
-    release go by their own policies alone.
+    A hook with a generated name is deleted at the end, because its name is not known yet. Hooks of
+    a release are deleted by their own policies only.
     """
-    if wanted.unit.policy.release is not None:
+    if unit_manifests.unit.policy.release is not None:
         return []
-    waves = {one.ref: one.wave for one in wanted.before_deletion}
-    items = (item for step in before for item in items_of(step) if not item.generates)
-    return [Stale(item.ref, waves[item.ref], item.handling) for item in items]
+    waves = {manifest.ref: manifest.wave for manifest in unit_manifests.before_deletion}
+    items = (item for step in pre_delete for item in step_items(step) if not item.generates)
+    return [PruneCandidate(item.ref, waves[item.ref], item.handling) for item in items]
 
 
-def _parting(one: Stale, farewell: Propagation | None) -> Stale:
-    """With what becomes of what it owns, where the unit says that of its end."""
-    if farewell is None:
-        return one
-    handling = msgspec.structs.replace(one.handling, propagation=farewell)
-    return msgspec.structs.replace(one, handling=handling)
+def _with_propagation(candidate: PruneCandidate, propagation: Propagation | None) -> PruneCandidate:
+    """Return the candidate with the propagation policy of the unit, if it has one."""
+    if propagation is None:
+        return candidate
+    options = msgspec.structs.replace(candidate.options, propagation=propagation)
+    return msgspec.structs.replace(candidate, options=options)
 
 
-def _deletion_of(one: Stale, *, gates: bool = True) -> Item:
-    """Who asks before it is pruned asks before it is deleted, too."""
-    asks = Consent.ASK in {one.handling.delete, one.handling.prune}
-    return deletion_of(one, asks=asks, gates=gates)
+def _delete_item(candidate: PruneCandidate, *, is_gating: bool = True) -> PlanItem:
+    """Return the item that deletes an object. A confirmation for pruning is required here, too."""
+    requires_confirmation = Permission.ASK in {candidate.options.delete, candidate.options.prune}
+    return delete_item(candidate, requires_confirmation=requires_confirmation, is_gating=is_gating)
 
 
-def _hooks(
-    unit: PlannedUnit, phase: str, manifests: tuple[Manifest, ...], budget: Budget
+def _hook_steps(
+    unit: PlannedUnit,
+    phase: str,
+    manifests: tuple[Manifest, ...],
+    readiness_timeout: ReadinessTimeout,
 ) -> tuple[Step, ...]:
-    """All hooks of one end, at once: their waves do not count, and nothing holds them."""
+    """Return a step with all hooks of a phase: their waves do not count, and they get no
+    finalizer.
+    """
     if unit.policy.release is not None:
-        return _in_turn(unit, phase, manifests, budget)
-    items = (make_item(one, phase, budget, held=False) for one in manifests)
+        return _release_hook_steps(unit, phase, manifests, readiness_timeout)
+    items = (
+        make_item(manifest, phase, readiness_timeout, with_finalizer=False)
+        for manifest in manifests
+    )
     ordered = tuple(sorted(items, key=lambda item: (item.ref, item.digest)))
-    if phase == BEFORE:
-        ordered = tuple(map(_going_at_the_end, ordered))
-    return (_step(unit, phase, (ordered,)),) if ordered else ()
+    if phase == PRE_DELETE:
+        ordered = tuple(map(_deleted_at_end, ordered))
+    return (_phase_step(unit, phase, (ordered,)),) if ordered else ()
 
 
-def _in_turn(
-    unit: PlannedUnit, phase: str, manifests: tuple[Manifest, ...], budget: Budget
+def _release_hook_steps(
+    unit: PlannedUnit,
+    phase: str,
+    manifests: tuple[Manifest, ...],
+    readiness_timeout: ReadinessTimeout,
 ) -> tuple[Step, ...]:
-    """Hooks of a release, one after another."""
-    ordered = by_weight(manifests)
-    items = (make_item(one, phase, budget, held=False) for one in ordered)
-    return tuple(_step(unit, phase, ((item,),), number) for number, item in enumerate(items, 1))
+    """Return one step for each hook of a release."""
+    ordered = sort_by_weight(manifests)
+    items = (
+        make_item(manifest, phase, readiness_timeout, with_finalizer=False) for manifest in ordered
+    )
+    return tuple(
+        _phase_step(unit, phase, ((item,),), number) for number, item in enumerate(items, 1)
+    )
 
 
-def _going_at_the_end(item: Item) -> Item:
-    """A hook that no wave can name; it goes when everything else is gone."""
-    if not item.generates or item.handling.delete is Consent.NO:
+def _deleted_at_end(item: PlanItem) -> PlanItem:
+    """Return a hook with a generated name so that it is deleted after everything else."""
+    if not item.generates or item.handling.delete is Permission.NO:
         return item
     policies = dict.fromkeys((*(item.hook or ()), HookPolicy.SUCCEEDED))
     return msgspec.structs.replace(item, hook=tuple(policies))
 
 
-def _waves(unit: PlannedUnit, going: list[Stale]) -> tuple[Step, ...]:
-    by_wave: dict[int, list[Item]] = {}
-    for one in going:
-        by_wave.setdefault(one.wave, []).append(_deletion_of(one))
+def _wave_steps(unit: PlannedUnit, candidates: list[PruneCandidate]) -> tuple[Step, ...]:
+    by_wave: dict[int, list[PlanItem]] = {}
+    for candidate in candidates:
+        by_wave.setdefault(candidate.wave, []).append(_delete_item(candidate))
     waves = sorted(by_wave, reverse=True)
-    return tuple(_step(unit, DELETE, (tuple(by_wave[wave]),), wave) for wave in waves)
+    return tuple(_phase_step(unit, DELETE, (tuple(by_wave[wave]),), wave) for wave in waves)
 
 
-def _staged(unit: PlannedUnit, going: list[Stale]) -> tuple[Step, ...]:
-    batches = reversed_batches(map(_deletion_of, going))
-    return (_step(unit, DELETE, batches),) if batches else ()
+def _stage_steps(unit: PlannedUnit, candidates: list[PruneCandidate]) -> tuple[Step, ...]:
+    batches = reversed_batches(map(_delete_item, candidates))
+    return (_phase_step(unit, DELETE, batches),) if batches else ()
 
 
-def _released(unit: PlannedUnit, going: list[Stale]) -> tuple[Step, ...]:
-    """In Helm's order of deletions: kind after kind, objects of a kind at once."""
+def _release_steps(unit: PlannedUnit, candidates: list[PruneCandidate]) -> tuple[Step, ...]:
+    """Return a step that deletes objects in Helm's uninstall order, those of one kind at once."""
     release = unit.policy.release
-    waits = release is None or release.uninstall.waits
-    ordered = sorted(going, key=lambda one: (kind_rank_back(one.ref.kind.name), one.ref))
-    items = (_deletion_of(one, gates=waits) for one in ordered)
+    is_gating = release is None or release.uninstall.waits
+    ordered = sorted(
+        candidates, key=lambda candidate: (uninstall_rank(candidate.ref.kind.name), candidate.ref)
+    )
+    items = (_delete_item(candidate, is_gating=is_gating) for candidate in ordered)
     kinds = groupby(items, key=lambda item: item.ref.kind.name)
     batches = tuple(tuple(batch) for _, batch in kinds)
-    return (_step(unit, DELETE, batches),) if batches else ()
+    return (_phase_step(unit, DELETE, batches),) if batches else ()
 
 
-def _step(
+def _phase_step(
     unit: PlannedUnit, phase: str, batches: tuple[Batch, ...], wave: int | None = None
 ) -> Step:
-    """A step whose objects are all waited for, by whichever semantics."""
+    """Return a step whose objects are all awaited, with any semantics."""
     return Step(
         id=step_id(unit, phase) if wave is None else step_id(unit, phase, wave),
         unit=unit.id,

@@ -1,8 +1,8 @@
-"""Which objects hold what comes behind a unit, its own and those of others.
+"""Gates of a unit: which of its objects, and of other objects, later units wait for.
 
-Objects of others are items that are awaited and never written. Only in the last step of a unit may
-something be left out: what comes before it is needed for the rest of the unit. Where the last one
-is ground itself, nothing is left out.
+Objects of other owners are items that are awaited and never written. Gates are relaxed only in the
+last step of a unit, because the rest of the unit needs the earlier steps. If the last step is a
+prerequisite itself, no gate is relaxed.
 """
 
 from __future__ import annotations
@@ -12,75 +12,97 @@ from collections.abc import Collection, Iterable, Iterator
 import msgspec
 
 from tidegate.model.depends_on import AwaitedState
-from tidegate.model.graph import SpotKey
-from tidegate.model.objects import Ref, Spot, identity
-from tidegate.model.plan import Deed, Foreign, Item, PlannedUnit, Step, digest_step, items_of
-from tidegate.model.policy import Gates
+from tidegate.model.graph import ObjectKey
+from tidegate.model.objects import ClusterRef, Ref, versionless_key
+from tidegate.model.plan import (
+    ExternalDependency,
+    ItemAction,
+    PlanItem,
+    PlannedUnit,
+    Step,
+    digest_step,
+    step_items,
+)
+from tidegate.model.policy import GateScope
 from tidegate.model.unit import Unit
 from tidegate.plan.chains import step_id
-from tidegate.plan.releases import OBJECTS
+from tidegate.plan.releases import OBJECTS_STAGE
 
-FIRST = "awaits"
-"""What a unit waits for before anything of it is written."""
-LAST = "checks"
-"""What it is done with, where it has no objects of its own."""
+AWAIT_STAGE = "awaits"
+"""The stage that waits for dependencies before the first write of a unit."""
+CHECK_STAGE = "checks"
+"""The stage that waits for listed objects, if the unit has no objects of its own to gate."""
 
 
-DEEDS = {
-    AwaitedState.READY: Deed.AWAIT,
-    AwaitedState.PRESENT: Deed.AWAIT_PRESENT,
-    AwaitedState.ABSENT: Deed.AWAIT_ABSENT,
+ACTIONS_BY_STATE = {
+    AwaitedState.READY: ItemAction.AWAIT,
+    AwaitedState.PRESENT: ItemAction.AWAIT_PRESENT,
+    AwaitedState.ABSENT: ItemAction.AWAIT_ABSENT,
 }
 
 
 def set_gates(
     steps: list[Step], unit: PlannedUnit, children: Collection[tuple[str, str, str, str]] = ()
 ) -> list[Step]:
-    """The steps, the last one with the gates that the policy asks for.
+    """Return the steps, the last one with the gates that the policy requires.
 
-    Own objects of `children` are not asked how they are: their rollouts tell it.
+    Unit resources of `children` are not checked: the rollouts of these units decide.
     """
     policy = unit.policy
-    if policy.gates is Gates.ALL:
+    if policy.gates is GateScope.ALL:
         return steps
-    listed = {identity(ref) for ref in policy.listed} if policy.gates is Gates.LISTED else set()
-    own = {identity(item.ref) for step in steps for item in items_of(step)}
-    others = [ref for ref in policy.listed if identity(ref) in listed - own - {*children}]
+    gating_keys = (
+        {versionless_key(ref) for ref in policy.listed}
+        if policy.gates is GateScope.LISTED
+        else set()
+    )
+    item_keys = {versionless_key(item.ref) for step in steps for item in step_items(step)}
+    external_refs = [
+        ref
+        for ref in policy.listed
+        if versionless_key(ref) in gating_keys - item_keys - {*children}
+    ]
     chain = [step for step in steps if not step.rescues]
     if not chain or chain[-1].ground:
-        awaited = [_awaited(ref) for ref in others]
-        return [*steps, await_step(unit, LAST, awaited)] if others else steps
-    last = next((step for step in chain if step.stage == OBJECTS), chain[-1])
-    batches = tuple(tuple(_gating(item, listed) for item in batch) for batch in last.batches)
-    if others:
-        batches = (*batches, tuple(_awaited(ref) for ref in others))
+        awaited = [_await_item(ref) for ref in external_refs]
+        return [*steps, await_step(unit, CHECK_STAGE, awaited)] if external_refs else steps
+    last = next((step for step in chain if step.stage == OBJECTS_STAGE), chain[-1])
+    batches = tuple(
+        tuple(_with_gate(item, gating_keys) for item in batch) for batch in last.batches
+    )
+    if external_refs:
+        batches = (*batches, tuple(_await_item(ref) for ref in external_refs))
     digest = digest_step(batches, last.expands)
-    relaxed = msgspec.structs.replace(last, batches=batches, digest=digest)
-    return [relaxed if step is last else step for step in steps]
+    gated = msgspec.structs.replace(last, batches=batches, digest=digest)
+    return [gated if step is last else step for step in steps]
 
 
-def hold_steps(
-    steps: Iterable[Step], unit: PlannedUnit, foreign: Iterable[Foreign]
+def with_await_steps(
+    steps: Iterable[Step], unit: PlannedUnit, external_dependencies: Iterable[ExternalDependency]
 ) -> Iterator[Step]:
-    """The steps of a unit, before those with objects that wait for foreign ones a step that waits.
+    """Yield the steps of a unit, each after a step that awaits its external dependencies.
 
-    What rescues has no time to wait.
+    Steps that run on failure do not wait.
     """
-    asked: dict[Spot, list[Item]] = {}
-    for one in foreign:
-        asked.setdefault(one.after, []).append(_awaited(one.ref, one.state))
+    awaited_by_object: dict[ClusterRef, list[PlanItem]] = {}
+    for dependency in external_dependencies:
+        awaited_by_object.setdefault(dependency.dependent, []).append(
+            _await_item(dependency.ref, dependency.state)
+        )
     for step in steps:
-        spots = [Spot(step.cluster, item.ref) for item in items_of(step)]
-        items = [item for spot in spots for item in asked.get(spot, ())]
+        object_refs = [ClusterRef(step.cluster, item.ref) for item in step_items(step)]
+        items = [
+            item for object_ref in object_refs for item in awaited_by_object.get(object_ref, ())
+        ]
         if items and not step.rescues:
-            made = await_step(unit, FIRST, dict.fromkeys(items))
-            name = f"{step.id}/{FIRST}"
-            yield msgspec.structs.replace(made, id=name, phase=step.phase, wave=step.wave)
+            waiting_step = await_step(unit, AWAIT_STAGE, dict.fromkeys(items))
+            name = f"{step.id}/{AWAIT_STAGE}"
+            yield msgspec.structs.replace(waiting_step, id=name, phase=step.phase, wave=step.wave)
         yield step
 
 
-def await_step(unit: PlannedUnit, stage: str, items: Iterable[Item]) -> Step:
-    """A step that writes nothing."""
+def await_step(unit: PlannedUnit, stage: str, items: Iterable[PlanItem]) -> Step:
+    """Return a step that waits and writes nothing."""
     batches = (tuple(items),)
     digest, name = digest_step(batches), step_id(unit, stage)
     return Step(
@@ -88,21 +110,26 @@ def await_step(unit: PlannedUnit, stage: str, items: Iterable[Item]) -> Step:
     )
 
 
-def _gating(item: Item, listed: set[tuple[str, str, str, str]]) -> Item:
-    gates = item.hook is not None or (item.gates and identity(item.ref) in listed)
-    return item if item.gates == gates else msgspec.structs.replace(item, gates=gates)
+def _with_gate(item: PlanItem, gating_keys: set[tuple[str, str, str, str]]) -> PlanItem:
+    is_gating = item.hook is not None or (item.gates and versionless_key(item.ref) in gating_keys)
+    return item if item.gates == is_gating else msgspec.structs.replace(item, gates=is_gating)
 
 
-def _awaited(ref: Ref, state: AwaitedState = AwaitedState.READY) -> Item:
-    return Item(ref=ref, deed=DEEDS[state])
+def _await_item(ref: Ref, state: AwaitedState = AwaitedState.READY) -> PlanItem:
+    return PlanItem(ref=ref, deed=ACTIONS_BY_STATE[state])
 
 
-def awaited_by(unit: Unit, brought: Collection[SpotKey]) -> list[Item]:
-    """What a unit says it depends on and nobody here brings, or what it wants to be gone."""
+def dependency_items(unit: Unit, provided: Collection[ObjectKey]) -> list[PlanItem]:
+    """Return items for dependencies of a unit that the plan does not provide, or that must be
+    absent.
+    """
     cluster = unit.destination.cluster
     return [
-        _awaited(one.ref, one.state)
-        for one in unit.dependencies
-        if one.ref is not None
-        and (one.state is AwaitedState.ABSENT or (cluster, *identity(one.ref)) not in brought)
+        _await_item(dependency.ref, dependency.state)
+        for dependency in unit.dependencies
+        if dependency.ref is not None
+        and (
+            dependency.state is AwaitedState.ABSENT
+            or (cluster, *versionless_key(dependency.ref)) not in provided
+        )
     ]

@@ -1,26 +1,26 @@
-"""A plan without its hooks: for units in which nothing has changed."""
+"""Plans without hooks, or without objects that are already in sync."""
 
 from __future__ import annotations
 
-from tidegate.model.plan import Plan, Step, items_of
+from tidegate.model.plan import Plan, Step, step_items
 from tidegate.model.unit import UnitId
-from tidegate.plan.chains import keep_items, narrow
+from tidegate.plan.chains import filter_items, narrow_plan
 
 
-def without_hooks(plan: Plan, units: set[UnitId], *, but_tests: bool = False) -> Plan:
-    """The plan without the hooks of these units; steps that had nothing else are gone.
+def without_hooks(plan: Plan, units: set[UnitId], *, except_tests: bool = False) -> Plan:
+    """Return the plan without the hooks of these units, and without steps that had nothing else.
 
-    Its digest stays: it covers what Git says.
+    The digest stays, because it covers the desired state.
     """
 
-    def cut(step: Step) -> Step | None:
-        is_spared = but_tests and step.tests
-        if step.unit not in units or is_spared or not has_hooks(step):
+    def narrow_step(step: Step) -> Step | None:
+        is_kept_test = except_tests and step.is_test
+        if step.unit not in units or is_kept_test or not has_hooks(step):
             return step
-        return keep_items(step, lambda item: item.hook is None)
+        return filter_items(step, lambda item: item.hook is None)
 
-    return narrow(plan, cut)
+    return narrow_plan(plan, narrow_step)
 
 
 def has_hooks(step: Step) -> bool:
-    return any(item.hook is not None for item in items_of(step))
+    return any(item.hook is not None for item in step_items(step))

@@ -1,4 +1,4 @@
-"""Manifests become items: the text that is applied, and what it says about waiting for it."""
+"""Plan items from manifests: the body that is applied, and the settings for its gate."""
 
 from __future__ import annotations
 
@@ -9,62 +9,73 @@ import msgspec
 from tidegate.model.manifest import Manifest
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
-from tidegate.model.plan import FINALIZER, HookPolicy, Item, digest_bytes
-from tidegate.model.reading import listed, mapping, part, text
+from tidegate.model.plan import HOOK_FINALIZER, HookPolicy, PlanItem, digest_bytes
+from tidegate.model.reading import get_list, get_mapping, get_text, get_value
 from tidegate.plan.diff.seal import is_secret
-from tidegate.plan.diff.values import fold_text
+from tidegate.plan.diff.values import normalize_secret
 
 Body = dict[str, Json]
-Budget = Callable[[Body], Ms | None]
-JOBS = ("batch", "Job")
-PAUSES = ("suspend", "paused")
-"""Fields by which Git itself asks for a pause."""
+ReadinessTimeout = Callable[[Body], Ms | None]
+JOB_KIND = ("batch", "Job")
+PAUSE_FIELDS = ("suspend", "paused")
+"""Fields with which Git itself pauses an object."""
 
 
-def make_item(manifest: Manifest, phase: str, budget: Budget, *, held: bool = True) -> Item:
-    """What is applied in a phase. `held`: a hook is kept in the cluster until it is judged."""
+def make_item(
+    manifest: Manifest,
+    phase: str,
+    readiness_timeout: ReadinessTimeout,
+    *,
+    with_finalizer: bool = True,
+) -> PlanItem:
+    """Return the item for a manifest in a phase.
+
+    `with_finalizer`: a hook gets a finalizer that keeps it in the cluster until it is judged.
+    """
     body: Body = msgspec.json.decode(manifest.body)
     kind = manifest.ref.kind
-    is_job = (kind.group, kind.name) == JOBS
-    is_hook = manifest.hook is not None
-    expires = is_job and part(body, "spec", "ttlSecondsAfterFinished") is not None
-    applied = _text(manifest, body, held=held and is_hook)
-    return Item(
+    is_job = (kind.group, kind.name) == JOB_KIND
+    is_hook = manifest.hook_policies is not None
+    has_ttl = is_job and get_value(body, "spec", "ttlSecondsAfterFinished") is not None
+    applied_body = _applied_body(manifest, body, with_finalizer=with_finalizer and is_hook)
+    return PlanItem(
         ref=manifest.ref,
-        body=applied,
-        digest=digest_text(applied, manifest.hook, phase),
-        deed=manifest.deed,
+        body=applied_body,
+        digest=digest_body(applied_body, manifest.hook_policies, phase),
+        deed=manifest.action,
         origin=manifest.origin,
-        budget=budget(body) or Ms(0),
-        expires=expires and not is_hook,
-        suspends=any(part(body, "spec", word) is True for word in PAUSES),
-        recreates=is_job or manifest.handling.forces,
-        hook=manifest.hook,
-        gates=manifest.gates and not manifest.brings,
-        generates=is_hook and not text(body, "metadata", "name"),
-        handling=manifest.handling,
-        hidden=manifest.hidden,
+        budget=readiness_timeout(body) or Ms(0),
+        expires=has_ttl and not is_hook,
+        suspends=any(get_value(body, "spec", field) is True for field in PAUSE_FIELDS),
+        recreates=is_job or manifest.options.forces,
+        hook=manifest.hook_policies,
+        gates=manifest.is_gating and not manifest.child_units,
+        generates=is_hook and not get_text(body, "metadata", "name"),
+        handling=manifest.options,
+        hidden=manifest.hidden_fields,
     )
 
 
-def digest_text(applied: bytes, hook: tuple[HookPolicy, ...] | None, phase: str) -> str:
-    """A name for a text; a hook that ran in one phase has yet to run in the next one."""
-    return digest_bytes(applied) if hook is None else digest_bytes(applied, phase.encode())
+def digest_body(body: bytes, hook: tuple[HookPolicy, ...] | None, phase: str) -> str:
+    """Return the digest of a body. A hook has one per phase, so that it runs in each of its
+    phases.
+    """
+    return digest_bytes(body) if hook is None else digest_bytes(body, phase.encode())
 
 
-def _text(manifest: Manifest, body: Body, *, held: bool) -> bytes:
-    """What is applied: Secrets with one map of values, so that a key that goes is gone."""
+def _applied_body(manifest: Manifest, body: Body, *, with_finalizer: bool) -> bytes:
+    """Return the applied body. A Secret has one map of values, so that removed keys are deleted."""
     if is_secret(body):
-        body = fold_text(body)
-    elif not held:
+        body = normalize_secret(body)
+    elif not with_finalizer:
         return msgspec.json.format(manifest.body, indent=-1)
-    return msgspec.json.encode(hold(body) if held else body)
+    return msgspec.json.encode(with_hook_finalizer(body) if with_finalizer else body)
 
 
-def hold(body: Body) -> Body:
-    """A hook with the finalizer that keeps it until it is judged."""
-    metadata = mapping(body, "metadata")
-    finalizers = listed(metadata, "finalizers")
-    if FINALIZER in finalizers:
+def with_hook_finalizer(body: Body) -> Body:
+    """Return a hook with the finalizer that keeps it until it is judged."""
+    metadata = get_mapping(body, "metadata")
+    finalizers = get_list(metadata, "finalizers")
+    if HOOK_FINALIZER in finalizers:
         return body
-    return {**body, "metadata": {**metadata, "finalizers": [*finalizers, FINALIZER]}}
+    return {**body, "metadata": {**metadata, "finalizers": [*finalizers, HOOK_FINALIZER]}}

@@ -1,13 +1,13 @@
-"""Units that another one brings have their place among its steps.
+"""Placeholder steps at which the child units of a unit start.
 
-A child begins with the wave that its own object is in, beside the other objects of that wave, and
-what comes behind the wave waits for it:
+A child unit starts with the wave of its unit resource, in parallel with the other objects of that
+wave, and the next wave waits for it:
 
-    wave 0 ──▶ joint ──▶ wave 1 ──▶ wave 2
-                 └──▶ child ─────────▲
+    wave 0 ──▶ placeholder ──▶ wave 1 ──▶ wave 2
+                     └──▶ child ─────────▲
 
-A joint has no objects. It keeps the number of edges at one for each child, however many children
-the next wave has. Namespaces and definitions of the wave come before the joint.
+A placeholder has no objects. It limits the number of edges to one per child, however many children
+the next wave has. Namespaces and CRDs of the wave come before the placeholder.
 """
 
 from __future__ import annotations
@@ -18,87 +18,103 @@ from itertools import islice
 import msgspec
 
 from tidegate.model.manifest import Manifest
-from tidegate.model.objects import identity
-from tidegate.model.plan import Because, Item, PlannedUnit, Precedence, Step, digest_step
-from tidegate.model.policy import Gates, Policy
+from tidegate.model.objects import versionless_key
+from tidegate.model.plan import EdgeReason, PlanItem, PlannedUnit, Precedence, Step, digest_step
+from tidegate.model.policy import GateScope, Policy
 from tidegate.model.semantics import ChildGates
 from tidegate.model.unit import UnitId
-from tidegate.plan.chains import keep_items, step_id
+from tidegate.plan.chains import filter_items, step_id
 from tidegate.plan.stages import STAGES
 
-END = "end"
-"""Behind everything of a unit, and of the units in its last wave."""
-GROUND = frozenset({("", "Namespace"), ("apiextensions.k8s.io", "CustomResourceDefinition")})
-"""What a unit may need before anything of it can be written."""
+END_STAGE = "end"
+"""The stage after all steps of a unit, and after the child units of its last wave."""
+PREREQUISITE_KINDS = frozenset(
+    {("", "Namespace"), ("apiextensions.k8s.io", "CustomResourceDefinition")}
+)
+"""Kinds that a child unit may need before its first write."""
 
 
-def with_joints(
+def with_placeholders(
     steps: Iterable[Step],
-    members: Mapping[str, tuple[Manifest, ...]],
+    manifests_by_step: Mapping[str, tuple[Manifest, ...]],
     unit: PlannedUnit,
-    aside: Container[UnitId] = (),
+    not_awaited: Container[UnitId] = (),
 ) -> tuple[list[Step], list[Precedence]]:
-    """The steps of a unit with joints where it brings others, and what comes of that.
+    """Return the steps of a unit with placeholders for its child units, and the resulting
+    precedences.
 
-    `members` are the manifests of each step, by its id. Those `aside` are not waited for.
+    `manifests_by_step` has the manifests of each step by id. Units in `not_awaited` are not
+    awaited.
     """
-    found: list[Step] = []
-    begins: dict[UnitId, tuple[Step, Manifest]] = {}
+    result: list[Step] = []
+    starts: dict[UnitId, tuple[Step, Manifest]] = {}
     for step in steps:
-        mine = members.get(step.id, ())
-        children = [one for one in mine if any(name not in begins for name in one.brings)]
-        first, rest = _parted(step) if children else (None, step)
-        found += [first] if first else []
+        manifests = manifests_by_step.get(step.id, ())
+        children = [
+            manifest
+            for manifest in manifests
+            if any(name not in starts for name in manifest.child_units)
+        ]
+        prerequisites, remainder = _split_prerequisites(step) if children else (None, step)
+        result += [prerequisites] if prerequisites else []
         if children:
-            found.append(_joint(step))
-            for one in children:
-                for name in one.brings:
-                    begins.setdefault(name, (found[-1], one))
-        found += [rest] if rest.batches else []
+            result.append(_placeholder(step))
+            for manifest in children:
+                for name in manifest.child_units:
+                    starts.setdefault(name, (result[-1], manifest))
+        result += [remainder] if remainder.batches else []
     policy = unit.policy
     awaited = {
         name
-        for name, (joint, child) in begins.items()
-        if name not in aside and not joint.rescues and _is_awaited(child, policy)
+        for name, (placeholder, child) in starts.items()
+        if name not in not_awaited and not placeholder.rescues and _is_awaited(child, policy)
     }
-    joints = {begins[name][0].id: begins[name][0] for name in awaited}
-    at_end = policy.semantics.children is ChildGates.GATES
-    behind = {name: None if at_end else step_behind(found, one) for name, one in joints.items()}
-    if None in behind.values():
-        end = end_of(unit)
-        found.append(end)
-        behind = {name: step or end for name, step in behind.items()}
-    return found, list(_precedences(begins, awaited, behind))
+    placeholders = {starts[name][0].id: starts[name][0] for name in awaited}
+    waits_at_end = policy.semantics.children is ChildGates.GATES
+    next_steps = {
+        name: None if waits_at_end else step_after(result, placeholder)
+        for name, placeholder in placeholders.items()
+    }
+    if None in next_steps.values():
+        end = end_step(unit)
+        result.append(end)
+        next_steps = {name: step or end for name, step in next_steps.items()}
+    return result, list(_precedences(starts, awaited, next_steps))
 
 
-def end_of(unit: PlannedUnit) -> Step:
-    name, nothing = step_id(unit, END), digest_step(())
-    return Step(id=name, unit=unit.id, digest=nothing, cluster=unit.cluster, stage=END)
+def end_step(unit: PlannedUnit) -> Step:
+    """Return the placeholder that ends a unit."""
+    name, empty_digest = step_id(unit, END_STAGE), digest_step(())
+    return Step(id=name, unit=unit.id, digest=empty_digest, cluster=unit.cluster, stage=END_STAGE)
 
 
-def step_behind(steps: Sequence[Step], joint: Step) -> Step | None:
-    """The first step behind the wave or stage of a joint."""
-    at = next(place for place, step in enumerate(steps) if step.id == joint.id)
-    others = (one for one in islice(steps, at + 1, None) if one.spot != joint.spot)
-    return next((one for one in others if not one.rescues), None)
+def step_after(steps: Sequence[Step], placeholder: Step) -> Step | None:
+    """Return the first step after the wave or stage of a placeholder, or None."""
+    position = next(index for index, step in enumerate(steps) if step.id == placeholder.id)
+    later_steps = (
+        later_step
+        for later_step in islice(steps, position + 1, None)
+        if later_step.wave_key != placeholder.wave_key
+    )
+    return next((later_step for later_step in later_steps if not later_step.rescues), None)
 
 
-def _parted(step: Step) -> tuple[Step | None, Step]:
-    """What units of the same wave stand on, and the rest; stages part that by themselves."""
-    first = None if step.stage in STAGES else keep_items(step, _is_ground)
-    if first is None or not first.batches:
+def _split_prerequisites(step: Step) -> tuple[Step | None, Step]:
+    """Return the prerequisites of a step, and the rest of it. Flux stages are separate already."""
+    prerequisites = None if step.stage in STAGES else filter_items(step, _is_prerequisite)
+    if prerequisites is None or not prerequisites.batches:
         return None, step
-    rest = keep_items(step, lambda item: not _is_ground(item))
-    if rest is None:
-        return first, msgspec.structs.replace(step, batches=())
-    return first, msgspec.structs.replace(rest, id=f"{step.id}.rest", part=2)
+    remainder = filter_items(step, lambda item: not _is_prerequisite(item))
+    if remainder is None:
+        return prerequisites, msgspec.structs.replace(step, batches=())
+    return prerequisites, msgspec.structs.replace(remainder, id=f"{step.id}.rest", part=2)
 
 
-def _is_ground(item: Item) -> bool:
-    return (item.ref.kind.group, item.ref.kind.name) in GROUND
+def _is_prerequisite(item: PlanItem) -> bool:
+    return (item.ref.kind.group, item.ref.kind.name) in PREREQUISITE_KINDS
 
 
-def _joint(step: Step) -> Step:
+def _placeholder(step: Step) -> Step:
     return msgspec.structs.replace(step, id=f"{step.id}.0", batches=(), digest=digest_step(()))
 
 
@@ -106,24 +122,28 @@ def _is_awaited(child: Manifest, policy: Policy) -> bool:
     match policy.semantics.children:
         case ChildGates.ALWAYS:
             return True
-        case ChildGates.GATES if policy.gates is Gates.ALL:
+        case ChildGates.GATES if policy.gates is GateScope.ALL:
             return True
-        case ChildGates.GATES if policy.gates is Gates.LISTED:
-            return identity(child.ref) in map(identity, policy.listed)
+        case ChildGates.GATES if policy.gates is GateScope.LISTED:
+            return versionless_key(child.ref) in map(versionless_key, policy.listed)
         case ChildGates.NEVER:
-            return child.awaited
+            return child.is_awaited
         case _:
             return False
 
 
 def _precedences(
-    begins: Mapping[UnitId, tuple[Step, Manifest]],
+    starts: Mapping[UnitId, tuple[Step, Manifest]],
     awaited: Container[UnitId],
-    behind: Mapping[str, Step | None],
+    next_steps: Mapping[str, Step | None],
 ) -> Iterator[Precedence]:
-    for name, (joint, child) in begins.items():
-        where = child.origin
-        yield Precedence(before=joint.id, after=name, because=Because.PARENT, where=where)
-        after = behind.get(joint.id)
+    for name, (placeholder, child) in starts.items():
+        location = child.origin
+        yield Precedence(
+            before=placeholder.id, after=name, reason=EdgeReason.PARENT, location=location
+        )
+        after = next_steps.get(placeholder.id)
         if after is not None and name in awaited:
-            yield Precedence(before=name, after=after.id, because=Because.PARENT, where=where)
+            yield Precedence(
+                before=name, after=after.id, reason=EdgeReason.PARENT, location=location
+            )

@@ -1,10 +1,10 @@
-"""The ends of many units as one plan: what was brought last goes first, across all of them.
+"""Deletion of several units as one plan, in the reverse order of their deployment.
 
-    delete wave 1 ──▶ joint ──▶ delete wave 0 ──▶ end
-                        └──▶ child ────▲
+    delete wave 1 ──▶ placeholder ──▶ delete wave 0 ──▶ end
+                           └──▶ child ────▲
 
-A child goes before the wave of its parent that its own object is in, and so before the namespaces
-it stands on. Who depends on a unit goes before it.
+A child unit is deleted before the wave of its parent that contains its unit resource, and so before
+the namespaces that it needs. A dependent of a unit is deleted before the unit.
 """
 
 from __future__ import annotations
@@ -15,131 +15,163 @@ from itertools import pairwise
 import msgspec
 
 from tidegate.model.manifest import Manifests
-from tidegate.model.objects import identity
+from tidegate.model.objects import versionless_key
 from tidegate.model.plan import (
-    Because,
-    Fragment,
-    Item,
+    EdgeReason,
     Plan,
+    PlanFragment,
+    PlanItem,
     PlannedUnit,
     Precedence,
     Step,
     digest_step,
 )
 from tidegate.model.policy import Order
-from tidegate.model.reading import listed
+from tidegate.model.reading import get_list
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.chains import link_chain, step_id
-from tidegate.plan.cycles import put_in_order
-from tidegate.plan.deletion import AFTER, DELETE
-from tidegate.plan.joints import end_of
+from tidegate.plan.cycles import sort_steps
+from tidegate.plan.deletion import DELETE, POST_DELETE
+from tidegate.plan.joints import end_step
 from tidegate.plan.precedence import make_edges
 
-Name = tuple[str, str, str, str]
+VersionlessKey = tuple[str, str, str, str]
 
 
 def join_deletions(parts: Sequence[tuple[Manifests, Plan]]) -> Plan:
-    """One plan of the deletions of units, each with what it would deploy."""
+    """Return one plan for the deletion plans of units, given with their manifests."""
     chains: dict[UnitId, list[Step]] = {}
-    told: list[Precedence] = []
-    known = {wanted.unit.id: wanted.unit for wanted, _ in parts}
-    for wanted, plan in parts:
-        children = _children(wanted, known)
-        unit, guarded = plan.units[0], _guarded(wanted, known)
-        own = [_releasing(step, guarded) for step in plan.steps]
-        chains[unit.id], joints = _with_children(own, unit, children)
-        told += joints
-    told += (one for unit in known.values() for one in _turned(unit, known))
-    told += _one_by_one(unit for name, unit in known.items() if chains[name])
+    precedences: list[Precedence] = []
+    units_by_id = {unit_manifests.unit.id: unit_manifests.unit for unit_manifests, _ in parts}
+    for unit_manifests, plan in parts:
+        children_by_wave = _children_by_wave(unit_manifests, units_by_id)
+        unit, finalizers_by_key = plan.units[0], _child_finalizers(unit_manifests, units_by_id)
+        unit_steps = [_with_removed_finalizers(step, finalizers_by_key) for step in plan.steps]
+        chains[unit.id], child_precedences = _with_children(unit_steps, unit, children_by_wave)
+        precedences += child_precedences
+    precedences += (
+        precedence
+        for unit in units_by_id.values()
+        for precedence in _reverse_dependencies(unit, units_by_id)
+    )
+    precedences += _reverse_rolling_sync(unit for name, unit in units_by_id.items() if chains[name])
     steps = {step.id: step for chain in chains.values() for step in chain}
     edges = [edge for chain in chains.values() for edge in link_chain(chain)]
-    edges += make_edges(told, chains)
+    edges += make_edges(precedences, chains)
     units = tuple(plan.units[0] for _, plan in parts)
-    ordered = put_in_order(steps, edges)
-    return Plan.of(Fragment(units=units, steps=ordered, edges=tuple(dict.fromkeys(edges))))
+    ordered = sort_steps(steps, edges)
+    return Plan.from_fragment(
+        PlanFragment(units=units, steps=ordered, edges=tuple(dict.fromkeys(edges)))
+    )
 
 
-def _children(wanted: Manifests, known: Mapping[UnitId, Unit]) -> dict[int, list[UnitId]]:
-    """By wave, the units that a unit brings; where stages order it there is one of them."""
-    is_staged = wanted.unit.policy.order is Order.STAGES
-    found: dict[int, list[UnitId]] = {}
-    for one in wanted.manifests:
-        mine = [name for name in one.brings if name in known]
-        if mine:
-            found.setdefault(0 if is_staged else one.wave, []).extend(mine)
-    return found
+def _children_by_wave(
+    unit_manifests: Manifests, units_by_id: Mapping[UnitId, Unit]
+) -> dict[int, list[UnitId]]:
+    """Return the child units of a unit by wave. A unit with Flux stages has a single wave."""
+    is_staged = unit_manifests.unit.policy.order is Order.STAGES
+    children: dict[int, list[UnitId]] = {}
+    for manifest in unit_manifests.manifests:
+        child_units = [name for name in manifest.child_units if name in units_by_id]
+        if child_units:
+            children.setdefault(0 if is_staged else manifest.wave, []).extend(child_units)
+    return children
 
 
-def _guarded(wanted: Manifests, known: Mapping[UnitId, Unit]) -> dict[Name, tuple[str, ...]]:
-    """The finalizers of units that go themselves: nobody but us would take them off."""
-    found: dict[Name, tuple[str, ...]] = {}
-    for one in wanted.manifests:
-        if any(name in known for name in one.brings):
-            finalizers = listed(msgspec.json.decode(one.body), "metadata", "finalizers")
-            found[identity(one.ref)] = tuple(map(str, finalizers))
-    return found
+def _child_finalizers(
+    unit_manifests: Manifests, units_by_id: Mapping[UnitId, Unit]
+) -> dict[VersionlessKey, tuple[str, ...]]:
+    """Return the finalizers of unit resources whose units are deleted, too: only we remove them."""
+    finalizers_by_key: dict[VersionlessKey, tuple[str, ...]] = {}
+    for manifest in unit_manifests.manifests:
+        if any(name in units_by_id for name in manifest.child_units):
+            finalizers = get_list(msgspec.json.decode(manifest.body), "metadata", "finalizers")
+            finalizers_by_key[versionless_key(manifest.ref)] = tuple(map(str, finalizers))
+    return finalizers_by_key
 
 
-def _releasing(step: Step, guarded: Mapping[Name, tuple[str, ...]]) -> Step:
-    def released(item: Item) -> Item:
-        finalizers = guarded.get(identity(item.ref), ())
+def _with_removed_finalizers(
+    step: Step, finalizers_by_key: Mapping[VersionlessKey, tuple[str, ...]]
+) -> Step:
+    def without_finalizers(item: PlanItem) -> PlanItem:
+        finalizers = finalizers_by_key.get(versionless_key(item.ref), ())
         return msgspec.structs.replace(item, releases=finalizers) if finalizers else item
 
-    batches = tuple(tuple(map(released, batch)) for batch in step.batches)
+    batches = tuple(tuple(map(without_finalizers, batch)) for batch in step.batches)
     return msgspec.structs.replace(step, batches=batches)
 
 
 def _with_children(
     steps: list[Step], unit: PlannedUnit, children: dict[int, list[UnitId]]
 ) -> tuple[list[Step], list[Precedence]]:
-    """The steps of a unit's end, with a joint before each wave that brought others."""
+    """Return the deletion steps of a unit, with a placeholder before each wave that has child
+    units.
+    """
     if not children:
         return steps, []
-    joints = {wave: _joint(unit, wave) for wave in children}
-    last = next((at for at, step in enumerate(steps) if step.phase == AFTER), len(steps))
-    chain = [*steps[:last], *joints.values()]
-    chain.sort(key=_place)
-    chain += [*steps[last:], end_of(unit)]
-    behind = {one.id: other.id for one, other in pairwise(chain)}
-    told = []
+    placeholders = {wave: _placeholder(unit, wave) for wave in children}
+    post_delete_index = next(
+        (index for index, step in enumerate(steps) if step.phase == POST_DELETE), len(steps)
+    )
+    chain = [*steps[:post_delete_index], *placeholders.values()]
+    chain.sort(key=_sort_key)
+    chain += [*steps[post_delete_index:], end_step(unit)]
+    next_ids = {step.id: next_step.id for step, next_step in pairwise(chain)}
+    precedences = []
     for wave, names in children.items():
-        joint = joints[wave].id
+        placeholder_id = placeholders[wave].id
         for name in names:
-            told.append(Precedence(before=joint, after=name, because=Because.PARENT))
-            told.append(Precedence(before=name, after=behind[joint], because=Because.PARENT))
-    return chain, told
+            precedences.append(
+                Precedence(before=placeholder_id, after=name, reason=EdgeReason.PARENT)
+            )
+            precedences.append(
+                Precedence(before=name, after=next_ids[placeholder_id], reason=EdgeReason.PARENT)
+            )
+    return chain, precedences
 
 
-def _joint(unit: PlannedUnit, wave: int) -> Step:
+def _placeholder(unit: PlannedUnit, wave: int) -> Step:
     name = f"{step_id(unit, DELETE, wave)}.0"
-    nothing, cluster = digest_step(()), unit.cluster
-    return Step(id=name, unit=unit.id, digest=nothing, cluster=cluster, phase=DELETE, wave=wave)
+    empty_digest, cluster = digest_step(()), unit.cluster
+    return Step(
+        id=name, unit=unit.id, digest=empty_digest, cluster=cluster, phase=DELETE, wave=wave
+    )
 
 
-def _place(step: Step) -> tuple[bool, int, bool]:
-    """Hooks first, then from the last wave to the first, each behind its joint."""
-    return step.phase == DELETE, -step.wave, not step.is_joint
+def _sort_key(step: Step) -> tuple[bool, int, bool]:
+    """Return a key that sorts hooks first, then waves in reverse, each after its placeholder."""
+    return step.phase == DELETE, -step.wave, not step.is_placeholder
 
 
-def _one_by_one(units: Iterable[Unit]) -> Iterable[Precedence]:
-    """Units of a set that asks for it: from its last step to the first, never two at once."""
-    sets: dict[tuple[str, str], list[tuple[int, UnitId]]] = {}
+def _reverse_rolling_sync(units: Iterable[Unit]) -> Iterable[Precedence]:
+    """Yield the deletion order of the units of ApplicationSets: one by one, last step first."""
+    units_by_set: dict[tuple[str, str], list[tuple[int, UnitId]]] = {}
     for unit in units:
-        if unit.rollout is not None and unit.rollout.turned and unit.rollout.number:
-            members = sets.setdefault((unit.id.cluster, unit.made_by), [])
-            members.append((-unit.rollout.number, unit.id))
-    for members in sets.values():
+        if (
+            unit.rolling_sync_step is not None
+            and unit.rolling_sync_step.reverse_deletion
+            and unit.rolling_sync_step.number
+        ):
+            members = units_by_set.setdefault((unit.id.cluster, unit.generated_by), [])
+            members.append((-unit.rolling_sync_step.number, unit.id))
+    for members in units_by_set.values():
         for (_, before), (_, after) in pairwise(sorted(members)):
-            yield Precedence(before=before, after=after, because=Because.ROLLOUT_STEP)
+            yield Precedence(before=before, after=after, reason=EdgeReason.ROLLOUT_STEP)
 
 
-def _turned(unit: Unit, known: Mapping[UnitId, Unit]) -> Iterable[Precedence]:
-    """What a unit depends on goes behind it, unless that brings the unit itself."""
-    above: set[UnitId] = set()
+def _reverse_dependencies(unit: Unit, units_by_id: Mapping[UnitId, Unit]) -> Iterable[Precedence]:
+    """Yield the reversed dependencies of a unit, without those on its ancestors."""
+    ancestors: set[UnitId] = set()
     parent = unit.parent
-    while parent is not None and parent not in above:
-        above.add(parent)
-        parent = known[parent].parent if parent in known else None
-    for one in unit.dependencies:
-        if one.unit is not None and one.unit in known and one.unit not in above:
-            yield Precedence(before=unit.id, after=one.unit, where=str(one.where or ""))
+    while parent is not None and parent not in ancestors:
+        ancestors.add(parent)
+        parent = units_by_id[parent].parent if parent in units_by_id else None
+    for dependency in unit.dependencies:
+        if (
+            dependency.unit is not None
+            and dependency.unit in units_by_id
+            and dependency.unit not in ancestors
+        ):
+            yield Precedence(
+                before=unit.id, after=dependency.unit, location=str(dependency.location or "")
+            )

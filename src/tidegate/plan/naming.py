@@ -1,6 +1,8 @@
-"""Names of hooks that have only the beginning of one, by Argo CD's scheme.
+"""Names of hooks with `generateName`, in the scheme of Argo CD.
 
-They are completed when a rollout begins; one that is taken up again keeps its names.
+Like `getSyncTasks` in `sync_context.go` of gitops-engine. Names are completed when a rollout
+starts;
+a resumed rollout keeps them.
 """
 
 from __future__ import annotations
@@ -11,65 +13,66 @@ import msgspec
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.model.plan import HookPolicy, Item, Plan, Step, digest_step, items_of
-from tidegate.model.reading import mapping
+from tidegate.model.plan import HookPolicy, Plan, PlanItem, Step, digest_step, step_items
+from tidegate.model.reading import get_mapping
 from tidegate.model.unit import UnitId
-from tidegate.plan.items import digest_text
+from tidegate.plan.items import digest_body
 
-SHORT = 7
+SHORT_REVISION_LENGTH = 7
 
 
-def name_generated(plan: Plan, *, begun: Mapping[UnitId, Ms], revision: str = "") -> Plan:
-    """The plan with every name complete; its digest still covers what Git says.
+def complete_hook_names(plan: Plan, *, started_at: Mapping[UnitId, Ms], revision: str = "") -> Plan:
+    """Return the plan with complete names. Its digest still covers the desired state.
 
-    `begun`: when the rollout of each unit began. Where nobody names the revision, the digest of a
-    unit does.
+    `started_at`: when the rollout of each unit started. Without a revision, the digest of the unit
+    is used.
     """
-    if not any(item.generates for step in plan.steps for item in items_of(step)):
+    if not any(item.generates for step in plan.steps for item in step_items(step)):
         return plan
-    revisions = {unit.id: _short(revision or unit.digest) for unit in plan.units}
-    seconds = {unit.id: begun[unit.id] // SECOND for unit in plan.units}
+    revisions = {unit.id: _short_revision(revision or unit.digest) for unit in plan.units}
+    seconds = {unit.id: started_at[unit.id] // SECOND for unit in plan.units}
     steps = (
-        _named(one, f"{revisions[one.unit]}-{one.phase}-{seconds[one.unit]}") for one in plan.steps
+        _with_names(step, f"{revisions[step.unit]}-{step.phase}-{seconds[step.unit]}")
+        for step in plan.steps
     )
     return msgspec.structs.replace(plan, steps=tuple(steps))
 
 
-def _short(revision: str) -> str:
-    return revision[:SHORT] if len(revision) > SHORT else revision
+def _short_revision(revision: str) -> str:
+    return revision[:SHORT_REVISION_LENGTH] if len(revision) > SHORT_REVISION_LENGTH else revision
 
 
-def _named(step: Step, suffix: str) -> Step:
-    if not any(item.generates for item in items_of(step)):
+def _with_names(step: Step, suffix: str) -> Step:
+    if not any(item.generates for item in step_items(step)):
         return step
-    seen: dict[Ref, int] = {}
+    counts: dict[Ref, int] = {}
     batches = tuple(
-        tuple(_complete(item, suffix.lower(), step.event, seen) for item in batch)
+        tuple(_with_name(item, suffix.lower(), step.hook_event, counts) for item in batch)
         for batch in step.batches
     )
     digest = digest_step(batches, step.expands)
     return msgspec.structs.replace(step, batches=batches, digest=digest)
 
 
-def _complete(item: Item, suffix: str, event: str, seen: dict[Ref, int]) -> Item:
-    """The item under its whole name; of several with the same beginning, later ones are counted.
+def _with_name(item: PlanItem, suffix: str, event: str, counts: dict[Ref, int]) -> PlanItem:
+    """Return the item with its complete name; several of one prefix are numbered.
 
-    What has that name already is an earlier try, which makes room.
+    An object with this name is from an earlier try, and is deleted first.
     """
     if not item.generates:
         return item
-    number = seen[item.ref] = seen.get(item.ref, 0) + 1
+    number = counts[item.ref] = counts.get(item.ref, 0) + 1
     name = item.ref.name + suffix + (f"-{number}" if number > 1 else "")
     body: dict[str, Json] = msgspec.json.decode(item.body)
     metadata = {
-        key: part for key, part in mapping(body, "metadata").items() if key != "generateName"
+        key: value for key, value in get_mapping(body, "metadata").items() if key != "generateName"
     }
-    text = msgspec.json.encode({**body, "metadata": {**metadata, "name": name}})
+    applied_body = msgspec.json.encode({**body, "metadata": {**metadata, "name": name}})
     return msgspec.structs.replace(
         item,
         ref=msgspec.structs.replace(item.ref, name=name),
-        body=text,
-        digest=digest_text(text, item.hook, event),
+        body=applied_body,
+        digest=digest_body(applied_body, item.hook, event),
         generates=False,
         hook=tuple(dict.fromkeys((*(item.hook or ()), HookPolicy.BEFORE_CREATION))),
     )

@@ -1,7 +1,7 @@
-"""Whether an order was kept: by what a rollout told, and by what a cluster has written down.
+"""Whether a finished rollout respected its order, by its run record and by the cluster.
 
-A rollout tells its moments to the millisecond, by its own clock. A cluster keeps whole seconds, and
-of an object that changes only the last change: where that does not decide, the pair is unproven.
+A run record has milliseconds of its own clock. A cluster has whole seconds, and only the last
+change of an object: if that does not decide, the pair is unproven.
 """
 
 from __future__ import annotations
@@ -12,49 +12,60 @@ import msgspec
 
 from tidegate.model.proof import OrderPair
 from tidegate.model.run import RunHead, RunStep
-from tidegate.plan.seen_order import WRITTEN, SeenOrder
-from tidegate.plan.told_order import ToldTimes
+from tidegate.plan.seen_order import WRITE_ACTIONS, ObservedOrder
+from tidegate.plan.told_order import StepTimes
 
-RESCUE = "syncfail"
-"""The phase that begins when something has failed."""
-
-
-def prove(head: RunHead, told: ToldTimes | None, seen: SeenOrder | None) -> tuple[OrderPair, ...]:
-    """What is known of each edge of an order, if something is written behind it."""
-    return tuple(_pairs(head, told, seen))
+FAILURE_PHASE = "syncfail"
+"""The phase that starts after a failure."""
 
 
-def _pairs(head: RunHead, told: ToldTimes | None, seen: SeenOrder | None) -> Iterator[OrderPair]:
+def prove_order(
+    head: RunHead, recorded: StepTimes | None, observed: ObservedOrder | None
+) -> tuple[OrderPair, ...]:
+    """Return the evidence for each edge whose later step writes objects."""
+    return tuple(_order_pairs(head, recorded, observed))
+
+
+def _order_pairs(
+    head: RunHead, recorded: StepTimes | None, observed: ObservedOrder | None
+) -> Iterator[OrderPair]:
     steps = {step.id: step for step in head.steps}
-    hollow = _hollow(head)
+    empty_steps = _empty_steps(head)
     for edge in head.edges:
         after = steps.get(edge.after)
-        if edge.before in hollow or after is None or not is_writing(after) or after.phase == RESCUE:
+        if (
+            edge.before in empty_steps
+            or after is None
+            or not has_writes(after)
+            or after.phase == FAILURE_PHASE
+        ):
             continue
-        pair = OrderPair(before=edge.before, after=edge.after, because=edge.because)
-        if seen is not None:
-            pair = seen.look(pair)
-        if told is not None:
+        pair = OrderPair(before=edge.before, after=edge.after, reason=edge.because)
+        if observed is not None:
+            pair = observed.check_pair(pair)
+        if recorded is not None:
             pair = msgspec.structs.replace(
                 pair,
-                recorded=told.judge(edge.before, edge.after),
-                passed=told.passed.get(edge.before),
-                begun=told.begun.get(edge.after),
+                recorded=recorded.pair_state(edge.before, edge.after),
+                passed_at=recorded.passed_at.get(edge.before),
+                started_at=recorded.started_at.get(edge.after),
             )
         yield pair
 
 
-def _hollow(head: RunHead) -> set[str]:
-    """The joints that nothing with objects comes before."""
-    before: dict[str, list[str]] = {}
+def _empty_steps(head: RunHead) -> set[str]:
+    """Return the placeholders that come after no step with objects."""
+    predecessors: dict[str, list[str]] = {}
     for edge in head.edges:
-        before.setdefault(edge.after, []).append(edge.before)
-    found: set[str] = set()
+        predecessors.setdefault(edge.after, []).append(edge.before)
+    empty_steps: set[str] = set()
     for step in head.steps:
-        if not step.objects and all(one in found for one in before.get(step.id, ())):
-            found.add(step.id)
-    return found
+        if not step.objects and all(
+            predecessor in empty_steps for predecessor in predecessors.get(step.id, ())
+        ):
+            empty_steps.add(step.id)
+    return empty_steps
 
 
-def is_writing(step: RunStep) -> bool:
-    return any(one.deed in WRITTEN for one in step.objects)
+def has_writes(step: RunStep) -> bool:
+    return any(run_object.action in WRITE_ACTIONS for run_object in step.objects)

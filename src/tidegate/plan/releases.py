@@ -1,8 +1,8 @@
-"""Helm's order inside a unit: definitions, hooks before, objects, hooks after, tests.
+"""Order of a Helm release: CRDs, pre hooks, objects, post hooks, tests.
 
-Definitions of the chart's `crds` come before everything, and the rest stands on them. Hooks are run
-one after another, by weight and name. Objects are applied kind by kind, in Helm's order of kinds;
-what has left the chart goes behind them, before they are waited for.
+CRDs of the `crds` directory come first, and the rest depends on them. Hooks run one after another,
+by weight and name. Objects are applied kind by kind, in Helm's install order. Objects that are no
+longer in the chart are deleted after them, before the applied objects are awaited.
 """
 
 from __future__ import annotations
@@ -11,60 +11,74 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tidegate.model.helm_order import kind_rank
+from tidegate.model.helm_order import install_rank
 from tidegate.model.manifest import Manifest, Phase
-from tidegate.model.plan import TESTING, HookPolicy
+from tidegate.model.plan import TEST_PHASE, HookPolicy
 from tidegate.plan.waves import StepGroup
 
-GROUND = "crds"
-OBJECTS = "objects"
-NAMESPACE = "namespace"
-WORDS = {Phase.PRE_SYNC: "pre", Phase.POST_SYNC: "post"}
+CRDS_STAGE = "crds"
+OBJECTS_STAGE = "objects"
+NAMESPACE_STAGE = "namespace"
+HOOK_PREFIXES = {Phase.PRE_SYNC: "pre", Phase.POST_SYNC: "post"}
 
 
 def group_by_release(manifests: tuple[Manifest, ...], action: str) -> list[StepGroup]:
-    """The steps of a release, in their order; those without objects are left out."""
-    ordinary = [one for one in manifests if one.hook is None]
-    ground = [one for one in ordinary if one.ground]
-    created = [one for one in ordinary if one.phase is Phase.PRE_SYNC]
-    rest = [one for one in ordinary if not one.ground and one.phase is not Phase.PRE_SYNC]
-    hooks = [one for one in manifests if one.hook is not None]
-    before, after = (_hooks(hooks, phase, f"{word}-{action}") for phase, word in WORDS.items())
-    tests = _hooks(hooks, Phase.TEST, TESTING)
-    ordered = sorted(rest, key=lambda one: kind_rank(one.ref.kind.name))
-    stages = ((NAMESPACE, created), (GROUND, ground))
-    found = [StepGroup(Phase.SYNC, 0, stage, mine) for stage, mine in stages if mine]
-    objects = [StepGroup(Phase.SYNC, 0, OBJECTS, ordered)] if ordered else []
-    return [*found, *before, *objects, *after, *tests]
+    """Return the steps of a release in order, without those that have no objects."""
+    no_hooks = [manifest for manifest in manifests if manifest.hook_policies is None]
+    crds = [manifest for manifest in no_hooks if manifest.is_prerequisite]
+    namespaces = [manifest for manifest in no_hooks if manifest.phase is Phase.PRE_SYNC]
+    other_objects = [
+        manifest
+        for manifest in no_hooks
+        if not manifest.is_prerequisite and manifest.phase is not Phase.PRE_SYNC
+    ]
+    hooks = [manifest for manifest in manifests if manifest.hook_policies is not None]
+    before, after = (
+        _hook_groups(hooks, phase, f"{prefix}-{action}") for phase, prefix in HOOK_PREFIXES.items()
+    )
+    tests = _hook_groups(hooks, Phase.TEST, TEST_PHASE)
+    ordered = sorted(other_objects, key=lambda manifest: install_rank(manifest.ref.kind.name))
+    stages = ((NAMESPACE_STAGE, namespaces), (CRDS_STAGE, crds))
+    first_groups = [
+        StepGroup(Phase.SYNC, 0, stage, members) for stage, members in stages if members
+    ]
+    objects = [StepGroup(Phase.SYNC, 0, OBJECTS_STAGE, ordered)] if ordered else []
+    return [*first_groups, *before, *objects, *after, *tests]
 
 
-def by_weight(hooks: Iterable[Manifest]) -> list[Manifest]:
-    """Hooks as Helm runs them: by weight, then by name; kinds tell apart what is left."""
+def sort_by_weight(hooks: Iterable[Manifest]) -> list[Manifest]:
+    """Sort hooks as Helm runs them: by weight, then by name. The kind decides the rest.
+
+    Like `hookByWeight` in `pkg/action/hooks.go` of Helm 3.
+    """
     return sorted(
-        hooks, key=lambda one: (one.wave, one.ref.name, kind_rank(one.ref.kind.name), one.ref)
+        hooks,
+        key=lambda hook: (hook.wave, hook.ref.name, install_rank(hook.ref.kind.name), hook.ref),
     )
 
 
-def _run_again(hook: Manifest) -> Manifest:
-    """A hook that ran before the objects, and is made anew behind them.
+def _recreated_hook(hook: Manifest) -> Manifest:
+    """Return a hook that ran before the objects so that it is recreated after them.
 
-    Helm deletes what goes when it is well behind the hooks of each event; here it goes at the end
-    of the unit, or when it is made anew.
+    Helm deletes succeeded hooks after the hooks of each event. Here they are deleted at the end of
+    the unit, or when they are recreated.
     """
-    policies = hook.hook or ()
+    policies = hook.hook_policies or ()
     if HookPolicy.SUCCEEDED not in policies:
         return hook
-    anew = dict.fromkeys((*policies, HookPolicy.BEFORE_CREATION))
-    return msgspec.structs.replace(hook, hook=tuple(anew))
+    new_policies = dict.fromkeys((*policies, HookPolicy.BEFORE_CREATION))
+    return msgspec.structs.replace(hook, hook_policies=tuple(new_policies))
 
 
-def _hooks(hooks: Sequence[Manifest], phase: Phase, event: str) -> list[StepGroup]:
-    """Each is a step of its own: the next one waits for it."""
-    order = [*Phase]
-    ran = {one.ref for one in hooks if order.index(one.phase) < order.index(phase)}
-    mine = by_weight(one for one in hooks if one.phase is phase)
-    mine = [_run_again(one) if one.ref in ran else one for one in mine]
+def _hook_groups(hooks: Sequence[Manifest], phase: Phase, event: str) -> list[StepGroup]:
+    """Return one step for each hook of a phase, because the next hook waits for it."""
+    phases = [*Phase]
+    already_run = {hook.ref for hook in hooks if phases.index(hook.phase) < phases.index(phase)}
+    phase_hooks = sort_by_weight(hook for hook in hooks if hook.phase is phase)
+    phase_hooks = [
+        _recreated_hook(hook) if hook.ref in already_run else hook for hook in phase_hooks
+    ]
     return [
-        StepGroup(phase, one.wave, f"{event}/{number}" if len(mine) > 1 else event, [one])
-        for number, one in enumerate(mine, 1)
+        StepGroup(phase, hook.wave, f"{event}/{number}" if len(phase_hooks) > 1 else event, [hook])
+        for number, hook in enumerate(phase_hooks, 1)
     ]

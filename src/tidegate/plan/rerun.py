@@ -1,6 +1,6 @@
-"""A plan that runs one Job or hook again, and behind it what waits for it, in all units.
+"""A plan that runs a Job or hook again, and everything that depends on it, in all units.
 
-What is run makes room for itself first, as hooks do; what comes before it is not in the plan.
+An existing Job or hook is deleted first. The plan does not contain the steps before it.
 """
 
 from __future__ import annotations
@@ -11,137 +11,160 @@ import msgspec
 
 from tidegate.model.objects import Ref
 from tidegate.model.plan import (
-    Because,
-    Deed,
     Edge,
-    Fragment,
+    EdgeReason,
     HookPolicy,
-    Item,
+    ItemAction,
     Plan,
+    PlanFragment,
+    PlanItem,
     PlannedUnit,
     Step,
     digest_step,
-    items_of,
+    step_items,
 )
 from tidegate.model.unit import UnitId
 from tidegate.plan.build import digest_units
-from tidegate.plan.chains import mark_last, narrow
+from tidegate.plan.chains import mark_last, narrow_plan
 
-JOB = ("batch", "Job")
-ROOM = "makes room"
+JOB_KIND = ("batch", "Job")
+CLEANUP_STAGE = "makes room"
 
 
-def is_run(item: Item) -> bool:
-    """Whether it does something once, and is not kept for what it is: a Job, or a hook."""
+def is_task(item: PlanItem) -> bool:
+    """Return whether an item runs to completion: a Job or a hook."""
     kind = item.ref.kind
-    return item.deed is Deed.APPLY and (item.hook is not None or (kind.group, kind.name) == JOB)
+    return item.deed is ItemAction.APPLY and (
+        item.hook is not None or (kind.group, kind.name) == JOB_KIND
+    )
 
 
-def runs_in(plan: Plan) -> list[tuple[Step, Item]]:
-    """All Jobs and hooks of a plan, in its order."""
-    return [(step, item) for step in plan.steps for item in items_of(step) if is_run(item)]
+def find_tasks(plan: Plan) -> list[tuple[Step, PlanItem]]:
+    """Return all Jobs and hooks of a plan in order."""
+    return [(step, item) for step in plan.steps for item in step_items(step) if is_task(item)]
 
 
-def units_behind(plan: Plan, step: Step) -> list[PlannedUnit]:
-    """The unit of a step, and those in which something waits for it."""
-    behind = _behind(plan, step) | {step.id}
-    touched = {one.unit for one in plan.steps if one.id in behind}
-    return [one for one in plan.units if one.id in touched]
+def affected_units(plan: Plan, step: Step) -> list[PlannedUnit]:
+    """Return the unit of a step, and the units with steps that wait for it."""
+    later_ids = _later_ids(plan, step) | {step.id}
+    affected_ids = {plan_step.unit for plan_step in plan.steps if plan_step.id in later_ids}
+    return [unit for unit in plan.units if unit.id in affected_ids]
 
 
-def rerun(plan: Plan, step: Step, ref: Ref, done: Mapping[UnitId, str]) -> Plan:
-    """The plan that runs this object of this step again.
+def rerun(plan: Plan, step: Step, ref: Ref, deployed_digests: Mapping[UnitId, str]) -> Plan:
+    """Return the plan that runs one object of a step again.
 
-    `done`: of each unit in which something is done, the digest of what was last brought of it.
-    Where that is all of it, it stays so; else the unit counts as brought in part, and is not done
-    behind this.
+    `deployed_digests`: the digest of the last rollout of each affected unit. If it was complete,
+    the
+    unit keeps its digest; else it counts as partially deployed after this plan.
     """
-    behind = _behind(plan, step)
+    later_ids = _later_ids(plan, step)
 
-    def cut(one: Step) -> Step | None:
-        if one.id == step.id:
-            return _again(one, only=ref)
-        return _again(one) if one.id in behind else None
+    def narrow_step(plan_step: Step) -> Step | None:
+        if plan_step.id == step.id:
+            return _rerun_step(plan_step, only=ref)
+        return _rerun_step(plan_step) if plan_step.id in later_ids else None
 
-    left = narrow(plan, cut)
-    units = [_partial(one, left, done[one.id]) for one in units_behind(plan, step)]
-    steps, edges = _with_room(left)
-    return Plan.of(Fragment(units=tuple(units), steps=steps, edges=edges))
+    narrowed = narrow_plan(plan, narrow_step)
+    units = [
+        _partial_unit(unit, narrowed, deployed_digests[unit.id])
+        for unit in affected_units(plan, step)
+    ]
+    steps, edges = _with_cleanup(narrowed)
+    return Plan.from_fragment(PlanFragment(units=tuple(units), steps=steps, edges=edges))
 
 
-def _partial(unit: PlannedUnit, left: Plan, done: str) -> PlannedUnit:
-    (partial,) = digest_units((unit,), left.steps)
+def _partial_unit(unit: PlannedUnit, narrowed: Plan, deployed_digest: str) -> PlannedUnit:
+    (partial,) = digest_units((unit,), narrowed.steps)
     policy = msgspec.structs.replace(unit.policy, prunes=False, runs_hooks=True)
-    digest = unit.digest if done == unit.digest else partial.digest
+    digest = unit.digest if deployed_digest == unit.digest else partial.digest
     planned: PlannedUnit = msgspec.structs.replace(
         unit, policy=policy, digest=digest, group="", parent=None
     )
     return planned
 
 
-def _with_room(plan: Plan) -> tuple[tuple[Step, ...], tuple[Edge, ...]]:
-    """Before each step with Jobs that are kept, one in which these are deleted."""
+def _with_cleanup(plan: Plan) -> tuple[tuple[Step, ...], tuple[Edge, ...]]:
+    """Return steps and edges, with a step that deletes the existing Jobs before each step with
+    Jobs.
+    """
     steps: list[Step] = []
-    rooms: dict[str, Step] = {}
+    cleanup_steps: dict[str, Step] = {}
     for step in plan.steps:
-        jobs = tuple(one for one in items_of(step) if is_run(one) and one.hook is None)
+        jobs = tuple(item for item in step_items(step) if is_task(item) and item.hook is None)
         if jobs:
-            batches = (tuple(Item(ref=one.ref, deed=Deed.DELETE) for one in jobs),)
-            room = msgspec.structs.replace(
+            batches = (tuple(PlanItem(ref=job.ref, deed=ItemAction.DELETE) for job in jobs),)
+            cleanup = msgspec.structs.replace(
                 step,
-                id=f"{step.id}/{ROOM}",
-                stage=ROOM,
+                id=f"{step.id}/{CLEANUP_STAGE}",
+                stage=CLEANUP_STAGE,
                 batches=batches,
                 digest=digest_step(batches),
                 last=False,
             )
-            rooms[step.id] = room
-            steps.append(room)
+            cleanup_steps[step.id] = cleanup
+            steps.append(cleanup)
         steps.append(step)
-    known = {one.id for one in steps}
+    step_ids = {plan_step.id for plan_step in steps}
     edges = [
-        msgspec.structs.replace(one, after=rooms[one.after].id if one.after in rooms else one.after)
-        for one in plan.edges
-        if one.before in known and one.after in known
+        msgspec.structs.replace(
+            edge, after=cleanup_steps[edge.after].id if edge.after in cleanup_steps else edge.after
+        )
+        for edge in plan.edges
+        if edge.before in step_ids and edge.after in step_ids
     ]
-    edges += [Edge(room.id, name, Because.STAGE) for name, room in rooms.items()]
+    edges += [Edge(cleanup.id, name, EdgeReason.STAGE) for name, cleanup in cleanup_steps.items()]
     by_unit: dict[UnitId, list[Step]] = {}
     for step in steps:
         by_unit.setdefault(step.unit, []).append(step)
-    marked = {one.id: one for mine in by_unit.values() for one in mark_last(mine)}
-    return tuple(marked[one.id] for one in steps), tuple(edges)
+    marked = {
+        plan_step.id: plan_step
+        for unit_steps in by_unit.values()
+        for plan_step in mark_last(unit_steps)
+    }
+    return tuple(marked[plan_step.id] for plan_step in steps), tuple(edges)
 
 
-def _behind(plan: Plan, step: Step) -> set[str]:
-    """The steps that wait for one, and those that rescue the units of all of them."""
-    after: dict[str, list[str]] = {}
+def _later_ids(plan: Plan, step: Step) -> set[str]:
+    """Return the steps that wait for a step, and the failure steps of all affected units."""
+    successors: dict[str, list[str]] = {}
     for edge in plan.edges:
-        after.setdefault(edge.before, []).append(edge.after)
-    found, way = set[str](), [step.id]
-    while way:
-        for name in after.get(way.pop(), ()):
-            if name not in found:
-                found.add(name)
-                way.append(name)
-    touched = {one.unit for one in plan.steps if one.id in found or one.id == step.id}
-    return found | {one.id for one in plan.steps if one.unit in touched and one.rescues}
+        successors.setdefault(edge.before, []).append(edge.after)
+    later_ids, pending = set[str](), [step.id]
+    while pending:
+        for name in successors.get(pending.pop(), ()):
+            if name not in later_ids:
+                later_ids.add(name)
+                pending.append(name)
+    affected = {
+        plan_step.unit
+        for plan_step in plan.steps
+        if plan_step.id in later_ids or plan_step.id == step.id
+    }
+    return later_ids | {
+        plan_step.id for plan_step in plan.steps if plan_step.unit in affected and plan_step.rescues
+    }
 
 
-def _again(step: Step, only: Ref | None = None) -> Step | None:
-    """The step with what is run in it as hooks that make room for themselves."""
+def _rerun_step(step: Step, only: Ref | None = None) -> Step | None:
+    """Return the step with its Jobs and hooks changed so that they run again."""
     batches = tuple(
-        tuple(_anew(item) for item in batch if only is None or item.ref == only)
+        tuple(_rerun_item(item) for item in batch if only is None or item.ref == only)
         for batch in step.batches
     )
-    kept = tuple(batch for batch in batches if batch)
-    if not kept and step.batches:
+    remaining = tuple(batch for batch in batches if batch)
+    if not remaining and step.batches:
         return None
-    return msgspec.structs.replace(step, batches=kept, digest=digest_step(kept, step.expands))
+    return msgspec.structs.replace(
+        step, batches=remaining, digest=digest_step(remaining, step.expands)
+    )
 
 
-def _anew(item: Item) -> Item:
-    """A hook makes room for itself; a Job that was removed as its time was over is made again."""
-    if not is_run(item):
+def _rerun_item(item: PlanItem) -> PlanItem:
+    """Return a hook that is deleted before its creation, or a Job that is created even if it
+    expired.
+    """
+    if not is_task(item):
         return item
     if item.hook is None:
         return msgspec.structs.replace(item, expires=False)

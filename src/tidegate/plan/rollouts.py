@@ -1,9 +1,10 @@
-"""Units of a set that come step by step: what waits for what, and how many are under way.
+"""RollingSync steps of ApplicationSets: the order of their units, and the concurrency limits.
 
-All units of a step come before all of the next one. Where that would be many edges, a joint stands
-between the two; it belongs to the set, which has no objects of its own:
+All units of a step come before all units of the next one. If that needs many edges, a placeholder
+is
+added between them. It belongs to the ApplicationSet, which has no objects itself:
 
-    step 1 ──▶ joint ──▶ step 2
+    step 1 ──▶ placeholder ──▶ step 2
 """
 
 from __future__ import annotations
@@ -13,84 +14,104 @@ from itertools import pairwise
 
 import msgspec
 
-from tidegate.model.plan import Because, PlannedUnit, Precedence, Slots, Step, digest_step
+from tidegate.model.plan import (
+    ConcurrencyLimit,
+    EdgeReason,
+    PlannedUnit,
+    Precedence,
+    Step,
+    digest_step,
+)
 from tidegate.model.unit import Unit, UnitId
 from tidegate.plan.chains import step_id
 
-MOST_EDGES = 64
-"""Between two steps; beyond, a joint is put there."""
+MAX_EDGES = 64
+"""Maximum between two steps; above, a placeholder is added."""
 
 
-class Rollouts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the steps of all sets come to; a set is a unit where it has joints."""
+class RollingSyncPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Precedences, limits and placeholders for the steps of ApplicationSets."""
 
     precedences: tuple[Precedence, ...] = ()
-    slots: tuple[Slots, ...] = ()
+    concurrency_limits: tuple[ConcurrencyLimit, ...] = ()
     units: tuple[PlannedUnit, ...] = ()
-    joints: tuple[Step, ...] = ()
+    """ApplicationSets that own placeholders."""
+    placeholders: tuple[Step, ...] = ()
 
 
-def roll_out(units: Iterable[Unit]) -> Rollouts:
+def plan_rolling_syncs(units: Iterable[Unit]) -> RollingSyncPlan:
+    """Return the plan for the RollingSync steps of all units."""
     units = tuple(units)
-    known = {unit.id for unit in units}
-    sets: dict[tuple[str, str], list[Unit]] = {}
+    unit_ids = {unit.id for unit in units}
+    units_by_set: dict[tuple[str, str], list[Unit]] = {}
     for unit in units:
-        if unit.rollout is not None:
-            sets.setdefault((unit.id.cluster, unit.made_by), []).append(unit)
-    made = [_roll_out(members) for members in sets.values()]
-    return Rollouts(
-        precedences=tuple(one for each in made for one in each.precedences),
-        slots=tuple(one for each in made for one in each.slots),
-        units=tuple(one for each in made for one in each.units if one.id not in known),
-        joints=tuple(one for each in made for one in each.joints),
+        if unit.rolling_sync_step is not None:
+            units_by_set.setdefault((unit.id.cluster, unit.generated_by), []).append(unit)
+    plans = [_plan_rolling_sync(members) for members in units_by_set.values()]
+    return RollingSyncPlan(
+        precedences=tuple(precedence for plan in plans for precedence in plan.precedences),
+        concurrency_limits=tuple(limit for plan in plans for limit in plan.concurrency_limits),
+        units=tuple(
+            planned_unit
+            for plan in plans
+            for planned_unit in plan.units
+            if planned_unit.id not in unit_ids
+        ),
+        placeholders=tuple(placeholder for plan in plans for placeholder in plan.placeholders),
     )
 
 
-def _roll_out(members: list[Unit]) -> Rollouts:
+def _plan_rolling_sync(members: list[Unit]) -> RollingSyncPlan:
     steps: dict[int, list[Unit]] = {}
     limits: dict[str, int] = {}
     for unit in members:
-        if unit.rollout is not None:
-            steps.setdefault(unit.rollout.number, []).append(unit)
-            if unit.rollout.limit is not None:
-                limits[unit.group] = unit.rollout.limit
+        if unit.rolling_sync_step is not None:
+            steps.setdefault(unit.rolling_sync_step.number, []).append(unit)
+            if unit.rolling_sync_step.limit is not None:
+                limits[unit.concurrency_group] = unit.rolling_sync_step.limit
     owner = _owner(members[0])
-    told: list[Precedence] = []
-    joints: list[Step] = []
-    where = str(members[0].where.name) if members[0].where else ""
+    precedences: list[Precedence] = []
+    placeholders: list[Step] = []
+    location = str(members[0].location.name) if members[0].location else ""
     for before, after in pairwise(sorted(steps)):
         pair = (steps[before], steps[after])
-        if len(pair[0]) * len(pair[1]) <= MOST_EDGES:
-            told += [_tie(one.id, other.id, where) for one in pair[0] for other in pair[1]]
+        if len(pair[0]) * len(pair[1]) <= MAX_EDGES:
+            precedences += [
+                _step_precedence(earlier.id, later.id, location)
+                for earlier in pair[0]
+                for later in pair[1]
+            ]
             continue
-        joint = _joint(owner, before)
-        joints.append(joint)
-        told += [_tie(one.id, joint.id, where) for one in pair[0]]
-        told += [_tie(joint.id, one.id, where) for one in pair[1]]
-    return Rollouts(
-        precedences=tuple(told),
-        slots=tuple(Slots(group, limit) for group, limit in limits.items()),
-        units=(owner,) if joints else (),
-        joints=tuple(joints),
+        placeholder = _placeholder(owner, before)
+        placeholders.append(placeholder)
+        precedences += [
+            _step_precedence(earlier.id, placeholder.id, location) for earlier in pair[0]
+        ]
+        precedences += [_step_precedence(placeholder.id, later.id, location) for later in pair[1]]
+    return RollingSyncPlan(
+        precedences=tuple(precedences),
+        concurrency_limits=tuple(ConcurrencyLimit(group, limit) for group, limit in limits.items()),
+        units=(owner,) if placeholders else (),
+        placeholders=tuple(placeholders),
     )
 
 
 def _owner(member: Unit) -> PlannedUnit:
-    kind, namespace, name = member.made_by.split("/", 2)
-    home = UnitId(kind, member.id.cluster, namespace, name)
-    return PlannedUnit(id=home, cluster=member.destination.cluster, policy=member.policy)
+    kind, namespace, name = member.generated_by.split("/", 2)
+    unit_id = UnitId(kind, member.id.cluster, namespace, name)
+    return PlannedUnit(id=unit_id, cluster=member.destination.cluster, policy=member.policy)
 
 
-def _joint(owner: PlannedUnit, number: int) -> Step:
-    spot = f"step {number}"
+def _placeholder(owner: PlannedUnit, number: int) -> Step:
+    stage = f"step {number}"
     return Step(
-        id=step_id(owner, spot),
+        id=step_id(owner, stage),
         unit=owner.id,
         digest=digest_step(()),
         cluster=owner.cluster,
-        stage=spot,
+        stage=stage,
     )
 
 
-def _tie(before: UnitId | str, after: UnitId | str, where: str) -> Precedence:
-    return Precedence(before=before, after=after, because=Because.ROLLOUT_STEP, where=where)
+def _step_precedence(before: UnitId | str, after: UnitId | str, location: str) -> Precedence:
+    return Precedence(before=before, after=after, reason=EdgeReason.ROLLOUT_STEP, location=location)

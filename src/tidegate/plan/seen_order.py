@@ -1,8 +1,7 @@
-"""Whether steps came one after another, by what a cluster has written down of their objects.
+"""Order of steps as the timestamps of objects in a cluster show it.
 
-All moments are whole seconds of the cluster's clock, so that two in one second decide nothing. Of
-an object that changes only the last change is known: what has turned since the rollout does not
-speak of it any more.
+All timestamps are whole seconds of the cluster's clock, so that two in one second decide nothing.
+Only the last change of an object is known: if it changed after the rollout, it is no evidence.
 """
 
 from __future__ import annotations
@@ -12,163 +11,202 @@ from collections.abc import Callable, Iterator, Mapping
 import msgspec
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Spot
-from tidegate.model.plan import AWAITED, Deed
-from tidegate.model.proof import OrderPair, PairState, Sighting, Witness
+from tidegate.model.objects import ClusterRef
+from tidegate.model.plan import AWAIT_ACTIONS, ItemAction
+from tidegate.model.proof import ObservedObject, OrderEvidence, OrderPair, PairState
 from tidegate.model.run import RunHead, RunObject, RunStep
 from tidegate.model.unit import UnitId
 
-WRITTEN = frozenset({Deed.APPLY, Deed.CREATE})
-WAITED_FOR = (WRITTEN | AWAITED) - {Deed.AWAIT_ABSENT}
+WRITE_ACTIONS = frozenset({ItemAction.APPLY, ItemAction.CREATE})
+READINESS_ACTIONS = (WRITE_ACTIONS | AWAIT_ACTIONS) - {ItemAction.AWAIT_ABSENT}
 
 
-class Lookout(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known around an order.
+class OrderInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """Inputs of the order check."""
 
-    `sightings`: objects as the cluster has them. `begun`: when the rollout of a unit began that is
-    looked at; None where that is not known. `passed`: by step, when its gate opened by the record.
-    `is_own`: an object only says what a unit is, and is as well as what that brings.
-    """
-
-    sightings: Mapping[Spot, Sighting]
-    begun: Callable[[UnitId], Ms | None]
-    passed: Mapping[str, Ms] | None = None
-    is_own: Callable[[RunObject], bool] = lambda _: False
-
-
-class _Ready(msgspec.Struct, frozen=True):
-    """Of a step, the last moment that stands, and the last of those that may have come again."""
-
-    fixed: Witness | None = None
-    turning: Witness | None = None
-
-    def with_more(self, other: _Ready) -> _Ready:
-        return _Ready(later(self.fixed, other.fixed), later(self.turning, other.turning))
+    observed_objects: Mapping[ClusterRef, ObservedObject]
+    """Objects as the cluster has them."""
+    started_at: Callable[[UnitId], Ms | None]
+    """When the checked rollout of a unit started; None if unknown."""
+    passed_at: Mapping[str, Ms] | None = None
+    """When the gate of each step opened, by the run record."""
+    is_unit_resource: Callable[[RunObject], bool] = lambda _: False
+    """Whether an object is a unit resource, whose health is that of its unit."""
 
 
-def later(one: Witness | None, other: Witness | None) -> Witness | None:
-    return max((each for each in (one, other) if each), key=lambda each: each.at, default=None)
+class _Readiness(msgspec.Struct, frozen=True):
+    """The latest evidence that a step was ready."""
+
+    final: OrderEvidence | None = None
+    """Evidence that cannot change after the rollout."""
+    revocable: OrderEvidence | None = None
+    """Evidence that may be of a change after the rollout."""
+
+    def merged_with(self, other: _Readiness) -> _Readiness:
+        return _Readiness(latest(self.final, other.final), latest(self.revocable, other.revocable))
 
 
-class SeenOrder:
-    """Looks at pairs of steps."""
+def latest(first: OrderEvidence | None, second: OrderEvidence | None) -> OrderEvidence | None:
+    return max(
+        (evidence for evidence in (first, second) if evidence),
+        key=lambda evidence: evidence.at,
+        default=None,
+    )
 
-    def __init__(self, head: RunHead, lookout: Lookout) -> None:
-        self._lookout = lookout
+
+class ObservedOrder:
+    """Check of pairs of steps by the timestamps of a cluster."""
+
+    def __init__(self, head: RunHead, inputs: OrderInputs) -> None:
+        self._inputs = inputs
         self._steps = {step.id: step for step in head.steps}
-        self._first: dict[Spot, str] = {}
+        self._first_steps: dict[ClusterRef, str] = {}
         for step in head.steps:
-            for one in step.objects:
-                self._first.setdefault(Spot(step.cluster, one.ref), step.id)
-        before: dict[str, list[str]] = {}
+            for run_object in step.objects:
+                self._first_steps.setdefault(ClusterRef(step.cluster, run_object.ref), step.id)
+        predecessors: dict[str, list[str]] = {}
         for edge in head.edges:
-            before.setdefault(edge.after, []).append(edge.before)
-        self._ready: dict[str, _Ready] = {}
+            predecessors.setdefault(edge.after, []).append(edge.before)
+        self._readiness: dict[str, _Readiness] = {}
         for step in head.steps:  # those before a joint come before it
-            found = _Ready()
-            for other in before.get(step.id, ()) if not step.objects else ():
-                found = found.with_more(self._ready.get(other, _Ready()))
-            for witness, is_fixed in self._readies(step):
-                own = _Ready(fixed=witness) if is_fixed else _Ready(turning=witness)
-                found = found.with_more(own)
-            self._ready[step.id] = found
+            readiness = _Readiness()
+            for predecessor in predecessors.get(step.id, ()) if not step.objects else ():
+                readiness = readiness.merged_with(self._readiness.get(predecessor, _Readiness()))
+            for evidence, is_final in self._ready_evidence(step):
+                added = _Readiness(final=evidence) if is_final else _Readiness(revocable=evidence)
+                readiness = readiness.merged_with(added)
+            self._readiness[step.id] = readiness
 
-    def ready(self, step: str) -> Witness | None:
-        """The last of a step that became ready."""
-        found = self._ready.get(step, _Ready())
-        return later(found.fixed, found.turning)
+    def last_ready(self, step: str) -> OrderEvidence | None:
+        """Return the evidence of the last object of a step that became ready, or None."""
+        readiness = self._readiness.get(step, _Readiness())
+        return latest(readiness.final, readiness.revocable)
 
-    def first_write(self, step: RunStep, since: Ms | None = None) -> Witness | None:
-        """The first object of a step that was written, `since` a rollout began."""
-        return min(self._writes(step, since), key=lambda one: one.at, default=None)
+    def first_write(self, step: RunStep, since: Ms | None = None) -> OrderEvidence | None:
+        """Return the evidence of the first write of a step after `since`, or None."""
+        return min(
+            self._write_evidence(step, since), key=lambda evidence: evidence.at, default=None
+        )
 
-    def look(self, pair: OrderPair) -> OrderPair:
-        """The pair with what the cluster says of it."""
-        after, ready = self._steps[pair.after], self._ready.get(pair.before, _Ready())
-        first = later(ready.fixed, ready.turning)
-        if first is None:
-            return _told(pair, PairState.UNPROVEN, "nothing that it waited for is there to be seen")
-        since = self._since(first.unit, after.unit)
-        then = self.first_write(after, since)
-        if then is None:
-            is_there = self.first_write(after) is not None
-            return _told(pair, *(UNTOUCHED if is_there else UNSEEN), first)
-        for witness, is_fixed in ((ready.fixed, True), (ready.turning, False)):
-            if witness is not None and _second(then.at) < _second(witness.at):
-                stands = is_fixed or self._opened(witness)
-                return _told(pair, *self._judge(since, stands=stands), witness, then)
-        if _second(then.at) == _second(first.at):
-            return _told(pair, PairState.UNPROVEN, "both are of one second", first, then)
-        return _told(pair, PairState.KEPT, "", first, then)
+    def check_pair(self, pair: OrderPair) -> OrderPair:
+        """Return the pair with the evidence of the cluster."""
+        after, readiness = self._steps[pair.after], self._readiness.get(pair.before, _Readiness())
+        before_evidence = latest(readiness.final, readiness.revocable)
+        if before_evidence is None:
+            return _with_state(
+                pair, PairState.UNPROVEN, "nothing that it waited for is there to be seen"
+            )
+        since = self._rollout_start(before_evidence.unit, after.unit)
+        after_evidence = self.first_write(after, since)
+        if after_evidence is None:
+            was_written = self.first_write(after) is not None
+            return _with_state(
+                pair, *(NOT_WRITTEN if was_written else NOT_OBSERVED), before_evidence
+            )
+        for evidence, is_final in ((readiness.final, True), (readiness.revocable, False)):
+            if evidence is not None and _whole_seconds(after_evidence.at) < _whole_seconds(
+                evidence.at
+            ):
+                is_conclusive = is_final or self._is_before_gate(evidence)
+                return _with_state(
+                    pair,
+                    *self._violation_state(since, is_conclusive=is_conclusive),
+                    evidence,
+                    after_evidence,
+                )
+        if _whole_seconds(after_evidence.at) == _whole_seconds(before_evidence.at):
+            return _with_state(
+                pair, PairState.UNPROVEN, "both are of one second", before_evidence, after_evidence
+            )
+        return _with_state(pair, PairState.RESPECTED, "", before_evidence, after_evidence)
 
-    def _judge(self, since: Ms | None, *, stands: bool) -> tuple[PairState, str]:
+    def _violation_state(self, since: Ms | None, *, is_conclusive: bool) -> tuple[PairState, str]:
         if since is None:
             return PairState.UNPROVEN, "nothing says that they are of one rollout"
-        if stands:
-            return PairState.BROKEN, ""
-        known = self._lookout.passed is not None
-        return PairState.UNPROVEN, TURNED if known else PERHAPS_TURNED
+        if is_conclusive:
+            return PairState.VIOLATED, ""
+        has_record = self._inputs.passed_at is not None
+        return PairState.UNPROVEN, CHANGED_SINCE if has_record else MAYBE_CHANGED_SINCE
 
-    def _opened(self, witness: Witness) -> bool:
-        """Whether the gate opened behind this moment, by the record: so it is of the rollout."""
-        opened = (self._lookout.passed or {}).get(witness.step)
-        return opened is not None and _second(witness.at) <= _second(opened)
+    def _is_before_gate(self, evidence: OrderEvidence) -> bool:
+        """Return whether the gate opened after this time, by the record, so that it is of the
+        rollout.
+        """
+        gate_opened_at = (self._inputs.passed_at or {}).get(evidence.step)
+        return gate_opened_at is not None and _whole_seconds(evidence.at) <= _whole_seconds(
+            gate_opened_at
+        )
 
-    def _since(self, *units: UnitId) -> Ms | None:
-        """When the later of the rollouts began that these units are of."""
-        moments = [self._lookout.begun(one) for one in units]
-        known = [one for one in moments if one is not None]
-        return max(known) if len(known) == len(moments) else None
+    def _rollout_start(self, *units: UnitId) -> Ms | None:
+        """Return when the latest rollout of these units started, or None if one is unknown."""
+        starts = [self._inputs.started_at(unit) for unit in units]
+        known_starts = [start for start in starts if start is not None]
+        return max(known_starts) if len(known_starts) == len(starts) else None
 
-    def _readies(self, step: RunStep) -> Iterator[tuple[Witness, bool]]:
-        for one, found in self._seen(step):
-            if one.deed not in WAITED_FOR or not one.gates:
+    def _ready_evidence(self, step: RunStep) -> Iterator[tuple[OrderEvidence, bool]]:
+        for run_object, observed in self._observed(step):
+            if run_object.action not in READINESS_ACTIONS or not run_object.is_gating:
                 continue
-            yield self._witness(step, one, found.made), True
-            if self._lookout.is_own(one):
+            yield self._evidence(step, run_object, observed.created_at), True
+            if self._inputs.is_unit_resource(run_object):
                 continue
-            if found.written is not None:
-                yield self._witness(step, one, found.written, "written"), False
-            if found.ready is not None:
-                yield self._witness(step, one, found.ready, "ready"), found.is_final
+            if observed.written_at is not None:
+                yield self._evidence(step, run_object, observed.written_at, "written"), False
+            if observed.ready_at is not None:
+                yield (
+                    self._evidence(step, run_object, observed.ready_at, "ready"),
+                    observed.is_final,
+                )
 
-    def _writes(self, step: RunStep, since: Ms | None) -> Iterator[Witness]:
-        for one, found in self._seen(step):
-            is_first = self._first[Spot(step.cluster, one.ref)] == step.id
-            if one.deed not in WRITTEN or not is_first:  # a namespace may be brought by several
+    def _write_evidence(self, step: RunStep, since: Ms | None) -> Iterator[OrderEvidence]:
+        for run_object, observed in self._observed(step):
+            is_first = self._first_steps[ClusterRef(step.cluster, run_object.ref)] == step.id
+            if (
+                run_object.action not in WRITE_ACTIONS or not is_first
+            ):  # a namespace may be brought by several
                 continue
-            if since is None or _second(found.made) >= _second(since):
-                yield self._witness(step, one, found.made)
-            elif found.written is not None and _second(found.written) >= _second(since):
-                yield self._witness(step, one, found.written, "written")
+            if since is None or _whole_seconds(observed.created_at) >= _whole_seconds(since):
+                yield self._evidence(step, run_object, observed.created_at)
+            elif observed.written_at is not None and _whole_seconds(
+                observed.written_at
+            ) >= _whole_seconds(since):
+                yield self._evidence(step, run_object, observed.written_at, "written")
 
-    def _seen(self, step: RunStep) -> Iterator[tuple[RunObject, Sighting]]:
-        for one in step.objects:
-            found = self._lookout.sightings.get(Spot(step.cluster, one.ref))
-            if found is not None:
-                yield one, found
+    def _observed(self, step: RunStep) -> Iterator[tuple[RunObject, ObservedObject]]:
+        for run_object in step.objects:
+            observed = self._inputs.observed_objects.get(ClusterRef(step.cluster, run_object.ref))
+            if observed is not None:
+                yield run_object, observed
 
-    def _witness(self, step: RunStep, one: RunObject, at: Ms, what: str = "made") -> Witness:
-        spot = Spot(step.cluster, one.ref)
-        who = self._lookout.sightings[spot].made_by if what == "made" else ""
-        return Witness(at, step.id, step.unit, spot, what, who)
-
-
-UNTOUCHED = PairState.IDLE, "nothing was written behind it"
-UNSEEN = PairState.UNPROVEN, "nothing that waited is there to be seen"
-TURNED = "what was waited for has turned since"
-PERHAPS_TURNED = "what was waited for may have turned since; a run record would tell"
+    def _evidence(
+        self, step: RunStep, run_object: RunObject, at: Ms, event: str = "made"
+    ) -> OrderEvidence:
+        object_ref = ClusterRef(step.cluster, run_object.ref)
+        creator = self._inputs.observed_objects[object_ref].created_by if event == "made" else ""
+        return OrderEvidence(at, step.id, step.unit, object_ref, event, creator)
 
 
-def _second(moment: Ms) -> int:
-    return moment // SECOND
+NOT_WRITTEN = PairState.IDLE, "nothing was written behind it"
+NOT_OBSERVED = PairState.UNPROVEN, "nothing that waited is there to be seen"
+CHANGED_SINCE = "what was waited for has turned since"
+MAYBE_CHANGED_SINCE = "what was waited for may have turned since; a run record would tell"
 
 
-def _told(
+def _whole_seconds(time: Ms) -> int:
+    return time // SECOND
+
+
+def _with_state(
     pair: OrderPair,
     state: PairState,
-    why: str,
-    first: Witness | None = None,
-    then: Witness | None = None,
+    explanation: str,
+    before_evidence: OrderEvidence | None = None,
+    after_evidence: OrderEvidence | None = None,
 ) -> OrderPair:
-    return msgspec.structs.replace(pair, seen=state, why=why, first=first, then=then)
+    return msgspec.structs.replace(
+        pair,
+        observed=state,
+        explanation=explanation,
+        before_evidence=before_evidence,
+        after_evidence=after_evidence,
+    )

@@ -1,7 +1,7 @@
-"""Selective sync: only the objects that somebody names, in their waves, without hooks.
+"""Selective sync: only selected objects, in their waves, without hooks.
 
-Objects are named as Argo CD's command line has it: `GROUP:KIND:[NAMESPACE/]NAME`, where the core
-group is empty and `*` stands for anything. `!` before a name leaves objects out.
+Selectors have the syntax of `argocd app sync --resource`: `GROUP:KIND:[NAMESPACE/]NAME`, where the
+core group is empty and `*` matches anything. A leading `!` excludes objects.
 """
 
 from __future__ import annotations
@@ -10,76 +10,86 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.errors import PlanError, WordsError, foreign
+from tidegate.errors import PlanError, UsageError, sanitize
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Fragment, Item, Plan, items_of
+from tidegate.model.plan import Plan, PlanFragment, PlanItem, step_items
 from tidegate.plan.build import digest_units
-from tidegate.plan.chains import keep_items, narrow
+from tidegate.plan.chains import filter_items, narrow_plan
 
-ANY = "*"
-FORM = "write `GROUP:KIND:[NAMESPACE/]NAME`, such as `apps:Deployment:web` or `:Service:shop/web`"
+WILDCARD = "*"
+SYNTAX_HINT = (
+    "write `GROUP:KIND:[NAMESPACE/]NAME`, such as `apps:Deployment:web` or `:Service:shop/web`"
+)
 
 
-class Choice(msgspec.Struct, frozen=True):
-    """What somebody names: one object, or all that fit. An empty namespace is any."""
+class ResourceSelector(msgspec.Struct, frozen=True):
+    """A selector for one object, or for all that match. An empty namespace matches any."""
 
     text: str
     group: str
     kind: str
     name: str
     namespace: str = ""
-    leaves_out: bool = False
+    is_excluded: bool = False
+    """Whether matching objects are excluded."""
 
-    def fits(self, ref: Ref) -> bool:
-        """Whether an object is meant, in whichever version of its kind."""
+    def matches(self, ref: Ref) -> bool:
+        """Return whether an object matches, in any version of its kind."""
         return (
-            self.group in {ANY, ref.kind.group}
-            and self.kind in {ANY, ref.kind.name}
-            and self.name in {ANY, ref.name}
-            and self.namespace in {"", ANY, ref.namespace}
+            self.group in {WILDCARD, ref.kind.group}
+            and self.kind in {WILDCARD, ref.kind.name}
+            and self.name in {WILDCARD, ref.name}
+            and self.namespace in {"", WILDCARD, ref.namespace}
         )
 
 
-def select(plan: Plan, wanted: Iterable[str]) -> Plan:
-    """The plan with these objects alone. It is another plan, with a digest of its own.
+def select_objects(plan: Plan, selectors: Iterable[str]) -> Plan:
+    """Return another plan, with these objects only and with its own digest.
 
-    Raises PlanError for what is no name of an object, and for what fits none.
+    Raises PlanError for an invalid selector, and for one that matches nothing.
     """
-    refs = [item.ref for step in plan.steps for item in items_of(step) if item.hook is None]
-    meant = choose(refs, wanted)
+    refs = [item.ref for step in plan.steps for item in step_items(step) if item.hook is None]
+    selected = select_refs(refs, selectors)
 
-    def is_wanted(item: Item) -> bool:
-        return item.hook is None and item.ref in meant
+    def is_selected(item: PlanItem) -> bool:
+        return item.hook is None and item.ref in selected
 
-    narrowed = narrow(plan, lambda step: keep_items(step, is_wanted))
+    narrowed = narrow_plan(plan, lambda step: filter_items(step, is_selected))
     units = digest_units(narrowed.units, narrowed.steps)
-    return Plan.of(
-        Fragment(units=units, steps=narrowed.steps, edges=narrowed.edges, slots=plan.slots)
+    return Plan.from_fragment(
+        PlanFragment(units=units, steps=narrowed.steps, edges=narrowed.edges, slots=plan.slots)
     )
 
 
-def choose(refs: Iterable[Ref], wanted: Iterable[str]) -> frozenset[Ref]:
-    """Those that are named; `!` leaves out. Raises PlanError where a name is none, or fits none."""
-    known, choices = frozenset(refs), [read_choice(text) for text in wanted]
-    chosen = [one for one in choices if not one.leaves_out]
-    left_out = [one for one in choices if one.leaves_out]
-    for one in chosen:
-        if not any(one.fits(ref) for ref in known):
-            problem = f"there is no object `{foreign(one.text)}` in the plan"
+def select_refs(refs: Iterable[Ref], texts: Iterable[str]) -> frozenset[Ref]:
+    """Return the references that are selected and not excluded.
+
+    Raises PlanError for an invalid selector, and for one that matches nothing.
+    """
+    known, selectors = frozenset(refs), [parse_selector(text) for text in texts]
+    included = [selector for selector in selectors if not selector.is_excluded]
+    excluded = [selector for selector in selectors if selector.is_excluded]
+    for selector in included:
+        if not any(selector.matches(ref) for ref in known):
+            problem = f"there is no object `{sanitize(selector.text)}` in the plan"
             hint = "see `tidegate plan` for those there are; hooks cannot be chosen"
             raise PlanError("plan.selection", problem, hint=hint)
-    fitting = (ref for ref in known if not any(one.fits(ref) for one in left_out))
-    return frozenset(ref for ref in fitting if not chosen or any(one.fits(ref) for one in chosen))
+    candidates = (ref for ref in known if not any(selector.matches(ref) for selector in excluded))
+    return frozenset(
+        ref
+        for ref in candidates
+        if not included or any(selector.matches(ref) for selector in included)
+    )
 
 
-def read_choice(text: str) -> Choice:
-    """A name as people write it."""
-    group, *rest = text.removeprefix("!").split(":", 2)
-    if len(rest) != 2 or not all(rest):  # noqa: PLR2004 - kind and name
-        problem = f"`{foreign(text)}` does not name an object"
-        raise WordsError("words.selection", problem, hint=FORM)
-    kind, spot = rest
-    namespace, _, name = spot.rpartition("/")
+def parse_selector(text: str) -> ResourceSelector:
+    """Parse a selector. Raises UsageError if it is invalid."""
+    group, *parts = text.removeprefix("!").split(":", 2)
+    if len(parts) != 2 or not all(parts):  # noqa: PLR2004 - kind and name
+        problem = f"`{sanitize(text)}` does not name an object"
+        raise UsageError("words.selection", problem, hint=SYNTAX_HINT)
+    kind, qualified_name = parts
+    namespace, _, name = qualified_name.rpartition("/")
     if not name:
-        raise WordsError("words.selection", f"`{foreign(text)}` has no name", hint=FORM)
-    return Choice(text, group, kind, name, namespace, text.startswith("!"))
+        raise UsageError("words.selection", f"`{sanitize(text)}` has no name", hint=SYNTAX_HINT)
+    return ResourceSelector(text, group, kind, name, namespace, text.startswith("!"))

@@ -1,26 +1,30 @@
-"""A plan without objects that have nothing to do in it: those there already, those as wanted."""
+"""Plans without objects that are already in sync."""
 
 from __future__ import annotations
 
 from collections.abc import Container
 
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Deed, Item, Plan, Step
+from tidegate.model.plan import ItemAction, Plan, PlanItem, Step
 from tidegate.model.unit import UnitId
-from tidegate.plan.chains import keep_items, narrow
+from tidegate.plan.chains import filter_items, narrow_plan
 
 
-def without_settled(plan: Plan, settled: Container[tuple[UnitId, Ref]]) -> Plan:
-    """The plan without settled objects that were only to be created, and in units that change only
-    what differs without any of them. Hooks stay. Its digest stays, too: it covers what Git says.
+def without_in_sync(plan: Plan, in_sync: Container[tuple[UnitId, Ref]]) -> Plan:
+    """Return the plan without in-sync objects that are only created if missing.
+
+    Units that apply only out-of-sync objects lose all their in-sync objects. Hooks stay. The digest
+    stays, because it covers the desired state.
     """
-    sparing = {unit.id for unit in plan.units if unit.policy.changed_only}
+    out_of_sync_only = {unit.id for unit in plan.units if unit.policy.changed_only}
 
-    def cut(step: Step) -> Step | None:
-        def is_kept(item: Item) -> bool:
-            can_go = item.deed is Deed.CREATE or (item.deed is Deed.APPLY and step.unit in sparing)
-            return item.hook is not None or not can_go or (step.unit, item.ref) not in settled
+    def narrow_step(step: Step) -> Step | None:
+        def should_keep(item: PlanItem) -> bool:
+            is_removable = item.deed is ItemAction.CREATE or (
+                item.deed is ItemAction.APPLY and step.unit in out_of_sync_only
+            )
+            return item.hook is not None or not is_removable or (step.unit, item.ref) not in in_sync
 
-        return keep_items(step, is_kept) if step.batches else step
+        return filter_items(step, should_keep) if step.batches else step
 
-    return narrow(plan, cut)
+    return narrow_plan(plan, narrow_step)

@@ -1,4 +1,4 @@
-"""Flux's order inside a unit: definitions, classes, everything else; by kind in each."""
+"""Flux's order in a unit: definitions, classes, everything else; by kind in each stage."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from tidegate.model.manifest import Manifest, Phase
 from tidegate.model.objects import Ref
 from tidegate.plan.waves import StepGroup
 
-FIRST = (  # noqa: SIM905 - thirty lines of one word each read worse
+FIRST_KINDS = (  # noqa: SIM905 - thirty lines of one word each read worse
     "CustomResourceDefinition Namespace ClusterRole ClusterClass RuntimeClass PriorityClass "
     "StorageClass VolumeSnapshotClass IngressClass GatewayClass ClusterRoleBinding "
     "ResourceQuota ServiceAccount Role RoleBinding ConfigMap Secret Service LimitRange "
     "Deployment StatefulSet CronJob PodDisruptionBudget"
 ).split()
-LAST = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+LAST_KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 STAGES = ("definitions", "classes", "rest")
-GROUND = frozenset(STAGES[:2])
-"""What Flux waits for whatever a unit asks for."""
-_RANK = {kind: rank for rank, kind in enumerate(FIRST)} | {
-    kind: len(FIRST) + 1 + rank for rank, kind in enumerate(LAST)
+PREREQUISITE_STAGES = frozenset(STAGES[:2])
+"""Stages that Flux always waits for."""
+_RANK = {kind: rank for rank, kind in enumerate(FIRST_KINDS)} | {
+    kind: len(FIRST_KINDS) + 1 + rank for rank, kind in enumerate(LAST_KINDS)
 }
-_DEFINITIONS = frozenset(
+_DEFINITION_KINDS = frozenset(
     {
         ("apiextensions.k8s.io", "CustomResourceDefinition"),
         ("", "Namespace"),
@@ -33,29 +33,35 @@ _DEFINITIONS = frozenset(
 def group_by_stage(
     manifests: tuple[Manifest, ...], first: Collection[tuple[str, str]] = ()
 ) -> list[StepGroup]:
-    """The steps of a unit, in their order; stages without objects are left out.
+    """Return the steps of a unit in order, without stages that have no objects.
 
-    Kinds that are told to be `first` go before the rest. Nothing waits for them, so they are no
-    step of their own.
+    Kinds in `first` come before the rest. They are no step of their own, because nothing waits for
+    them.
     """
 
-    def place(one: Manifest) -> tuple[bool, tuple[int, str, str, str, str], bytes]:
-        kind = one.ref.kind
-        return (kind.group, kind.name) not in first, rank_of(one.ref), one.body
+    def sort_key(manifest: Manifest) -> tuple[bool, tuple[int, str, str, str, str], bytes]:
+        kind = manifest.ref.kind
+        return (kind.group, kind.name) not in first, object_rank(manifest.ref), manifest.body
 
-    ordered = sorted(manifests, key=place)
-    members = {stage: [one for one in ordered if _stage(one) == stage] for stage in STAGES}
-    return [StepGroup(Phase.SYNC, 0, stage, found) for stage, found in members.items() if found]
+    ordered = sorted(manifests, key=sort_key)
+    members = {
+        stage: [manifest for manifest in ordered if _stage(manifest) == stage] for stage in STAGES
+    }
+    return [
+        StepGroup(Phase.SYNC, 0, stage, stage_manifests)
+        for stage, stage_manifests in members.items()
+        if stage_manifests
+    ]
 
 
 def _stage(manifest: Manifest) -> str:
     kind = manifest.ref.kind
-    if (kind.group, kind.name) in _DEFINITIONS:
+    if (kind.group, kind.name) in _DEFINITION_KINDS:
         return "definitions"
     return "classes" if kind.name.endswith("Class") else "rest"
 
 
-def rank_of(ref: Ref) -> tuple[int, str, str, str, str]:
-    """Where an object stands among others; what is deleted goes the other way round."""
-    rank = _RANK.get(ref.kind.name, len(FIRST))
+def object_rank(ref: Ref) -> tuple[int, str, str, str, str]:
+    """Return the sort key of an object; deletions use the reverse order."""
+    rank = _RANK.get(ref.kind.name, len(FIRST_KINDS))
     return (rank, ref.kind.group, ref.kind.name, ref.namespace, ref.name)

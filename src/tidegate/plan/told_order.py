@@ -1,4 +1,4 @@
-"""When steps began and passed, as a rollout told it, and whether each waited for its turn."""
+"""Order of steps as the run record shows it: when they started and passed."""
 
 from __future__ import annotations
 
@@ -6,102 +6,119 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, EventType
 from tidegate.model.moment import Ms
-from tidegate.model.plan import Deed
+from tidegate.model.plan import ItemAction
 from tidegate.model.proof import PairState
 from tidegate.model.run import RunHead, RunStep
 
-NEEDLESS = frozenset({Deed.CREATE, Deed.SKIP, Deed.LEAVE})
+SKIPPABLE_ACTIONS = frozenset({ItemAction.CREATE, ItemAction.SKIP, ItemAction.IGNORE})
 
 
-class ToldTimes(msgspec.Struct, frozen=True):
-    """By step, when it first began and last passed.
+class StepTimes(msgspec.Struct, frozen=True):
+    """When steps started first and passed last."""
 
-    `early`: pairs of steps of which the second began though the first had not passed, and when.
-    """
+    started_at: Mapping[str, Ms]
+    passed_at: Mapping[str, Ms]
+    early_starts: Mapping[tuple[str, str], Ms]
+    """Pairs of steps whose second step started before the first one had passed, and when."""
 
-    begun: Mapping[str, Ms]
-    passed: Mapping[str, Ms]
-    early: Mapping[tuple[str, str], Ms]
-
-    def judge(self, before: str, after: str) -> PairState:
-        if (before, after) in self.early:
-            return PairState.BROKEN
-        return PairState.KEPT if after in self.begun else PairState.IDLE
+    def pair_state(self, before: str, after: str) -> PairState:
+        if (before, after) in self.early_starts:
+            return PairState.VIOLATED
+        return PairState.RESPECTED if after in self.started_at else PairState.IDLE
 
 
-def tell_steps(head: RunHead, events: Iterable[Event]) -> ToldTimes:
-    """Follow a rollout event by event. A step that begins again has not passed any more."""
+def read_step_times(head: RunHead, events: Iterable[Event]) -> StepTimes:
+    """Return the step times of a rollout by its events. A step that restarts has not passed."""
     events = tuple(events)
-    walk = _Following(head, {event.step for event in events})
+    tracker = _StepTracker(head, {event.step for event in events})
     for event in events:
-        if event.told is Told.STEP_APPLYING:
-            walk.begin(event.step, event.at)
-        elif event.told is Told.STEP_PASSED:
-            walk.passed[event.step] = event.at
-    joints = {step.id: at for step in head.steps if (at := walk.passes(step.id)) is not None}
-    return ToldTimes(walk.begun, joints, walk.early)
+        if event.type is EventType.STEP_APPLYING:
+            tracker.start_step(event.step, event.at)
+        elif event.type is EventType.STEP_PASSED:
+            tracker.passed_at[event.step] = event.at
+    passed_at = {
+        step.id: at for step in head.steps if (at := tracker.passing_time(step.id)) is not None
+    }
+    return StepTimes(tracker.started_at, passed_at, tracker.early_starts)
 
 
-class _Following:
-    """How far a rollout has come. A joint has passed when all before it have; it tells nothing.
+class _StepTracker:
+    """Progress of a rollout by its events.
 
-    So does a step whose objects were there already, if that is all it asks for.
+    A placeholder has no events and passes when all its predecessors have passed. A step counts as
+    one if its objects existed already and need nothing else.
     """
 
-    def __init__(self, head: RunHead, telling: set[str]) -> None:
-        self.begun: dict[str, Ms] = {}
-        self.passed: dict[str, Ms] = {}
-        self.early: dict[tuple[str, str], Ms] = {}
-        sparing = {unit.id for unit in head.units if unit.sparing}
-        self._joints = {
+    def __init__(self, head: RunHead, steps_with_events: set[str]) -> None:
+        self.started_at: dict[str, Ms] = {}
+        self.passed_at: dict[str, Ms] = {}
+        self.early_starts: dict[tuple[str, str], Ms] = {}
+        out_of_sync_only = {unit.id for unit in head.units if unit.out_of_sync_only}
+        self._placeholders = {
             step.id
             for step in head.steps
-            if step.id not in telling and may_be_cut(step, spares=step.unit in sparing)
+            if step.id not in steps_with_events
+            and can_be_skipped(step, out_of_sync_only=step.unit in out_of_sync_only)
         }
-        self._through: dict[str, Ms] = {}
-        self._before: dict[str, list[str]] = {}
+        self._placeholder_times: dict[str, Ms] = {}
+        self._predecessors: dict[str, list[str]] = {}
         for edge in head.edges:
-            self._before.setdefault(edge.after, []).append(edge.before)
+            self._predecessors.setdefault(edge.after, []).append(edge.before)
 
-    def begin(self, step: str, at: Ms) -> None:
-        self.begun.setdefault(step, at)
-        if self.passed.pop(step, None) is not None:
-            self._through.clear()
-        for before in self._before.get(step, ()):
-            if self.passes(before) is None:
-                self.early.setdefault((before, step), at)
+    def start_step(self, step: str, at: Ms) -> None:
+        self.started_at.setdefault(step, at)
+        if self.passed_at.pop(step, None) is not None:
+            self._placeholder_times.clear()
+        for predecessor in self._predecessors.get(step, ()):
+            if self.passing_time(predecessor) is None:
+                self.early_starts.setdefault((predecessor, step), at)
 
-    def passes(self, step: str) -> Ms | None:
-        """When it had passed by now; asks those before a joint, the farthest first."""
-        way = [step]
-        while way:
-            one = way[-1]
-            asked = self._asked(one)
-            if asked:
-                way += asked
+    def passing_time(self, step: str) -> Ms | None:
+        """Return when a step passed, or None. Resolves predecessors of placeholders first."""
+        pending = [step]
+        while pending:
+            current = pending[-1]
+            unresolved = self._unresolved(current)
+            if unresolved:
+                pending += unresolved
                 continue
-            way.pop()
-            if one in self._joints and one not in self._through:
-                times = [self._known(each) for each in self._before.get(one, ())]
+            pending.pop()
+            if current in self._placeholders and current not in self._placeholder_times:
+                times = [
+                    self._known_time(predecessor)
+                    for predecessor in self._predecessors.get(current, ())
+                ]
                 if None in times:
                     return None
-                self._through[one] = max((at for at in times if at is not None), default=Ms(0))
-        return self._known(step)
+                self._placeholder_times[current] = max(
+                    (at for at in times if at is not None), default=Ms(0)
+                )
+        return self._known_time(step)
 
-    def _asked(self, step: str) -> list[str]:
-        """The joints before a joint of which nothing is known yet."""
-        if step not in self._joints or step in self._through:
+    def _unresolved(self, step: str) -> list[str]:
+        """Return the unresolved placeholders before a placeholder."""
+        if step not in self._placeholders or step in self._placeholder_times:
             return []
-        before = self._before.get(step, ())
-        return [one for one in before if one in self._joints and one not in self._through]
+        predecessors = self._predecessors.get(step, ())
+        return [
+            predecessor
+            for predecessor in predecessors
+            if predecessor in self._placeholders and predecessor not in self._placeholder_times
+        ]
 
-    def _known(self, step: str) -> Ms | None:
-        return self._through.get(step) if step in self._joints else self.passed.get(step)
+    def _known_time(self, step: str) -> Ms | None:
+        return (
+            self._placeholder_times.get(step)
+            if step in self._placeholders
+            else self.passed_at.get(step)
+        )
 
 
-def may_be_cut(step: RunStep, *, spares: bool) -> bool:
-    """Whether there may be nothing to do in it: what is there already need not be written."""
-    needless = {*NEEDLESS, Deed.APPLY} if spares else NEEDLESS
-    return all(one.deed in needless and not one.hook for one in step.objects)
+def can_be_skipped(step: RunStep, *, out_of_sync_only: bool) -> bool:
+    """Return whether a step may have nothing to do, because its objects need not be written."""
+    skippable = {*SKIPPABLE_ACTIONS, ItemAction.APPLY} if out_of_sync_only else SKIPPABLE_ACTIONS
+    return all(
+        run_object.action in skippable and not run_object.is_hook for run_object in step.objects
+    )

@@ -1,7 +1,8 @@
-"""Argo CD's order inside a unit: phase, wave, kind, name.
+"""Argo CD's order in a unit: phase, wave, kind, name.
 
-A Namespace goes before the first object in it, and a definition before the first object of its
-kind, even where their own waves say otherwise. Objects of one kind in a row are written at once.
+Like `sync_tasks.go` of gitops-engine. A Namespace comes before the first object in it, and a CRD
+before the first object of its kind, even if their waves are higher. Consecutive objects of one kind
+are written at once.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from itertools import groupby
 from typing import TypeVar
 
 from tidegate.model.manifest import Manifest, Phase
-from tidegate.model.plan import Deed
+from tidegate.model.plan import ItemAction
 
-PHASES = {phase: place for place, phase in enumerate(Phase)}
-KINDS = (  # noqa: SIM905 - thirty lines of one word each read worse
+PHASE_INDEXES = {phase: place for place, phase in enumerate(Phase)}
+KIND_ORDER = (  # noqa: SIM905 - thirty lines of one word each read worse
     "Namespace NetworkPolicy ResourceQuota LimitRange PodSecurityPolicy PodDisruptionBudget "
     "ServiceAccount Secret SecretList ConfigMap StorageClass PersistentVolume "
     "PersistentVolumeClaim CustomResourceDefinition ClusterRole ClusterRoleList "
@@ -22,46 +23,47 @@ KINDS = (  # noqa: SIM905 - thirty lines of one word each read worse
     "Service DaemonSet Pod ReplicationController ReplicaSet Deployment HorizontalPodAutoscaler "
     "StatefulSet Job CronJob IngressClass Ingress APIService"
 ).split()
-_RANK = {kind: rank for rank, kind in enumerate(KINDS)}
+_RANK = {kind: rank for rank, kind in enumerate(KIND_ORDER)}
 
-Place = tuple[Phase, int]
+WavePosition = tuple[Phase, int]
 """A phase and a wave."""
 SortKey = tuple[int, int, int, str, str, str, str, bytes]
 Key = TypeVar("Key", bound=Hashable)
 
 
 class StepGroup:
-    """Objects that belong to one step, as batches."""
+    """The objects of one step, in batches."""
 
     def __init__(self, phase: Phase, wave: int, stage: str, manifests: list[Manifest]) -> None:
         self.phase = phase
         self.wave = wave
         self.stage = stage
         self.manifests = tuple(manifests)
-        written = (one for one in manifests if one.deed is not Deed.SKIP)
-        kinds = groupby(written, key=lambda one: one.ref.kind.name)
+        written = (manifest for manifest in manifests if manifest.action is not ItemAction.SKIP)
+        kinds = groupby(written, key=lambda manifest: manifest.ref.kind.name)
         self.batches = tuple(tuple(batch) for _, batch in kinds)
 
     @property
-    def event(self) -> str:
-        """What a hook is run for: one that ran for something has yet to run for something else."""
-        is_hook = any(one.hook is not None for one in self.manifests)
+    def hook_event(self) -> str:
+        """The event that hooks run for. A hook runs once for each event."""
+        is_hook = any(manifest.hook_policies is not None for manifest in self.manifests)
         return self.stage.partition("/")[0] if self.stage and is_hook else self.phase
 
     @property
-    def is_rescue(self) -> bool:
+    def runs_on_failure(self) -> bool:
         return self.phase is Phase.SYNC_FAIL
 
 
 def sort_key(manifest: Manifest) -> SortKey:
-    """Phase, wave, rank of the kind, name; what comes behind only makes the order a fixed one.
+    """Return the sort key: phase, wave, rank of the kind, name. The rest only makes it
+    deterministic.
 
-    Kinds without a rank are not told apart before their objects' names.
+    Objects whose kinds have no rank are sorted by name first.
     """
     ref = manifest.ref
     kind = ref.kind
     return (
-        PHASES[manifest.phase],
+        PHASE_INDEXES[manifest.phase],
         manifest.wave,
         _RANK.get(kind.name, len(_RANK)),
         ref.name,
@@ -73,56 +75,64 @@ def sort_key(manifest: Manifest) -> SortKey:
 
 
 def group_by_wave(manifests: tuple[Manifest, ...], *, namespace: str = "") -> list[StepGroup]:
-    """The steps of a unit, in their order. Objects without a namespace count as in `namespace`."""
-    placed = [(one, _place_of(one)) for one in sorted(manifests, key=sort_key)]
-    placed = _bubble(placed, brings=_namespace, needs=lambda one: one.ref.namespace or namespace)
-    placed = _bubble(placed, brings=_defined_kind, needs=_kind)
+    """Return the steps of a unit in order. Objects without a namespace count as in `namespace`."""
+    positioned = [
+        (manifest, _wave_position(manifest)) for manifest in sorted(manifests, key=sort_key)
+    ]
+    positioned = _move_before_first_use(
+        positioned,
+        provided_key=_provided_namespace,
+        required_key=lambda manifest: manifest.ref.namespace or namespace,
+    )
+    positioned = _move_before_first_use(
+        positioned, provided_key=_defined_kind, required_key=_required_kind
+    )
     return [
-        StepGroup(phase, wave, "", [one for one, _ in members])
-        for (phase, wave), members in groupby(placed, key=lambda pair: pair[1])
+        StepGroup(phase, wave, "", [manifest for manifest, _ in members])
+        for (phase, wave), members in groupby(positioned, key=lambda pair: pair[1])
     ]
 
 
-def _place_of(manifest: Manifest) -> Place:
-    """What runs after a failure runs all at once."""
+def _wave_position(manifest: Manifest) -> WavePosition:
+    """Return the phase and wave of a manifest. All hooks of the failure phase run at once."""
     return (manifest.phase, 0 if manifest.phase is Phase.SYNC_FAIL else manifest.wave)
 
 
-def _bubble(
-    placed: list[tuple[Manifest, Place]],
+def _move_before_first_use(
+    positioned: list[tuple[Manifest, WavePosition]],
     *,
-    brings: Callable[[Manifest], Key | None],
-    needs: Callable[[Manifest], Key],
-) -> list[tuple[Manifest, Place]]:
-    """Move what others need before the first of them; it takes over that one's place."""
-    first: dict[Key, int] = {}
+    provided_key: Callable[[Manifest], Key | None],
+    required_key: Callable[[Manifest], Key],
+) -> list[tuple[Manifest, WavePosition]]:
+    """Move each provider to the position of the first object that requires it, before it."""
+    first_use: dict[Key, int] = {}
     moved: dict[int, list[Manifest]] = {}
-    left: set[int] = set()
-    for at, (one, _) in enumerate(placed):
-        brought = brings(one)
-        if brought is None:
-            first.setdefault(needs(one), at)
-        elif brought in first:
-            moved.setdefault(first[brought], []).append(one)
-            left.add(at)
+    removed: set[int] = set()
+    for index, (manifest, _) in enumerate(positioned):
+        provided = provided_key(manifest)
+        if provided is None:
+            first_use.setdefault(required_key(manifest), index)
+        elif provided in first_use:
+            moved.setdefault(first_use[provided], []).append(manifest)
+            removed.add(index)
     if not moved:
-        return placed
-    result: list[tuple[Manifest, Place]] = []
-    for at, (one, place) in enumerate(placed):
-        result += [(needed, place) for needed in moved.get(at, ())]
-        if at not in left:
-            result.append((one, place))
+        return positioned
+    result: list[tuple[Manifest, WavePosition]] = []
+    for index, (manifest, position) in enumerate(positioned):
+        result += [(provider, position) for provider in moved.get(index, ())]
+        if index not in removed:
+            result.append((manifest, position))
     return result
 
 
-def _namespace(manifest: Manifest) -> str | None:
+def _provided_namespace(manifest: Manifest) -> str | None:
     kind = manifest.ref.kind
     return manifest.ref.name if (kind.group, kind.name) == ("", "Namespace") else None
 
 
 def _defined_kind(manifest: Manifest) -> tuple[str, str] | None:
-    return manifest.defines if all(manifest.defines) else None
+    return manifest.defined_kind if all(manifest.defined_kind) else None
 
 
-def _kind(manifest: Manifest) -> tuple[str, str]:
+def _required_kind(manifest: Manifest) -> tuple[str, str]:
     return (manifest.ref.kind.group, manifest.ref.kind.name)

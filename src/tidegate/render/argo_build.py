@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 
 # `${name}`, `$name`, one of the signs a shell knows, `${}` and an opening brace that is not closed.
-_REFERENCE = late(r"\$(?:\{([^}]*)\}|(\w+)|([*#$@!?-])|\{)", re.ASCII)
+_REFERENCE = lazy_regex(r"\$(?:\{([^}]*)\}|(\w+)|([*#$@!?-])|\{)", re.ASCII)
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:

@@ -14,8 +14,8 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from tidegate.documents import Document, Duplicate, FieldPath
-from tidegate.errors import Place, TidegateError
+from tidegate.documents import Document, DuplicateKey, FieldPath
+from tidegate.errors import Location, TidegateError
 from tidegate.model.release import ChartDependency
 from tidegate.render.cache_seal import hide_name, is_open, seal, unseal
 from tidegate.render.own_key import OwnKey
@@ -37,10 +37,10 @@ class TextStore(Protocol):
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
     body: dict[str, object]
-    place: Place
+    place: Location
     part: int
     inside: FieldPath
-    duplicates: tuple[Duplicate, ...]
+    duplicates: tuple[DuplicateKey, ...]
 
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -17,9 +17,9 @@ import msgspec
 
 from tidegate.errors import RenderError
 from tidegate.external.tools import find_program
-from tidegate.files import StrayPathError, follow
-from tidegate.model.patterns import late
-from tidegate.model.release import FileParameter, Layer, Release, ValuesFile
+from tidegate.files import PathEscapeError, resolve_within
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.release import ChartRequest, FileParameter, ValuesFile, ValuesLayer
 from tidegate.model.rendering import Overlay
 from tidegate.render.footprint import Closeness, Footprint
 from tidegate.render.helm.files import MAX_FILES, check_chart, find, inside
@@ -30,12 +30,12 @@ SDK = "helm-python-sdk"
 SMALL = 64 * 1024
 """Bytes that one call reads."""
 CHART_FILES = ("Chart.yaml", "requirements.yaml")
-_LOCAL = late(r"""file://([^\s'"#]+)""")
-_PATTERN = late(r"[*?\[{]")
+_LOCAL = lazy_regex(r"""file://([^\s'"#]+)""")
+_PATTERN = lazy_regex(r"[*?\[{]")
 _encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
 
 
-def release_key(release: Release, looked: Footprint | None = None) -> str:
+def release_key(release: ChartRequest, looked: Footprint | None = None) -> str:
     """The key of a chart with its values. Raises for what could not be rendered either.
 
     Whatever is looked at is noted in `looked`.
@@ -70,7 +70,7 @@ def gathered_key(gathering: Gathering, program: str) -> str:
     return f"kustomize {inputs_digest(gathering, tool_version=version)}"
 
 
-def request_text(asked: Release | Overlay) -> bytes:
+def request_text(asked: ChartRequest | Overlay) -> bytes:
     """All that is asked for, places too: the same text asks for the same."""
     kinds = [type(asked).__name__]
     if isinstance(asked, Overlay):
@@ -96,7 +96,7 @@ def sdk_version() -> str:
         return ""
 
 
-def _without_places(release: Release) -> Release:
+def _without_places(release: ChartRequest) -> ChartRequest:
     return msgspec.structs.replace(
         release,
         root="",
@@ -107,7 +107,7 @@ def _without_places(release: Release) -> Release:
     )
 
 
-def _without_root(layer: Layer) -> Layer:
+def _without_root(layer: ValuesLayer) -> ValuesLayer:
     if isinstance(layer, ValuesFile | FileParameter):
         return msgspec.structs.replace(layer, root="")
     return layer
@@ -140,7 +140,7 @@ class _Digests:
                 if there.is_dir():
                     yield there
 
-    def of_layer(self, layer: Layer, start: Path) -> bytes:
+    def of_layer(self, layer: ValuesLayer, start: Path) -> bytes:
         if not isinstance(layer, ValuesFile | FileParameter):
             return b""
         top = self._top
@@ -197,8 +197,8 @@ def _fixed_part(path: str) -> str:
 
 def _is_new(link: str, above: tuple[str, ...], top: Path) -> bool:
     try:
-        return str(follow(Path(link), top)) not in above
-    except StrayPathError:
+        return str(resolve_within(Path(link), top)) not in above
+    except PathEscapeError:
         return False
 
 

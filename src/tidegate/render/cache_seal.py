@@ -7,12 +7,12 @@ import secrets
 from collections.abc import Iterable
 
 from tidegate.documents import Document
-from tidegate.model.patterns import late
-from tidegate.model.secret import secret_fields, texts_in, value_at
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.secret import leaf_texts, secret_field_paths, value_at_path
 from tidegate.render.sops.tree import type_of
 
 NONCE = 12
-_USER_IN_ADDRESS = late(rb"://[^/\s\x00-\x1f]*@")
+_USER_IN_ADDRESS = lazy_regex(rb"://[^/\s\x00-\x1f]*@")
 
 
 def is_open(documents: Iterable[Document], encoded: bytes) -> bool:
@@ -22,8 +22,8 @@ def is_open(documents: Iterable[Document], encoded: bytes) -> bool:
     return all(
         bool(type_of(text))
         for document in documents
-        for path in secret_fields(document.body)
-        for text in texts_in(value_at(document.body, path))
+        for path in secret_field_paths(document.body)
+        for text in leaf_texts(value_at_path(document.body, path))
     )
 
 

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from tidegate.errors import Place, RenderError
+from tidegate.errors import Location, RenderError
 from tidegate.external.process import MIB, Command, Limits
 from tidegate.external.worker import Workers
 from tidegate.model.moment import SECOND, Ms
@@ -35,13 +35,13 @@ class EngineRefusal(msgspec.Struct, frozen=True, tag="refused", gc=False):
 
     code: str
     problem: str
-    where: Place | None = None
+    where: Location | None = None
     hint: str = ""
     absent: tuple[ChartDependency, ...] = ()
     unseen: tuple[str, ...] = ()
 
     def error(self) -> RenderError:
-        return RenderError(self.code, self.problem, where=self.where, hint=self.hint)
+        return RenderError(self.code, self.problem, location=self.where, hint=self.hint)
 
 
 @asynccontextmanager

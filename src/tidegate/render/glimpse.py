@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.model.release import FileParameter, Release, ValuesFile
+from tidegate.model.release import ChartRequest, FileParameter, ValuesFile
 from tidegate.render.helm.files import find, inside
 from tidegate.render.kustomize.gather import Gathering
 
@@ -33,7 +33,7 @@ def overlay_may_hold(marks: Marks, gathered: Gathering) -> bool:
     return not is_sure or any(marks.search(text) for text in gathered.copy.files.values())
 
 
-def chart_may_hold(marks: Marks, release: Release) -> bool:
+def chart_may_hold(marks: Marks, release: ChartRequest) -> bool:
     """Of a chart with its values. Raises for what could not be rendered either."""
     asked = msgspec.structs.replace(release, api_versions=())
     if marks.search(msgspec.json.encode(asked, enc_hook=str)):
@@ -44,7 +44,7 @@ def chart_may_hold(marks: Marks, release: Release) -> bool:
         return True
 
 
-def _texts(release: Release) -> Iterator[bytes]:
+def _texts(release: ChartRequest) -> Iterator[bytes]:
     top = Path(release.root).resolve()
     chart = inside(top / release.chart.lstrip("/"), top, shown=release.chart)
     if release.fetched or not chart.is_dir():

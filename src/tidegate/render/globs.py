@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tidegate.files import StrayPathError, follow, tidy
-from tidegate.globs import compile_name, expand_braces
+from tidegate.files import PathEscapeError, normalize_path, resolve_within
+from tidegate.globs import compile_name_glob, expand_braces
 
 META = frozenset("*?[")
 ANY_DEPTH = "**"
@@ -28,7 +28,7 @@ def find_matches(root: Path, pattern: str) -> list[str]:
     """Paths below a directory that fit. Raises ValueError for what is no pattern or leads out."""
     found: dict[str, None] = {}
     for text in expand_braces(pattern):
-        names = [name for name in tidy(text.lstrip("/") or ".").split("/") if name != "."]
+        names = [name for name in normalize_path(text.lstrip("/") or ".").split("/") if name != "."]
         for path in _matching(root, [""], names):
             found.setdefault(path)
     return [*found]
@@ -41,9 +41,11 @@ def _matching(root: Path, below: list[str], names: list[str]) -> Iterator[str]:
         if name == ANY_DEPTH:
             below = [deeper for path in below for deeper in _directories(root, path)]
             if is_last:
-                below += [file for path in below for file in _named(root, path, compile_name("*"))]
+                below += [
+                    file for path in below for file in _named(root, path, compile_name_glob("*"))
+                ]
         elif is_pattern(name):
-            glob = compile_name(name)
+            glob = compile_name_glob(name)
             below = [found for path in below for found in _named(root, path, glob)]
         else:
             plain = name.replace("\\", "")
@@ -74,7 +76,7 @@ def _directories(root: Path, path: str) -> Iterator[str]:
 
 def _names(root: Path, path: str) -> list[str]:
     try:
-        directory = follow(root / path, root)
+        directory = resolve_within(root / path, root)
         return sorted((one.name for one in directory.iterdir()), key=os.fsencode)
-    except (OSError, StrayPathError):
+    except (OSError, PathEscapeError):
         return []

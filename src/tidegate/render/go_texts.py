@@ -15,11 +15,11 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.documents.decoding import suggest
-from tidegate.errors import ProcessError, RenderError, foreign
+from tidegate.documents.decoding import format_suggestion
+from tidegate.errors import ProcessError, RenderError, sanitize
 from tidegate.external.worker import Workers
-from tidegate.model.patterns import late
-from tidegate.model.release import GoTexts
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.release import GoTemplateRequest
 from tidegate.render.engines import EngineRefusal
 
 STRICT = "missingkey=error"
@@ -45,19 +45,19 @@ FOREIGN = frozenset(
     ]
 )
 """Functions that Argo CD does not have."""
-_OWN = late(r"(?:.*/)?templates/_(\d+)\.tpl")
-MISSING = late("map has no entry for key|nil data; no entry for key|can't evaluate field")
-_ACTION = late(
+_OWN = lazy_regex(r"(?:.*/)?templates/_(\d+)\.tpl")
+MISSING = lazy_regex("map has no entry for key|nil data; no entry for key|can't evaluate field")
+_ACTION = lazy_regex(
     r"(\{\{-?\s*/\*.*?\*/\s*-?\}\})"
     r"""|\{\{((?>"(?:\\.|[^"\\])*"|`[^`]*`|(?!\s-\}\}|\}\}).)*)(?:\s-)?\}\}""",
     re.DOTALL,
 )
-_TOKEN = late(
+_TOKEN = lazy_regex(
     r"""(?P<text>"(?:\\.|[^"\\])*"|`[^`]*`|'(?:\\.|[^'\\])*')|(?P<name>[.$]?[A-Za-z_][\w.]*)"""
     r"""|(?P<ends>[|)])|(?P<opens>\()|(?P<other>.)""",
     re.DOTALL,
 )
-_CHAIN = late(r"(?P<root>\$\w+)?(?P<keys>(?:\.\w+){2,})")
+_CHAIN = lazy_regex(r"(?P<root>\$\w+)?(?P<keys>(?:\.\w+){2,})")
 """A field of a field: of what is at hand, of a variable, or of `$`, which is a token of its own."""
 _encode = msgspec.json.Encoder().encode
 Params: TypeAlias = Mapping[str, object]
@@ -87,7 +87,7 @@ async def render_texts(
     parameter which is not there is given back as it is.
     """
     strict, zero = _is_strict(options), bool(options) and options[-1] == ZERO
-    asked = GoTexts(
+    asked = GoTemplateRequest(
         tuple(_translated(text, patient=not (strict or zero)) for text in texts),
         tuple(map(dict, params)),
         strict=strict,
@@ -101,7 +101,7 @@ async def render_texts(
 
 
 async def _one_by_one(
-    asked: GoTexts, params: Params, texts: Sequence[str], workers: Workers
+    asked: GoTemplateRequest, params: Params, texts: Sequence[str], workers: Workers
 ) -> tuple[str, ...]:
     made = []
     for text, written in zip(asked.texts, texts, strict=True):
@@ -115,9 +115,9 @@ async def _one_by_one(
     return tuple(made)
 
 
-async def _ask(asked: GoTexts, written: Sequence[str], workers: Workers) -> Rows:
+async def _ask(asked: GoTemplateRequest, written: Sequence[str], workers: Workers) -> Rows:
     try:
-        answer = _decode(await workers.ask(_encode(asked)))
+        answer = _decode(await workers.request(_encode(asked)))
     except ProcessError as error:
         problem = f"the templates cannot be rendered: {error.problem}"
         raise RenderError("render.template", problem, hint=error.hint) from error
@@ -126,15 +126,15 @@ async def _ask(asked: GoTexts, written: Sequence[str], workers: Workers) -> Rows
         if found is None:
             raise _refused(answer.problem, "")
         text = written[int(found[1])]
-        raise GoTextError(text, f"`{foreign(text)}`: {answer.problem}")
+        raise GoTextError(text, f"`{sanitize(text)}`: {answer.problem}")
     return answer
 
 
 def _is_strict(options: Sequence[str]) -> bool:
     for one in options:
         if one != STRICT and one not in LENIENT:
-            hint = suggest(one, (STRICT, *LENIENT))
-            raise _refused(f"there is no option `{foreign(one)}` for templates", hint)
+            hint = format_suggestion(one, (STRICT, *LENIENT))
+            raise _refused(f"there is no option `{sanitize(one)}` for templates", hint)
     return bool(options) and options[-1] == STRICT
 
 

@@ -17,12 +17,12 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.documents import Document, Read, read
-from tidegate.errors import Place, ProcessError, RenderError, foreign
+from tidegate.documents import Document, DocumentReader, read_documents
+from tidegate.errors import Location, ProcessError, RenderError, sanitize
 from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
-from tidegate.files import Within
-from tidegate.model.rendering import Directory, Jsonnet, Variable
+from tidegate.files import RootedFiles
+from tidegate.model.rendering import Directory, JsonnetOptions, JsonnetVariable
 from tidegate.render.argo_build import expand
 from tidegate.render.engines import LIMITS, EngineRefusal, engine_workers
 from tidegate.render.plain import is_jsonnet, manifest_files, read_directory
@@ -34,7 +34,7 @@ class JsonnetQuestion(msgspec.Struct, frozen=True, kw_only=True):
     root: str
     directory: str
     file: str
-    jsonnet: Jsonnet
+    jsonnet: JsonnetOptions
 
 
 class Evaluated(msgspec.Struct, frozen=True, tag="evaluated"):
@@ -56,42 +56,48 @@ def jsonnet_workers(
 
 
 async def render_directory(
-    directory: Directory, workers: Workers, within: Within | None = None, read: Read = read
+    directory: Directory,
+    workers: Workers,
+    within: RootedFiles | None = None,
+    read: DocumentReader = read_documents,
 ) -> tuple[Document, ...]:
     """As `read_directory`, with what Jsonnet files come to in their places.
 
     Files are read here and not in a thread: two threads that read small files at once wait for each
     other at every file, and take twice as long.
     """
-    within = within or Within(directory.root)
+    within = within or RootedFiles(directory.root)
     files = manifest_files(directory, within)
     names = [name for name in files if directory.jsonnet and is_jsonnet(name)]
     if names and find_spec("_gojsonnet") is None:
-        problem = f"`{foreign(names[0])}` is Jsonnet, and go-jsonnet is not installed"
+        problem = f"`{sanitize(names[0])}` is Jsonnet, and go-jsonnet is not installed"
         hint = "install `tidegate[jsonnet]`"
-        raise RenderError("render.jsonnet.missing", problem, where=Place(names[0]), hint=hint)
+        raise RenderError("render.jsonnet.missing", problem, location=Location(names[0]), hint=hint)
     evaluated = {name: await _evaluate(name, directory, workers) for name in names}
     return read_directory(directory, evaluated=evaluated, files=files, within=within, read=read)
 
 
 async def _evaluate(name: str, directory: Directory, workers: Workers) -> str:
-    jsonnet = directory.jsonnet or Jsonnet()
+    jsonnet = directory.jsonnet or JsonnetOptions()
     external, arguments = (
-        tuple(Variable(one.name, expand(one.value, jsonnet.variables), one.code) for one in values)
+        tuple(
+            JsonnetVariable(one.name, expand(one.value, jsonnet.variables), one.code)
+            for one in values
+        )
         for values in (jsonnet.external, jsonnet.arguments)
     )
     question = JsonnetQuestion(
         root=str(directory.root.resolve()),
         directory=directory.path,
         file=name,
-        jsonnet=Jsonnet(external=external, arguments=arguments, libraries=jsonnet.libraries),
+        jsonnet=JsonnetOptions(external=external, arguments=arguments, libraries=jsonnet.libraries),
     )
     try:
-        answer = _decode(await workers.ask(_encode(question)))
+        answer = _decode(await workers.request(_encode(question)))
     except ProcessError as error:
-        problem = f"`{foreign(name)}` cannot be evaluated: {error.problem}"
+        problem = f"`{sanitize(name)}` cannot be evaluated: {error.problem}"
         raise RenderError(
-            "render.jsonnet.limit", problem, where=Place(name), hint=error.hint
+            "render.jsonnet.limit", problem, location=Location(name), hint=error.hint
         ) from error
     match answer:
         case Evaluated(text):

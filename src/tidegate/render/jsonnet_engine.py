@@ -15,18 +15,18 @@ from typing import Protocol, cast
 
 import msgspec
 
-from tidegate.errors import Place, RenderError, foreign
+from tidegate.errors import Location, RenderError, sanitize
 from tidegate.external.serving import serve
-from tidegate.files import Stray, StrayPathError, follow, open_file
-from tidegate.model.patterns import late
-from tidegate.model.rendering import Variable
+from tidegate.files import PathEscapeError, PathViolation, open_file, resolve_within
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.rendering import JsonnetVariable
 from tidegate.render.engines import EngineRefusal
 from tidegate.render.jsonnet import Answer, Evaluated, JsonnetQuestion
 
 MAX_FILE = 16 * 1024 * 1024
 
 # `app/a.jsonnet:3:5-9`, or `app/a.jsonnet:(3:5)-(7:2)`.
-_AT = late(r"(?P<file>[^\s:][^:\n]*):\(?(?P<line>\d+):(?P<column>\d+)")
+_AT = lazy_regex(r"(?P<file>[^\s:][^:\n]*):\(?(?P<line>\d+):(?P<column>\d+)")
 _decode = msgspec.json.Decoder(JsonnetQuestion).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -34,7 +34,7 @@ _encode = msgspec.json.Encoder().encode
 class _Library(Protocol):
     """As much of go-jsonnet as we use."""
 
-    def evaluate_snippet(  # noqa: PLR0913  (go-jsonnet has them so)
+    def evaluate_snippet(
         self,
         filename: str,
         src: str,
@@ -54,7 +54,7 @@ def answer(request: bytes) -> bytes:
     try:
         reply = Evaluated(evaluate(question))
     except RenderError as error:
-        where = error.where or Place(question.file)
+        where = error.location or Location(question.file)
         reply = EngineRefusal(error.code, error.problem, where, error.hint)
     return _encode(reply)
 
@@ -64,8 +64,8 @@ def evaluate(question: JsonnetQuestion) -> str:
     imports = _Imports(question)
     source = imports.read(question.file)
     if source is None:
-        problem = f"`{foreign(question.file)}` is not there"
-        raise RenderError("render.jsonnet.import", problem, where=Place(question.file))
+        problem = f"`{sanitize(question.file)}` is not there"
+        raise RenderError("render.jsonnet.import", problem, location=Location(question.file))
     library = cast("_Library", import_module("_gojsonnet"))
     try:
         text = library.evaluate_snippet(
@@ -84,7 +84,7 @@ def evaluate(question: JsonnetQuestion) -> str:
     return text
 
 
-def _pairs(values: Iterable[Variable], *, code: bool) -> dict[str, str]:
+def _pairs(values: Iterable[JsonnetVariable], *, code: bool) -> dict[str, str]:
     return {one.name: one.value for one in values if one.code is code}
 
 
@@ -110,26 +110,28 @@ class _Imports:
             content = self.read(path)
             if content is not None:
                 return path, content
-        problem = f"`{foreign(wanted)}` is imported, and is not there"
+        problem = f"`{sanitize(wanted)}` is imported, and is not there"
         hint = "libraries are named by `libs`, from the root of the source on"
-        where = Place(base.rstrip("/") or ".")
-        raise RenderError("render.jsonnet.import", problem, where=where, hint=hint)
+        where = Location(base.rstrip("/") or ".")
+        raise RenderError("render.jsonnet.import", problem, location=where, hint=hint)
 
     def read(self, path: str) -> bytes | None:
         """A file's content; None where there is no file."""
         try:
-            with open_file(follow(self._root / path, self._root)) as file:
+            with open_file(resolve_within(self._root / path, self._root)) as file:
                 content = file.read(MAX_FILE + 1)
-        except StrayPathError as stray:
-            if stray.why is not Stray.OUTSIDE:
+        except PathEscapeError as stray:
+            if stray.violation is not PathViolation.OUTSIDE:
                 return None
-            problem = f"`{foreign(path)}` leads out of the source"
-            raise RenderError("render.directory.outside", problem, where=Place(path)) from None
+            problem = f"`{sanitize(path)}` leads out of the source"
+            raise RenderError(
+                "render.directory.outside", problem, location=Location(path)
+            ) from None
         except OSError:
             return None
         if len(content) > MAX_FILE:
-            problem = f"`{foreign(path)}` is larger than {MAX_FILE // 1024**2} MiB"
-            raise RenderError("render.directory.size", problem, where=Place(path))
+            problem = f"`{sanitize(path)}` is larger than {MAX_FILE // 1024**2} MiB"
+            raise RenderError("render.directory.size", problem, location=Location(path))
         return content
 
 
@@ -142,9 +144,11 @@ def _explain(text: str, file: str) -> RenderError:
     else:
         why = first.removeprefix("RUNTIME ERROR: ")
     at = static or _AT.search(trace.replace("\t", "\n"))
-    place = Place(at["file"].strip(), int(at["line"]), int(at["column"])) if at else Place(file)
-    problem = f"the file cannot be evaluated: {foreign(why)}"
-    return RenderError("render.jsonnet.evaluation", problem, where=place)
+    place = (
+        Location(at["file"].strip(), int(at["line"]), int(at["column"])) if at else Location(file)
+    )
+    problem = f"the file cannot be evaluated: {sanitize(why)}"
+    return RenderError("render.jsonnet.evaluation", problem, location=place)
 
 
 if __name__ == "__main__":

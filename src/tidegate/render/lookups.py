@@ -6,22 +6,22 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tidegate.errors import Place, RenderError
-from tidegate.files import read_whole
-from tidegate.model.patterns import late
-from tidegate.model.release import Release
+from tidegate.errors import Location, RenderError
+from tidegate.files import read_regular_file
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.release import ChartRequest
 from tidegate.render.glimpse import Marks, chart_may_hold
 from tidegate.render.helm.files import in_tree, inside
 
-LOOKUP: Marks = late(rb"\blookup\b")
-_ACTION = late(
+LOOKUP: Marks = lazy_regex(rb"\blookup\b")
+_ACTION = lazy_regex(
     r"(?s)\{\{-?\s*(?:/\*.*?\*/|(?P<words>(?:\"(?:\\.|[^\"\\])*\"|`[^`]*`|.)*?))\s*-?\}\}"
 )
-_QUOTED = late(r"(?s)\"(?:\\.|[^\"\\])*\"|`[^`]*`")
-_CALL = late(r"(?:^|[\s(|=])lookup(?=[\s)])")
+_QUOTED = lazy_regex(r"(?s)\"(?:\\.|[^\"\\])*\"|`[^`]*`")
+_CALL = lazy_regex(r"(?:^|[\s(|=])lookup(?=[\s)])")
 
 
-def may_look_up(release: Release) -> bool:
+def may_look_up(release: ChartRequest) -> bool:
     """Yes wherever that is not sure."""
     try:
         return chart_may_hold(LOOKUP, release)
@@ -29,7 +29,7 @@ def may_look_up(release: Release) -> bool:
         return True  # it cannot be rendered either, and the worker says it better
 
 
-def find_lookups(release: Release) -> Iterator[Place]:
+def find_lookups(release: ChartRequest) -> Iterator[Location]:
     """The first place in each template that looks something up; what is packed is not opened."""
     top = Path(release.root).resolve()
     try:
@@ -43,14 +43,14 @@ def find_lookups(release: Release) -> Iterator[Place]:
             path = Path(folder, name)
             line = _first_call(_text(path))
             if line:
-                where = Place(path.relative_to(chart).as_posix(), line=line)
+                where = Location(path.relative_to(chart).as_posix(), line=line)
                 yield in_tree(where, release.chart)
 
 
 def _text(path: Path) -> str:
     """What is gone by now, or no file, is no template."""
     try:
-        return read_whole(path).decode(errors="replace")
+        return read_regular_file(path).decode(errors="replace")
     except OSError:
         return ""
 

@@ -13,18 +13,18 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from tidegate.documents import Document, FieldPath, read
-from tidegate.documents.document import path_text
-from tidegate.errors import DocumentError, Place, RenderError, foreign
+from tidegate.documents import Document, FieldPath, read_documents
+from tidegate.documents.document import format_path
+from tidegate.errors import DocumentError, Location, RenderError, sanitize
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
-from tidegate.model.reading import text
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_text
 from tidegate.render.envsubst.layout import to_flux_yaml
 from tidegate.render.envsubst.template import SubstitutionError, UnsetVariableError, expand
 
 OPT_OUT = "kustomize.toolkit.fluxcd.io/substitute"
 
-_NAME = late(r"[_a-zA-Z][_a-zA-Z0-9]*")
+_NAME = lazy_regex(r"[_a-zA-Z][_a-zA-Z0-9]*")
 
 
 class Variables(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ def collect(
     sources: Iterable[Source] = (),
     *,
     inline: Mapping[str, str] | None = None,
-    where: Place | None = None,
+    where: Location | None = None,
 ) -> Variables:
     """Later sources win over earlier ones, inline values over all. Line breaks are dropped."""
     collected: dict[str, str] = {}
@@ -60,14 +60,14 @@ def collect(
         if source.values is None and not source.optional:
             problem = f"there is no {source.kind} `{source.name}` to take variables from"
             hint = "create it, or set `optional: true` on the entry of `substituteFrom`"
-            raise RenderError("render.substitute.source", problem, where=where, hint=hint)
+            raise RenderError("render.substitute.source", problem, location=where, hint=hint)
         collected |= source.values or {}
     collected |= inline or {}
     for name in sorted(collected):
         if not _NAME.fullmatch(name):
-            problem = f"`{foreign(name)}` cannot be the name of a variable"
+            problem = f"`{sanitize(name)}` cannot be the name of a variable"
             hint = "use letters, digits and `_`; Flux refuses such a name even if nothing uses it"
-            raise RenderError("render.substitute.name", problem, where=where, hint=hint)
+            raise RenderError("render.substitute.name", problem, location=where, hint=hint)
     return Variables({name: value.replace("\n", "") for name, value in collected.items()})
 
 
@@ -90,7 +90,9 @@ def substitute(
 
 def opts_out(document: Document) -> bool:
     """Whether a label or an annotation says `disabled`, in just this spelling."""
-    marks = (text(document.body, "metadata", part, OPT_OUT) for part in ("labels", "annotations"))
+    marks = (
+        get_text(document.body, "metadata", part, OPT_OUT) for part in ("labels", "annotations")
+    )
     return "disabled" in marks
 
 
@@ -99,24 +101,24 @@ def _expand(written: str, document: Document, variables: Variables, *, strict: b
         return expand(written, variables.values, strict=strict)
     except UnsetVariableError as error:
         where = _find_field(document, variables, strict=strict)
-        problem = f"the variable `{foreign(str(error))}` is not set"
+        problem = f"the variable `{sanitize(str(error))}` is not set"
         hint = f"set it, give a default (`${{{error}:-…}}`), or write `$${{` for a plain `${{`"
-        raise RenderError("render.substitute.missing", problem, where=where, hint=hint) from None
+        raise RenderError("render.substitute.missing", problem, location=where, hint=hint) from None
     except SubstitutionError as error:
         where = _find_field(document, variables, strict=strict)
         problem = f"a `${{` opens no expansion that can be read: {error}"
         hint = f"write `$${{` for a plain `${{`, or set the annotation `{OPT_OUT}: disabled`"
-        raise RenderError("render.substitute.syntax", problem, where=where, hint=hint) from None
+        raise RenderError("render.substitute.syntax", problem, location=where, hint=hint) from None
 
 
-def _find_field(document: Document, variables: Variables, *, strict: bool) -> Place:
+def _find_field(document: Document, variables: Variables, *, strict: bool) -> Location:
     """The first field that does not expand by itself, as a help to find it in the file."""
     for path, value in _texts(document.body, ()):
         try:
             expand(value, variables.values, strict=strict)
         except (SubstitutionError, UnsetVariableError):
-            return document.place.at(path_text(path))
-    return document.place
+            return document.location.with_field(format_path(path))
+    return document.location
 
 
 def _texts(value: Json, path: FieldPath) -> Iterator[tuple[FieldPath, str]]:
@@ -134,11 +136,11 @@ def _texts(value: Json, path: FieldPath) -> Iterator[tuple[FieldPath, str]]:
 def _read_again(written: bytes, document: Document) -> dict[str, Json]:
     """What YAML says about the text is not repeated: it may quote a secret value."""
     try:
-        found = read(written, document.place.name)
+        found = read_documents(written, document.location.name)
     except DocumentError:
         found = ()
     if len(found) == 1:
         return found[0].body
     problem = "with its variables put in, the object is no longer a YAML mapping"
     hint = 'a value with special signs needs quotes: `${quote}${name}${quote}` where `quote` is `"`'
-    raise RenderError("render.substitute.result", problem, where=document.place, hint=hint)
+    raise RenderError("render.substitute.result", problem, location=document.location, hint=hint)

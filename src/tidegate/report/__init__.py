@@ -1,1 +1,1 @@
-"""Words: what happened, for people and for programs."""
+"""Output of commands: text for people and JSON documents for programs."""

@@ -1,4 +1,4 @@
-"""Applications as `argocd app` shows them, with the wave of each."""
+"""Applications with their waves, formatted like the output of `argocd app`."""
 
 from __future__ import annotations
 
@@ -6,59 +6,68 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from tidegate.errors import without_user
+from tidegate.errors import redact_urls
 from tidegate.model.moment import Ms, format_duration
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import mapping, mappings, part, text
-from tidegate.model.sync_window import SyncWindow, find_holder
+from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.sync_window import SyncWindow, find_blocking_window
 from tidegate.model.verdict import Verdict
 from tidegate.report.tables import table_lines
 
-Body = dict[str, Json]
+JsonObject = dict[str, Json]
 NONE = "<none>"
-WAVE = "argocd.argoproj.io/sync-wave"
-SHOWN_OF_SOURCE = ("path", "chart", "targetRevision")
-LIST = (
+SYNC_WAVE = "argocd.argoproj.io/sync-wave"
+SOURCE_KEYS = ("path", "chart", "targetRevision")
+LIST_COLUMNS = (
     *("NAME", "CLUSTER", "NAMESPACE", "PROJECT", "WAVE", "STATUS", "HEALTH", "SYNCPOLICY"),
     *("CONDITIONS", "REPO", "PATH", "TARGET"),
 )
-SPARED = ("REPO", "TARGET", "PATH", "CLUSTER", "CONDITIONS", "SYNCPOLICY", "NAMESPACE", "PROJECT")
-"""What is left out where it does not fit, the first of these first."""
-RESOURCES = (
+OPTIONAL_COLUMNS = (
+    "REPO",
+    "TARGET",
+    "PATH",
+    "CLUSTER",
+    "CONDITIONS",
+    "SYNCPOLICY",
+    "NAMESPACE",
+    "PROJECT",
+)
+"""Columns that are dropped first on a narrow terminal."""
+RESOURCE_COLUMNS = (
     *("PHASE", "WAVE", "GROUP", "KIND", "NAMESPACE", "NAME"),
     *("STATUS", "HEALTH", "HOOK", "MESSAGE"),
 )
-TREE = ("KIND/NAME", "PHASE", "WAVE", "STATUS", "HEALTH", "HOOK", "MESSAGE")
-SPARED_OF_RESOURCES = ("GROUP", "MESSAGE", "NAMESPACE", "PHASE")
-SHORT = 7
-"""Characters of a commit that are shown."""
+TREE_COLUMNS = ("KIND/NAME", "PHASE", "WAVE", "STATUS", "HEALTH", "HOOK", "MESSAGE")
+OPTIONAL_RESOURCE_COLUMNS = ("GROUP", "MESSAGE", "NAMESPACE", "PHASE")
+SHORT_REVISION = 7
+"""Number of characters of a commit that are shown."""
 
 
 class ResourceRow(msgspec.Struct, frozen=True):
-    """An object of an Application, or what one of them owns.
-
-    `leaves`: Git has it no longer. `hook`: what it is run for, and `ran` how that went. `said`:
-    what is told of it besides its health.
-    """
+    """An object of an Application, or an object that is owned by one."""
 
     ref: Ref
     wave: int | None
     verdict: Verdict | None
     is_synced: bool | None = None
-    leaves: bool = False
+    requires_pruning: bool = False
+    """Whether the object is no longer in Git."""
     phase: str = ""
     hook: str = ""
-    ran: str = ""
-    said: str = ""
+    """Hook type; empty if the object is no hook."""
+    hook_result: str = ""
+    """Result of the last run of the hook."""
+    detail: str = ""
+    """Message that replaces the health message."""
     owned: tuple[ResourceRow, ...] = ()
 
     @property
     def status(self) -> str:
-        """As Argo CD's own table: of a hook, how its run went."""
+        """Sync status as in the table of Argo CD; for a hook, the result of its run."""
         if self.is_synced is None:
-            return self.ran
+            return self.hook_result
         sync = "Synced" if self.is_synced else "OutOfSync"
-        return f"{sync} (requires pruning)" if self.leaves else sync
+        return f"{sync} (requires pruning)" if self.requires_pruning else sync
 
     @property
     def health(self) -> str:
@@ -66,129 +75,142 @@ class ResourceRow(msgspec.Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        return self.said or ("" if self.verdict is None else self.verdict.sentence)
+        return self.detail or ("" if self.verdict is None else self.verdict.message)
 
 
 class ApplicationRow(msgspec.Struct, frozen=True):
-    """An Application: its own object as Git has it and as it lives, and how it stands."""
+    """An Application in Git and in the cluster, with its status."""
 
     name: str
     wave: int | None
-    own: Body
-    live: Body
+    desired: JsonObject
+    """The Application as in Git."""
+    live: JsonObject
     is_synced: bool
     verdict: Verdict
     resources: tuple[ResourceRow, ...] = ()
     windows: tuple[str, ...] = ("Sync Allowed",)
-    """What the windows of its project allow now, and behind that each that is for it."""
+    """What the sync windows allow now, followed by each assigned window."""
 
     @property
     def sync(self) -> str:
         return "Synced" if self.is_synced else "OutOfSync"
 
 
-def window_words(windows: Sequence[SyncWindow], now: Ms) -> tuple[str, ...]:
-    """What windows allow at a moment, and each of them, as Argo CD's own command writes it."""
-    if find_holder(windows, now, asked=False) is None:
+def sync_window_texts(windows: Sequence[SyncWindow], now: Ms) -> tuple[str, ...]:
+    """Return what sync windows allow at a time, and each window, as Argo CD prints it."""
+    if find_blocking_window(windows, now, is_manual=False) is None:
         allowed = "Sync Allowed"
     else:
-        is_held = find_holder(windows, now, asked=True) is not None
-        allowed = "Sync Denied" if is_held else "Manual Allowed"
-    each = (f"{one.kind}:{one.schedule}:{format_duration(one.duration)}" for one in windows)
-    return allowed, *each
+        is_denied = find_blocking_window(windows, now, is_manual=True) is not None
+        allowed = "Sync Denied" if is_denied else "Manual Allowed"
+    texts = (
+        f"{window.kind}:{window.schedule}:{format_duration(window.duration)}" for window in windows
+    )
+    return allowed, *texts
 
 
-def list_lines(rows: Sequence[ApplicationRow], room: int | None = None) -> Iterator[str]:
-    """All of them."""
-    yield from table_lines(LIST, [_list_cells(row) for row in rows], room, SPARED)
+def application_list_lines(
+    rows: Sequence[ApplicationRow], max_width: int | None = None
+) -> Iterator[str]:
+    """Yield a table of all Applications."""
+    yield from table_lines(
+        LIST_COLUMNS, [_application_cells(row) for row in rows], max_width, OPTIONAL_COLUMNS
+    )
 
 
-def _list_cells(row: ApplicationRow) -> tuple[str, ...]:
-    spec = mapping(row.own, "spec")
+def _application_cells(row: ApplicationRow) -> tuple[str, ...]:
+    spec = get_mapping(row.desired, "spec")
     source = _sources(spec)[0] if _sources(spec) else {}
     return (
         row.name,
         _cluster(spec),
-        text(spec, "destination", "namespace"),
-        text(spec, "project") or "default",
+        get_text(spec, "destination", "namespace"),
+        get_text(spec, "project") or "default",
         "-" if row.wave is None else str(row.wave),
         row.sync,
         str(row.verdict.health),
-        _policy(spec),
-        ",".join(text(one, "type") for one in mappings(row.live, "status", "conditions")) or NONE,
-        text(source, "repoURL"),
-        text(source, "path") or text(source, "chart"),
-        text(source, "targetRevision"),
+        _sync_policy(spec),
+        ",".join(
+            get_text(condition, "type")
+            for condition in get_mappings(row.live, "status", "conditions")
+        )
+        or NONE,
+        get_text(source, "repoURL"),
+        get_text(source, "path") or get_text(source, "chart"),
+        get_text(source, "targetRevision"),
     )
 
 
-def _sources(spec: Body) -> list[Body]:
-    return [mapping(spec, "source")] if "source" in spec else list(mappings(spec, "sources"))
+def _sources(spec: JsonObject) -> list[JsonObject]:
+    return (
+        [get_mapping(spec, "source")] if "source" in spec else list(get_mappings(spec, "sources"))
+    )
 
 
-def _cluster(spec: Body) -> str:
-    return text(spec, "destination", "server") or text(spec, "destination", "name")
+def _cluster(spec: JsonObject) -> str:
+    return get_text(spec, "destination", "server") or get_text(spec, "destination", "name")
 
 
-def _policy(spec: Body) -> str:
-    automated = part(spec, "syncPolicy", "automated")
+def _sync_policy(spec: JsonObject) -> str:
+    automated = get_value(spec, "syncPolicy", "automated")
     if not isinstance(automated, dict) or automated.get("enabled") is False:
         return "Manual"
     return "Auto-Prune" if automated.get("prune") is True else "Auto"
 
 
 def application_lines(
-    row: ApplicationRow, room: int | None = None, *, as_tree: bool = False
+    row: ApplicationRow, max_width: int | None = None, *, as_tree: bool = False
 ) -> Iterator[str]:
-    """One of them, with its resources, by their phases and waves."""
-    yield from _headed(_head(row))
+    """Yield one Application with its resources, by phase and wave."""
+    yield from _header_lines(_header_fields(row))
     yield ""
-    yield from resource_lines(row.resources, room, as_tree=as_tree)
+    yield from resource_lines(row.resources, max_width, as_tree=as_tree)
 
 
 def resource_lines(
-    rows: Sequence[ResourceRow], room: int | None = None, *, as_tree: bool = False
+    rows: Sequence[ResourceRow], max_width: int | None = None, *, as_tree: bool = False
 ) -> Iterator[str]:
-    """In Argo CD's columns, or in those of its tree; what an object owns stands below it."""
-    heads, cells = (TREE, _branch_cells) if as_tree else (RESOURCES, _resource_cells)
-    drawn = [cells(one, branch) for one, branch in _branches(rows)]
-    spared = [one for one in SPARED_OF_RESOURCES if one in heads]
-    yield from table_lines(heads, drawn, room, spared)
+    """Yield resources like `argocd app get`; owned objects follow their owner."""
+    columns, cells = (TREE_COLUMNS, _tree_cells) if as_tree else (RESOURCE_COLUMNS, _resource_cells)
+    cells_by_row = [cells(row, branch) for row, branch in _tree_rows(rows)]
+    optional = [column for column in OPTIONAL_RESOURCE_COLUMNS if column in columns]
+    yield from table_lines(columns, cells_by_row, max_width, optional)
 
 
-def _branches(rows: Sequence[ResourceRow]) -> Iterator[tuple[ResourceRow, str]]:
-    """Each, and what is drawn before it."""
+def _tree_rows(rows: Sequence[ResourceRow]) -> Iterator[tuple[ResourceRow, str]]:
+    """Yield each row with its tree prefix."""
     for row in rows:
         yield row, ""
-        yield from _below(row, "")
+        yield from _child_rows(row, "")
 
 
-def _below(row: ResourceRow, before: str) -> Iterator[tuple[ResourceRow, str]]:
-    for one in row.owned:
-        is_last = one is row.owned[-1]
-        yield one, f"{before}{'└─' if is_last else '├─'}"
-        yield from _below(one, before + ("  " if is_last else "│ "))
+def _child_rows(row: ResourceRow, prefix: str) -> Iterator[tuple[ResourceRow, str]]:
+    for child in row.owned:
+        is_last = child is row.owned[-1]
+        yield child, f"{prefix}{'└─' if is_last else '├─'}"
+        yield from _child_rows(child, prefix + ("  " if is_last else "│ "))
 
 
-def _headed(pairs: Iterator[tuple[str, str]]) -> Iterator[str]:
-    for name, value in pairs:
+def _header_lines(fields: Iterator[tuple[str, str]]) -> Iterator[str]:
+    for name, value in fields:
         yield f"{name + ':':<20}{value}".rstrip()
 
 
-def _head(row: ApplicationRow) -> Iterator[tuple[str, str]]:
-    spec, status = mapping(row.own, "spec"), mapping(row.live, "status")
+def _header_fields(row: ApplicationRow) -> Iterator[tuple[str, str]]:
+    spec, status = get_mapping(row.desired, "spec"), get_mapping(row.live, "status")
     yield "Name", row.name
-    yield "Project", text(spec, "project") or "default"
+    yield "Project", get_text(spec, "project") or "default"
     yield "Server", _cluster(spec)
-    yield "Namespace", text(spec, "destination", "namespace")
+    yield "Namespace", get_text(spec, "destination", "namespace")
     for source in _sources(spec):
         yield "Source", ""
-        yield "- Repo", text(source, "repoURL")
-        yield "  Target", text(source, "targetRevision")
+        yield "- Repo", get_text(source, "repoURL")
+        yield "  Target", get_text(source, "targetRevision")
         yield (
-            ("  Chart", text(source, "chart"))
+            ("  Chart", get_text(source, "chart"))
             if "chart" in source
-            else ("  Path", text(source, "path"))
+            else ("  Path", get_text(source, "path"))
         )
     yield "Wave", "-" if row.wave is None else str(row.wave)
     allowed, *windows = row.windows
@@ -197,23 +219,23 @@ def _head(row: ApplicationRow) -> Iterator[tuple[str, str]]:
         yield "Assigned Windows", ",".join(windows)
     yield (
         "Sync Policy",
-        {"Auto-Prune": "Automated (Prune)", "Auto": "Automated"}.get(_policy(spec), "Manual"),
+        {"Auto-Prune": "Automated (Prune)", "Auto": "Automated"}.get(_sync_policy(spec), "Manual"),
     )
-    yield "Sync Status", _synced(row, spec, status)
-    said = f" ({row.verdict.sentence})" if row.verdict.sentence else ""
-    yield "Health Status", f"{row.verdict.health}{said}"
-    for one in mappings(status, "conditions"):
-        yield "Condition", f"{text(one, 'type')}: {text(one, 'message')}"
+    yield "Sync Status", _sync_text(row, spec, status)
+    message = f" ({row.verdict.message})" if row.verdict.message else ""
+    yield "Health Status", f"{row.verdict.health}{message}"
+    for condition in get_mappings(status, "conditions"):
+        yield "Condition", f"{get_text(condition, 'type')}: {get_text(condition, 'message')}"
 
 
-def _synced(row: ApplicationRow, spec: Body, status: Body) -> str:
-    target = text(_sources(spec)[0], "targetRevision") if _sources(spec) else ""
-    revision = text(status, "sync", "revision")
-    return f"{row.sync} {'to' if row.is_synced else 'from'} {_target(target, revision)}"
+def _sync_text(row: ApplicationRow, spec: JsonObject, status: JsonObject) -> str:
+    target = get_text(_sources(spec)[0], "targetRevision") if _sources(spec) else ""
+    revision = get_text(status, "sync", "revision")
+    return f"{row.sync} {'to' if row.is_synced else 'from'} {_revision_text(target, revision)}"
 
 
-def _target(target: str, revision: str) -> str:
-    return f"{target or 'HEAD'} ({revision[:SHORT]})" if revision else target or "HEAD"
+def _revision_text(target: str, revision: str) -> str:
+    return f"{target or 'HEAD'} ({revision[:SHORT_REVISION]})" if revision else target or "HEAD"
 
 
 def _resource_cells(row: ResourceRow, branch: str) -> tuple[str, ...]:
@@ -222,51 +244,51 @@ def _resource_cells(row: ResourceRow, branch: str) -> tuple[str, ...]:
     return (row.phase, wave, *names, row.status, row.health, row.hook, row.message)
 
 
-def _branch_cells(row: ResourceRow, branch: str) -> tuple[str, ...]:
+def _tree_cells(row: ResourceRow, branch: str) -> tuple[str, ...]:
     wave = "" if row.wave is None else str(row.wave)
     name = f"{branch}{row.ref.kind.name}/{row.ref.name}"
     return (name, row.phase, wave, row.status, row.health, row.hook, row.message)
 
 
 def history_lines(row: ApplicationRow) -> Iterator[str]:
-    """What was rolled out before, the oldest first."""
-    entries = mappings(row.live, "status", "history")
-    yield from table_lines(("ID", "DATE", "REVISION"), [_history_cells(one) for one in entries])
+    """Yield the history of an Application, oldest first."""
+    entries = get_mappings(row.live, "status", "history")
+    yield from table_lines(("ID", "DATE", "REVISION"), [_history_cells(entry) for entry in entries])
 
 
-def _history_cells(entry: Body) -> tuple[str, ...]:
+def _history_cells(entry: JsonObject) -> tuple[str, ...]:
     source = _sources(entry)[0] if _sources(entry) else {}
-    shown = _target(text(source, "targetRevision"), text(entry, "revision"))
-    return (str(entry.get("id", "")), text(entry, "deployedAt"), shown)
+    shown = _revision_text(get_text(source, "targetRevision"), get_text(entry, "revision"))
+    return (str(entry.get("id", "")), get_text(entry, "deployedAt"), shown)
 
 
-def application_document(row: ApplicationRow) -> Body:
-    """For programs, in the form of the object: as much of it as holds no values, and how it stands.
+def application_document(row: ApplicationRow) -> JsonObject:
+    """Return an Application in the form of its manifest, without values, and with its status.
 
-    Values of charts, patches and what controllers copy of them may be secret.
+    Chart values, patches and the copies of them in the status may be secret.
     """
-    spec, status = mapping(row.own, "spec"), mapping(row.live, "status")
-    resources: list[Json] = [resource_document(one) for one in row.resources]
+    spec, status = get_mapping(row.desired, "spec"), get_mapping(row.live, "status")
+    resources: list[Json] = [resource_document(resource) for resource in row.resources]
     sources: list[Json] = [
         {
-            "repoURL": without_user(text(one, "repoURL")),
-            **{key: one[key] for key in SHOWN_OF_SOURCE if key in one},
+            "repoURL": redact_urls(get_text(source, "repoURL")),
+            **{key: source[key] for key in SOURCE_KEYS if key in source},
         }
-        for one in _sources(spec)
+        for source in _sources(spec)
     ]
     return {
-        "apiVersion": text(row.own, "apiVersion"),
+        "apiVersion": get_text(row.desired, "apiVersion"),
         "kind": "Application",
-        "metadata": head_document(row.own),
+        "metadata": metadata_document(row.desired),
         "spec": {
-            "project": text(spec, "project") or "default",
-            "destination": mapping(spec, "destination"),
+            "project": get_text(spec, "project") or "default",
+            "destination": get_mapping(spec, "destination"),
             "sources": sources,
         },
         "status": {
-            "sync": {"status": row.sync, "revision": text(status, "sync", "revision")},
-            "health": {"status": str(row.verdict.health), "message": row.verdict.sentence},
-            "conditions": [*mappings(status, "conditions")],
+            "sync": {"status": row.sync, "revision": get_text(status, "sync", "revision")},
+            "health": {"status": str(row.verdict.health), "message": row.verdict.message},
+            "conditions": [*get_mappings(status, "conditions")],
             "history": history_documents(row),
             "resources": resources,
         },
@@ -275,37 +297,53 @@ def application_document(row: ApplicationRow) -> Body:
 
 
 def history_documents(row: ApplicationRow) -> list[Json]:
-    """What was rolled out before, the oldest first."""
+    """Return the history of an Application, oldest first."""
     return [
-        {key: one[key] for key in ("id", "revision", "deployedAt") if key in one}
-        for one in mappings(row.live, "status", "history")
+        {key: entry[key] for key in ("id", "revision", "deployedAt") if key in entry}
+        for entry in get_mappings(row.live, "status", "history")
     ]
 
 
-def head_document(body: Body) -> Body:
-    """What an object is called and how it is labelled, with its wave; other notes may be secret."""
-    metadata = mapping(body, "metadata")
-    notes = mapping(metadata, "annotations")
-    head: Body = {key: metadata[key] for key in ("name", "namespace", "labels") if key in metadata}
-    return {**head, "annotations": {key: notes[key] for key in (WAVE,) if key in notes}}
-
-
-def resource_document(one: ResourceRow) -> Body:
-    """In the words of Argo CD's own documents, with what it owns."""
-    health: Body = {} if one.verdict is None else {"status": one.health, "message": one.message}
-    kept: Body = {"status": "Synced" if one.is_synced else "OutOfSync"}
-    hook: Body = {"hook": True, "hookType": one.hook, "hookPhase": one.ran, "message": one.said}
-    when: Body = {"syncWave": one.wave, "syncPhase": one.phase} if one.phase else {}
-    owned: list[Json] = [resource_document(each) for each in one.owned]
+def metadata_document(body: JsonObject) -> JsonObject:
+    """Return name, namespace, labels and wave of an object; other annotations may be secret."""
+    metadata = get_mapping(body, "metadata")
+    annotations = get_mapping(metadata, "annotations")
+    identity: JsonObject = {
+        key: metadata[key] for key in ("name", "namespace", "labels") if key in metadata
+    }
     return {
-        "group": one.ref.kind.group,
-        "version": one.ref.kind.version,
-        "kind": one.ref.kind.name,
-        "namespace": one.ref.namespace,
-        "name": one.ref.name,
-        **when,
-        **({**kept, "requiresPruning": one.leaves} if one.is_synced is not None else {}),
-        **(hook if one.hook else {}),
+        **identity,
+        "annotations": {key: annotations[key] for key in (SYNC_WAVE,) if key in annotations},
+    }
+
+
+def resource_document(row: ResourceRow) -> JsonObject:
+    """Return a resource with its owned objects, in the terms of Argo CD."""
+    health: JsonObject = (
+        {} if row.verdict is None else {"status": row.health, "message": row.message}
+    )
+    sync_status: JsonObject = {"status": "Synced" if row.is_synced else "OutOfSync"}
+    hook: JsonObject = {
+        "hook": True,
+        "hookType": row.hook,
+        "hookPhase": row.hook_result,
+        "message": row.detail,
+    }
+    order: JsonObject = {"syncWave": row.wave, "syncPhase": row.phase} if row.phase else {}
+    owned: list[Json] = [resource_document(child) for child in row.owned]
+    return {
+        "group": row.ref.kind.group,
+        "version": row.ref.kind.version,
+        "kind": row.ref.kind.name,
+        "namespace": row.ref.namespace,
+        "name": row.ref.name,
+        **order,
+        **(
+            {**sync_status, "requiresPruning": row.requires_pruning}
+            if row.is_synced is not None
+            else {}
+        ),
+        **(hook if row.hook else {}),
         **({"health": health} if health else {}),
         **({"owned": owned} if owned else {}),
     }

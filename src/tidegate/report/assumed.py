@@ -1,4 +1,4 @@
-"""What was absent from a simulated cluster: as the scenario that was taken for it, or as a list."""
+"""Missing dependencies of a simulated cluster, as the assumed scenario or as a list."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from tidegate.model.absence import NEVER_GIVEN, Absence, Lacking
-from tidegate.model.given import GivenCluster, GivenKind, GivenOperator, title_of
+from tidegate.model.absence import NEVER_ASSUMED, DependencyType, MissingDependency
+from tidegate.model.given import GivenCluster, GivenKind, GivenOperator, format_kind_title
 from tidegate.model.objects import Ref
-from tidegate.report.rollout.names import fold, listing
+from tidegate.report.rollout.names import join_limited, join_refs
 
-MOST_NAMED = 3
-HEAD = "assumed, since nothing here brings it; these lines are a scenario:"
+MAX_MISSING_NAMES = 3
+HEADER = "assumed, since nothing here brings it; these lines are a scenario:"
 TITLES = {
-    Lacking.OPERATOR: "operators",
-    Lacking.KIND: "kinds that nobody defines",
-    Lacking.NAMESPACE: "namespaces",
-    Lacking.OBJECT: "objects of the platform",
-    Lacking.SETTING: "Secrets, ConfigMaps, accounts and claims",
-    Lacking.SERVICE: "Services",
-    Lacking.PART: "parts of what is there",
-    Lacking.ROOT: "trust roots, which somebody brings by hand",
+    DependencyType.OPERATOR: "operators",
+    DependencyType.KIND: "kinds that nobody defines",
+    DependencyType.NAMESPACE: "namespaces",
+    DependencyType.OBJECT: "objects of the platform",
+    DependencyType.SETTING: "Secrets, ConfigMaps, accounts and claims",
+    DependencyType.SERVICE: "Services",
+    DependencyType.PART: "parts of what is there",
+    DependencyType.TRUST_ROOT: "trust roots, which somebody brings by hand",
 }
 
 
-class AssumedCluster(
+class AssumptionsDocument(
     msgspec.Struct, frozen=True, omit_defaults=True, tag_field="event", tag="cluster.assumed"
 ):
-    """What was taken as given, for programs: as a scenario has it."""
+    """JSON document of the assumed objects, in the form of a scenario."""
 
     given: GivenCluster
 
 
-class AbsentThing(
+class MissingDocument(
     msgspec.Struct,
     frozen=True,
     omit_defaults=True,
@@ -41,157 +41,182 @@ class AbsentThing(
     tag="cluster.lacks",
     rename="camel",
 ):
-    """One thing that nobody brings, for programs."""
+    """JSON document of a missing dependency."""
 
-    lacking: Lacking
+    lacking: DependencyType
     name: str
     cluster: str = ""
     kinds: tuple[str, ...] = ()
     needed_by: tuple[str, ...] = ()
 
 
-def assumed_lines(absences: Sequence[Absence], given: GivenCluster) -> Iterator[str]:
-    """A scenario, with a line for each group, and beside it who needs that."""
+def assumption_lines(missing: Sequence[MissingDependency], given: GivenCluster) -> Iterator[str]:
+    """Yield a scenario with a line per group, and as a comment who needs it."""
     if given == GivenCluster():
         return
-    yield HEAD
+    yield HEADER
     yield "given:"
-    sorts: list[tuple[str, list[str], list[Absence]]] = [
-        ("operators", [*map(_operator, given.operators)], _of(absences, _is_operator)),
-        ("kinds", [*map(_kind, given.kinds)], _of(absences, _is_kind)),
+    sections: list[tuple[str, list[str], list[MissingDependency]]] = [
+        (
+            "operators",
+            [*map(_operator_text, given.operators)],
+            _filter_missing(missing, _is_operator),
+        ),
+        ("kinds", [*map(_kind_text, given.kinds)], _filter_missing(missing, _is_kind)),
         ("namespaces", [*given.namespaces], []),
     ]
-    for title, names, about in sorts:
+    for title, names, needed_for in sections:
         if names:
-            yield f"  {title}: [{', '.join(names)}]{_because(about)}"
+            yield f"  {title}: [{', '.join(names)}]{_needed_by_comment(needed_for)}"
     if given.names:
         yield "  names:"
-    for title, names_ in given.names.items():
-        about = [one for one in absences if _is_object(one, title)]
-        yield f"    {title}: [{', '.join(names_)}]{_because(about)}"
+    for title, object_names in given.names.items():
+        needed_for = [dependency for dependency in missing if _is_object(dependency, title)]
+        yield f"    {title}: [{', '.join(object_names)}]{_needed_by_comment(needed_for)}"
 
 
-def absent_lines(absences: Sequence[Absence]) -> Iterator[str]:
-    """Everything that is missing, by groups, each once, with who needs it."""
-    several = len({one.cluster for one in absences}) > 1
-    for sort, title in TITLES.items():
-        found = [one for one in absences if one.lacking is sort]
-        if found:
+def missing_lines(missing: Sequence[MissingDependency]) -> Iterator[str]:
+    """Yield all missing dependencies by group, each once, with who needs it."""
+    with_cluster = len({dependency.cluster for dependency in missing}) > 1
+    for dependency_type, title in TITLES.items():
+        group = [dependency for dependency in missing if dependency.type is dependency_type]
+        if group:
             yield f"missing: {title}"
-            names = [_name(one, several=several) for one in found]
+            names = [_cluster_title(dependency, with_cluster=with_cluster) for dependency in group]
             width = max(map(len, names))
-            for name, one in zip(names, found, strict=True):
-                yield f"  {name:{width}}  for {listing(one.needed_by, MOST_NAMED)}"
+            for name, dependency in zip(names, group, strict=True):
+                yield f"  {name:{width}}  for {join_refs(dependency.needed_by, MAX_MISSING_NAMES)}"
 
 
-def absence_documents(
-    absences: Sequence[Absence], given: Mapping[str, GivenCluster]
-) -> Iterator[AssumedCluster | AbsentThing]:
-    """The same for programs. Where nothing is given, nothing was assumed."""
-    for one in absences:
-        if one.lacking in NEVER_GIVEN or not given:
-            has_kinds = one.lacking is Lacking.OPERATOR
-            yield AbsentThing(
-                lacking=one.lacking,
-                name=one.ref.name if has_kinds and one.ref.name else _titled(one),
-                cluster=one.cluster,
-                kinds=tuple(map(str, one.kinds)) if has_kinds else (),
-                needed_by=tuple(map(str, one.needed_by)),
+def missing_documents(
+    missing: Sequence[MissingDependency], given: Mapping[str, GivenCluster]
+) -> Iterator[AssumptionsDocument | MissingDocument]:
+    """Yield the missing dependencies and the assumptions as JSON documents.
+
+    An empty `given` means that nothing was assumed.
+    """
+    for dependency in missing:
+        if dependency.type in NEVER_ASSUMED or not given:
+            has_kinds = dependency.type is DependencyType.OPERATOR
+            yield MissingDocument(
+                lacking=dependency.type,
+                name=dependency.ref.name
+                if has_kinds and dependency.ref.name
+                else missing_title(dependency),
+                cluster=dependency.cluster,
+                kinds=tuple(map(str, dependency.kinds)) if has_kinds else (),
+                needed_by=tuple(map(str, dependency.needed_by)),
             )
     if given:
-        yield AssumedCluster(all_given(given))
+        yield AssumptionsDocument(merge_given(given))
 
 
-def all_given(given: Mapping[str, GivenCluster]) -> GivenCluster:
-    """What was given to any of the clusters: a scenario gives to all."""
-    whole = GivenCluster()
-    for one in given.values():
-        whole = whole.and_more(one)
-    return whole
+def merge_given(given: Mapping[str, GivenCluster]) -> GivenCluster:
+    """Return what was assumed in any cluster: a scenario applies to all clusters."""
+    merged = GivenCluster()
+    for cluster in given.values():
+        merged = merged.merged_with(cluster)
+    return merged
 
 
-def _of(absences: Iterable[Absence], fits: Callable[[Absence], bool]) -> list[Absence]:
-    return [one for one in absences if fits(one)]
+def _filter_missing(
+    missing: Iterable[MissingDependency], predicate: Callable[[MissingDependency], bool]
+) -> list[MissingDependency]:
+    return [dependency for dependency in missing if predicate(dependency)]
 
 
-def _is_operator(one: Absence) -> bool:
-    return one.lacking is Lacking.OPERATOR and bool(one.ref.name)
+def _is_operator(dependency: MissingDependency) -> bool:
+    return dependency.type is DependencyType.OPERATOR and bool(dependency.ref.name)
 
 
-def _is_kind(one: Absence) -> bool:
-    is_servant = one.lacking is Lacking.OPERATOR and not one.ref.name
-    return one.lacking is Lacking.KIND or is_servant
+def _is_kind(dependency: MissingDependency) -> bool:
+    is_unnamed_operator = dependency.type is DependencyType.OPERATOR and not dependency.ref.name
+    return dependency.type is DependencyType.KIND or is_unnamed_operator
 
 
-def _is_object(one: Absence, title: str) -> bool:
-    kind = one.ref.kind
-    return one.lacking is Lacking.OBJECT and title_of(kind.group, kind.name) == title
+def _is_object(dependency: MissingDependency, title: str) -> bool:
+    kind = dependency.ref.kind
+    return (
+        dependency.type is DependencyType.OBJECT
+        and format_kind_title(kind.group, kind.name) == title
+    )
 
 
-def _because(absences: Sequence[Absence]) -> str:
-    """Who needs this, and what comes of it."""
-    refs = dict.fromkeys(ref for one in absences for ref in one.needed_by)
+def _needed_by_comment(missing: Sequence[MissingDependency]) -> str:
+    """Return a comment with who needs a group and what it creates."""
+    refs = dict.fromkeys(ref for dependency in missing for ref in dependency.needed_by)
     if not refs:
         return ""
-    makes = dict.fromkeys(ref for one in absences for ref in one.makes)
-    made = f" (makes {listing(makes, MOST_NAMED)})" if makes else ""
-    strange = dict.fromkeys(one.ref.kind.name for one in absences if one.strange and not one.served)
-    told = fold(strange, len(strange), MOST_NAMED)
-    guessed = f"; nobody knows {told}: taken to be well after a moment" if strange else ""
-    return f"  # for {listing(refs, MOST_NAMED)}{made}{guessed}"
+    products = dict.fromkeys(ref for dependency in missing for ref in dependency.produced_secrets)
+    products_text = f" (makes {join_refs(products, MAX_MISSING_NAMES)})" if products else ""
+    unknown_kinds = dict.fromkeys(
+        dependency.ref.kind.name
+        for dependency in missing
+        if dependency.has_unknown_health and not dependency.is_served
+    )
+    kinds_text = join_limited(unknown_kinds, len(unknown_kinds), MAX_MISSING_NAMES)
+    guess_text = (
+        f"; nobody knows {kinds_text}: taken to be well after a moment" if unknown_kinds else ""
+    )
+    return f"  # for {join_refs(refs, MAX_MISSING_NAMES)}{products_text}{guess_text}"
 
 
-def _operator(one: GivenOperator) -> str:
-    return one.name if one == GivenOperator(one.name) else _flow(one)
+def _operator_text(operator: GivenOperator) -> str:
+    return operator.name if operator == GivenOperator(operator.name) else _inline_mapping(operator)
 
 
-def _kind(one: GivenKind) -> str:
-    return one.name if one == GivenKind(one.name) else _flow(one)
+def _kind_text(kind: GivenKind) -> str:
+    return kind.name if kind == GivenKind(kind.name) else _inline_mapping(kind)
 
 
-def _flow(one: GivenOperator | GivenKind) -> str:
-    """A mapping in one line, without what goes without saying."""
-    plain = type(one)(one.name)
+def _inline_mapping(given: GivenOperator | GivenKind) -> str:
+    """Return a mapping in one line, without default values."""
+    default = type(given)(given.name)
     fields = [
-        (name, getattr(one, name))
-        for name in one.__struct_fields__
-        if getattr(one, name) != getattr(plain, name)
+        (name, getattr(given, name))
+        for name in given.__struct_fields__
+        if getattr(given, name) != getattr(default, name)
     ]
-    said = (f"{name}: {str(value).lower()}" for name, value in fields)
-    return f"{{{', '.join((f'name: {one.name}', *said))}}}"
+    items = (f"{name}: {str(value).lower()}" for name, value in fields)
+    return f"{{{', '.join((f'name: {given.name}', *items))}}}"
 
 
-def _name(one: Absence, *, several: bool) -> str:
-    told = _titled(one)
-    return f"{one.cluster}: {told}" if several and one.cluster else told
+def _cluster_title(dependency: MissingDependency, *, with_cluster: bool) -> str:
+    title = missing_title(dependency)
+    return f"{dependency.cluster}: {title}" if with_cluster and dependency.cluster else title
 
 
-def called(one: Absence) -> str:
-    """What it is, with its kind: `operator cert-manager (Issuer)`, `Namespace shop`."""
-    match one.lacking:
-        case Lacking.OPERATOR if one.ref.name:
-            return f"operator {_titled(one)}"
-        case Lacking.KIND:
-            return f"kind {_titled(one)}"
-        case Lacking.NAMESPACE:
-            return f"Namespace {one.ref.name}"
+def describe_missing(dependency: MissingDependency) -> str:
+    """Return a missing dependency with its kind, such as `Namespace shop`."""
+    match dependency.type:
+        case DependencyType.OPERATOR if dependency.ref.name:
+            return f"operator {missing_title(dependency)}"
+        case DependencyType.KIND:
+            return f"kind {missing_title(dependency)}"
+        case DependencyType.NAMESPACE:
+            return f"Namespace {dependency.ref.name}"
         case _:
-            return _titled(one)
+            return missing_title(dependency)
 
 
-def _titled(one: Absence) -> str:
-    ref = one.ref
-    match one.lacking:
-        case Lacking.OPERATOR if ref.name:
-            kinds = dict.fromkeys(kind.name for kind in one.kinds)
-            return f"{ref.name} ({fold(kinds, len(kinds), MOST_NAMED)})"
-        case Lacking.OPERATOR:
-            return f"whoever serves {title_of(ref.kind.group, ref.kind.name)}"
-        case Lacking.KIND:
+def missing_title(dependency: MissingDependency) -> str:
+    ref = dependency.ref
+    match dependency.type:
+        case DependencyType.OPERATOR if ref.name:
+            kinds = dict.fromkeys(kind.name for kind in dependency.kinds)
+            return f"{ref.name} ({join_limited(kinds, len(kinds), MAX_MISSING_NAMES)})"
+        case DependencyType.OPERATOR:
+            return f"whoever serves {format_kind_title(ref.kind.group, ref.kind.name)}"
+        case DependencyType.KIND:
             return f"{ref.kind.api_version}/{ref.kind.name}"
-        case Lacking.NAMESPACE:
+        case DependencyType.NAMESPACE:
             return ref.name
-        case Lacking.PART:
-            return one.part
-        case Lacking.OBJECT | Lacking.SETTING | Lacking.SERVICE | Lacking.ROOT:
+        case DependencyType.PART:
+            return dependency.missing_part
+        case (
+            DependencyType.OBJECT
+            | DependencyType.SETTING
+            | DependencyType.SERVICE
+            | DependencyType.TRUST_ROOT
+        ):
             return str(Ref(ref.kind, ref.namespace, ref.name))

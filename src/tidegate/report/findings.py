@@ -1,4 +1,4 @@
-"""Findings as people read them: what, where, why, and what to do."""
+"""Findings as text and as JSON documents."""
 
 from __future__ import annotations
 
@@ -6,79 +6,85 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
-from tidegate.errors import Place, TidegateError, foreign
+from tidegate.errors import Location, TidegateError, sanitize
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
-from tidegate.report.places import seen, seen_text, seen_within
+from tidegate.report.places import display_location, display_paths_in, location_text
 
-NOWHERE = Place("")
+NO_LOCATION = Location("")
 
 
 def is_error(finding: Finding) -> bool:
     return finding.severity is Severity.ERROR
 
 
-def as_warning(error: TidegateError) -> Finding:
-    """What went wrong and did not end anything."""
+def warning_from_error(error: TidegateError) -> Finding:
+    """Return a warning for an error that does not stop the command."""
     return Finding(
         code=error.code,
         severity=Severity.WARNING,
-        sentence=error.problem,
-        where=error.where,
+        message=error.problem,
+        location=error.location,
         fix=error.hint,
     )
 
 
-def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """Each once, errors first, in the order of their places."""
+def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
+    """Return each finding once, errors first, then by location."""
     ranks = {severity: rank for rank, severity in enumerate(Severity)}
     return sorted(
         dict.fromkeys(findings),
-        key=lambda one: (ranks[one.severity], one.where or NOWHERE, one.code),
+        key=lambda finding: (
+            ranks[finding.severity],
+            finding.location or NO_LOCATION,
+            finding.code,
+        ),
     )
 
 
-def seen_finding(one: Finding) -> Finding:
-    """As it is told: files as the user would write them."""
+def display_finding(finding: Finding) -> Finding:
+    """Return the finding with file names as the user would write them."""
     return structs.replace(
-        one,
-        sentence=seen_within(one.sentence),
-        where=one.where and seen(one.where),
-        why=seen_within(one.why),
-        fix=seen_within(one.fix),
-        story=tuple(map(seen_within, one.story)),
-        also=tuple(map(seen, one.also)),
+        finding,
+        message=display_paths_in(finding.message),
+        location=finding.location and display_location(finding.location),
+        reason=display_paths_in(finding.reason),
+        fix=display_paths_in(finding.fix),
+        sequence=tuple(map(display_paths_in, finding.sequence)),
+        other_locations=tuple(map(display_location, finding.other_locations)),
     )
 
 
 def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
-    """Each once, errors first, in the order of their places; the same of several places is one."""
-    places: dict[Finding, list[Place]] = {}
-    for one in in_order(findings):
-        same = places.setdefault(structs.replace(one, where=None), [])
-        same += [one.where] if one.where is not None else []
-    for one, same in places.items():
-        yield f"{one.severity.value}[{one.code}]: {_said(one.sentence)}"
-        yield from (f"  at {seen_text(foreign(str(where)))}" for where in same)
-        if one.why:
-            yield f"  why: {_said(one.why)}"
-        if one.fix:
-            yield f"  hint: {_said(one.fix)}"
+    """Yield each finding once, errors first; equal findings share one entry."""
+    locations: dict[Finding, list[Location]] = {}
+    for finding in sort_findings(findings):
+        finding_locations = locations.setdefault(structs.replace(finding, location=None), [])
+        finding_locations += [finding.location] if finding.location is not None else []
+    for finding, finding_locations in locations.items():
+        yield f"{finding.severity.value}[{finding.code}]: {_display_message(finding.message)}"
+        yield from (
+            f"  at {location_text(sanitize(str(location)))}" for location in finding_locations
+        )
+        if finding.reason:
+            yield f"  why: {_display_message(finding.reason)}"
+        if finding.fix:
+            yield f"  hint: {_display_message(finding.fix)}"
 
 
-def _said(sentence: str) -> str:
-    """Short as it was written; files as the user would write them, which may be long."""
-    return seen_within(foreign(sentence))
+def _display_message(message: str) -> str:
+    """Return a message for display. It is shortened before file names are expanded."""
+    return display_paths_in(sanitize(message))
 
 
-def finding_document(one: Finding) -> dict[str, Json]:
-    """As programs read it."""
-    one = seen_finding(one)
+def finding_document(finding: Finding) -> dict[str, Json]:
+    """Return the finding as a JSON document."""
+    finding = display_finding(finding)
     return {
-        "code": one.code,
-        "severity": one.severity.value,
-        "sentence": one.sentence,
-        "where": str(one.where) if one.where else None,
-        "why": one.why,
-        "fix": one.fix,
+        "code": finding.code,
+        "severity": finding.severity.value,
+        "sentence": finding.message,
+        "where": str(finding.location) if finding.location else None,
+        "why": finding.reason,
+        "fix": finding.fix,
     }

@@ -1,4 +1,4 @@
-"""Jobs and hooks of units, for people and for programs."""
+"""Jobs and hooks of units as a table and as JSON documents."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ import msgspec
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.model.unit import UnitId
-from tidegate.report.proof import stamped
+from tidegate.report.proof import display_timestamp
 from tidegate.report.tables import table_lines
 
-HEADS = ("UNIT", "STEP", "OBJECT", "HOOK", "STATUS", "FINISHED")
-SPARED = ("HOOK", "FINISHED", "STEP", "UNIT")
-"""Columns that are left out first where there is little room."""
+COLUMNS = ("UNIT", "STEP", "OBJECT", "HOOK", "STATUS", "FINISHED")
+OPTIONAL_COLUMNS = ("HOOK", "FINISHED", "STEP", "UNIT")
+"""Columns that are dropped first on a narrow terminal."""
 
 
 class JobRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A Job or a hook: its step, whether it is a hook, and how it stands in the cluster."""
+    """A Job or hook with its step and its status in the cluster."""
 
     unit: UnitId
     step: str
     ref: Ref
     is_hook: bool
     status: str = ""
+    """Status in the cluster; empty where the object does not exist."""
     finished: Ms | None = None
 
 
-def job_lines(rows: Iterable[JobRow], room: int | None = None) -> Iterator[str]:
+def job_lines(rows: Iterable[JobRow], max_width: int | None = None) -> Iterator[str]:
     cells = [
         (
             str(row.unit),
@@ -36,14 +37,14 @@ def job_lines(rows: Iterable[JobRow], room: int | None = None) -> Iterator[str]:
             str(row.ref),
             "yes" if row.is_hook else "no",
             row.status or "-",
-            "-" if row.finished is None else stamped(row.finished),
+            "-" if row.finished is None else display_timestamp(row.finished),
         )
         for row in rows
     ]
     if not cells:
         yield "there are no Jobs and no hooks here"
         return
-    yield from table_lines(HEADS, cells, room, SPARED)
+    yield from table_lines(COLUMNS, cells, max_width, OPTIONAL_COLUMNS)
 
 
 def job_document(row: JobRow) -> dict[str, Json]:
@@ -57,5 +58,5 @@ def job_document(row: JobRow) -> dict[str, Json]:
         "name": row.ref.name,
         "hook": row.is_hook,
         "status": row.status or None,
-        "finished": None if row.finished is None else stamped(row.finished),
+        "finished": None if row.finished is None else display_timestamp(row.finished),
     }

@@ -1,4 +1,4 @@
-"""What is remembered of a unit, as people and as programs read it."""
+"""Journal of a unit as text and as a JSON document."""
 
 from __future__ import annotations
 
@@ -7,86 +7,98 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from tidegate.model.journal import Entry, Journal
+from tidegate.model.journal import Journal, JournalEntry
 from tidegate.model.moment import SECOND, Ms
-from tidegate.report.rollout.documents import ObjectName
+from tidegate.report.rollout.documents import ObjectIdentity
 
 
-class JournalLine(ObjectName, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """One object: whether its gate has opened for the text that was applied last."""
+class JournalObjectDocument(
+    ObjectIdentity, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """An object of the journal."""
 
     opened: bool
+    """Whether its gate has opened for the manifest that was applied last."""
     hook: bool
 
 
 class JournalDocument(msgspec.Struct, frozen=True):
-    """A journal for programs. A unit that is `done` was brought as it was meant to be."""
+    """JSON document of a journal."""
 
     unit: str
     found: bool
     plan: str = ""
     begun: str = ""
     done: bool = False
-    objects: tuple[JournalLine, ...] = ()
+    """Whether the last plan of the unit was rolled out completely."""
+    objects: tuple[JournalObjectDocument, ...] = ()
 
 
 def journal_document(unit: str, journal: Journal | None) -> JournalDocument:
-    """`journal` is None where nothing is remembered."""
+    """Return the document of a journal; `journal` is None if there is none."""
     if journal is None:
         return JournalDocument(unit, found=False)
-    ordered = sorted(journal.entries.items(), key=lambda one: one[0])
+    sorted_entries = sorted(journal.entries.items(), key=lambda item: item[0])
     lines = (
-        JournalLine(
-            **msgspec.structs.asdict(ObjectName.of(ref)), opened=_has_opened(entry), hook=entry.hook
+        JournalObjectDocument(
+            **msgspec.structs.asdict(ObjectIdentity.from_ref(ref)),
+            opened=_is_gate_open(entry),
+            hook=entry.hook,
         )
-        for ref, entry in ordered
+        for ref, entry in sorted_entries
     )
-    is_done = journal.done == journal.text != ""
-    begun = _written(journal.begun)
+    is_complete = journal.completed_digest == journal.desired_digest != ""
+    started = _format_time(journal.started_at)
     return JournalDocument(
-        unit, found=True, plan=journal.plan, begun=begun, done=is_done, objects=tuple(lines)
+        unit,
+        found=True,
+        plan=journal.plan_digest,
+        begun=started,
+        done=is_complete,
+        objects=tuple(lines),
     )
 
 
 def journal_lines(unit: str, journal: Journal | None) -> Iterator[str]:
-    """The head, and a line for each object."""
-    told = journal_document(unit, journal)
-    if not told.found:
+    """Yield a header and a line for each object."""
+    document = journal_document(unit, journal)
+    if not document.found:
         yield f"nothing is remembered of {unit}"
         return
     yield f"unit   {unit}"
-    yield f"plan   {told.plan}"
-    yield f"begun  {told.begun}"
-    yield f"done   {'yes' if told.done else 'no'}"
+    yield f"plan   {document.plan}"
+    yield f"begun  {document.begun}"
+    yield f"done   {'yes' if document.done else 'no'}"
     yield ""
-    width = max([len("object"), *(len(str(one.ref)) for one in told.objects)])
+    width = max([len("object"), *(len(str(item.ref)) for item in document.objects)])
     yield f"{'object':{width}}  gate"
-    for one in told.objects:
-        gate = "opened" if one.opened else "closed"
-        yield f"{one.ref!s:{width}}  {gate}{' (hook)' if one.hook else ''}"
+    for item in document.objects:
+        gate = "opened" if item.opened else "closed"
+        yield f"{item.ref!s:{width}}  {gate}{' (hook)' if item.hook else ''}"
 
 
-def _has_opened(entry: Entry) -> bool:
+def _is_gate_open(entry: JournalEntry) -> bool:
     return entry.opened == entry.digest != ""
 
 
-def _written(moment: Ms) -> str:
-    return f"{datetime.fromtimestamp(moment // SECOND, UTC):%Y-%m-%dT%H:%M:%SZ}"
+def _format_time(time: Ms) -> str:
+    return f"{datetime.fromtimestamp(time // SECOND, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-class RebuiltDocument(msgspec.Struct, frozen=True):
-    """A journal that was made anew, for programs; `unseen` are kinds that nobody let us look at."""
+class RebuiltJournalDocument(msgspec.Struct, frozen=True):
+    """JSON document of a rebuilt journal."""
 
     unit: str
-    objects: tuple[ObjectName, ...] = ()
+    objects: tuple[ObjectIdentity, ...] = ()
     unseen: tuple[str, ...] = ()
+    """Kinds that could not be listed."""
 
 
-def rebuilt_lines(told: RebuiltDocument) -> Iterator[str]:
-    """The objects that are remembered again, and what may be missing."""
-    count = len(told.objects)
-    yield f"{told.unit}: {count} object{'' if count == 1 else 's'} remembered again"
-    yield from (f"  {one.ref}" for one in told.objects)
-    if told.unseen:
-        yield f"  could not look for {', '.join(told.unseen)}: what is there is not remembered"
+def rebuilt_journal_lines(document: RebuiltJournalDocument) -> Iterator[str]:
+    """Yield the objects of a rebuilt journal, and what may be missing."""
+    count = len(document.objects)
+    yield f"{document.unit}: {count} object{'' if count == 1 else 's'} remembered again"
+    yield from (f"  {item.ref}" for item in document.objects)
+    if document.unseen:
+        yield f"  could not look for {', '.join(document.unseen)}: what is there is not remembered"
     yield "which hooks ran and which gates opened is forgotten"

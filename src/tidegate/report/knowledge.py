@@ -1,4 +1,4 @@
-"""What is known of a kind, for people and programs, and the page of all kinds."""
+"""Operator knowledge about kinds, as text, JSON and Markdown."""
 
 from __future__ import annotations
 
@@ -7,26 +7,39 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidegate.model.given import title_of
-from tidegate.model.operators import Check, Knowledge, Need, Operator, Product, Row, Until
-from tidegate.model.patterns import late
-from tidegate.report.rollout.names import limit
+from tidegate.model.given import format_kind_title
+from tidegate.model.operators import (
+    Check,
+    KindRow,
+    Knowledge,
+    Need,
+    Operator,
+    Product,
+    RequiredState,
+)
+from tidegate.model.patterns import lazy_regex
+from tidegate.report.rollout.names import format_limit
 
-_HOLE = late(r"\$\{([^}]*)\}")
-UNTIL = {Until.EXISTS: "", Until.READY: ", ready", Until.SERVING: ", answering"}
-EDGE = "|"
-BUILTIN = frozenset({"batch", "networking.k8s.io"})
-"""Groups of Kubernetes' own: rows tell only what others make of their objects."""
+_PLACEHOLDER = lazy_regex(r"\$\{([^}]*)\}")
+UNTIL_TEXTS = {
+    RequiredState.EXISTS: "",
+    RequiredState.READY: ", ready",
+    RequiredState.SERVING: ", answering",
+}
+TABLE_BORDER = "|"
+BUILTIN_GROUPS = frozenset({"batch", "networking.k8s.io"})
+"""API groups of Kubernetes; their rows only describe what operators create."""
 
 
-class KnownKind(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """What is known of a kind, in words. `takes`: milliseconds until it is well, at best."""
+class KindDocument(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """JSON document of a kind."""
 
     kind: str
     versions: tuple[str, ...]
     cluster_wide: bool
     served_by: str
     takes: int
+    """Milliseconds until an object is ready, at best."""
     checked: str
     source: str
     needs: tuple[str, ...] = ()
@@ -34,138 +47,156 @@ class KnownKind(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel")
     well: tuple[str, ...] = ()
 
 
-def known_kind(kind: str, row: Row, operators: Iterable[Operator]) -> KnownKind:
-    """A row, told of one of its kinds."""
-    needs = (_need(one) for one in row.needs)
-    return KnownKind(
-        kind=title_of(row.group, kind),
+def kind_document(kind: str, row: KindRow, operators: Iterable[Operator]) -> KindDocument:
+    """Return the document of one kind of a row."""
+    needs = (_need_text(need) for need in row.needs)
+    return KindDocument(
+        kind=format_kind_title(row.group, kind),
         versions=row.versions,
         cluster_wide=kind in row.cluster_wide,
-        served_by=_served_by(row, {one.name: one for one in operators}),
+        served_by=_served_by(row, {operator.name: operator for operator in operators}),
         takes=sum(stage.after for stage in row.stages),
         checked=row.checked.value,
         source=row.source,
         needs=tuple(dict.fromkeys(needs)),
-        makes=tuple(dict.fromkeys(_makes(row))),
-        well=_well(row),
+        makes=tuple(dict.fromkeys(_product_texts(row))),
+        well=_ready_conditions(row),
     )
 
 
-def kind_lines(known: KnownKind) -> Iterator[str]:
-    """The same for people."""
-    scope = "in no namespace" if known.cluster_wide else "in a namespace"
-    yield f"{known.kind} ({', '.join(known.versions)}), {scope}"
+def kind_lines(document: KindDocument) -> Iterator[str]:
+    """Yield the document of a kind as text."""
+    scope = "in no namespace" if document.cluster_wide else "in a namespace"
+    yield f"{document.kind} ({', '.join(document.versions)}), {scope}"
     parts = (
-        ("served by", (known.served_by,)),
-        ("needs", known.needs),
-        ("makes", known.makes),
-        ("well", (" and ".join(known.well) or "as soon as it is there",)),
-        ("takes", (limit(known.takes) if known.takes else "no time",)),
-        ("checked", (f"{known.checked}: {known.source}",)),
+        ("served by", (document.served_by,)),
+        ("needs", document.needs),
+        ("makes", document.makes),
+        ("well", (" and ".join(document.well) or "as soon as it is there",)),
+        ("takes", (format_limit(document.takes) if document.takes else "no time",)),
+        ("checked", (f"{document.checked}: {document.source}",)),
     )
-    for title, told in parts:
-        for place, line in enumerate(told):
-            yield f"  {title if not place else '':<10} {line}"
+    for title, values in parts:
+        for index, line in enumerate(values):
+            yield f"  {title if not index else '':<10} {line}"
 
 
-def operator_lines(known: Knowledge) -> Iterator[str]:
-    """All operators that have names, with how many kinds each serves."""
-    names = [one.name for one in known.operators]
+def operator_lines(knowledge: Knowledge) -> Iterator[str]:
+    """Yield all named operators with the kinds they serve."""
+    names = [operator.name for operator in knowledge.operators]
     width = max([len("operator"), *map(len, names)])
-    places = max([len("namespace"), *(len(one.namespace) for one in known.operators)])
-    yield f"{'operator':{width}}  {'namespace':{places}}  kinds"
-    for one in sorted(known.operators, key=lambda one: one.name):
-        kinds = [kind for row in known.rows if row.operator == one.name for kind in row.kinds]
-        yield f"{one.name:{width}}  {one.namespace:{places}}  {_some(kinds)}"
+    namespace_width = max(
+        [len("namespace"), *(len(operator.namespace) for operator in knowledge.operators)]
+    )
+    yield f"{'operator':{width}}  {'namespace':{namespace_width}}  kinds"
+    for operator in sorted(knowledge.operators, key=lambda operator: operator.name):
+        kinds = [
+            kind for row in knowledge.rows if row.operator == operator.name for kind in row.kinds
+        ]
+        yield (
+            f"{operator.name:{width}}  {operator.namespace:{namespace_width}}  {_join_kinds(kinds)}"
+        )
 
 
-def page_lines(known: Knowledge) -> Iterator[str]:
-    """The page of all kinds, as Markdown."""
+def catalog_page_lines(knowledge: Knowledge) -> Iterator[str]:
+    """Yield the page of all kinds as Markdown."""
     yield "| kind | operator | needs | makes | well | takes | checked |"
     yield "|---|---|---|---|---|---|---|"
-    for row in sorted(known.rows, key=lambda one: (one.group, one.kinds)):
+    for row in sorted(knowledge.rows, key=lambda item: (item.group, item.kinds)):
         kinds = ", ".join(f"`{kind}`" for kind in row.kinds)
-        told = known_kind(row.kinds[0], row, known.operators)
+        document = kind_document(row.kinds[0], row, knowledge.operators)
         cells = (
             f"{kinds} of `{row.group}`",
             row.operator or "",
-            "; ".join(told.needs),
-            "; ".join(told.makes),
-            " and ".join(told.well),
-            limit(told.takes) if told.takes else "",
-            f"{told.checked}: {told.source}",
+            "; ".join(document.needs),
+            "; ".join(document.makes),
+            " and ".join(document.well),
+            format_limit(document.takes) if document.takes else "",
+            f"{document.checked}: {document.source}",
         )
-        yield f"| {' | '.join(one.replace(EDGE, '/') for one in cells)} |"
+        yield f"| {' | '.join(cell.replace(TABLE_BORDER, '/') for cell in cells)} |"
 
 
-def _well(row: Row) -> tuple[str, ...]:
-    if row.group in BUILTIN:
+def _ready_conditions(row: KindRow) -> tuple[str, ...]:
+    if row.group in BUILTIN_GROUPS:
         return ("Kubernetes' own rules say so",)
-    return tuple(map(_check, row.ready_when))
+    return tuple(map(_check_text, row.ready_when))
 
 
-def _some(kinds: list[str], most: int = 6) -> str:
-    shown = ", ".join(kinds[:most])
-    return f"{shown} and {len(kinds) - most} more" if len(kinds) > most else shown
+def _join_kinds(kinds: list[str], limit: int = 6) -> str:
+    shown = ", ".join(kinds[:limit])
+    return f"{shown} and {len(kinds) - limit} more" if len(kinds) > limit else shown
 
 
-def _served_by(row: Row, operators: dict[str, Operator]) -> str:
-    by = row.served_by
-    if by.outside:
+def _served_by(row: KindRow, operators: dict[str, Operator]) -> str:
+    server = row.served_by
+    if server.outside:
         return "somebody outside of the cluster"
-    known = operators.get(row.operator)
-    if known is not None:
-        return f"{known.name}, usually in `{known.namespace}`"
-    who = [*by.images, *by.names, *(f"{key}={one[key]}" for one in by.labels for key in one)]
-    return f"a workload known by {' or '.join(who)}" if who else "a workload that sounds like it"
+    operator = operators.get(row.operator)
+    if operator is not None:
+        return f"{operator.name}, usually in `{operator.namespace}`"
+    identifiers = [
+        *server.images,
+        *server.names,
+        *(f"{key}={label[key]}" for label in server.labels for key in label),
+    ]
+    return (
+        f"a workload known by {' or '.join(identifiers)}"
+        if identifiers
+        else "a workload that sounds like it"
+    )
 
 
-def _need(need: Need) -> str:
-    name = title_of(need.group, spelled(need.kind)) if "$" not in need.group else spelled(need.kind)
-    each = f", for each of {need.each}" if need.each else ""
-    when = f", if {' and '.join(map(_check, need.when))}" if need.when else ""
-    return f"{name} {spelled(need.name)}{UNTIL[need.until]}{each}{when}"
+def _need_text(need: Need) -> str:
+    name = (
+        format_kind_title(need.group, readable_template(need.kind))
+        if "$" not in need.group
+        else readable_template(need.kind)
+    )
+    loop_text = f", for each of {need.each}" if need.each else ""
+    condition = f", if {' and '.join(map(_check_text, need.when))}" if need.when else ""
+    return f"{name} {readable_template(need.name)}{UNTIL_TEXTS[need.until]}{loop_text}{condition}"
 
 
-def _makes(row: Row) -> Iterator[str]:
+def _product_texts(row: KindRow) -> Iterator[str]:
     for service in row.services:
-        yield f"Service {spelled(service.name)}"
+        yield f"Service {readable_template(service.name)}"
     for stage in row.stages:
-        yield from map(_product, stage.produces)
+        yield from map(_product_text, stage.produces)
 
 
-def _product(product: Product) -> str:
-    made = product.makes
-    metadata = made.get("metadata")
+def _product_text(product: Product) -> str:
+    template = product.makes
+    metadata = template.get("metadata")
     name = str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
-    each = f", for each of {product.each}" if product.each else ""
-    return f"{made.get('kind')} {spelled(name)}{each}"
+    loop_text = f", for each of {product.each}" if product.each else ""
+    return f"{template.get('kind')} {readable_template(name)}{loop_text}"
 
 
-def _check(check: Check) -> str:
-    what = f"condition {check.condition}" if check.condition else check.place
+def _check_text(check: Check) -> str:
+    subject = f"condition {check.condition}" if check.condition else check.target_path
     if check.absent:
-        said = "is not there"
-    elif check.wanted:
-        said = f"is {' or '.join(map(str, check.wanted))}"
+        condition = "is not there"
+    elif check.expected_values:
+        condition = f"is {' or '.join(map(str, check.expected_values))}"
     elif check.equals:
-        said = f"equals {check.equals}"
+        condition = f"equals {check.equals}"
     elif check.at_least:
-        said = f"is at least {check.at_least}"
+        condition = f"is at least {check.at_least}"
     elif check.matches:
-        said = f"fits {check.matches}"
+        condition = f"fits {check.matches}"
     else:
-        said = "is there"
-    return f"not ({what} {said})" if check.negated else f"{what} {said}"
+        condition = "is there"
+    return f"not ({subject} {condition})" if check.negated else f"{subject} {condition}"
 
 
-def spelled(template: str) -> str:
-    """A template as people read it: `<spec.secretName, else name>`."""
+def readable_template(template: str) -> str:
+    """Return a template in readable form: `<spec.secretName, else name>`."""
 
-    def spell(hole: re.Match[str]) -> str:
-        options = [one.strip() for one in hole[1].split("|")]
+    def replace(match: re.Match[str]) -> str:
+        options = [option.strip() for option in match[1].split("|")]
         if len(options) == 1 or not options[0].startswith("'"):
             return f"<{', else '.join(options)}>"
         return options[0].strip("'")
 
-    return _HOLE.sub(spell, template)
+    return _PLACEHOLDER.sub(replace, template)

@@ -1,4 +1,4 @@
-"""What units bring, as a tree; and where an object comes from, block by block."""
+"""Trees of units and traces of objects, formatted like `flux tree` and `flux trace`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tidegate.model.objects import Json
-from tidegate.report.rollout.rows import cells
-from tidegate.report.tables import told_lines
+from tidegate.report.rollout.rows import text_width
+from tidegate.report.tables import wrap_lines
 
 TraceBlock = tuple[tuple[str, str], ...]
-"""Names and what is said under each; what is empty is not shown."""
-NEXT, LAST, ALONG, BLANK = "├── ", "└── ", "│   ", "    "
+"""Labels and values of one part of a trace; empty values are not shown."""
+BRANCH, LAST_BRANCH, CONTINUATION, BLANK = "├── ", "└── ", "│   ", "    "
 
 
 class TreeNode(msgspec.Struct, frozen=True):
-    """An object, when it comes, and what it brings."""
+    """An object, a note about its order, and the objects below it."""
 
     name: str
     note: str = ""
@@ -24,47 +24,47 @@ class TreeNode(msgspec.Struct, frozen=True):
 
 
 def tree_lines(node: TreeNode) -> Iterator[str]:
-    """As `flux tree` draws it."""
-    yield _titled(node)
-    yield from _branches(node, "")
+    """Yield the tree like `flux tree`."""
+    yield _node_title(node)
+    yield from _branch_lines(node, "")
 
 
-def _branches(node: TreeNode, before: str) -> Iterator[str]:
-    for one in node.children:
-        is_last = one is node.children[-1]
-        yield f"{before}{LAST if is_last else NEXT}{_titled(one)}"
-        yield from _branches(one, before + (BLANK if is_last else ALONG))
+def _branch_lines(node: TreeNode, prefix: str) -> Iterator[str]:
+    for child in node.children:
+        is_last = child is node.children[-1]
+        yield f"{prefix}{LAST_BRANCH if is_last else BRANCH}{_node_title(child)}"
+        yield from _branch_lines(child, prefix + (BLANK if is_last else CONTINUATION))
 
 
-def _titled(node: TreeNode) -> str:
+def _node_title(node: TreeNode) -> str:
     return f"{node.name} ({node.note})" if node.note else node.name
 
 
 def tree_document(node: TreeNode) -> dict[str, Json]:
-    """For programs."""
+    """Return the tree as a JSON document."""
     return {
         "name": node.name,
         "note": node.note,
-        "children": [tree_document(one) for one in node.children],
+        "children": [tree_document(child) for child in node.children],
     }
 
 
-def trace_lines(blocks: Iterable[TraceBlock], room: int | None = None) -> Iterator[str]:
-    """As `flux trace` shows it: blocks, with a line between two of them."""
-    shown = [[(name, said) for name, said in block if said] for block in blocks]
-    width = max((cells(name) for block in shown for name, _ in block), default=0) + 2
-    for number, block in enumerate(shown):
-        if number:
+def trace_lines(blocks: Iterable[TraceBlock], max_width: int | None = None) -> Iterator[str]:
+    """Yield the blocks like `flux trace`, with a line between them."""
+    filled_blocks = [[(name, value) for name, value in block if value] for block in blocks]
+    width = max((text_width(name) for block in filled_blocks for name, _ in block), default=0) + 2
+    for index, block in enumerate(filled_blocks):
+        if index:
             yield "---"
-        for name, said in block:
-            line = f"{name + ':':{width}}{said}"
-            yield from told_lines(line, room, " " * width)
+        for name, value in block:
+            line = f"{name + ':':{width}}{value}"
+            yield from wrap_lines(line, max_width, " " * width)
 
 
 def trace_document(blocks: Iterable[TraceBlock]) -> dict[str, Json]:
-    """For programs: the first is the object, the others lead to where it comes from."""
+    """Return the trace as a JSON document: first the object, then its origins."""
     return {
         "trace": [
-            [{"name": name, "value": said} for name, said in block if said] for block in blocks
+            [{"name": name, "value": value} for name, value in block if value] for block in blocks
         ]
     }

@@ -1,4 +1,4 @@
-"""What may be shown of an object: its secrets replaced by a mark that says nothing of them."""
+"""Rendered objects as text, with secret values masked."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Iterable
 
 from tidegate.model.change import MASK
 from tidegate.model.objects import FieldPath, Json
-from tidegate.model.secret import secret_fields
+from tidegate.model.secret import secret_field_paths
 
 
-def masked(body: dict[str, Json], hidden: Iterable[FieldPath] = ()) -> dict[str, Json]:
-    """The object without the values of a Secret, and without what stood encrypted in its file."""
+def mask_secrets(body: dict[str, Json], hidden: Iterable[FieldPath] = ()) -> dict[str, Json]:
+    """Return the object without the values of a Secret and without values encrypted in Git."""
     shown: Json = body
-    for path in (*secret_fields(body), *hidden):
-        shown = _hide(shown, path)
+    for path in (*secret_field_paths(body), *hidden):
+        shown = _mask_field(shown, path)
     if not isinstance(shown, dict):
         raise TypeError(shown)
     return shown
 
 
-def _hide(value: Json, path: FieldPath) -> Json:
-    """The value with a mark at a path; the same where there is nothing."""
+def _mask_field(value: Json, path: FieldPath) -> Json:
+    """Return the value with a mask at a path; unchanged where the path does not exist."""
     if not path:
         return MASK
-    head, rest = path[0], path[1:]
+    head, subpath = path[0], path[1:]
     if isinstance(value, dict) and isinstance(head, str) and head in value:
-        return {**value, head: _hide(value[head], rest)}
+        return {**value, head: _mask_field(value[head], subpath)}
     if isinstance(value, list) and isinstance(head, int) and head < len(value):
-        return [*value[:head], _hide(value[head], rest), *value[head + 1 :]]
+        return [*value[:head], _mask_field(value[head], subpath), *value[head + 1 :]]
     return value

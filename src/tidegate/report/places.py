@@ -1,7 +1,7 @@
-"""Places as whoever reads them can open them.
+"""Display of file locations as paths that the user can open.
 
-Inside, a place is a path from the root of its tree, which is the same on every machine. Where it is
-told, it is a path from where the user stands, or a whole one: whoever knows the trees says how.
+Internally, a path is relative to the root of its tree and equal on every machine. It is
+displayed relative to the working directory, or as an absolute path.
 """
 
 from __future__ import annotations
@@ -10,63 +10,63 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from tidegate.errors import Place, TidegateError
-from tidegate.model.patterns import late
+from tidegate.errors import Location, TidegateError
+from tidegate.model.patterns import lazy_regex
 
-Finder: TypeAlias = Callable[[str], str | None]
-"""A path in a tree, as the user would write it; None for what is no file there."""
+PathResolver: TypeAlias = Callable[[str], str | None]
+"""Returns a path of a tree as the user would write it; None if it is no file of the tree."""
 
-_WITH_LINE = late(r"(?<![\w/.:-])(?P<name>[\w.@+][\w./@+-]*)(?=:\d)")
-_KNOWN: dict[str, Finder] = {}
-
-
-def add_tree(root: str, find: Finder) -> None:
-    """What is told from now on may stand in this tree; the last new one counts first."""
-    _KNOWN.setdefault(root, find)
+_FILE_WITH_LINE = lazy_regex(r"(?<![\w/.:-])(?P<name>[\w.@+][\w./@+-]*)(?=:\d)")
+_RESOLVERS: dict[str, PathResolver] = {}
 
 
-def prefer_tree(root: str) -> None:
-    """What is told from now on is of this one, where it may be of several."""
-    if root in _KNOWN:
-        _KNOWN[root] = _KNOWN.pop(root)
+def add_root(root: str, resolve: PathResolver) -> None:
+    """Register a tree for displaying paths; the newest has priority."""
+    _RESOLVERS.setdefault(root, resolve)
 
 
-def forget_trees() -> None:
-    """Another command begins."""
-    _KNOWN.clear()
+def prefer_root(root: str) -> None:
+    """Give a registered tree priority over the others."""
+    if root in _RESOLVERS:
+        _RESOLVERS[root] = _RESOLVERS.pop(root)
 
 
-def seen_name(name: str) -> str:
-    """A path from a tree's root, as the user would write it; anything else as it is."""
-    found = (find(name) for find in reversed(_KNOWN.values()))
-    return next((one for one in found if one is not None), name)
+def clear_roots() -> None:
+    """Remove all trees, before the next command."""
+    _RESOLVERS.clear()
 
 
-def seen(where: Place) -> Place:
-    return where.named(seen_name(where.name))
+def display_path(name: str) -> str:
+    """Return a path of a tree as the user would write it; other texts unchanged."""
+    candidates = (resolve(name) for resolve in reversed(_RESOLVERS.values()))
+    return next((path for path in candidates if path is not None), name)
 
 
-def seen_text(where: Place | str | None) -> str:
-    """A place, or one that was written down; empty for none."""
-    if isinstance(where, str):
-        name, line, rest = _split(where)
-        return f"{seen_name(name)}{line}{rest}"
-    return str(seen(where)) if where is not None else ""
+def display_location(location: Location) -> Location:
+    return location.with_name(display_path(location.name))
 
 
-def seen_within(sentence: str) -> str:
-    """A sentence in which files are named with their lines."""
-    return _WITH_LINE.sub(lambda found: seen_name(found["name"]), sentence)
+def location_text(location: Location | str | None) -> str:
+    """Return a location, or a location in text form, for display; empty for None."""
+    if isinstance(location, str):
+        name, line, field = _split_location(location)
+        return f"{display_path(name)}{line}{field}"
+    return str(display_location(location)) if location is not None else ""
 
 
-def seen_error(error: TidegateError) -> TidegateError:
-    """As it is told."""
-    where = seen(error.where) if error.where else None
-    problem, hint = seen_within(error.problem), seen_within(error.hint)
-    return TidegateError(error.code, problem, where=where, hint=hint)
+def display_paths_in(message: str) -> str:
+    """Return a message with its file names, recognized by a line number, for display."""
+    return _FILE_WITH_LINE.sub(lambda match: display_path(match["name"]), message)
 
 
-def _split(written: str) -> tuple[str, str, str]:
-    name, space, field = written.partition(" (")
-    found = re.fullmatch(r"(?P<name>.+?)(?P<line>(?::\d+){0,2})", name)
-    return (found["name"], found["line"], space + field) if found else (written, "", "")
+def display_error(error: TidegateError) -> TidegateError:
+    """Return the error with file names for display."""
+    location = display_location(error.location) if error.location else None
+    problem, hint = display_paths_in(error.problem), display_paths_in(error.hint)
+    return TidegateError(error.code, problem, location=location, hint=hint)
+
+
+def _split_location(text: str) -> tuple[str, str, str]:
+    name, separator, field = text.partition(" (")
+    match = re.fullmatch(r"(?P<name>.+?)(?P<line>(?::\d+){0,2})", name)
+    return (match["name"], match["line"], separator + field) if match else (text, "", "")

@@ -1,179 +1,199 @@
-"""A plan as people read it: step after step, object after object, field by field."""
+"""Plans and deletions as rows for people and as JSON documents."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tidegate.model.change import Difference, Fate
-from tidegate.model.objects import Spot
-from tidegate.model.plan import AWAITED, Because, Edge, Item, Plan, Step, items_of
+from tidegate.model.change import DiffAction, Difference
+from tidegate.model.objects import ClusterRef
+from tidegate.model.plan import AWAIT_ACTIONS, Edge, EdgeReason, Plan, PlanItem, Step, step_items
 from tidegate.model.unit import UnitId
-from tidegate.report.places import seen_text
-from tidegate.report.rollout.names import count, fold, name_from, name_step, name_unit
+from tidegate.report.places import location_text
+from tidegate.report.rollout.names import (
+    count_noun,
+    join_limited,
+    relative_unit_name,
+    step_name,
+    unit_name,
+)
 from tidegate.report.rollout.rows import Row, Span, Style
 
-MOST_NAMED = 3
-SIGNS = {
-    Fate.CREATE: ("+", Style.GOOD),
-    Fate.CHANGE: ("~", Style.ODD),
-    Fate.REPLACE: ("~", Style.ODD),
-    Fate.RECREATE: ("~", Style.BAD),
-    Fate.PRUNE: ("-", Style.BAD),
-    Fate.KEEP: (" ", Style.FAINT),
+MAX_NAMED = 3
+ACTION_SIGNS = {
+    DiffAction.CREATE: ("+", Style.GOOD),
+    DiffAction.CHANGE: ("~", Style.NOTICE),
+    DiffAction.REPLACE: ("~", Style.NOTICE),
+    DiffAction.RECREATE: ("~", Style.BAD),
+    DiffAction.PRUNE: ("-", Style.BAD),
+    DiffAction.KEEP: (" ", Style.FAINT),
 }
 
 
 def plan_rows(
     plan: Plan,
-    differences: dict[Spot, Difference],
-    refused: int = 0,
-    unknown: int = 0,
+    differences: dict[ClusterRef, Difference],
+    refused_count: int = 0,
+    unknown_count: int = 0,
     *,
-    weakened: bool = False,
-    signs: bool = False,
+    is_incomplete: bool = False,
+    with_signs: bool = False,
 ) -> Iterator[Row]:
-    """Each step with what is done to its objects; fields below those that change.
+    """Yield each step with the actions on its objects, and changed fields below them.
 
-    Where there are several units, each has its steps below it, with why it comes where it does.
-    `refused`: how many objects the cluster would not take. `unknown`: of how many units nothing can
-    be said. `weakened`: not all of it could be had. `signs`: what comes, changes and goes has a
-    `+`, a `~` or a `-` before it.
+    With several units, the steps are grouped by unit, with the reason for its position.
     """
-    shown = _Shown(differences, max((len(step_name(one)) for one in plan.steps), default=0), signs)
+    builder = _RowBuilder(
+        differences,
+        max((len(step_title(planned_step)) for planned_step in plan.steps), default=0),
+        with_signs,
+    )
     if len(plan.units) == 1:
         for step in plan.steps:
-            yield from shown.step(step)
+            yield from builder.step_rows(step)
     else:
-        yield from _unit_rows(plan, shown)
+        yield from _unit_rows(plan, builder)
     yield ()
-    if differences or not unknown:
-        bounds = ", as far as it is known" if weakened and not differences else ""
-        yield (Span(f"{summary_line(differences)}{bounds}", Style.STRONG),)
-    if unknown:
-        told = f"what {count(unknown, 'unit')} {'brings' if unknown == 1 else 'bring'} is not known"
-        yield (Span(told, Style.BAD),)
-    if refused:
-        yield (Span(f"the cluster would refuse {count(refused, 'object')}", Style.BAD),)
+    if differences or not unknown_count:
+        suffix = ", as far as it is known" if is_incomplete and not differences else ""
+        yield (Span(f"{summary_line(differences)}{suffix}", Style.STRONG),)
+    if unknown_count:
+        message = (
+            f"what {count_noun(unknown_count, 'unit')}"
+            f" {'brings' if unknown_count == 1 else 'bring'} is not known"
+        )
+        yield (Span(message, Style.BAD),)
+    if refused_count:
+        yield (Span(f"the cluster would refuse {count_noun(refused_count, 'object')}", Style.BAD),)
 
 
-class _Shown(NamedTuple):
-    """What is known of all objects, and how they are shown."""
+class _RowBuilder(NamedTuple):
+    """Builds the rows of steps."""
 
-    differences: dict[Spot, Difference]
+    differences: dict[ClusterRef, Difference]
     width: int
-    signs: bool
+    has_signs: bool
 
-    def step(self, step: Step) -> Iterator[Row]:
-        name = step_name(step)
-        for item in items_of(step):
-            difference = self.differences.get(Spot(step.cluster, item.ref))
+    def step_rows(self, step: Step) -> Iterator[Row]:
+        name = step_title(step)
+        for item in step_items(step):
+            difference = self.differences.get(ClusterRef(step.cluster, item.ref))
             sign, style = _sign(item, difference)
-            deed = Span(f"{sign} " if self.signs else "", style)
-            head = Span(f"  {name:{self.width}}  ")
-            yield (head, deed, Span(_item_line(item, difference), style))
-            indent = " " * (self.width + 4 + (2 if self.signs else 0))
+            sign_span = Span(f"{sign} " if self.has_signs else "", style)
+            name_span = Span(f"  {name:{self.width}}  ")
+            yield (name_span, sign_span, Span(_item_line(item, difference), style))
+            indent = " " * (self.width + 4 + (2 if self.has_signs else 0))
             for line in _field_lines(difference, indent):
                 yield (Span(line, Style.FAINT),)
             name = ""
 
-    def brings(self, step: Step, child: UnitId) -> Row:
-        gap = "  " if self.signs else ""
-        return (Span(f"  {step_name(step):{self.width}}  {gap}{'bring':8}  {child}"),)
+    def child_row(self, step: Step, child: UnitId) -> Row:
+        sign_gap = "  " if self.has_signs else ""
+        return (Span(f"  {step_title(step):{self.width}}  {sign_gap}{'bring':8}  {child}"),)
 
 
-def _sign(item: Item, difference: Difference | None) -> tuple[str, Style]:
-    if item.deed in AWAITED:
+def _sign(item: PlanItem, difference: Difference | None) -> tuple[str, Style]:
+    if item.deed in AWAIT_ACTIONS:
         return " ", Style.PLAIN
-    return SIGNS[difference.deed] if difference else SIGNS[Fate.PRUNE]
+    return ACTION_SIGNS[difference.action] if difference else ACTION_SIGNS[DiffAction.PRUNE]
 
 
-def _unit_rows(plan: Plan, shown: _Shown) -> Iterator[Row]:
+def _unit_rows(plan: Plan, builder: _RowBuilder) -> Iterator[Row]:
     units: dict[UnitId, list[Step]] = {}
     for step in plan.steps:
         units.setdefault(step.unit, []).append(step)
-    brings, behind = _ties(plan, units)
-    for number, (unit, mine) in enumerate(units.items()):
-        if number:
+    children, reasons = _order_reasons(plan, units)
+    for index, (unit, unit_steps) in enumerate(units.items()):
+        if index:
             yield ()
-        why = ", ".join(_said(behind.get(unit, {})))
-        told = f"{': ' if why else ''}{why}"
-        yield (Span(name_unit(unit, mine[0].cluster), Style.STRONG), Span(told))
-        for step in mine:
-            yield from (shown.brings(step, child) for child in brings.get(step.id, ()))
-            yield from shown.step(step)
+        reason = ", ".join(_reason_texts(reasons.get(unit, {})))
+        reason_text = f"{': ' if reason else ''}{reason}"
+        yield (Span(unit_name(unit, unit_steps[0].cluster), Style.STRONG), Span(reason_text))
+        for step in unit_steps:
+            yield from (builder.child_row(step, child) for child in children.get(step.id, ()))
+            yield from builder.step_rows(step)
 
 
-class _Tie(NamedTuple):
-    """How a unit comes behind others, and because of what."""
+class _OrderReason(NamedTuple):
+    """Why a unit comes after other units."""
 
-    how: str
-    because: str = ""
+    relation: str
+    reason: str = ""
 
 
-def _ties(
+def _order_reasons(
     plan: Plan, units: dict[UnitId, list[Step]]
-) -> tuple[dict[str, list[UnitId]], dict[UnitId, dict[_Tie, dict[str, None]]]]:
-    """By joint, the units that begin there; by unit, how it is tied to which others."""
+) -> tuple[dict[str, list[UnitId]], dict[UnitId, dict[_OrderReason, dict[str, None]]]]:
+    """Return the child units by step, and why each unit waits for others."""
     steps = {step.id: step for step in plan.steps}
-    brings: dict[str, list[UnitId]] = {}
-    behind: dict[UnitId, dict[_Tie, dict[str, None]]] = {}
+    children: dict[str, list[UnitId]] = {}
+    reasons: dict[UnitId, dict[_OrderReason, dict[str, None]]] = {}
     for edge in plan.edges:
         before, after = steps[edge.before], steps[edge.after]
         if before.unit == after.unit or after is not units[after.unit][0]:
             continue
-        if edge.because is Because.PARENT and before.is_joint:
-            brings.setdefault(before.id, []).append(after.unit)
-        alike = behind.setdefault(after.unit, {}).setdefault(_tie(edge, before), {})
-        alike[name_from(after.unit, before.unit)] = None
-    return brings, behind
+        if edge.because is EdgeReason.PARENT and before.is_placeholder:
+            children.setdefault(before.id, []).append(after.unit)
+        units_with_reason = reasons.setdefault(after.unit, {}).setdefault(
+            _order_reason(edge, before), {}
+        )
+        units_with_reason[relative_unit_name(after.unit, before.unit)] = None
+    return children, reasons
 
 
-def _tie(edge: Edge, before: Step) -> _Tie:
-    """How a unit is tied to another, by one of the edges to its first step."""
-    if edge.because is Because.PARENT:
-        return _Tie(f"{'in' if before.is_joint else 'after'} {step_name(before)} of")
-    file, _, _ = seen_text(edge.where).partition(
+def _order_reason(edge: Edge, before: Step) -> _OrderReason:
+    """Return why a unit waits for another, by an edge to its first step."""
+    if edge.because is EdgeReason.PARENT:
+        return _OrderReason(f"{'in' if before.is_placeholder else 'after'} {step_title(before)} of")
+    file, _, _ = location_text(edge.where).partition(
         " ("
     )  # the field is what the reason is called after
-    where = f", {file}" if file else ""
-    return _Tie("after", f" ({edge.because}{where})")
+    file_text = f", {file}" if file else ""
+    return _OrderReason("after", f" ({edge.because}{file_text})")
 
 
-def _said(ties: dict[_Tie, dict[str, None]]) -> Iterator[str]:
-    """Why a unit comes where it does; what ties it to several others alike is said once."""
-    for tie, others in ties.items():
-        yield f"{tie.how} {fold(others, len(others), MOST_NAMED)}{tie.because}"
+def _reason_texts(reasons: dict[_OrderReason, dict[str, None]]) -> Iterator[str]:
+    """Yield why a unit comes at its position; units with the same reason are joined."""
+    for reason, others in reasons.items():
+        yield f"{reason.relation} {join_limited(others, len(others), MAX_NAMED)}{reason.reason}"
 
 
-def step_name(step: Step, *, several: bool = False) -> str:
-    """`wave -2`, `PreSync`, `PreSync wave 1`; with its unit where there are several."""
-    told = name_step(step)
-    return f"{name_unit(step.unit, step.cluster)}: {told}" if several else told
+def step_title(step: Step, *, with_unit: bool = False) -> str:
+    """Return the name of a step: `wave -2`, `PreSync`; if `with_unit`, with its unit."""
+    name = step_name(step)
+    return f"{unit_name(step.unit, step.cluster)}: {name}" if with_unit else name
 
 
-def _item_line(item: Item, difference: Difference | None) -> str:
-    deed = difference.deed.value if difference else "delete"
-    if item.deed in AWAITED:
-        deed = item.deed.value
-    asks = difference is not None and difference.deed is Fate.KEEP and item.asks
-    note = " (hook)" if item.hook is not None else " (asks for confirmation)" if asks else ""
-    return f"{deed:8}  {item.ref}{note}"
+def _item_line(item: PlanItem, difference: Difference | None) -> str:
+    action = difference.action.value if difference else "delete"
+    if item.deed in AWAIT_ACTIONS:
+        action = item.deed.value
+    needs_confirmation = (
+        difference is not None and difference.action is DiffAction.KEEP and item.asks
+    )
+    note = (
+        " (hook)"
+        if item.hook is not None
+        else " (asks for confirmation)"
+        if needs_confirmation
+        else ""
+    )
+    return f"{action:8}  {item.ref}{note}"
 
 
 def _field_lines(difference: Difference | None, indent: str) -> Iterator[str]:
-    if difference is None or difference.deed in (Fate.CREATE, Fate.KEEP):
+    if difference is None or difference.action in (DiffAction.CREATE, DiffAction.KEEP):
         return
     for change in difference.fields:
         before, after = change.before or "-", change.after or "-"
         yield f"{indent}          {change.path}: {before} → {after}"
-    for path in difference.because:
+    for path in difference.immutable_fields:
         yield f"{indent}          {path} cannot be changed"
 
 
-def summary_line(differences: dict[Spot, Difference]) -> str:
-    counts = dict.fromkeys(Fate, 0)
+def summary_line(differences: dict[ClusterRef, Difference]) -> str:
+    counts = dict.fromkeys(DiffAction, 0)
     for difference in differences.values():
-        counts[difference.deed] += 1
-    told = [f"{count} to {fate.value}" for fate, count in counts.items() if count]
-    return ", ".join(told) or "there is nothing to do"
+        counts[difference.action] += 1
+    parts = [f"{amount} to {action.value}" for action, amount in counts.items() if amount]
+    return ", ".join(parts) or "there is nothing to do"

@@ -1,4 +1,4 @@
-"""A plan as programs read it: what becomes of each object, in which step of which unit, and why."""
+"""Plans and deletions as rows for people and as JSON documents."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from tidegate.model.change import Difference, FieldChange
-from tidegate.model.objects import Spot
+from tidegate.model.objects import ClusterRef
 from tidegate.model.plan import (
-    AWAITED,
-    Item,
+    AWAIT_ACTIONS,
     Plan,
+    PlanItem,
     PlannedUnit,
     Step,
     is_confidential,
-    items_of,
     public_digest,
+    step_items,
 )
 from tidegate.model.unit import UnitId
-from tidegate.report.places import seen_text
-from tidegate.report.rollout.documents import VERSION
-from tidegate.report.rollout.names import name_step
+from tidegate.report.places import location_text
+from tidegate.report.rollout.documents import JSON_VERSION
+from tidegate.report.rollout.names import step_name
 
-NONE = msgspec.Raw(b"null")
+JSON_NULL = msgspec.Raw(b"null")
 
 
-class ObjectOut(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One object. `object` is its text, and null where something in it is secret."""
+class ObjectDocument(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """JSON document of an object of a plan."""
 
     unit: str
     step: str
@@ -42,79 +42,83 @@ class ObjectOut(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     fields: tuple[FieldChange, ...]
     because: tuple[str, ...]
     object: msgspec.Raw
+    """The manifest; null where it contains a secret."""
 
 
-class StepOut(msgspec.Struct, frozen=True, kw_only=True):
-    """A step by its id and by its name among those of its unit; `after`: steps it waits for."""
+class StepDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """JSON document of a step."""
 
     id: str
     unit: str
     name: str
+    """Name of the step within its unit."""
     after: tuple[str, ...]
+    """Steps that it waits for."""
 
 
-class UnitOut(msgspec.Struct, frozen=True, kw_only=True):
-    """`user`: whose rights are used, if not one's own. `brought_by`: the unit that brings it."""
+class UnitDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """JSON document of a unit."""
 
     unit: str
     cluster: str
     brought_by: str = msgspec.field(name="broughtBy")
+    """The parent unit."""
     manager: str
     prunes: bool
     user: str
+    """User to impersonate; empty for the caller."""
 
 
-class PlanOut(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole document. `refused`: how many objects the cluster would not take.
-
-    `unknown`: units of which nothing can be said.
-    """
+class PlanDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """JSON document of a plan."""
 
     kind: str = "Plan"
-    version: int = VERSION
+    version: int = JSON_VERSION
     digest: str
     target: tuple[str, ...]
-    units: tuple[UnitOut, ...]
-    steps: tuple[StepOut, ...]
-    objects: tuple[ObjectOut, ...]
+    units: tuple[UnitDocument, ...]
+    steps: tuple[StepDocument, ...]
+    objects: tuple[ObjectDocument, ...]
     summary: dict[str, int]
     refused: int
+    """Number of objects that the cluster would refuse."""
     unknown: tuple[str, ...]
+    """Units whose objects are not known."""
 
 
-def plan_out(
+def plan_document(
     plan: Plan,
-    differences: Mapping[Spot, Difference],
-    refused: int,
+    differences: Mapping[ClusterRef, Difference],
+    refused_count: int,
     target: Iterable[str],
     unknown: Iterable[UnitId] = (),
-) -> PlanOut:
-    """The document of a plan, without a secret in it."""
+) -> PlanDocument:
+    """Return the JSON document of a plan, without secrets."""
     counts: dict[str, int] = {}
     for difference in differences.values():
-        counts[difference.deed] = counts.get(difference.deed, 0) + 1
-    after: dict[str, dict[str, None]] = {}
+        counts[difference.action] = counts.get(difference.action, 0) + 1
+    predecessors: dict[str, dict[str, None]] = {}
     for edge in plan.edges:
-        after.setdefault(edge.after, {})[edge.before] = None
-    return PlanOut(
+        predecessors.setdefault(edge.after, {})[edge.before] = None
+    return PlanDocument(
         digest=public_digest(plan),
         target=tuple(target),
-        units=tuple(map(_unit, plan.units)),
-        steps=tuple(_step(step, after.get(step.id, ())) for step in plan.steps),
+        units=tuple(map(_unit_document, plan.units)),
+        steps=tuple(_step_document(step, predecessors.get(step.id, ())) for step in plan.steps),
         objects=tuple(
-            _object(step, item, differences.get(Spot(step.cluster, item.ref)))
+            _object_document(step, item, differences.get(ClusterRef(step.cluster, item.ref)))
             for step in plan.steps
-            for item in items_of(step)
+            for item in step_items(step)
         ),
         summary=counts,
-        refused=refused,
+        refused=refused_count,
         unknown=tuple(map(str, unknown)),
     )
 
 
-def _unit(unit: PlannedUnit) -> UnitOut:
+def _unit_document(unit: PlannedUnit) -> UnitDocument:
     identity = unit.policy.identity
-    return UnitOut(
+    return UnitDocument(
         unit=str(unit.id),
         cluster=unit.cluster,
         brought_by=str(unit.parent) if unit.parent else "",
@@ -124,16 +128,18 @@ def _unit(unit: PlannedUnit) -> UnitOut:
     )
 
 
-def _step(step: Step, after: Iterable[str]) -> StepOut:
-    unit, name = str(step.unit), name_step(step)
-    return StepOut(id=step.id, unit=unit, name=name, after=tuple(sorted(after)))
+def _step_document(step: Step, predecessors: Iterable[str]) -> StepDocument:
+    unit, name = str(step.unit), step_name(step)
+    return StepDocument(id=step.id, unit=unit, name=name, after=tuple(sorted(predecessors)))
 
 
-def _object(step: Step, item: Item, difference: Difference | None) -> ObjectOut:
+def _object_document(step: Step, item: PlanItem, difference: Difference | None) -> ObjectDocument:
     ref = item.ref
-    operation = "await" if item.deed in AWAITED else difference.deed if difference else "delete"
-    is_open = bool(item.body) and not is_confidential(item)
-    return ObjectOut(
+    operation = (
+        "await" if item.deed in AWAIT_ACTIONS else difference.action if difference else "delete"
+    )
+    is_public = bool(item.body) and not is_confidential(item)
+    return ObjectDocument(
         unit=str(step.unit),
         step=step.id,
         cluster=step.cluster,
@@ -143,8 +149,8 @@ def _object(step: Step, item: Item, difference: Difference | None) -> ObjectOut:
         name=ref.name,
         operation=str(operation),
         hook=item.hook is not None,
-        where=seen_text(item.origin),
+        where=location_text(item.origin),
         fields=difference.fields if difference else (),
-        because=difference.because if difference else (),
-        object=msgspec.Raw(item.body) if is_open else NONE,
+        because=difference.immutable_fields if difference else (),
+        object=msgspec.Raw(item.body) if is_public else JSON_NULL,
     )

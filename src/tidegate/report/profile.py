@@ -1,4 +1,4 @@
-"""A profile as a file: the keys in the order of its page, each duration on one line."""
+"""Duration profile as YAML: keys in the documented order, one line per duration."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from tidegate.model.objects import Json
 
 
 def profile_lines(document: Mapping[str, Json]) -> Iterator[str]:
-    """A document of mappings, lists of mappings and texts."""
+    """Yield a document of mappings, lists of mappings and texts."""
     for key, part in document.items():
         if isinstance(part, list):
             yield f"{key}:"
             for item in part:
-                yield from _item(item)
+                yield from _list_item_lines(item)
         elif isinstance(part, dict):
             yield f"{key}:"
-            yield from (f"  {name}: {_flow(one)}" for name, one in part.items())
+            yield from (f"  {name}: {_inline_yaml(value)}" for name, value in part.items())
         else:
-            yield f"{key}: {_flow(part)}"
+            yield f"{key}: {_inline_yaml(part)}"
 
 
-def _item(item: Json) -> Iterator[str]:
-    """An entry of a list."""
-    lead = "- "
-    for name, one in item.items() if isinstance(item, dict) else ():
-        yield f"{lead}{name}: {_flow(one)}"
-        lead = "  "
+def _list_item_lines(item: Json) -> Iterator[str]:
+    """Yield the lines of a list item."""
+    prefix = "- "
+    for name, value in item.items() if isinstance(item, dict) else ():
+        yield f"{prefix}{name}: {_inline_yaml(value)}"
+        prefix = "  "
 
 
-def _flow(value: Json) -> str:
+def _inline_yaml(value: Json) -> str:
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {_flow(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{key}: {_inline_yaml(item)}' for key, item in value.items())}}}"
     return to_yaml(value).rstrip("\n")

@@ -1,4 +1,4 @@
-"""Whether an order was kept, for people and for programs."""
+"""Result of `verify` as a table and as a JSON document."""
 
 from __future__ import annotations
 
@@ -9,49 +9,49 @@ from datetime import UTC, datetime
 import msgspec
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Spot
-from tidegate.model.proof import OrderPair, PairState, Witness
+from tidegate.model.objects import ClusterRef, Json
+from tidegate.model.proof import OrderEvidence, OrderPair, PairState
 from tidegate.model.run import RunHead, RunStep
 from tidegate.model.unit import UnitId
-from tidegate.report.rollout.names import count, name_step, name_unit, seconds
-from tidegate.report.tables import table_lines, told_lines
+from tidegate.report.rollout.names import count_noun, format_seconds, step_name, unit_name
+from tidegate.report.tables import table_lines, wrap_lines
 
 SCHEMA = "tidegate.dev/verify/v1"
-HEADS = ("WAVE", "UNIT", "STATUS", "BEGAN", "READY", "ORDER")
-SPARED = ("STATUS", "BEGAN", "READY")
-"""Columns that are left out first where there is little room."""
-MOST_NAMED = 10
+COLUMNS = ("WAVE", "UNIT", "STATUS", "BEGAN", "READY", "ORDER")
+OPTIONAL_COLUMNS = ("STATUS", "BEGAN", "READY")
+"""Columns that are dropped first on a narrow terminal."""
+MAX_NAMED = 10
 
 
-class UnitProof(msgspec.Struct, frozen=True):
-    """A unit: its wave, whether it is as Git wants it, when it began and was ready, its order.
-
-    What is not known is None; the order of one that waits for nobody is.
-    """
+class UnitVerification(msgspec.Struct, frozen=True):
+    """Verified order of a unit. Unknown values are None."""
 
     unit: UnitId
     wave: int | None
     is_synced: bool | None
-    began: Ms | None
-    ready: Ms | None
+    """Whether the unit is in sync with Git."""
+    started_at: Ms | None
+    ready_at: Ms | None
     order: PairState | None
+    """State of the order; None for a unit that waits for no other."""
 
 
-class OrderProof(msgspec.Struct, frozen=True):
-    """All that is known of an order. `missing`: objects that should be there and are not."""
+class OrderVerification(msgspec.Struct, frozen=True):
+    """Verified order of a rollout."""
 
     head: RunHead
     pairs: tuple[OrderPair, ...]
-    units: tuple[UnitProof, ...]
-    missing: tuple[Spot, ...] = ()
+    units: tuple[UnitVerification, ...]
+    missing: tuple[ClusterRef, ...] = ()
+    """Objects that should exist and do not."""
     is_recorded: bool = False
 
-    def having(self, state: PairState) -> list[OrderPair]:
+    def pairs_in_state(self, state: PairState) -> list[OrderPair]:
         return [pair for pair in self.pairs if pair.state is state]
 
     @property
     def is_broken(self) -> bool:
-        return bool(self.having(PairState.BROKEN))
+        return bool(self.pairs_in_state(PairState.VIOLATED))
 
     @property
     def verdict(self) -> str:
@@ -59,165 +59,200 @@ class OrderProof(msgspec.Struct, frozen=True):
             return "broken"
         if self.missing:
             return "missing"
-        return "unproven" if self.having(PairState.UNPROVEN) else "kept"
+        return "unproven" if self.pairs_in_state(PairState.UNPROVEN) else "kept"
 
 
-def proof_lines(proof: OrderProof, room: int | None = None) -> Iterator[str]:
-    """A table of units, then what is not as it should be, then all in one sentence."""
-    start = proof.head.at if proof.is_recorded else None
-    yield from table_lines(HEADS, [_cells(one, start) for one in proof.units], room, SPARED)
-    names = _PairNames(proof.head)
-    for pair in proof.having(PairState.BROKEN):
-        yield from told_lines(f"broken: {names.tell(pair)}", room)
-    for spot in proof.missing[:MOST_NAMED]:
-        yield from told_lines(f"missing: {spot.ref} is not there", room)
-    unproven = proof.having(PairState.UNPROVEN)
-    for pair in unproven[:MOST_NAMED]:
-        yield from told_lines(f"unproven: {names.tell(pair)}", room)
-    more = max(0, len(unproven) - MOST_NAMED) + max(0, len(proof.missing) - MOST_NAMED)
-    if more:
-        yield f"and {more:,} more: `-o json` tells all"
-    yield from told_lines(_sum_up(proof), room)
+def verification_lines(
+    verification: OrderVerification, max_width: int | None = None
+) -> Iterator[str]:
+    """Yield a table of units, then the problems, then a summary."""
+    start = verification.head.at if verification.is_recorded else None
+    yield from table_lines(
+        COLUMNS,
+        [_unit_cells(unit, start) for unit in verification.units],
+        max_width,
+        OPTIONAL_COLUMNS,
+    )
+    formatter = _PairFormatter(verification.head)
+    for pair in verification.pairs_in_state(PairState.VIOLATED):
+        yield from wrap_lines(f"broken: {formatter.describe(pair)}", max_width)
+    for cluster_ref in verification.missing[:MAX_NAMED]:
+        yield from wrap_lines(f"missing: {cluster_ref.ref} is not there", max_width)
+    unproven = verification.pairs_in_state(PairState.UNPROVEN)
+    for pair in unproven[:MAX_NAMED]:
+        yield from wrap_lines(f"unproven: {formatter.describe(pair)}", max_width)
+    remaining = max(0, len(unproven) - MAX_NAMED) + max(0, len(verification.missing) - MAX_NAMED)
+    if remaining:
+        yield f"and {remaining:,} more: `-o json` tells all"
+    yield from wrap_lines(_summary(verification), max_width)
 
 
-def _cells(one: UnitProof, start: Ms | None) -> tuple[str, ...]:
-    synced = {None: "-", True: "Synced", False: "OutOfSync"}[one.is_synced]
+def _unit_cells(unit: UnitVerification, start: Ms | None) -> tuple[str, ...]:
+    synced = {None: "-", True: "Synced", False: "OutOfSync"}[unit.is_synced]
     return (
-        "-" if one.wave is None else str(one.wave),
-        str(one.unit),
+        "-" if unit.wave is None else str(unit.wave),
+        str(unit.unit),
         synced,
-        _when(one.began, start),
-        _when(one.ready, start),
-        str(one.order or "-"),
+        _time_text(unit.started_at, start),
+        _time_text(unit.ready_at, start),
+        str(unit.order or "-"),
     )
 
 
-def _when(moment: Ms | None, start: Ms | None) -> str:
-    if moment is None:
+def _time_text(time: Ms | None, start: Ms | None) -> str:
+    if time is None:
         return "-"
-    return stamped(moment) if start is None else seconds(moment - start)
+    return display_timestamp(time) if start is None else format_seconds(time - start)
 
 
-def stamped(moment: Ms) -> str:
-    """A moment as clusters write it; parts of a second only where they are known."""
-    parts = f".{moment % SECOND:03}" if moment % SECOND else ""
-    return f"{datetime.fromtimestamp(moment // SECOND, UTC):%Y-%m-%dT%H:%M:%S}{parts}Z"
+def display_timestamp(time: Ms) -> str:
+    """Format a time as RFC 3339, with milliseconds only where they are known."""
+    fraction = f".{time % SECOND:03}" if time % SECOND else ""
+    return f"{datetime.fromtimestamp(time // SECOND, UTC):%Y-%m-%dT%H:%M:%S}{fraction}Z"
 
 
-class _PairNames:
-    """What pairs and their moments are called."""
+class _PairFormatter:
+    """Formats order pairs and their times."""
 
     def __init__(self, head: RunHead) -> None:
         self._steps = {step.id: step for step in head.steps}
         self._start = head.at
 
-    def tell(self, pair: OrderPair) -> str:
-        """The pair, and both moments."""
-        first, then = pair.first, pair.then
-        if pair.recorded is PairState.BROKEN:
-            begun = seconds((pair.begun or self._start) - self._start)
-            passed = pair.passed
-            ended = "did not pass" if passed is None else f"passed at {self._offset(passed)}"
-            return (
-                f"{self._step(pair.after)} began at {begun}, and {self._step(pair.before)} {ended}"
+    def describe(self, pair: OrderPair) -> str:
+        """Return the pair with both times."""
+        first, second = pair.before_evidence, pair.after_evidence
+        if pair.recorded is PairState.VIOLATED:
+            started = format_seconds((pair.started_at or self._start) - self._start)
+            passed = pair.passed_at
+            result = (
+                "did not pass"
+                if passed is None
+                else f"passed at {self._seconds_from_start(passed)}"
             )
-        if first is None or then is None:
-            return f"{self._step(pair.after)} behind {self._step(pair.before)}: {pair.why}"
-        told = f"{self._witness(then)}, and {self._witness(first)}, which it waits for"
-        return f"{told}: {pair.why}" if pair.why else told
+            return (
+                f"{self._step_title(pair.after)} began at {started}, and"
+                f" {self._step_title(pair.before)} {result}"
+            )
+        if first is None or second is None:
+            return (
+                f"{self._step_title(pair.after)} behind {self._step_title(pair.before)}:"
+                f" {pair.explanation}"
+            )
+        message = (
+            f"{self._describe_evidence(second)}, and {self._describe_evidence(first)}, which it"
+            " waits for"
+        )
+        return f"{message}: {pair.explanation}" if pair.explanation else message
 
-    def _offset(self, moment: Ms) -> str:
-        return seconds(moment - self._start)
+    def _seconds_from_start(self, time: Ms) -> str:
+        return format_seconds(time - self._start)
 
-    def _witness(self, one: Witness) -> str:
-        who = f" by {one.made_by}" if one.made_by else ""
-        return f"{one.spot.ref} ({self._step(one.step)}) was {one.what} at {stamped(one.at)}{who}"
+    def _describe_evidence(self, evidence: OrderEvidence) -> str:
+        writer = f" by {evidence.created_by}" if evidence.created_by else ""
+        return (
+            f"{evidence.object.ref} ({self._step_title(evidence.step)}) was {evidence.event} at"
+            f" {display_timestamp(evidence.at)}{writer}"
+        )
 
-    def _step(self, name: str) -> str:
-        step = self._steps[name]
-        return f"{name_unit(step.unit, step.cluster)} {name_step(step)}"
+    def _step_title(self, step_id: str) -> str:
+        step = self._steps[step_id]
+        return f"{unit_name(step.unit, step.cluster)} {step_name(step)}"
 
 
-def _sum_up(proof: OrderProof) -> str:
-    if not proof.pairs:
+def _summary(verification: OrderVerification) -> str:
+    if not verification.pairs:
         return "there is nothing to prove: no step waits for another"
-    told = {
+    result = {
         "broken": "the order was not kept",
         "missing": "not all of it is there",
         "unproven": "nothing speaks against the order",
         "kept": "the order was kept",
-    }[proof.verdict]
-    parts = [count(len(proof.pairs), "pair")]
-    if proof.is_recorded:
-        parts.append(f"by the record {_counts(pair.recorded for pair in proof.pairs)}")
-    if any(pair.seen is not None for pair in proof.pairs):
-        parts.append(f"by the cluster {_counts(pair.seen for pair in proof.pairs)}")
-    return f"{told}: {'; '.join(parts)}"
+    }[verification.verdict]
+    parts = [count_noun(len(verification.pairs), "pair")]
+    if verification.is_recorded:
+        parts.append(f"by the record {_state_counts(pair.recorded for pair in verification.pairs)}")
+    if any(pair.observed is not None for pair in verification.pairs):
+        parts.append(
+            f"by the cluster {_state_counts(pair.observed for pair in verification.pairs)}"
+        )
+    return f"{result}: {'; '.join(parts)}"
 
 
-def _counts(states: Iterator[PairState | None]) -> str:
-    found = Counter(states)
-    return ", ".join(f"{found[one]:,} {one}" for one in PairState if found[one])
+def _state_counts(states: Iterator[PairState | None]) -> str:
+    counts = Counter(states)
+    return ", ".join(f"{counts[state]:,} {state}" for state in PairState if counts[state])
 
 
-def proof_document(proof: OrderProof) -> dict[str, Json]:
-    """One document for programs."""
-    names, steps = _PairNames(proof.head), {step.id: step for step in proof.head.steps}
+def verification_document(verification: OrderVerification) -> dict[str, Json]:
+    """Return the result as a JSON document."""
+    formatter, steps = (
+        _PairFormatter(verification.head),
+        {step.id: step for step in verification.head.steps},
+    )
     return {
         "schema": SCHEMA,
-        "verdict": proof.verdict,
-        "recorded": proof.is_recorded,
-        "target": [*proof.head.target],
-        "units": [_unit(one) for one in proof.units],
-        "pairs": [_pair(one, steps, names) for one in proof.pairs],
-        "missing": [_object(one) for one in proof.missing],
+        "verdict": verification.verdict,
+        "recorded": verification.is_recorded,
+        "target": [*verification.head.target],
+        "units": [_unit_document(unit) for unit in verification.units],
+        "pairs": [_pair_document(pair, steps, formatter) for pair in verification.pairs],
+        "missing": [_object_document(cluster_ref) for cluster_ref in verification.missing],
     }
 
 
-def _unit(one: UnitProof) -> Json:
-    synced = {None: None, True: "Synced", False: "OutOfSync"}[one.is_synced]
+def _unit_document(unit: UnitVerification) -> Json:
+    synced = {None: None, True: "Synced", False: "OutOfSync"}[unit.is_synced]
     return {
-        "unit": str(one.unit),
-        "wave": one.wave,
+        "unit": str(unit.unit),
+        "wave": unit.wave,
         "sync": synced,
-        "began": stamped(one.began) if one.began is not None else None,
-        "ready": stamped(one.ready) if one.ready is not None else None,
-        "order": str(one.order) if one.order else None,
+        "began": display_timestamp(unit.started_at) if unit.started_at is not None else None,
+        "ready": display_timestamp(unit.ready_at) if unit.ready_at is not None else None,
+        "order": str(unit.order) if unit.order else None,
     }
 
 
-def _pair(pair: OrderPair, steps: dict[str, RunStep], names: _PairNames) -> Json:
+def _pair_document(pair: OrderPair, steps: dict[str, RunStep], formatter: _PairFormatter) -> Json:
     return {
         "state": str(pair.state),
-        "because": str(pair.because),
+        "because": str(pair.reason),
         "record": str(pair.recorded) if pair.recorded else None,
-        "cluster": str(pair.seen) if pair.seen else None,
-        "before": _side(steps[pair.before], pair.passed, pair.first),
-        "after": _side(steps[pair.after], pair.begun, pair.then),
-        "sentence": names.tell(pair) if pair.why or pair.state is PairState.BROKEN else "",
+        "cluster": str(pair.observed) if pair.observed else None,
+        "before": _side_document(steps[pair.before], pair.passed_at, pair.before_evidence),
+        "after": _side_document(steps[pair.after], pair.started_at, pair.after_evidence),
+        "sentence": (
+            formatter.describe(pair) if pair.explanation or pair.state is PairState.VIOLATED else ""
+        ),
     }
 
 
-def _side(step: RunStep, moment: Ms | None, witness: Witness | None) -> Json:
-    """A step; `at` is the record's moment of it, `witness` what the cluster tells."""
-    seen: Json = None
-    if witness is not None:
-        told = {"what": witness.what, "at": stamped(witness.at), "by": witness.made_by or None}
-        seen = {**told, **_object(witness.spot)}
+def _side_document(step: RunStep, time: Ms | None, evidence: OrderEvidence | None) -> Json:
+    """Return one side of a pair.
+
+    `at` is the time in the run record, `witness` the evidence in the cluster.
+    """
+    evidence_document: Json = None
+    if evidence is not None:
+        fields = {
+            "what": evidence.event,
+            "at": display_timestamp(evidence.at),
+            "by": evidence.created_by or None,
+        }
+        evidence_document = {**fields, **_object_document(evidence.object)}
     return {
         "step": step.id,
         "unit": str(step.unit),
-        "at": stamped(moment) if moment is not None else None,
-        "witness": seen,
+        "at": display_timestamp(time) if time is not None else None,
+        "witness": evidence_document,
     }
 
 
-def _object(spot: Spot) -> dict[str, Json]:
-    kind = spot.ref.kind
+def _object_document(cluster_ref: ClusterRef) -> dict[str, Json]:
+    kind = cluster_ref.ref.kind
     return {
-        "cluster": spot.cluster,
+        "cluster": cluster_ref.cluster,
         "apiVersion": kind.api_version,
         "kind": kind.name,
-        "namespace": spot.ref.namespace,
-        "name": spot.ref.name,
+        "namespace": cluster_ref.ref.namespace,
+        "name": cluster_ref.ref.name,
     }

@@ -1,4 +1,4 @@
-"""Units and sources of Flux as `flux get` shows them."""
+"""Flux units and sources, formatted like the output of `flux get`."""
 
 from __future__ import annotations
 
@@ -7,112 +7,127 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
-from tidegate.model.reading import mapping, mappings, part, text
-from tidegate.report.applications import head_document
-from tidegate.report.tables import noted_lines
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
+from tidegate.report.applications import metadata_document
+from tidegate.report.tables import message_table_lines
 
-Body = dict[str, Json]
-ORIGIN = ("SOURCE", "PATH")
-HEADS = ("NAME", "REVISION", "SUSPENDED", "READY", "MESSAGE")
-WAITING = "waiting to be reconciled"
-_HASH = late(r"\b([0-9a-f]{8})[0-9a-f]{32,120}\b")
+JsonObject = dict[str, Json]
+SOURCE_COLUMNS = ("SOURCE", "PATH")
+COLUMNS = ("NAME", "REVISION", "SUSPENDED", "READY", "MESSAGE")
+NOT_RECONCILED = "waiting to be reconciled"
+_HASH = lazy_regex(r"\b([0-9a-f]{8})[0-9a-f]{32,120}\b")
 
 
-class ReconciledRow(msgspec.Struct, frozen=True):
-    """An object of Flux, as Git has it and as it lives; and how it stands, where it is a unit.
+class FluxRow(msgspec.Struct, frozen=True):
+    """A Flux object in Git and in the cluster."""
 
-    `stands` is empty where nothing is compared: a source has nothing of its own in a cluster.
-    """
-
-    own: Body
-    live: Body
-    stands: str = ""
-    is_well: bool = False
+    desired: JsonObject
+    """The object as in Git."""
+    live: JsonObject
+    status_message: str = ""
+    """Result of the comparison of a unit with the cluster; empty for a source."""
+    is_healthy: bool = False
 
     @property
     def kind(self) -> str:
-        return text(self.own, "kind")
+        return get_text(self.desired, "kind")
 
     @property
     def namespace(self) -> str:
-        return text(self.live or self.own, "metadata", "namespace")
+        return get_text(self.live or self.desired, "metadata", "namespace")
 
     @property
-    def labels(self) -> Body:
-        return mapping(self.own, "metadata", "labels")
+    def labels(self) -> JsonObject:
+        return get_mapping(self.desired, "metadata", "labels")
 
     @property
     def name(self) -> str:
-        return text(self.own, "metadata", "name")
+        return get_text(self.desired, "metadata", "name")
 
 
-def reconciled_lines(
-    rows: Sequence[ReconciledRow], *, everywhere: bool, wide: bool = False, room: int | None = None
+def flux_lines(
+    rows: Sequence[FluxRow],
+    *,
+    all_namespaces: bool,
+    wide: bool = False,
+    max_width: int | None = None,
 ) -> Iterator[str]:
-    """A table; with `everywhere` each says its namespace, and when `wide` where it comes from.
+    """Yield a table, with namespaces if `all_namespaces`, with sources if `wide`.
 
-    With too little room a message stands below its line, unless it is to be wide.
+    On a narrow terminal a message is placed below its line, unless `wide`.
     """
-    heads = ("NAMESPACE", *HEADS) if everywhere else HEADS
-    heads = (*heads[:-1], *ORIGIN, heads[-1]) if wide else heads
-    shown = [_cells(row, wide=wide)[0 if everywhere else 1 :] for row in rows]
-    yield from noted_lines(heads, shown, None if wide else room)
+    columns = ("NAMESPACE", *COLUMNS) if all_namespaces else COLUMNS
+    columns = (*columns[:-1], *SOURCE_COLUMNS, columns[-1]) if wide else columns
+    cells = [_row_cells(row, wide=wide)[0 if all_namespaces else 1 :] for row in rows]
+    yield from message_table_lines(columns, cells, None if wide else max_width)
 
 
-def _cells(row: ReconciledRow, *, wide: bool) -> tuple[str, ...]:
-    ready, message = _ready(row)
-    short = str if wide else _short
+def _row_cells(row: FluxRow, *, wide: bool) -> tuple[str, ...]:
+    ready, message = _ready_status(row)
+    format_hash = str if wide else _shorten_hashes
     return (
         row.namespace,
         row.name,
-        short(_revision(row.live)),
-        str(bool(part(row.live or row.own, "spec", "suspend"))),
+        format_hash(_revision(row.live)),
+        str(bool(get_value(row.live or row.desired, "spec", "suspend"))),
         ready,
-        *(_origin(row.own) if wide else ()),
-        short(message),
+        *(_source_cells(row.desired) if wide else ()),
+        format_hash(message),
     )
 
 
-def _origin(own: Body) -> tuple[str, str]:
-    """The source that a unit takes from, and what it takes; of a source, its address."""
-    spec = mapping(own, "spec")
-    chart = mapping(spec, "chart", "spec")
-    named = mapping(spec, "sourceRef") or mapping(chart, "sourceRef") or mapping(spec, "chartRef")
-    source = f"{text(named, 'kind')}/{text(named, 'name')}" if named else text(spec, "url")
-    taken = text(spec, "path") or text(chart, "chart") or text(spec, "chart")
-    return source or "-", taken or "-"
+def _source_cells(desired: JsonObject) -> tuple[str, str]:
+    """Return the source of a unit and the path or chart in it; for a source, its URL."""
+    spec = get_mapping(desired, "spec")
+    chart = get_mapping(spec, "chart", "spec")
+    source_ref = (
+        get_mapping(spec, "sourceRef")
+        or get_mapping(chart, "sourceRef")
+        or get_mapping(spec, "chartRef")
+    )
+    source = (
+        f"{get_text(source_ref, 'kind')}/{get_text(source_ref, 'name')}"
+        if source_ref
+        else get_text(spec, "url")
+    )
+    path = get_text(spec, "path") or get_text(chart, "chart") or get_text(spec, "chart")
+    return source or "-", path or "-"
 
 
-def _revision(live: Body) -> str:
-    status = mapping(live, "status")
-    applied = text(status, "lastAppliedRevision") or text(status, "artifact", "revision")
-    history = mappings(status, "history")
-    return applied or (text(history[0], "chartVersion") if history else "")
+def _revision(live: JsonObject) -> str:
+    status = get_mapping(live, "status")
+    applied = get_text(status, "lastAppliedRevision") or get_text(status, "artifact", "revision")
+    history = get_mappings(status, "history")
+    return applied or (get_text(history[0], "chartVersion") if history else "")
 
 
-def _ready(row: ReconciledRow) -> tuple[str, str]:
-    """What its own object says; where that says nothing, what is found here."""
-    for one in mappings(row.live, "status", "conditions"):
-        if one.get("type") == "Ready":
-            return text(one, "status"), text(one, "message")
-    return (str(row.is_well), row.stands) if row.stands else ("False", WAITING)
+def _ready_status(row: FluxRow) -> tuple[str, str]:
+    """Return the Ready condition; without one, the result of the comparison."""
+    for condition in get_mappings(row.live, "status", "conditions"):
+        if condition.get("type") == "Ready":
+            return get_text(condition, "status"), get_text(condition, "message")
+    return (
+        (str(row.is_healthy), row.status_message)
+        if row.status_message
+        else ("False", NOT_RECONCILED)
+    )
 
 
-def _short(words: str) -> str:
-    return _HASH.sub(r"\1", words)
+def _shorten_hashes(text: str) -> str:
+    return _HASH.sub(r"\1", text)
 
 
-def reconciled_document(row: ReconciledRow) -> Body:
-    """For programs, in the form of the object: as much of it as holds no values."""
-    ready, message = _ready(row)
+def flux_document(row: FluxRow) -> JsonObject:
+    """Return the object in the form of its manifest, without values."""
+    ready, message = _ready_status(row)
     return {
-        "apiVersion": text(row.own, "apiVersion"),
+        "apiVersion": get_text(row.desired, "apiVersion"),
         "kind": row.kind,
-        "metadata": head_document(row.own),
-        "spec": {"suspend": bool(part(row.live or row.own, "spec", "suspend"))},
+        "metadata": metadata_document(row.desired),
+        "spec": {"suspend": bool(get_value(row.live or row.desired, "spec", "suspend"))},
         "status": {
-            "conditions": [*mappings(row.live, "status", "conditions")],
+            "conditions": [*get_mappings(row.live, "status", "conditions")],
             "lastAppliedRevision": _revision(row.live),
         },
         "ready": ready,

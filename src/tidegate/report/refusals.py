@@ -1,18 +1,18 @@
-"""What a cluster would refuse, as findings: each fault once, at its place."""
+"""Dry run of a plan: findings about objects that the cluster would refuse."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tidegate.errors import parse_place
-from tidegate.model.event import Event, Told
+from tidegate.errors import parse_location
+from tidegate.model.event import Event, EventType
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Ref
-from tidegate.report.rollout.course import Course
+from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.evidence import Evidence
 
 NOT_SERVED = "NotServed"
-CODES = {
+PREFLIGHT_CODES = {
     "Contents": "preflight.contents",
     "Forbidden": "preflight.forbidden",
     "Immutable": "preflight.immutable",
@@ -21,25 +21,36 @@ CODES = {
     NOT_SERVED: "preflight.not-served",
     "Shared": "preflight.shared",
 }
-REFUSED = "preflight.refused"
-"""Whatever else a server says no for."""
+REFUSED_CODE = "preflight.refused"
+"""Code of any other refusal of a server."""
 
 
-def faults_of_rollout(course: Course, evidence: Iterable[Evidence]) -> tuple[Finding, ...]:
-    """What of a plan the cluster would not take, as a rollout found before anything was done."""
-    return refusal_findings(course.faults, {one.ref: one.unserved for one in evidence})
+def preflight_findings(
+    progress: RolloutProgress, evidence: Iterable[Evidence]
+) -> tuple[Finding, ...]:
+    """Return the objects that a rollout found to be refused before its first write."""
+    return refusal_findings(
+        progress.preflight_refusals, {item.ref: item.not_served_reason for item in evidence}
+    )
 
 
-def refusal_findings(events: Iterable[Event], unserved: Mapping[Ref, str]) -> tuple[Finding, ...]:
-    """One for each fault; `unserved`: by object, why nobody serves its kind."""
-    refused = (event for event in events if event.told is Told.OBJECT_REFUSED and event.ref)
+def refusal_findings(
+    events: Iterable[Event], not_served_reasons: Mapping[Ref, str]
+) -> tuple[Finding, ...]:
+    """Return a finding for each refused object.
+
+    `not_served_reasons`: by object, why no API serves its kind.
+    """
+    refused = (event for event in events if event.type is EventType.OBJECT_REFUSED and event.ref)
     return tuple(
         Finding(
-            code=CODES.get(event.reason, REFUSED),
+            code=PREFLIGHT_CODES.get(event.reason, REFUSED_CODE),
             severity=Severity.ERROR,
-            sentence=f"{event.ref}: {event.sentence}",
-            where=parse_place(event.where) if event.where else None,
-            why=unserved.get(event.ref, "") if event.ref and event.reason == NOT_SERVED else "",
+            message=f"{event.ref}: {event.message}",
+            location=parse_location(event.location) if event.location else None,
+            reason=not_served_reasons.get(event.ref, "")
+            if event.ref and event.reason == NOT_SERVED
+            else "",
         )
         for event in refused
     )

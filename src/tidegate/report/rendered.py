@@ -1,4 +1,4 @@
-"""Rendered objects as text, masked, and what is to be said about them."""
+"""Rendered objects as text, with secret values masked."""
 
 from __future__ import annotations
 
@@ -6,55 +6,60 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tidegate.documents import Document, FieldPath
 from tidegate.documents.dump import to_json, to_yaml
-from tidegate.errors import TidegateError, escaped
+from tidegate.errors import TidegateError, escape_line
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
 from tidegate.model.unit import UnitId
 from tidegate.report.findings import finding_document
-from tidegate.report.masking import masked
-from tidegate.report.places import seen_error, seen_text
+from tidegate.report.masking import mask_secrets
+from tidegate.report.places import display_error, location_text
 
 
-def show(
+def manifest_texts(
     objects: Iterable[tuple[Document, tuple[FieldPath, ...]]],
     *,
-    form: str,
-    origins: bool = False,
+    output_format: str,
+    with_origins: bool = False,
 ) -> Iterator[str]:
-    """One piece of text for each object with its hidden fields: YAML, JSON, or its name."""
+    """Yield the text of each object with its hidden fields masked: YAML, JSON or its name."""
     for document, paths in objects:
-        body = masked(document.body, paths)
-        match form:
+        body = mask_secrets(document.body, paths)
+        match output_format:
             case "names":
-                yield _name(body)
+                yield _object_name(body)
             case "json":
                 yield f"{to_json(body).decode()}\n"
             case _:
-                origin = f"# {escaped(seen_text(document.place))}\n" if origins else ""
+                origin = (
+                    f"# {escape_line(location_text(document.location))}\n" if with_origins else ""
+                )
                 yield f"---\n{origin}{to_yaml(body)}"
 
 
-def unit_line(
-    names: tuple[UnitId | None, UnitId | None],
+def unit_json_line(
+    unit_and_root: tuple[UnitId | None, UnitId | None],
     objects: Iterable[tuple[Document, tuple[FieldPath, ...]]],
-    said: Mapping[str, Iterable[TidegateError]],
+    errors_by_key: Mapping[str, Iterable[TidegateError]],
     findings: Iterable[Finding],
 ) -> str:
-    """A unit and its entry in one line of JSON, with its objects and what is wrong."""
-    unit, entry = (str(one) if one else None for one in names)
+    """Return a unit and its root unit as one line of JSON, with its objects and problems."""
+    unit, root = (str(unit_id) if unit_id else None for unit_id in unit_and_root)
     line: dict[str, Json] = {
         "unit": unit,
-        "entry": entry,
-        "objects": [masked(document.body, paths) for document, paths in objects],
-        **{name: [str(seen_error(one)) for one in errors] for name, errors in said.items()},
-        "findings": [finding_document(one) for one in findings],
+        "entry": root,
+        "objects": [mask_secrets(document.body, paths) for document, paths in objects],
+        **{
+            name: [str(display_error(error)) for error in errors]
+            for name, errors in errors_by_key.items()
+        },
+        "findings": [finding_document(finding) for finding in findings],
     }
     return to_json(line).decode()
 
 
-def _name(body: dict[str, Json]) -> str:
+def _object_name(body: dict[str, Json]) -> str:
     metadata = body.get("metadata")
-    known = metadata if isinstance(metadata, dict) else {}
-    namespace, name = known.get("namespace"), known.get("name", known.get("generateName", ""))
-    spot = f"{namespace}/{name}" if namespace else str(name)
-    return f"{body.get('apiVersion')} {body.get('kind')} {spot}"
+    fields = metadata if isinstance(metadata, dict) else {}
+    namespace, name = fields.get("namespace"), fields.get("name", fields.get("generateName", ""))
+    qualified_name = f"{namespace}/{name}" if namespace else str(name)
+    return f"{body.get('apiVersion')} {body.get('kind')} {qualified_name}"

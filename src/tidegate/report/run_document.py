@@ -1,4 +1,7 @@
-"""The head of a run record, as programs read it."""
+"""JSON documents of rollout events and run records.
+
+The identity of an object has the same keys as in a plan; units and steps are given by id.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,24 @@ from collections.abc import Mapping
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.plan import Deed, Edge
-from tidegate.model.run import RUN, RUN_VERSION, RunHead, RunObject, RunStep, RunUnit
+from tidegate.model.plan import Edge, ItemAction
+from tidegate.model.run import RUN_KIND, RUN_VERSION, RunHead, RunObject, RunStep, RunUnit
 from tidegate.model.unit import UnitId
-from tidegate.report.rollout.documents import ObjectName
+from tidegate.report.rollout.documents import ObjectIdentity
 
 
-class RunObjectOut(ObjectName, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """An object of a step, as `RunObject` has it."""
+class RunObjectDocument(
+    ObjectIdentity, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """JSON form of `RunObject`."""
 
-    deed: Deed = Deed.APPLY
+    deed: ItemAction = ItemAction.APPLY
     hook: bool = False
     gates: bool = True
 
 
-class RunStepOut(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A step, as `RunStep` has it."""
+class RunStepDocument(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """JSON form of `RunStep`."""
 
     id: str
     unit: str
@@ -31,15 +36,18 @@ class RunStepOut(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     wave: int = 0
     stage: str = ""
     part: int = 0
-    objects: tuple[RunObjectOut, ...] = ()
+    objects: tuple[RunObjectDocument, ...] = ()
 
 
-class RunUnitOut(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rename="camel"):
-    """A unit by its id, and the parts of that; `home`: the cluster that has its own object."""
+class RunUnitDocument(
+    msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rename="camel"
+):
+    """JSON form of `RunUnit`: the unit id and its parts."""
 
     unit: str
     kind: str = ""
     home: str = ""
+    """Cluster that has the unit resource."""
     namespace: str = ""
     name: str = ""
     cluster: str = ""
@@ -49,59 +57,59 @@ class RunUnitOut(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, 
     sparing: bool = False
 
 
-class RunHeadOut(msgspec.Struct, frozen=True, kw_only=True):
-    """The first line."""
+class RunHeadDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """First line of a run record."""
 
-    kind: str = RUN
+    kind: str = RUN_KIND
     version: int = RUN_VERSION
     digest: str = ""
     at: Ms = Ms(0)
     target: tuple[str, ...] = ()
     simulated: bool = False
-    units: tuple[RunUnitOut, ...] = ()
-    steps: tuple[RunStepOut, ...] = ()
+    units: tuple[RunUnitDocument, ...] = ()
+    steps: tuple[RunStepDocument, ...] = ()
     edges: tuple[Edge, ...] = ()
 
 
-def head_out(head: RunHead) -> RunHeadOut:
-    return RunHeadOut(
+def run_head_document(head: RunHead) -> RunHeadDocument:
+    return RunHeadDocument(
         digest=head.digest,
         at=head.at,
         target=head.target,
         simulated=head.is_simulated,
-        units=tuple(map(_unit_out, head.units)),
-        steps=tuple(map(_step_out, head.steps)),
+        units=tuple(map(_unit_document, head.units)),
+        steps=tuple(map(_step_document, head.steps)),
         edges=head.edges,
     )
 
 
-def _unit_out(unit: RunUnit) -> RunUnitOut:
-    name = unit.id
-    return RunUnitOut(
-        unit=str(name),
-        kind=name.kind,
-        home=name.cluster,
-        namespace=name.namespace,
-        name=name.name,
+def _unit_document(unit: RunUnit) -> RunUnitDocument:
+    unit_id = unit.id
+    return RunUnitDocument(
+        unit=str(unit_id),
+        kind=unit_id.kind,
+        home=unit_id.cluster,
+        namespace=unit_id.namespace,
+        name=unit_id.name,
         cluster=unit.cluster,
         brought_by=str(unit.parent) if unit.parent else "",
         wave=unit.wave,
         manager=unit.manager,
-        sparing=unit.sparing,
+        sparing=unit.out_of_sync_only,
     )
 
 
-def _step_out(step: RunStep) -> RunStepOut:
+def _step_document(step: RunStep) -> RunStepDocument:
     objects = tuple(
-        RunObjectOut(
-            **msgspec.structs.asdict(ObjectName.of(one.ref)),
-            deed=one.deed,
-            hook=one.hook,
-            gates=one.gates,
+        RunObjectDocument(
+            **msgspec.structs.asdict(ObjectIdentity.from_ref(item.ref)),
+            deed=item.action,
+            hook=item.is_hook,
+            gates=item.is_gating,
         )
-        for one in step.objects
+        for item in step.objects
     )
-    return RunStepOut(
+    return RunStepDocument(
         id=step.id,
         unit=str(step.unit),
         cluster=step.cluster,
@@ -113,39 +121,44 @@ def _step_out(step: RunStep) -> RunStepOut:
     )
 
 
-def head_in(out: RunHeadOut) -> RunHead:
-    """The head that was written so. Raises KeyError for a unit that is not in it."""
-    known = {one.unit: UnitId(one.kind, one.home, one.namespace, one.name) for one in out.units}
+def run_head_from_document(document: RunHeadDocument) -> RunHead:
+    """Return the head of a JSON document. Raises KeyError for an unknown unit."""
+    unit_ids = {
+        unit.unit: UnitId(unit.kind, unit.home, unit.namespace, unit.name)
+        for unit in document.units
+    }
     return RunHead(
-        digest=out.digest,
-        at=out.at,
-        target=out.target,
-        is_simulated=out.simulated,
-        units=tuple(_unit_in(one, known) for one in out.units),
-        steps=tuple(_step_in(one, known) for one in out.steps),
-        edges=out.edges,
+        digest=document.digest,
+        at=document.at,
+        target=document.target,
+        is_simulated=document.simulated,
+        units=tuple(_unit_from_document(unit, unit_ids) for unit in document.units),
+        steps=tuple(_step_from_document(step, unit_ids) for step in document.steps),
+        edges=document.edges,
     )
 
 
-def _unit_in(one: RunUnitOut, known: Mapping[str, UnitId]) -> RunUnit:
+def _unit_from_document(unit: RunUnitDocument, unit_ids: Mapping[str, UnitId]) -> RunUnit:
     return RunUnit(
-        id=known[one.unit],
-        cluster=one.cluster,
-        parent=known.get(one.brought_by),
-        wave=one.wave,
-        manager=one.manager,
-        sparing=one.sparing,
+        id=unit_ids[unit.unit],
+        cluster=unit.cluster,
+        parent=unit_ids.get(unit.brought_by),
+        wave=unit.wave,
+        manager=unit.manager,
+        out_of_sync_only=unit.sparing,
     )
 
 
-def _step_in(step: RunStepOut, known: Mapping[str, UnitId]) -> RunStep:
+def _step_from_document(step: RunStepDocument, unit_ids: Mapping[str, UnitId]) -> RunStep:
     return RunStep(
         id=step.id,
-        unit=known[step.unit],
+        unit=unit_ids[step.unit],
         cluster=step.cluster,
         phase=step.phase,
         wave=step.wave,
         stage=step.stage,
         part=step.part,
-        objects=tuple(RunObject(one.ref, one.deed, one.hook, one.gates) for one in step.objects),
+        objects=tuple(
+            RunObject(item.ref, item.deed, item.hook, item.gates) for item in step.objects
+        ),
     )

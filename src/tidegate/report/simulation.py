@@ -1,4 +1,4 @@
-"""Simulated rollouts side by side: when each step was applied, and when its gate opened."""
+"""Simulated rollouts compared: times of steps and outcomes, as text and as JSON documents."""
 
 from __future__ import annotations
 
@@ -7,293 +7,325 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from tidegate.model.drift import Drift
-from tidegate.model.event import Event, Told
-from tidegate.model.expectation import Expectation
+from tidegate.model.event import Event, EventType
+from tidegate.model.expectation import DurationEstimate
 from tidegate.model.ledger import ReleaseHistory
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
 from tidegate.model.plan import Plan
 from tidegate.model.resync import Resync
 from tidegate.model.unit import UnitId
-from tidegate.model.uptake import Uptake
-from tidegate.report.plan import step_name
-from tidegate.report.rollout.course import Course as Rollout
+from tidegate.model.uptake import RevisionSync
+from tidegate.report.plan import step_title
+from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.names import count, fold, listing
-from tidegate.report.rollout.reasons import reasons
-from tidegate.report.rollout.rows import plain
+from tidegate.report.rollout.names import count_noun, join_limited, join_refs
+from tidegate.report.rollout.reasons import evidence_rows
+from tidegate.report.rollout.rows import plain_text
 from tidegate.report.rollout.summary import INVALID, PASSED, STOPPED
 
-NEVER = "-"
-MOST_NAMED = 3
+NO_TIME = "-"
+MAX_NAMED = 3
 DEPLOYED = "deployed"
-ENDS = {
-    Told.STEP_PASSED: "",
-    Told.STEP_FAILED: "failed",
-    Told.STEP_SKIPPED: "skipped",
-    Told.STEP_SUPERSEDED: "superseded",
+STEP_RESULTS = {
+    EventType.STEP_PASSED: "",
+    EventType.STEP_FAILED: "failed",
+    EventType.STEP_SKIPPED: "skipped",
+    EventType.STEP_SUPERSEDED: "superseded",
 }
 
 
 class EngineRun(msgspec.Struct, frozen=True):
-    """What one engine did: its events, what is known of what failed, what it did not wait for.
-
-    `unplayed`: what it has a check for, and nobody knows what the operator writes. `expecting`:
-    which end of the range of each duration, where several were played.
-    """
+    """Simulated rollout with the semantics of one engine."""
 
     name: str
     plan: Plan
     events: Sequence[Event]
     evidence: Sequence[Evidence] = ()
-    unwaited: Sequence[Ref] = ()
-    unplayed: Sequence[Ref] = ()
-    expecting: Expectation | None = None
-    aftermath: Sequence[tuple[Ref, str]] = ()
-    """What failed when it had passed, as nobody waited for it; and how."""
+    without_health_check: Sequence[Ref] = ()
+    """Objects without a health check; the engine does not wait for them."""
+    not_simulated: Sequence[Ref] = ()
+    """Objects with a health check whose status is not simulated."""
+    durations: DurationEstimate | None = None
+    """Which end of each duration range was used, where several were simulated."""
+    failures_after_end: Sequence[tuple[Ref, str]] = ()
+    """Objects that failed after the engine had finished, and how."""
     drifts: Sequence[Drift] = ()
-    """What others did to objects, and what became of it."""
-    uptakes: Sequence[Uptake] = ()
-    """What units did with what was committed meanwhile."""
-    resyncs: Sequence[Resync] = ()
-    """What was synced twice."""
-    unknown: str = ""
-    """What could not be had of it."""
+    """Changes by other clients, and how the engine reacted."""
+    revision_syncs: Sequence[RevisionSync] = ()
+    """How units synced to revisions that were committed during the rollout."""
+    double_syncs: Sequence[Resync] = ()
+    """Applications that were synced twice."""
+    incomplete_message: str = ""
+    """What could not be fetched."""
     releases: Sequence[ReleaseHistory] = ()
-    """The revisions of Helm releases."""
-    faulty: Sequence[UnitId] = ()
-    """Units of which nothing was played, as they are at fault."""
+    """Revisions of Helm releases."""
+    faulty_units: Sequence[UnitId] = ()
+    """Units that were not simulated because of errors."""
 
 
 class StepTimes(msgspec.Struct):
-    """When one step was applied, and when and how it ended."""
+    """When a step was applied, and when and how it ended."""
 
-    applied: Ms | None = None
-    ended: Ms | None = None
-    how: str = ""
+    applied_at: Ms | None = None
+    ended_at: Ms | None = None
+    result: str = ""
 
 
 def step_times(events: Iterable[Event]) -> dict[str, StepTimes]:
-    """The last try of each step; times count from the first event."""
-    found: dict[str, StepTimes] = {}
+    """Return the times of the last attempt of each step, counted from the first event."""
+    times_by_step: dict[str, StepTimes] = {}
     start: Ms | None = None
     for event in events:
         start = event.at if start is None else start
-        times = found.setdefault(event.step, StepTimes()) if event.step else StepTimes()
+        times = times_by_step.setdefault(event.step, StepTimes()) if event.step else StepTimes()
         at = Ms(event.at - start)
-        if event.told is Told.STEP_APPLYING:
-            times.applied = at
-        elif event.told in ENDS:
-            times.ended, times.how = at, ENDS[event.told]
-    return found
+        if event.type is EventType.STEP_APPLYING:
+            times.applied_at = at
+        elif event.type in STEP_RESULTS:
+            times.ended_at, times.result = at, STEP_RESULTS[event.type]
+    return times_by_step
 
 
-def side_by_side(runs: Sequence[EngineRun]) -> Iterator[str]:
-    """A table with a line for each step and two columns for each engine, and how each ended.
+def comparison_lines(runs: Sequence[EngineRun]) -> Iterator[str]:
+    """Yield a table with a line per step and two columns per engine, then each outcome.
 
-    Engines that order a unit in other steps have a table of their own.
+    Engines that order a unit in other steps get a table of their own.
     """
-    for alike in _by_steps(runs):
-        yield from _table(alike)
+    for group in _group_by_steps(runs):
+        yield from _comparison_table(group)
         yield ""
     for run in runs:
-        yield from ending_lines(run, run.name)
+        yield from result_lines(run, run.name)
 
 
-def ending_lines(run: EngineRun, name: str) -> Iterator[str]:
-    """How one ended, what was tried again, and why it did not pass."""
-    yield f"{name}: {_end(run)}"
-    yield from _retries(run)
-    yield from _waits(run)
-    yield from _released(run)
-    yield from _synced_twice(run)
-    yield from _taken_up(run)
-    yield from _drifted(run)
-    yield from _reasons(run)
+def result_lines(run: EngineRun, name: str) -> Iterator[str]:
+    """Yield the outcome of a run, its retries, and why it did not pass."""
+    yield f"{name}: {_outcome_text(run)}"
+    yield from _retry_lines(run)
+    yield from _wait_lines(run)
+    yield from _release_lines(run)
+    yield from _double_sync_lines(run)
+    yield from _revision_sync_lines(run)
+    yield from _drift_lines(run)
+    yield from _reason_lines(run)
 
 
-def _by_steps(runs: Sequence[EngineRun]) -> list[list[EngineRun]]:
-    """Runs with the same steps together, in the order in which they came."""
-    found: dict[tuple[str, ...], list[EngineRun]] = {}
+def _group_by_steps(runs: Sequence[EngineRun]) -> list[list[EngineRun]]:
+    """Return the runs grouped by equal steps, in order."""
+    groups: dict[tuple[str, ...], list[EngineRun]] = {}
     for run in runs:
-        steps = (step.id for step in run.plan.steps if not step.is_joint)
-        found.setdefault(tuple(steps), []).append(run)
-    return list(found.values())
+        steps = (step.id for step in run.plan.steps if not step.is_placeholder)
+        groups.setdefault(tuple(steps), []).append(run)
+    return list(groups.values())
 
 
-def _table(runs: Sequence[EngineRun]) -> Iterator[str]:
+def _comparison_table(runs: Sequence[EngineRun]) -> Iterator[str]:
     plan = runs[0].plan
-    steps = [step for step in plan.steps if not step.is_joint]
-    told = [(run.name, step_times(run.events)) for run in runs]
-    names = [step_name(step, several=len(plan.units) > 1) for step in steps]
+    steps = [step for step in plan.steps if not step.is_placeholder]
+    times_by_run = [(run.name, step_times(run.events)) for run in runs]
+    names = [step_title(step, with_unit=len(plan.units) > 1) for step in steps]
     width = max([len("step"), *map(len, names)])
-    head = "  ".join(f"{name + ' applies':>18}  {'opens':>14}" for name, _ in told)
-    yield f"{'step':{width}}  {head}".rstrip()
+    header = "  ".join(f"{name + ' applies':>18}  {'opens':>14}" for name, _ in times_by_run)
+    yield f"{'step':{width}}  {header}".rstrip()
     for name, step in zip(names, steps, strict=True):
-        cells = "  ".join(_cell(found.get(step.id, StepTimes())) for _, found in told)
+        cells = "  ".join(
+            _time_cells(step_times_by_id.get(step.id, StepTimes()))
+            for _, step_times_by_id in times_by_run
+        )
         yield f"{name:{width}}  {cells}".rstrip()
 
 
-def _cell(times: StepTimes) -> str:
-    return f"{seconds(times.applied):>18}  {opening(times):>14}"
+def _time_cells(times: StepTimes) -> str:
+    return f"{format_time(times.applied_at):>18}  {gate_time(times):>14}"
 
 
-def opening(times: StepTimes) -> str:
-    """When the gate of a step opened, or what became of it."""
-    told = f"{times.how} {seconds(times.ended)}" if times.how == "failed" else times.how
-    return told or seconds(times.ended)
+def gate_time(times: StepTimes) -> str:
+    """Return when the gate of a step opened, or how the step ended."""
+    result = (
+        f"{times.result} {format_time(times.ended_at)}"
+        if times.result == "failed"
+        else times.result
+    )
+    return result or format_time(times.ended_at)
 
 
-def _retries(run: EngineRun) -> Iterator[str]:
-    """Which steps were not applied once and for all, and why."""
-    start, several = run.events[0].at, len(run.plan.units) > 1
+def _retry_lines(run: EngineRun) -> Iterator[str]:
+    """Yield the steps that were retried, and why."""
+    start, with_unit = run.events[0].at, len(run.plan.units) > 1
     steps = {step.id: step for step in run.plan.steps}
-    tries: dict[str, list[Event]] = {}
+    retries_by_step: dict[str, list[Event]] = {}
     for event in run.events:
-        if event.told is Told.RETRY_PLANNED and event.step in steps:
-            tries.setdefault(event.step, []).append(event)
-    for name, told in tries.items():
-        last, times = told[-1], f"{len(told)} times, last " if len(told) > 1 else ""
-        at = seconds(Ms((last.until or last.at) - start))
-        step = step_name(steps[name], several=several)
-        yield f"  {step}: tried again {times}at {at}: {last.sentence}"
+        if event.type is EventType.RETRY_SCHEDULED and event.step in steps:
+            retries_by_step.setdefault(event.step, []).append(event)
+    for name, retries in retries_by_step.items():
+        last, repeat_text = retries[-1], f"{len(retries)} times, last " if len(retries) > 1 else ""
+        at = format_time(Ms((last.until or last.at) - start))
+        step = step_title(steps[name], with_unit=with_unit)
+        yield f"  {step}: tried again {repeat_text}at {at}: {last.message}"
 
 
-def _waits(run: EngineRun) -> Iterator[str]:
-    """What it still waits for at its end, and since when; what failed behind its back."""
+def _wait_lines(run: EngineRun) -> Iterator[str]:
+    """Yield what a stopped run still waits for, and objects that failed after the run."""
     if run.events[-1].reason == STOPPED:
-        course = course_of(run)
+        progress = progress_for_run(run)
         for event in run.events:
-            course.take(event)
-        for step in course.active.values():
-            for wait in [*step.waits.values()][:MOST_NAMED]:
-                since = seconds(Ms(wait.since - course.start))
-                yield f"  {course.title(step)} waits for {wait.ref} since {since}: {wait.sentence}"
-            if len(step.waits) > MOST_NAMED:
-                yield f"  {course.title(step)} waits for {len(step.waits) - MOST_NAMED:,} more"
-    for ref, how in run.aftermath:
-        yield f"  {run.name} does not wait for its last wave: after that, {ref} failed: {how}"
+            progress.add_event(event)
+        for step in progress.active.values():
+            for wait in [*step.waits.values()][:MAX_NAMED]:
+                since = format_time(Ms(wait.since - progress.start))
+                yield (
+                    f"  {progress.step_title(step)} waits for {wait.ref} since {since}:"
+                    f" {wait.message}"
+                )
+            if len(step.waits) > MAX_NAMED:
+                yield (
+                    f"  {progress.step_title(step)} waits for {len(step.waits) - MAX_NAMED:,} more"
+                )
+    for ref, failure in run.failures_after_end:
+        yield f"  {run.name} does not wait for its last wave: after that, {ref} failed: {failure}"
 
 
-def drift_since(drift: Drift, start: Ms) -> Drift:
-    healed = None if drift.healed is None else Ms(drift.healed - start)
-    return msgspec.structs.replace(drift, at=Ms(drift.at - start), healed=healed)
-
-
-def uptake_since(uptake: Uptake, start: Ms) -> Uptake:
-    def since(moment: Ms | None) -> Ms | None:
-        return None if moment is None else Ms(moment - start)
-
+def drift_from_start(drift: Drift, start: Ms) -> Drift:
+    healed_at = None if drift.healed_at is None else Ms(drift.healed_at - start)
     return msgspec.structs.replace(
-        uptake,
-        committed=Ms(uptake.committed - start),
-        seen=Ms(uptake.seen - start),
-        began=since(uptake.began),
-        ended=since(uptake.ended),
+        drift, detected_at=Ms(drift.detected_at - start), healed_at=healed_at
     )
 
 
-def resync_since(resync: Resync, start: Ms) -> Resync:
-    ended = None if resync.ended is None else Ms(resync.ended - start)
-    turn, at = Ms(resync.turn - start), Ms(resync.at - start)
-    return msgspec.structs.replace(resync, turn=turn, at=at, ended=ended)
+def revision_sync_from_start(revision_sync: RevisionSync, start: Ms) -> RevisionSync:
+    def since(time: Ms | None) -> Ms | None:
+        return None if time is None else Ms(time - start)
+
+    return msgspec.structs.replace(
+        revision_sync,
+        committed_at=Ms(revision_sync.committed_at - start),
+        detected_at=Ms(revision_sync.detected_at - start),
+        started_at=since(revision_sync.started_at),
+        finished_at=since(revision_sync.finished_at),
+    )
 
 
-def _synced_twice(run: EngineRun) -> Iterator[str]:
-    """Whose sync began in the second of its turn, so that another one came behind it."""
-    resyncs = [resync_since(each, run.events[0].at) for each in run.resyncs]
-    for one in (each for each in resyncs if each.ended is not None):
-        how = "passed" if one.passed else "failed"
+def double_sync_from_start(double_sync: Resync, start: Ms) -> Resync:
+    ended_at = None if double_sync.finished_at is None else Ms(double_sync.finished_at - start)
+    turn_at, at = Ms(double_sync.rollout_at - start), Ms(double_sync.at - start)
+    return msgspec.structs.replace(double_sync, rollout_at=turn_at, at=at, finished_at=ended_at)
+
+
+def _double_sync_lines(run: EngineRun) -> Iterator[str]:
+    """Yield the Applications that were synced twice, because the first sync began too early."""
+    double_syncs = [double_sync_from_start(resync, run.events[0].at) for resync in run.double_syncs]
+    for double_sync in (resync for resync in double_syncs if resync.finished_at is not None):
+        result = "passed" if double_sync.passed else "failed"
         yield (
-            f"  {one.unit} is synced again at {seconds(one.at)}: its sync began in the very second "
-            f"of its turn; {listing(one.hooks, MOST_NAMED)} ran again, {how} at "
-            f"{seconds(one.ended or one.at)}"
+            f"  {double_sync.unit} is synced again at {format_time(double_sync.at)}: its sync began"
+            f" in the very second of its turn; {join_refs(double_sync.hooks, MAX_NAMED)} ran again,"
+            f" {result} at {format_time(double_sync.finished_at or double_sync.at)}"
         )
-    if idle := [one.unit for one in resyncs if one.ended is None]:
-        named = fold(map(str, idle), len(idle), MOST_NAMED)
-        yield f"  synced again, which changes nothing (begun in the second of its turn): {named}"
+    if unchanged := [
+        double_sync.unit for double_sync in double_syncs if double_sync.finished_at is None
+    ]:
+        names = join_limited(map(str, unchanged), len(unchanged), MAX_NAMED)
+        yield f"  synced again, which changes nothing (begun in the second of its turn): {names}"
 
 
-def _released(run: EngineRun) -> Iterator[str]:
-    """Releases of which there is more to tell than that they are deployed."""
-    for one in run.releases:
-        told = [f"{each.number} {each.status}" for each in one.revisions]
-        if told and told != [f"{one.revisions[0].number} {DEPLOYED}"]:
-            yield f"  the release {one.namespace}/{one.name} has the revisions {', '.join(told)}"
+def _release_lines(run: EngineRun) -> Iterator[str]:
+    """Yield the releases that have more than one deployed revision."""
+    for release in run.releases:
+        revisions = [f"{revision.number} {revision.status}" for revision in release.revisions]
+        if revisions and revisions != [f"{release.revisions[0].number} {DEPLOYED}"]:
+            yield (
+                f"  the release {release.namespace}/{release.name} has the revisions"
+                f" {', '.join(revisions)}"
+            )
 
 
-def _taken_up(run: EngineRun) -> Iterator[str]:
-    """When units saw what was committed, and when they were synced to it."""
-    for one in (uptake_since(each, run.events[0].at) for each in run.uptakes):
-        step = f" (step {one.step})" if one.step else ""
-        told = f"{one.unit}{step} sees at {seconds(one.seen)} what came at {seconds(one.committed)}"
-        if one.began is None:
-            yield f"  {told}, and is not synced: {one.stays}"
+def _revision_sync_lines(run: EngineRun) -> Iterator[str]:
+    """Yield when units noticed a new revision and when they synced to it."""
+    for revision_sync in (
+        revision_sync_from_start(item, run.events[0].at) for item in run.revision_syncs
+    ):
+        step = f" (step {revision_sync.step})" if revision_sync.step else ""
+        summary = (
+            f"{revision_sync.unit}{step} sees at {format_time(revision_sync.detected_at)} what came"
+            f" at {format_time(revision_sync.committed_at)}"
+        )
+        if revision_sync.started_at is None:
+            yield f"  {summary}, and is not synced: {revision_sync.not_synced_reason}"
             continue
-        ended = f"well at {seconds(one.ended)}" if one.ended is not None else one.stays
-        yield f"  {told}; synced at {seconds(one.began)}, {ended}"
-        if one.ahead:
-            named = ", ".join(map(str, one.ahead[:MOST_NAMED]))
-            yield f"    it overtakes {named}, of an earlier step and well by the old revision"
+        result = (
+            f"well at {format_time(revision_sync.finished_at)}"
+            if revision_sync.finished_at is not None
+            else revision_sync.not_synced_reason
+        )
+        yield f"  {summary}; synced at {format_time(revision_sync.started_at)}, {result}"
+        if revision_sync.outdated_predecessors:
+            names = ", ".join(map(str, revision_sync.outdated_predecessors[:MAX_NAMED]))
+            yield f"    it overtakes {names}, of an earlier step and well by the old revision"
 
 
-def _drifted(run: EngineRun) -> Iterator[str]:
-    """What others did to objects, and what became of it."""
-    for one in (drift_since(each, run.events[0].at) for each in run.drifts):
-        times = f", attempt {one.attempts}" if one.attempts > 1 else ""
-        end = f"it stays so: {one.stays}"
-        if one.healed is not None:
-            end = f"it is as wanted again at {seconds(one.healed)}{times}"
-        yield f"  {one.unit} is OutOfSync at {seconds(one.at)}: {one.ref} {one.sentence}; {end}"
+def _drift_lines(run: EngineRun) -> Iterator[str]:
+    """Yield the changes by other clients, and how the engine reacted."""
+    for drift in (drift_from_start(item, run.events[0].at) for item in run.drifts):
+        attempt_text = f", attempt {drift.attempts}" if drift.attempts > 1 else ""
+        result = f"it stays so: {drift.not_healed_reason}"
+        if drift.healed_at is not None:
+            result = f"it is as wanted again at {format_time(drift.healed_at)}{attempt_text}"
+        yield (
+            f"  {drift.unit} is OutOfSync at {format_time(drift.detected_at)}: {drift.ref}"
+            f" {drift.message}; {result}"
+        )
 
 
-def _reasons(run: EngineRun) -> Iterator[str]:
-    """Why it did not pass, and what it passed by."""
-    course = course_of(run)
-    for found in run.evidence if run.events[-1].reason != INVALID else ():
-        yield from map(plain, reasons(course, found, brief=True))
-    if run.unwaited:
-        named = listing(run.unwaited, MOST_NAMED)
-        yield f"  {run.name} has no health check for {named}, and does not wait for it"
-    for kind in dict.fromkeys(ref.kind.name for ref in run.unplayed):
+def _reason_lines(run: EngineRun) -> Iterator[str]:
+    """Yield why a run did not pass, and what it did not check."""
+    progress = progress_for_run(run)
+    for evidence in run.evidence if run.events[-1].reason != INVALID else ():
+        yield from map(plain_text, evidence_rows(progress, evidence, brief=True))
+    if run.without_health_check:
+        names = join_refs(run.without_health_check, MAX_NAMED)
+        yield f"  {run.name} has no health check for {names}, and does not wait for it"
+    for kind in dict.fromkeys(ref.kind.name for ref in run.not_simulated):
         yield f"  Argo CD has a health script for {kind}; what its operator writes is not played"
 
 
-def seconds(moment: Ms | None) -> str:
-    return NEVER if moment is None else f"{moment / SECOND:.1f}s"
+def format_time(time: Ms | None) -> str:
+    return NO_TIME if time is None else f"{time / SECOND:.1f}s"
 
 
-def course_of(run: EngineRun) -> Rollout:
-    """Knows the names of the steps."""
-    course = Rollout(run.events[0].at)
-    course.expect(run.plan)
-    return course
+def progress_for_run(run: EngineRun) -> RolloutProgress:
+    """Return a progress that knows the steps of a run."""
+    progress = RolloutProgress(run.events[0].at)
+    progress.add_plan(run.plan)
+    return progress
 
 
-def _end(run: EngineRun) -> str:
-    """How it ended, and why if it did not pass."""
+def _outcome_text(run: EngineRun) -> str:
+    """Return the outcome of a run, and why it did not pass."""
     events = run.events
-    last, why = events[-1], why_ended(events)
+    last, reason = events[-1], failure_message(events)
     if last.reason == INVALID:
-        return f"nothing was applied: {why}" if why else "nothing was applied"
-    bounds = ", as far as it is known" if run.unknown and last.reason == PASSED else ""
-    if run.faulty and last.reason == PASSED:
-        names = listing(run.faulty, MOST_NAMED)
-        bounds = f", without {names}: at fault{bounds}"
-    lasted = seconds(Ms(last.at - events[0].at))
-    return f"{last.reason} after {lasted}{f': {why}' if why else bounds}"
+        return f"nothing was applied: {reason}" if reason else "nothing was applied"
+    suffix = ", as far as it is known" if run.incomplete_message and last.reason == PASSED else ""
+    if run.faulty_units and last.reason == PASSED:
+        names = join_refs(run.faulty_units, MAX_NAMED)
+        suffix = f", without {names}: at fault{suffix}"
+    duration = format_time(Ms(last.at - events[0].at))
+    return f"{last.reason} after {duration}{f': {reason}' if reason else suffix}"
 
 
-def why_ended(events: Sequence[Event]) -> str:
-    """What failed first, or was refused first; nothing where it passed.
+def failure_message(events: Sequence[Event]) -> str:
+    """Return the first failure or the number of refused objects; empty if the run passed.
 
-    Where time was up, why the last try did not end well.
+    After a timeout, this is the failure of the last attempt.
     """
-    failed = [event.sentence for event in events if event.told is Told.STEP_FAILED]
+    messages = [event.message for event in events if event.type is EventType.STEP_FAILED]
     if events[-1].reason == INVALID:
-        refused = {event.ref for event in events if event.told is Told.OBJECT_REFUSED}
-        return f"the cluster would refuse {count(len(refused), 'object')}"
-    if events[-1].reason == "stopped" and not failed:
-        again = [event.sentence for event in events if event.told is Told.RETRY_PLANNED]
-        failed = [f"it still tries: {one}" for one in again[-1:]]
-    return failed[0] if failed else ""
+        refused = {event.ref for event in events if event.type is EventType.OBJECT_REFUSED}
+        return f"the cluster would refuse {count_noun(len(refused), 'object')}"
+    if events[-1].reason == "stopped" and not messages:
+        retry_messages = [
+            event.message for event in events if event.type is EventType.RETRY_SCHEDULED
+        ]
+        messages = [f"it still tries: {message}" for message in retry_messages[-1:]]
+    return messages[0] if messages else ""

@@ -1,29 +1,29 @@
-"""How a simulated rollout ended, as programs read it."""
+"""Simulated rollouts compared: times of steps and outcomes, as text and as JSON documents."""
 
 from __future__ import annotations
 
 import msgspec
 
 from tidegate.model.drift import Drift
-from tidegate.model.expectation import Expectation
+from tidegate.model.expectation import DurationEstimate
 from tidegate.model.ledger import ReleaseHistory
 from tidegate.model.moment import Ms
 from tidegate.model.resync import Resync
-from tidegate.model.uptake import Uptake
-from tidegate.report.rollout.documents import ObjectName
-from tidegate.report.rollout.ending import Failure, failures_of
+from tidegate.model.uptake import RevisionSync
+from tidegate.report.rollout.documents import ObjectIdentity
+from tidegate.report.rollout.ending import FailureDocument, failure_documents
 from tidegate.report.simulation import (
     EngineRun,
-    course_of,
-    drift_since,
-    resync_since,
-    uptake_since,
-    why_ended,
+    double_sync_from_start,
+    drift_from_start,
+    failure_message,
+    progress_for_run,
+    revision_sync_from_start,
 )
 
 
-class DriftOut(ObjectName, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What others did to an object, as `Drift` has it."""
+class DriftDocument(ObjectIdentity, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """JSON form of `Drift`."""
 
     unit: str
     cluster: str = ""
@@ -34,8 +34,8 @@ class DriftOut(ObjectName, frozen=True, kw_only=True, omit_defaults=True, rename
     attempts: int = 0
 
 
-class UptakeOut(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a unit did with a newer revision, as `Uptake` has it."""
+class RevisionSyncDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """JSON form of `RevisionSync`."""
 
     unit: str
     committed: Ms
@@ -47,106 +47,113 @@ class UptakeOut(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stays: str = ""
 
 
-class ResyncOut(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was synced twice, as `Resync` has it."""
+class DoubleSyncDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """JSON form of `Resync`."""
 
     unit: str
     turn: Ms
     at: Ms
-    hooks: tuple[ObjectName, ...] = ()
+    hooks: tuple[ObjectIdentity, ...] = ()
     ended: Ms | None = None
     passed: bool = True
 
 
-class Ending(
+class EngineResultDocument(
     msgspec.Struct, frozen=True, omit_defaults=True, tag_field="event", tag="engine.ended"
 ):
-    """How one engine ended.
-
-    `lasted` in milliseconds. `unwaited`: what the engine has no health check for. `unplayed`: what
-    it has one for, and nobody knows what the operator writes. `aftermath`: what failed when the
-    engine had passed, as it does not wait for its last wave. `drifts`: what others did to objects;
-    `uptakes`: what units did with what was committed; `resyncs`: what was synced twice; all their
-    moments count from the beginning.
-    `unknown`: what could not be had, so that less is proved than it seems.
-    `releases`: the revisions of Helm releases. `faulty`: the units of which nothing was played.
-    """
+    """Last JSON line of a simulated run with its outcome. Times count from the start."""
 
     engine: str
     outcome: str
     lasted: Ms
-    expecting: Expectation | None = None
+    """Duration in milliseconds."""
+    expecting: DurationEstimate | None = None
     sentence: str = ""
-    failures: tuple[Failure, ...] = ()
-    unwaited: tuple[ObjectName, ...] = ()
-    unplayed: tuple[ObjectName, ...] = ()
-    aftermath: tuple[Failure, ...] = ()
-    drifts: tuple[DriftOut, ...] = ()
-    uptakes: tuple[UptakeOut, ...] = ()
-    resyncs: tuple[ResyncOut, ...] = ()
+    failures: tuple[FailureDocument, ...] = ()
+    unwaited: tuple[ObjectIdentity, ...] = ()
+    """Objects without a health check."""
+    unplayed: tuple[ObjectIdentity, ...] = ()
+    """Objects with a health check whose status is not simulated."""
+    aftermath: tuple[FailureDocument, ...] = ()
+    """Objects that failed after the engine had finished."""
+    drifts: tuple[DriftDocument, ...] = ()
+    """Changes by other clients."""
+    uptakes: tuple[RevisionSyncDocument, ...] = ()
+    """How units synced to revisions that were committed during the rollout."""
+    resyncs: tuple[DoubleSyncDocument, ...] = ()
+    """Applications that were synced twice."""
     unknown: str = ""
+    """What could not be fetched; the result is weaker than it looks."""
     releases: tuple[ReleaseHistory, ...] = ()
+    """Revisions of Helm releases."""
     faulty: tuple[str, ...] = ()
+    """Units that were not simulated."""
 
 
-def ending_of(run: EngineRun) -> Ending:
-    """What stands below the table, and all that is known of what failed."""
-    course = course_of(run)
+def engine_result_document(run: EngineRun) -> EngineResultDocument:
+    """Return the JSON document of a simulated run."""
+    progress = progress_for_run(run)
     first, last = run.events[0], run.events[-1]
-    return Ending(
+    return EngineResultDocument(
         engine=run.name,
         outcome=last.reason,
         lasted=Ms(last.at - first.at),
-        expecting=run.expecting,
-        sentence=why_ended(run.events),
-        failures=failures_of(course, run.evidence),
-        unwaited=tuple(map(ObjectName.of, run.unwaited)),
-        unplayed=tuple(map(ObjectName.of, run.unplayed)),
+        expecting=run.durations,
+        sentence=failure_message(run.events),
+        failures=failure_documents(progress, run.evidence),
+        unwaited=tuple(map(ObjectIdentity.from_ref, run.without_health_check)),
+        unplayed=tuple(map(ObjectIdentity.from_ref, run.not_simulated)),
         aftermath=tuple(
-            Failure(**msgspec.structs.asdict(ObjectName.of(ref)), why=(how,))
-            for ref, how in run.aftermath
+            FailureDocument(**msgspec.structs.asdict(ObjectIdentity.from_ref(ref)), why=(failure,))
+            for ref, failure in run.failures_after_end
         ),
-        drifts=tuple(_drift(drift_since(one, first.at)) for one in run.drifts),
-        uptakes=tuple(_uptake(uptake_since(one, first.at)) for one in run.uptakes),
-        resyncs=tuple(_resync(resync_since(one, first.at)) for one in run.resyncs),
-        unknown=run.unknown,
+        drifts=tuple(_drift_document(drift_from_start(drift, first.at)) for drift in run.drifts),
+        uptakes=tuple(
+            _revision_sync_document(revision_sync_from_start(revision_sync, first.at))
+            for revision_sync in run.revision_syncs
+        ),
+        resyncs=tuple(
+            _double_sync_document(double_sync_from_start(double_sync, first.at))
+            for double_sync in run.double_syncs
+        ),
+        unknown=run.incomplete_message,
         releases=tuple(run.releases),
-        faulty=tuple(map(str, run.faulty)),
+        faulty=tuple(map(str, run.faulty_units)),
     )
 
 
-def _drift(one: Drift) -> DriftOut:
-    return DriftOut(
-        **msgspec.structs.asdict(ObjectName.of(one.ref)),
-        unit=str(one.unit),
-        cluster=one.cluster,
-        at=one.at,
-        sentence=one.sentence,
-        healed=one.healed,
-        stays=one.stays,
-        attempts=one.attempts,
+def _drift_document(drift: Drift) -> DriftDocument:
+    return DriftDocument(
+        **msgspec.structs.asdict(ObjectIdentity.from_ref(drift.ref)),
+        unit=str(drift.unit),
+        cluster=drift.cluster,
+        at=drift.detected_at,
+        sentence=drift.message,
+        healed=drift.healed_at,
+        stays=drift.not_healed_reason,
+        attempts=drift.attempts,
     )
 
 
-def _uptake(one: Uptake) -> UptakeOut:
-    return UptakeOut(
-        unit=str(one.unit),
-        committed=one.committed,
-        seen=one.seen,
-        step=one.step,
-        began=one.began,
-        ended=one.ended,
-        ahead=tuple(map(str, one.ahead)),
-        stays=one.stays,
+def _revision_sync_document(revision_sync: RevisionSync) -> RevisionSyncDocument:
+    return RevisionSyncDocument(
+        unit=str(revision_sync.unit),
+        committed=revision_sync.committed_at,
+        seen=revision_sync.detected_at,
+        step=revision_sync.step,
+        began=revision_sync.started_at,
+        ended=revision_sync.finished_at,
+        ahead=tuple(map(str, revision_sync.outdated_predecessors)),
+        stays=revision_sync.not_synced_reason,
     )
 
 
-def _resync(one: Resync) -> ResyncOut:
-    return ResyncOut(
-        unit=str(one.unit),
-        turn=one.turn,
-        at=one.at,
-        hooks=tuple(map(ObjectName.of, one.hooks)),
-        ended=one.ended,
-        passed=one.passed,
+def _double_sync_document(double_sync: Resync) -> DoubleSyncDocument:
+    return DoubleSyncDocument(
+        unit=str(double_sync.unit),
+        turn=double_sync.rollout_at,
+        at=double_sync.at,
+        hooks=tuple(map(ObjectIdentity.from_ref, double_sync.hooks)),
+        ended=double_sync.finished_at,
+        passed=double_sync.passed,
     )

@@ -1,4 +1,4 @@
-"""How objects stand: as a table, and for programs."""
+"""Status of objects as a table and as JSON documents."""
 
 from __future__ import annotations
 
@@ -7,35 +7,43 @@ from textwrap import wrap
 
 from tidegate.model.objects import Json, Ref
 from tidegate.model.verdict import Verdict
-from tidegate.report.rollout.names import count
-from tidegate.report.rollout.rows import cells
+from tidegate.report.rollout.names import count_noun
+from tidegate.report.rollout.rows import text_width
 
-Row = tuple[Ref, int, bool, Verdict]
-BELOW = " " * 9
-"""Before a sentence that has no room on its line."""
+StatusRow = tuple[Ref, int, bool, Verdict]
+MESSAGE_INDENT = " " * 9
+"""Before a message that does not fit on its line."""
 
 
-def status_lines(rows: Sequence[Row], room: int | None = None) -> Iterator[str]:
-    """A line for each object, and how many are not well."""
+def status_lines(rows: Sequence[StatusRow], max_width: int | None = None) -> Iterator[str]:
+    """Yield a line for each object, and how many are not in sync or not healthy."""
     width = max([len("object"), *(len(str(ref)) for ref, *_ in rows)])
     yield f"{'wave':>5}  {'object':{width}}  {'sync':9}  health"
     for ref, wave, is_synced, verdict in rows:
         sync = "synced" if is_synced else "differs"
-        why = f"  {verdict.sentence}" if verdict.sentence else ""
+        message = f"  {verdict.message}" if verdict.message else ""
         line = f"{wave:>5}  {ref!s:{width}}  {sync:9}  {verdict.health}"
-        if room is None or cells(line + why) <= room:
-            yield line + why
+        if max_width is None or text_width(line + message) <= max_width:
+            yield line + message
         else:
             yield line
-            yield from wrap(why.strip(), room, initial_indent=BELOW, subsequent_indent=BELOW)
-    off = sum(not is_synced for _, _, is_synced, _ in rows)
-    ill = sum(verdict.health != "Healthy" for *_, verdict in rows)
+            yield from wrap(
+                message.strip(),
+                max_width,
+                initial_indent=MESSAGE_INDENT,
+                subsequent_indent=MESSAGE_INDENT,
+            )
+    differing = sum(not is_synced for _, _, is_synced, _ in rows)
+    unhealthy = sum(verdict.health != "Healthy" for *_, verdict in rows)
     yield ""
-    yield f"{count(len(rows), 'object')}, {off} not as wanted, {ill} not healthy"
+    yield f"{count_noun(len(rows), 'object')}, {differing} not as wanted, {unhealthy} not healthy"
 
 
 def verdict_document(ref: Ref, verdict: Verdict) -> dict[str, Json]:
-    """An object and how it is, for programs: the generation is null where nobody tells it."""
+    """Return an object with its health as a JSON document.
+
+    The observed generation is null where it is not reported.
+    """
     return {
         "apiVersion": ref.kind.api_version,
         "kind": ref.kind.name,
@@ -43,8 +51,8 @@ def verdict_document(ref: Ref, verdict: Verdict) -> dict[str, Json]:
         "name": ref.name,
         "health": verdict.health.value,
         "reason": verdict.reason,
-        "sentence": verdict.sentence,
-        "final": verdict.final,
-        "checked": verdict.checked,
-        "observedGeneration": verdict.speaks_of or None,
+        "sentence": verdict.message,
+        "final": verdict.is_final,
+        "checked": verdict.is_checked,
+        "observedGeneration": verdict.observed_generation or None,
     }

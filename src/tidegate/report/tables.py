@@ -1,81 +1,82 @@
-"""Tables whose columns are as wide as what stands in them, for names that kubectl's users know."""
+"""Text tables with columns as wide as their content, like those of kubectl."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 
-from tidegate.report.rollout.rows import cells
+from tidegate.report.rollout.rows import text_width
 
 GAP = "  "
-CUT = "…"
+ELLIPSIS = "…"
 INDENT = "    "
-LEAST_NOTE = 30
-"""Cells that a column of sentences must have."""
+MIN_MESSAGE_WIDTH = 30
+"""Minimum width of a message column."""
 
 
 def table_lines(
-    heads: Sequence[str],
+    headers: Sequence[str],
     rows: Iterable[Sequence[str]],
-    room: int | None = None,
-    spared: Sequence[str] = (),
+    max_width: int | None = None,
+    optional: Sequence[str] = (),
 ) -> Iterator[str]:
-    """A line of heads, and one for each row.
+    """Yield a header line and a line for each row.
 
-    With less room than it needs, columns are left out, the first of those that are `spared` first;
-    what is too wide even so is cut.
+    If the table is too wide, `optional` columns are dropped in that order, then lines are cut.
     """
-    columns = dict(zip(heads, zip(*(heads, *rows), strict=True), strict=True))
-    widths = {head: max(map(cells, column)) for head, column in columns.items()}
-    left_out: list[str] = []
-    for head in spared if room is not None else ():
-        if sum(widths.values()) + len(GAP) * (len(widths) - 1) > (room or 0):
-            left_out.append(head)
-            del widths[head]
-    for line in zip(*(columns[head] for head in widths), strict=True):
+    columns = dict(zip(headers, zip(*(headers, *rows), strict=True), strict=True))
+    widths = {header: max(map(text_width, column)) for header, column in columns.items()}
+    dropped: list[str] = []
+    for header in optional if max_width is not None else ():
+        if sum(widths.values()) + len(GAP) * (len(widths) - 1) > (max_width or 0):
+            dropped.append(header)
+            del widths[header]
+    for line in zip(*(columns[header] for header in widths), strict=True):
         pairs = zip(line, widths.values(), strict=True)
-        yield _cut(GAP.join(one + " " * (width - cells(one)) for one, width in pairs), room)
-    if left_out:
-        *others, last = sorted(left_out, key=list(heads).index)
-        named = f"{', '.join(others)} and {last}" if others else last
-        yield _cut(f"(no room for {named})", room)
+        yield _truncate(
+            GAP.join(cell + " " * (width - text_width(cell)) for cell, width in pairs), max_width
+        )
+    if dropped:
+        *first_dropped, last = sorted(dropped, key=list(headers).index)
+        names = f"{', '.join(first_dropped)} and {last}" if first_dropped else last
+        yield _truncate(f"(no room for {names})", max_width)
 
 
-def noted_lines(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], room: int | None = None
+def message_table_lines(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], max_width: int | None = None
 ) -> Iterator[str]:
-    """A table whose last column is a sentence, which is broken where there is too little room.
+    """Yield a table whose last column is a message that is wrapped on a narrow terminal.
 
-    Where hardly any is left for it, it stands below its line.
+    With hardly any space left, the message is placed below its line.
     """
-    lines = [*table_lines(heads, rows)]
-    if room is None or max(map(cells, lines)) <= room:
+    lines = [*table_lines(headers, rows)]
+    if max_width is None or max(map(text_width, lines)) <= max_width:
         yield from lines
         return
-    shorter = [*table_lines(heads[:-1], [row[:-1] for row in rows], room)]
-    width = max(map(cells, shorter)) + len(GAP)
-    sentences = [row[-1] for row in rows]
-    if room - width < LEAST_NOTE:
-        yield shorter[0]
-        for line, told in zip(shorter[1:], sentences, strict=True):
+    short_lines = [*table_lines(headers[:-1], [row[:-1] for row in rows], max_width)]
+    width = max(map(text_width, short_lines)) + len(GAP)
+    messages = [row[-1] for row in rows]
+    if max_width - width < MIN_MESSAGE_WIDTH:
+        yield short_lines[0]
+        for line, message in zip(short_lines[1:], messages, strict=True):
             yield line
-            yield from wrap(told, room, initial_indent=INDENT, subsequent_indent=INDENT)
+            yield from wrap(message, max_width, initial_indent=INDENT, subsequent_indent=INDENT)
         return
-    for line, told in zip(shorter, (heads[-1], *sentences), strict=True):
-        first, *more = wrap(told, room - width) or [""]
-        yield f"{line}{' ' * (width - cells(line))}{first}".rstrip()
-        yield from (f"{' ' * width}{one}" for one in more)
+    for line, message in zip(short_lines, (headers[-1], *messages), strict=True):
+        first, *more_lines = wrap(message, max_width - width) or [""]
+        yield f"{line}{' ' * (width - text_width(line))}{first}".rstrip()
+        yield from (f"{' ' * width}{line_part}" for line_part in more_lines)
 
 
-def told_lines(sentence: str, room: int | None, indent: str = INDENT) -> list[str]:
-    """A sentence as lines for the room that there is; those behind the first are indented."""
-    return [sentence] if room is None else wrap(sentence, room, subsequent_indent=indent)
+def wrap_lines(message: str, max_width: int | None, indent: str = INDENT) -> list[str]:
+    """Return a message wrapped to the width; continuation lines are indented."""
+    return [message] if max_width is None else wrap(message, max_width, subsequent_indent=indent)
 
 
-def _cut(line: str, room: int | None) -> str:
+def _truncate(line: str, max_width: int | None) -> str:
     line = line.rstrip()
-    if room is None or cells(line) <= room:
+    if max_width is None or text_width(line) <= max_width:
         return line
-    while cells(line) > max(0, room - 1):
+    while text_width(line) > max(0, max_width - 1):
         line = line[:-1]
-    return f"{line}{CUT}"
+    return f"{line}{ELLIPSIS}"

@@ -1,7 +1,7 @@
-"""What happened to each object, line by line: only what is new about it.
+"""Timeline of a simulation: one line per change of an object.
 
-Takes happenings in order, gives lines. Values of Secrets and ConfigMaps are never shown: a line is
-made of phases, conditions, counts and the words of Events.
+A line consists of phases, conditions, counts and Event messages. Values of Secrets and
+ConfigMaps are never shown.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidegate.errors import foreign
-from tidegate.model.happening import Happening
+from tidegate.errors import sanitize
+from tidegate.model.happening import TimelineEntry
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text
 
-Part = dict[str, Json]
-COUNTS = (
+JsonObject = dict[str, Json]
+STATUS_COUNTS = (
     ("replicas", "replicas"),
     ("readyReplicas", "ready"),
     ("availableReplicas", "available"),
@@ -26,8 +26,8 @@ COUNTS = (
 )
 
 
-QUIET = frozenset({"PodReadyToStartContainers", "Initialized", "ContainersReady"})
-"""Conditions of pods that say nothing which others do not say."""
+REDUNDANT_CONDITIONS = frozenset({"PodReadyToStartContainers", "Initialized", "ContainersReady"})
+"""Pod conditions that repeat what other conditions report."""
 
 
 class TimelineLine(msgspec.Struct, frozen=True):
@@ -38,94 +38,94 @@ class TimelineLine(msgspec.Struct, frozen=True):
     what: str
 
 
-def timeline(happenings: Iterable[Happening]) -> Iterator[TimelineLine]:
-    """The lines of a story; a change that says nothing new has none."""
-    known: dict[Ref, dict[str, str]] = {}
-    said: dict[str, str] = {}
-    for happening in happenings:
-        subject = _subject(happening)
-        told = ", ".join(_news(happening, known))
-        if told and not _is_said(happening, said.get(subject, "")):
-            said[subject] = told
-            yield TimelineLine(happening.at, subject, told)
+def timeline_lines(entries: Iterable[TimelineEntry]) -> Iterator[TimelineLine]:
+    """Yield the lines of a timeline; a change without news has none."""
+    status_by_ref: dict[Ref, dict[str, str]] = {}
+    last_by_subject: dict[str, str] = {}
+    for entry in entries:
+        subject = _subject(entry)
+        message = ", ".join(_changes(entry, status_by_ref))
+        if message and not _is_repeated(entry, last_by_subject.get(subject, "")):
+            last_by_subject[subject] = message
+            yield TimelineLine(entry.at, subject, message)
 
 
-def _is_said(happening: Happening, last: str) -> bool:
-    """Whether an Event only says what the line before said of the same object."""
-    if happening.ref.kind.name != "Event":
+def _is_repeated(entry: TimelineEntry, last: str) -> bool:
+    """Return whether an Event only repeats the previous line of its object."""
+    if entry.ref.kind.name != "Event":
         return False
-    message = foreign(text(_body(happening), "message"))
+    message = sanitize(get_text(_body(entry), "message"))
     return bool(message) and message in last
 
 
-def as_text(lines: Iterable[TimelineLine]) -> Iterator[str]:
-    """Aligned for people."""
-    shown = list(lines)
-    width = max((len(line.object) for line in shown), default=0)
-    for line in shown:
+def format_timeline(lines: Iterable[TimelineLine]) -> Iterator[str]:
+    """Yield the lines, aligned."""
+    all_lines = list(lines)
+    width = max((len(line.object) for line in all_lines), default=0)
+    for line in all_lines:
         yield f"{line.at / 1_000:8.1f}s  {line.object:{width}}  {line.what}"
 
 
-def _subject(happening: Happening) -> str:
-    if happening.ref.kind.name == "Event":
-        involved = mapping(_body(happening), "involvedObject")
-        name = f"{text(involved, 'namespace')}/{text(involved, 'name')}".lstrip("/")
-        return f"{text(involved, 'kind')} {name}"
-    return str(happening.ref)
+def _subject(entry: TimelineEntry) -> str:
+    if entry.ref.kind.name == "Event":
+        involved = get_mapping(_body(entry), "involvedObject")
+        name = f"{get_text(involved, 'namespace')}/{get_text(involved, 'name')}".lstrip("/")
+        return f"{get_text(involved, 'kind')} {name}"
+    return str(entry.ref)
 
 
-def _news(happening: Happening, known: dict[Ref, dict[str, str]]) -> Iterator[str]:
-    if happening.change == "refused":
-        yield f"refused: {foreign(happening.why)}"
-    elif happening.change == "deleted":
-        known.pop(happening.ref, None)
+def _changes(entry: TimelineEntry, status_by_ref: dict[Ref, dict[str, str]]) -> Iterator[str]:
+    if entry.change == "refused":
+        yield f"refused: {sanitize(entry.reason)}"
+    elif entry.change == "deleted":
+        status_by_ref.pop(entry.ref, None)
         yield "gone"
-    elif happening.ref.kind.name == "Event":
-        body = _body(happening)
-        yield f"{text(body, 'reason')}: {foreign(text(body, 'message'))}"
+    elif entry.ref.kind.name == "Event":
+        body = _body(entry)
+        yield f"{get_text(body, 'reason')}: {sanitize(get_text(body, 'message'))}"
     else:
-        before = known.get(happening.ref)
-        now = dict(_parts(_body(happening)))
-        known[happening.ref] = now
+        before = status_by_ref.get(entry.ref)
+        now = dict(_status_parts(_body(entry)))
+        status_by_ref[entry.ref] = now
         if before is None:
             yield "created"
-        for name, told in now.items():
-            if (before or {}).get(name) != told:
-                yield told
+        for name, status_text in now.items():
+            if (before or {}).get(name) != status_text:
+                yield status_text
 
 
-def _parts(body: Part) -> Iterator[tuple[str, str]]:
-    """What there is to say of an object, by topic."""
-    status = mapping(body, "status")
-    if "deletionTimestamp" in mapping(body, "metadata"):
+def _status_parts(body: JsonObject) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a status by topic."""
+    status = get_mapping(body, "status")
+    if "deletionTimestamp" in get_mapping(body, "metadata"):
         yield "deleting", "is being deleted"
     if phase := status.get("phase"):
         yield "phase", str(phase)
-    for condition in mappings(status, "conditions"):
+    for condition in get_mappings(status, "conditions"):
         name, state = str(condition.get("type")), str(condition.get("status"))
         reason = condition.get("reason")
-        if name in QUIET or (name == "PodScheduled" and state == "True"):
+        if name in REDUNDANT_CONDITIONS or (name == "PodScheduled" and state == "True"):
             continue
         yield f"condition {name}", f"{name}={state}" + (f" ({reason})" if reason else "")
-    counts = [f"{status[key]} {word}" for key, word in COUNTS if status.get(key)]
+    counts = [f"{status[key]} {word}" for key, word in STATUS_COUNTS if status.get(key)]
     if counts:
         yield "counts", " ".join(counts)
-    for container in mappings(status, "containerStatuses"):
-        if told := _container(container):
-            yield f"container {container.get('name')}", told
+    for container in get_mappings(status, "containerStatuses"):
+        if text := _container_text(container):
+            yield f"container {container.get('name')}", text
 
 
-def _container(container: Part) -> str:
+def _container_text(container: JsonObject) -> str:
     name = container.get("name")
-    told, message = "", ""
-    if waiting := mapping(container, "state", "waiting"):
-        told, message = f"{name}: {waiting.get('reason')}", text(waiting, "message")
-    elif ended := mapping(container, "state", "terminated"):
-        told = f"{name}: {ended.get('reason')}, exit code {ended.get('exitCode')}"
-        message = text(ended, "message")
-    return f"{told} ({foreign(message)})" if message else told
+    state_text, message = "", ""
+    if waiting := get_mapping(container, "state", "waiting"):
+        state_text, message = f"{name}: {waiting.get('reason')}", get_text(waiting, "message")
+    elif terminated := get_mapping(container, "state", "terminated"):
+        state_text = f"{name}: {terminated.get('reason')}, exit code {terminated.get('exitCode')}"
+        message = get_text(terminated, "message")
+    return f"{state_text} ({sanitize(message)})" if message else state_text
 
 
-def _body(happening: Happening) -> Part:
-    live = happening.live
-    return {} if live is None else mapping(msgspec.json.decode(live.body))
+def _body(entry: TimelineEntry) -> JsonObject:
+    live = entry.live
+    return {} if live is None else get_mapping(msgspec.json.decode(live.body))

@@ -1,4 +1,4 @@
-"""What a cluster tells of units: Events as `flux events` shows them, and what containers print."""
+"""Events, formatted like the output of `flux events`, and container logs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import msgspec
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Ref
-from tidegate.report.tables import noted_lines, told_lines
+from tidegate.report.tables import message_table_lines, wrap_lines
 
-HEADS = ("LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")
+COLUMNS = ("LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")
 HOUR, DAY = Ms(60 * MINUTE), Ms(24 * 60 * MINUTE)
 
 
 class EventRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An Event: when it was told last, of whom, and how often."""
+    """An Event: when it was last seen, its object and its count."""
 
     at: Ms
     type: str
@@ -27,9 +27,10 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContainerLog(msgspec.Struct, frozen=True, kw_only=True):
-    """What a container has printed last; `owner` is the object of the unit that it runs for."""
+    """Last log lines of a container."""
 
-    owner: Ref
+    object: Ref
+    """Object of the unit that the container runs for."""
     pod: Ref
     container: str
     state: str
@@ -37,7 +38,7 @@ class ContainerLog(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A line that a container has printed."""
+    """A log line of a container."""
 
     pod: Ref
     container: str
@@ -48,57 +49,68 @@ class LogLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def event_lines(
-    rows: Sequence[EventRow], now: Ms, *, everywhere: bool, room: int | None = None
+    rows: Sequence[EventRow], now: Ms, *, all_namespaces: bool, max_width: int | None = None
 ) -> Iterator[str]:
-    """A table; with `everywhere` each says its namespace.
+    """Yield a table, with namespaces if `all_namespaces`.
 
-    With too little room a message stands below its line.
+    On a narrow terminal a message is placed below its line.
     """
-    first = 0 if everywhere else 1
-    heads = ("NAMESPACE", *HEADS)[first:]
-    rows_of = [
-        (row.namespace, age(Ms(now - row.at)), row.type, row.reason, row.object, _message(row))
+    first_column = 0 if all_namespaces else 1
+    columns = ("NAMESPACE", *COLUMNS)[first_column:]
+    cells = [
+        (
+            row.namespace,
+            format_age(Ms(now - row.at)),
+            row.type,
+            row.reason,
+            row.object,
+            _event_message(row),
+        )
         for row in rows
     ]
-    yield from noted_lines(heads, [one[first:] for one in rows_of], room)
+    yield from message_table_lines(
+        columns, [row_cells[first_column:] for row_cells in cells], max_width
+    )
 
 
-def _message(row: EventRow) -> str:
-    told = row.message.replace("\n", " ")
-    return f"{told} (x{row.times})" if row.times > 1 else told
+def _event_message(row: EventRow) -> str:
+    message = row.message.replace("\n", " ")
+    return f"{message} (x{row.times})" if row.times > 1 else message
 
 
-def age(span: Ms) -> str:
-    """As kubectl tells how long ago something was."""
-    for unit, word in ((DAY, "d"), (HOUR, "h"), (MINUTE, "m")):
-        if span >= 2 * unit:
-            return f"{span // unit}{word}"
-    return f"{max(0, span) // SECOND}s"
+def format_age(duration: Ms) -> str:
+    """Format a duration like the age column of kubectl."""
+    for unit, suffix in ((DAY, "d"), (HOUR, "h"), (MINUTE, "m")):
+        if duration >= 2 * unit:
+            return f"{duration // unit}{suffix}"
+    return f"{max(0, duration) // SECOND}s"
 
 
-def event_document(row: EventRow) -> dict[str, object]:
+def event_row_document(row: EventRow) -> dict[str, object]:
     return msgspec.structs.asdict(row)
 
 
-def log_lines(logs: Iterable[ContainerLog], room: int | None = None) -> Iterator[str]:
-    """Each container behind a line that says whose it is."""
-    for number, one in enumerate(logs):
-        if number:
+def container_log_lines(
+    logs: Iterable[ContainerLog], max_width: int | None = None
+) -> Iterator[str]:
+    """Yield the log of each container after a line with its pod and object."""
+    for index, log in enumerate(logs):
+        if index:
             yield ""
-        head = f"==> {one.pod}, container {one.container}, of {one.owner}: {one.state}"
-        yield from told_lines(head, room)
-        yield from one.lines or ("(it has printed nothing)",)
+        title = f"==> {log.pod}, container {log.container}, of {log.object}: {log.state}"
+        yield from wrap_lines(title, max_width)
+        yield from log.lines or ("(it has printed nothing)",)
 
 
-def line_document(one: LogLine) -> dict[str, object]:
-    return {"pod": str(one.pod), "container": one.container, "line": one.line}
+def log_line_document(line: LogLine) -> dict[str, object]:
+    return {"pod": str(line.pod), "container": line.container, "line": line.line}
 
 
-def log_document(one: ContainerLog) -> dict[str, object]:
+def container_log_document(log: ContainerLog) -> dict[str, object]:
     return {
-        "object": str(one.owner),
-        "pod": str(one.pod),
-        "container": one.container,
-        "state": one.state,
-        "lines": list(one.lines),
+        "object": str(log.object),
+        "pod": str(log.pod),
+        "container": log.container,
+        "state": log.state,
+        "lines": list(log.lines),
     }

@@ -1,4 +1,4 @@
-"""Units as people and programs read them."""
+"""Units as a table and as a JSON document."""
 
 from __future__ import annotations
 
@@ -10,77 +10,86 @@ from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
 from tidegate.model.unit import Unit
 from tidegate.report.findings import finding_document
-from tidegate.report.places import seen_text
-from tidegate.report.rollout.names import count, name_from
+from tidegate.report.places import location_text
+from tidegate.report.rollout.names import count_noun, relative_unit_name
 from tidegate.report.tables import table_lines
 
 
 class UnitRow(msgspec.Struct, frozen=True):
-    """A unit, the wave of its own object in its parent, and how many objects it has, if counted.
-
-    One that `is_faulty` could not be rendered.
-    """
+    """A unit with its position in the tree of units."""
 
     unit: Unit
     wave: int | None
+    """Wave of the unit resource in its parent."""
     depth: int
-    objects: int | None = None
+    object_count: int | None = None
+    """Number of objects; None if they were not counted."""
     is_faulty: bool = False
+    """Whether the unit could not be rendered."""
 
 
-HEADS = ("UNIT", "SOURCE", "TO", "AFTER", "STATE", "PLACE")
-SPARED = ("PLACE", "SOURCE", "TO")
-"""What is left out where it does not fit, the first of these first."""
+COLUMNS = ("UNIT", "SOURCE", "TO", "AFTER", "STATE", "PLACE")
+OPTIONAL_COLUMNS = ("PLACE", "SOURCE", "TO")
+"""Columns that are dropped first on a narrow terminal."""
 
 
-def unit_lines(rows: Iterable[UnitRow], room: int | None = None) -> Iterator[str]:
-    """A table: children below their parents. With less room than it needs, columns are left out."""
-    yield from table_lines(HEADS, map(_cells, rows), room, SPARED)
+def unit_lines(rows: Iterable[UnitRow], max_width: int | None = None) -> Iterator[str]:
+    """Yield a table with children below their parents; wide tables lose columns."""
+    yield from table_lines(COLUMNS, map(_unit_cells, rows), max_width, OPTIONAL_COLUMNS)
 
 
-def _cells(row: UnitRow) -> tuple[str, ...]:
+def _unit_cells(row: UnitRow) -> tuple[str, ...]:
     unit = row.unit
     return (
         "  " * row.depth + str(unit.id),
-        ", ".join(short_place(one.place) for one in unit.sources) or "-",
+        ", ".join(short_source(source.canonical_location) for source in unit.sources) or "-",
         "/".join(part for part in (unit.destination.cluster, unit.destination.namespace) if part)
         or "-",
-        _after(row) or "-",
-        _state(row),
-        seen_text(unit.where) or "-",
+        _after_text(row) or "-",
+        _state_text(row),
+        location_text(unit.location) or "-",
     )
 
 
-def _state(row: UnitRow) -> str:
-    states = ["at fault"] * row.is_faulty + ["suspended"] * row.unit.suspended
-    counted = [] if row.objects is None else [count(row.objects, "object")]
-    return ", ".join((*counted, *states)) or "-"
+def _state_text(row: UnitRow) -> str:
+    flags = ["at fault"] * row.is_faulty + ["suspended"] * row.unit.is_suspended
+    counts = [] if row.object_count is None else [count_noun(row.object_count, "object")]
+    return ", ".join((*counts, *flags)) or "-"
 
 
-def short_place(place: str) -> str:
-    """The last part of an address, and the path in it."""
-    address, sign, path = place.rpartition("//")
+def short_source(source: str) -> str:
+    """Return the last part of an address, and the path in it."""
+    address, separator, path = source.rpartition("//")
     name = address.rstrip("/").rpartition("/")[2].removesuffix(".git")
-    return f"{name}//{path}" if sign and name else place
+    return f"{name}//{path}" if separator and name else source
 
 
-def _after(row: UnitRow) -> str:
-    waves = [f"wave {row.wave}"] if row.wave is not None else []
-    own, awaited = row.unit.id, [one.unit for one in row.unit.dependencies if one.unit]
-    step = row.unit.rollout
-    steps = [f"step {step.number}" if step.number else "no step"] if step else []
-    return ", ".join([*waves, *steps, *(name_from(own, one) for one in awaited)])
+def _after_text(row: UnitRow) -> str:
+    wave_texts = [f"wave {row.wave}"] if row.wave is not None else []
+    unit_id, dependencies = (
+        row.unit.id,
+        [dependency.unit for dependency in row.unit.dependencies if dependency.unit],
+    )
+    step = row.unit.rolling_sync_step
+    step_texts = [f"step {step.number}" if step.number else "no step"] if step else []
+    return ", ".join(
+        [
+            *wave_texts,
+            *step_texts,
+            *(relative_unit_name(unit_id, dependency) for dependency in dependencies),
+        ]
+    )
 
 
 def units_document(rows: Iterable[UnitRow], findings: Iterable[Finding]) -> dict[str, Json]:
-    """One document for programs."""
+    """Return units and findings as a JSON document."""
     return {
-        "units": [_unit(row) for row in rows],
-        "findings": [finding_document(one) for one in findings],
+        "units": [_unit_document(row) for row in rows],
+        "findings": [finding_document(finding) for finding in findings],
     }
 
 
-def _unit(row: UnitRow) -> dict[str, Json]:
+def _unit_document(row: UnitRow) -> dict[str, Json]:
     unit = row.unit
     return {
         "id": str(unit.id),
@@ -89,16 +98,18 @@ def _unit(row: UnitRow) -> dict[str, Json]:
         "name": unit.id.name,
         "parent": str(unit.parent) if unit.parent else None,
         "entry": unit.parent is None,
-        "place": seen_text(unit.where) or None,
-        "sources": [{"place": one.place, "path": one.path} for one in unit.sources],
+        "place": location_text(unit.location) or None,
+        "sources": [
+            {"place": source.canonical_location, "path": source.path} for source in unit.sources
+        ],
         "destination": {
             "cluster": unit.destination.cluster,
             "namespace": unit.destination.namespace,
         },
         "wave": row.wave,
-        "set": unit.made_by or None,
-        "step": unit.rollout.number if unit.rollout else None,
-        "dependsOn": [str(one.unit) for one in unit.dependencies if one.unit],
-        "suspended": unit.suspended,
-        "objects": row.objects,
+        "set": unit.generated_by or None,
+        "step": unit.rolling_sync_step.number if unit.rolling_sync_step else None,
+        "dependsOn": [str(dependency.unit) for dependency in unit.dependencies if dependency.unit],
+        "suspended": unit.is_suspended,
+        "objects": row.object_count,
     }

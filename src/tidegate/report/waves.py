@@ -1,4 +1,4 @@
-"""The inventory of an order: phases, waves and levels of units, waves of objects, and coverage."""
+"""Deployment order of a repository: phases, waves, levels and coverage, as tables and JSON."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from tidegate.model.finding import Finding
 from tidegate.model.objects import Json, Ref
 from tidegate.model.unit import UnitId
 from tidegate.report.findings import finding_document
-from tidegate.report.places import seen_text
-from tidegate.report.rollout.names import PHASES, fold, name_from
-from tidegate.report.rollout.rows import cells
-from tidegate.report.units import short_place
+from tidegate.report.places import location_text
+from tidegate.report.rollout.names import PHASE_NAMES, join_limited, relative_unit_name
+from tidegate.report.rollout.rows import text_width
+from tidegate.report.units import short_source
 
 SCHEMA = "tidegate.dev/waves/v1"
 GAP = "  "
-MOST_NAMED = 4
+MAX_NAMED = 4
 
 
 class PhaseRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A step of a set: what its label says, how many of it at once, and the units in it."""
+    """A RollingSync step of an ApplicationSet with its label and its units."""
 
-    made_by: str
+    appset: str
     step: int
     phase: str
-    limit: int | None
+    max_update: int | None
+    """`maxUpdate` of the step; None if unlimited."""
     units: tuple[UnitId, ...]
 
 
 class WaveRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The units that one unit brings in one wave."""
+    """Units that one parent unit creates in one wave."""
 
     parent: UnitId | None
     wave: int
@@ -39,214 +40,228 @@ class WaveRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Units that depend on those of the levels before, and on no others."""
+    """Units that depend only on units of earlier levels."""
 
     level: int
     units: tuple[UnitId, ...]
 
 
-class PlacedObject(msgspec.Struct, frozen=True):
-    """An object, its place, and whether it says itself in which wave it is.
-
-    One that `is_made` stands in no file: a namespace that is created for its unit.
-    """
+class WaveObject(msgspec.Struct, frozen=True):
+    """An object with its location."""
 
     ref: Ref
-    where: str
-    is_marked: bool
-    is_made: bool = False
+    location: str
+    has_wave: bool
+    """Whether the object sets its wave itself."""
+    is_generated: bool = False
+    """Whether the object is in no file, such as a namespace created for its unit."""
 
 
-class UnitWave(msgspec.Struct, frozen=True, kw_only=True):
-    """The objects of one unit that come in one phase and wave."""
+class ObjectWave(msgspec.Struct, frozen=True, kw_only=True):
+    """Objects of one unit in one phase and wave."""
 
     phase: str
     wave: int
-    objects: tuple[PlacedObject, ...]
+    objects: tuple[WaveObject, ...]
 
 
-class WavesOfUnit(msgspec.Struct, frozen=True, kw_only=True):
-    """A unit, what orders it, and its waves. Of some not all objects are known."""
+class UnitWaves(msgspec.Struct, frozen=True, kw_only=True):
+    """A unit, how it is ordered, and its waves."""
 
     unit: UnitId
     source: str
-    where: str
+    location: str
     order: str
-    waves: tuple[UnitWave, ...]
-    is_whole: bool = True
+    waves: tuple[ObjectWave, ...]
+    is_complete: bool = True
+    """Whether all objects of the unit are known."""
 
     @property
-    def objects(self) -> list[PlacedObject]:
-        """Those that stand in files."""
-        return [one for wave in self.waves for one in wave.objects if not one.is_made]
+    def declared_objects(self) -> list[WaveObject]:
+        """Objects that are in files."""
+        return [item for wave in self.waves for item in wave.objects if not item.is_generated]
 
     @property
-    def marked(self) -> int:
-        return sum(one.is_marked for one in self.objects)
+    def with_wave_count(self) -> int:
+        """Number of objects that set their wave."""
+        return sum(item.has_wave for item in self.declared_objects)
 
 
-class Inventory(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it."""
+class WaveInventory(msgspec.Struct, frozen=True, kw_only=True):
+    """Deployment order of a tree of units."""
 
     phases: tuple[PhaseRow, ...] = ()
     waves: tuple[WaveRow, ...] = ()
     levels: tuple[LevelRow, ...] = ()
-    units: tuple[WavesOfUnit, ...] = ()
+    units: tuple[UnitWaves, ...] = ()
 
 
-def waves_lines(found: Inventory, room: int | None = None) -> Iterator[str]:
-    """Tables for what there is: phases, waves of units, levels, waves of objects, coverage."""
+def waves_lines(inventory: WaveInventory, max_width: int | None = None) -> Iterator[str]:
+    """Yield tables: phases, waves of units, levels, waves of objects, coverage."""
     tables = [
-        (("PHASE", "STEP", "UNITS"), [_phase_cells(one) for one in found.phases]),
-        (("WAVE", "UNITS", "BROUGHT BY"), [_wave_cells(one) for one in found.waves]),
-        (("LEVEL", "UNITS"), [_level_cells(one) for one in found.levels]),
-        (("UNIT", "WAVE", "OBJECTS"), list(_object_cells(found.units))),
-        (("UNIT", "SOURCE", "OBJECTS", "WITH A WAVE", "WITHOUT"), _coverage(found.units)),
+        (("PHASE", "STEP", "UNITS"), [_phase_cells(row) for row in inventory.phases]),
+        (("WAVE", "UNITS", "BROUGHT BY"), [_wave_cells(row) for row in inventory.waves]),
+        (("LEVEL", "UNITS"), [_level_cells(row) for row in inventory.levels]),
+        (("UNIT", "WAVE", "OBJECTS"), list(_object_cells(inventory.units))),
+        (("UNIT", "SOURCE", "OBJECTS", "WITH A WAVE", "WITHOUT"), _coverage_rows(inventory.units)),
     ]
     is_first = True
-    for heads, rows in tables:
+    for headers, rows in tables:
         if rows:
             if not is_first:
                 yield ""
             is_first = False
-            yield from _table(heads, rows, room)
+            yield from _aligned_lines(headers, rows, max_width)
     if is_first:
         yield "there are no units here"
 
 
-def _phase_cells(one: PhaseRow) -> tuple[str, ...]:
-    step = str(one.step) if one.step else "none"
-    most = f" (at most {one.limit} at once)" if one.limit is not None else ""
-    return (one.phase or "-", f"{step}{most}", ", ".join(unit.name for unit in one.units))
+def _phase_cells(row: PhaseRow) -> tuple[str, ...]:
+    step = str(row.step) if row.step else "none"
+    limit_text = f" (at most {row.max_update} at once)" if row.max_update is not None else ""
+    return (row.phase or "-", f"{step}{limit_text}", ", ".join(unit.name for unit in row.units))
 
 
-def _wave_cells(one: WaveRow) -> tuple[str, ...]:
-    parent = one.parent
-    names = (name_from(parent, unit) if parent else str(unit) for unit in one.units)
-    return (str(one.wave), ", ".join(names), str(parent) if parent else "-")
+def _wave_cells(row: WaveRow) -> tuple[str, ...]:
+    parent = row.parent
+    names = (relative_unit_name(parent, unit) if parent else str(unit) for unit in row.units)
+    return (str(row.wave), ", ".join(names), str(parent) if parent else "-")
 
 
-def _level_cells(one: LevelRow) -> tuple[str, ...]:
-    return (str(one.level), ", ".join(map(str, one.units)))
+def _level_cells(row: LevelRow) -> tuple[str, ...]:
+    return (str(row.level), ", ".join(map(str, row.units)))
 
 
-def _object_cells(units: Iterable[WavesOfUnit]) -> Iterator[tuple[str, ...]]:
+def _object_cells(units: Iterable[UnitWaves]) -> Iterator[tuple[str, ...]]:
     for unit in units:
         name = str(unit.unit)
         for wave in unit.waves:
-            told = [str(one.ref) for one in wave.objects]
-            yield (name, _wave_name(wave, unit.order), fold(told, len(told), MOST_NAMED))
+            names = [str(item.ref) for item in wave.objects]
+            yield (name, _wave_name(wave, unit.order), join_limited(names, len(names), MAX_NAMED))
             name = ""
 
 
-def _wave_name(wave: UnitWave, order: str) -> str:
-    """Waves are Argo CD's; Helm knows hooks by their weights, and Flux neither."""
-    phase = PHASES.get(wave.phase, wave.phase)
+def _wave_name(wave: ObjectWave, order: str) -> str:
+    """Return the name of a wave: Argo CD has waves, Helm has hook weights, Flux has neither."""
+    phase = PHASE_NAMES.get(wave.phase, wave.phase)
     if order == "stages" or (order == "helm" and not phase):
         return "-"
     if order == "helm":
         weight = f" {wave.wave}" if wave.wave else ""
-        return f"{'pre' if phase == PHASES['presync'] else 'post'}-hook{weight}"
+        return f"{'pre' if phase == PHASE_NAMES['presync'] else 'post'}-hook{weight}"
     return f"{phase} {wave.wave}".strip() if phase else str(wave.wave)
 
 
-def _coverage(units: Iterable[WavesOfUnit]) -> list[tuple[str, ...]]:
-    """Only where waves order objects: elsewhere nobody reads them."""
+def _coverage_rows(units: Iterable[UnitWaves]) -> list[tuple[str, ...]]:
+    """Return the coverage of units that are ordered by waves."""
     rows: list[tuple[str, ...]] = []
     for unit in units:
-        total = len(unit.objects)
+        total = len(unit.declared_objects)
         if unit.order != "waves" or not total:
             continue
-        kinds = dict.fromkeys(one.ref.kind.name for one in unit.objects if not one.is_marked)
-        share = f"{unit.marked} ({100 * unit.marked // total} %)"
-        rest = fold(kinds, len(kinds), MOST_NAMED) or "-"
-        known = "" if unit.is_whole else " known"
+        kinds = dict.fromkeys(
+            item.ref.kind.name for item in unit.declared_objects if not item.has_wave
+        )
+        share = f"{unit.with_wave_count} ({100 * unit.with_wave_count // total} %)"
+        uncovered = join_limited(kinds, len(kinds), MAX_NAMED) or "-"
+        suffix = "" if unit.is_complete else " known"
         rows.append(
-            (str(unit.unit), _short_sources(unit.source) or "-", f"{total}{known}", share, rest)
+            (
+                str(unit.unit),
+                _short_sources(unit.source) or "-",
+                f"{total}{suffix}",
+                share,
+                uncovered,
+            )
         )
     return rows
 
 
-def _short_sources(places: str) -> str:
-    """Each of them in short; an Application may have several."""
-    return ", ".join(map(short_place, places.split(", ")))
+def _short_sources(sources: str) -> str:
+    """Return each source in short form; an Application may have several."""
+    return ", ".join(map(short_source, sources.split(", ")))
 
 
-def _table(
-    heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], room: int | None
+def _aligned_lines(
+    headers: tuple[str, ...], rows: Sequence[tuple[str, ...]], max_width: int | None
 ) -> Iterator[str]:
-    """Aligned columns; the last one is cut where there is no room."""
-    table = [heads, *rows]
-    widths = [max(cells(row[at]) for row in table) for at in range(len(heads))]
+    """Yield aligned columns; lines are cut at the width."""
+    table = [headers, *rows]
+    widths = [max(text_width(row[column]) for row in table) for column in range(len(headers))]
     for row in table:
         pairs = zip(row, widths, strict=True)
-        line = GAP.join(one + " " * (width - cells(one)) for one, width in pairs).rstrip()
-        yield line if room is None or cells(line) <= room else line[: max(0, room - 1)] + "…"
+        line = GAP.join(cell + " " * (width - text_width(cell)) for cell, width in pairs).rstrip()
+        yield (
+            line
+            if max_width is None or text_width(line) <= max_width
+            else line[: max(0, max_width - 1)] + "…"
+        )
 
 
-def waves_document(found: Inventory, findings: Iterable[Finding]) -> dict[str, Json]:
-    """One document for programs."""
+def waves_document(inventory: WaveInventory, findings: Iterable[Finding]) -> dict[str, Json]:
+    """Return the deployment order as a JSON document."""
     return {
         "schema": SCHEMA,
-        "phases": [_phase(one) for one in found.phases],
-        "waves": [_wave(one) for one in found.waves],
+        "phases": [_phase_document(row) for row in inventory.phases],
+        "waves": [_wave_document(row) for row in inventory.waves],
         "levels": [
-            {"level": one.level, "units": [str(unit) for unit in one.units]} for one in found.levels
+            {"level": row.level, "units": [str(unit) for unit in row.units]}
+            for row in inventory.levels
         ],
-        "units": [_unit(one) for one in found.units],
-        "findings": [finding_document(one) for one in findings],
+        "units": [_unit_document(unit_waves) for unit_waves in inventory.units],
+        "findings": [finding_document(finding) for finding in findings],
     }
 
 
-def _phase(one: PhaseRow) -> Json:
+def _phase_document(row: PhaseRow) -> Json:
     return {
-        "phase": one.phase or None,
-        "step": one.step or None,
-        "set": one.made_by,
-        "maxUpdate": one.limit,
-        "components": [unit.name for unit in one.units],
-        "units": [str(unit) for unit in one.units],
+        "phase": row.phase or None,
+        "step": row.step or None,
+        "set": row.appset,
+        "maxUpdate": row.max_update,
+        "components": [unit.name for unit in row.units],
+        "units": [str(unit) for unit in row.units],
     }
 
 
-def _wave(one: WaveRow) -> Json:
+def _wave_document(row: WaveRow) -> Json:
     return {
-        "wave": one.wave,
-        "parent": str(one.parent) if one.parent else None,
-        "units": [str(unit) for unit in one.units],
+        "wave": row.wave,
+        "parent": str(row.parent) if row.parent else None,
+        "units": [str(unit) for unit in row.units],
     }
 
 
-def _unit(one: WavesOfUnit) -> Json:
-    total = len(one.objects)
+def _unit_document(unit: UnitWaves) -> Json:
+    total = len(unit.declared_objects)
     return {
-        "unit": str(one.unit),
-        "source": one.source,
-        "place": seen_text(one.where) or None,
-        "order": one.order,
-        "whole": one.is_whole,
+        "unit": str(unit.unit),
+        "source": unit.source,
+        "place": location_text(unit.location) or None,
+        "order": unit.order,
+        "whole": unit.is_complete,
         "objects": total,
-        "withWave": one.marked,
-        "coverage": one.marked / total if total and one.order == "waves" else None,
+        "withWave": unit.with_wave_count,
+        "coverage": unit.with_wave_count / total if total and unit.order == "waves" else None,
         "waves": [
             {
                 "phase": wave.phase,
                 "wave": wave.wave,
-                "objects": [_object(placed) for placed in wave.objects],
+                "objects": [_object_document(item) for item in wave.objects],
             }
-            for wave in one.waves
+            for wave in unit.waves
         ],
     }
 
 
-def _object(one: PlacedObject) -> Json:
-    kind = one.ref.kind
+def _object_document(item: WaveObject) -> Json:
+    kind = item.ref.kind
     return {
         "group": kind.group,
         "kind": kind.name,
-        "namespace": one.ref.namespace,
-        "name": one.ref.name,
-        "place": seen_text(one.where) or None,
-        "withWave": one.is_marked,
-        "made": one.is_made,
+        "namespace": item.ref.namespace,
+        "name": item.ref.name,
+        "place": location_text(item.location) or None,
+        "withWave": item.has_wave,
+        "made": item.is_generated,
     }

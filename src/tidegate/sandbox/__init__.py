@@ -1,1 +1,1 @@
-"""Simulated clusters behind the door."""
+"""Simulated clusters behind the `World` protocol."""

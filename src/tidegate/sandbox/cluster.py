@@ -1,4 +1,4 @@
-"""One simulated cluster: its API, its open watches, and the controllers that live in it."""
+"""A simulated cluster: its API server, open watches, and controllers."""
 
 from __future__ import annotations
 
@@ -9,215 +9,240 @@ import msgspec
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Kind, Ref
-from tidegate.sandbox.agenda import Agenda
-from tidegate.sandbox.controllers.foundations import API_CONTROLLERS, CUSTOM_KINDS
-from tidegate.sandbox.controllers.reaction import At, Controller, Print, roster
-from tidegate.sandbox.kinds import DEFINITIONS
+from tidegate.sandbox.agenda import EventQueue
+from tidegate.sandbox.controllers.foundations import API_CONTROLLERS, CRD_CONTROLLER
+from tidegate.sandbox.controllers.reaction import AppendLog, Controller, RequeueAt, index_by_kind
+from tidegate.sandbox.kinds import CRD
 from tidegate.sandbox.server.lifecycle import CRDS
-from tidegate.sandbox.server.register import RefusedCall, resource_of
+from tidegate.sandbox.server.register import StatusError, resource_from_crd
 from tidegate.sandbox.server.server import Server
-from tidegate.sandbox.server.store import Resource, Stored, Transition
-from tidegate.sandbox.server.streams import Stream, Streams
-from tidegate.world.calls import Ticket, Watch, Write
-from tidegate.world.facts import Bookmark, Change, Changed, Ended, Expired, Fact, Outcome, Refusal
+from tidegate.sandbox.server.store import GroupResource, StoredObject, StoreEvent
+from tidegate.sandbox.server.streams import WatchStream, WatchStreams
+from tidegate.world.calls import RequestId, Watch, Write
+from tidegate.world.facts import (
+    Bookmark,
+    ErrorOutcome,
+    Expired,
+    Message,
+    Outcome,
+    WatchEnded,
+    WatchEvent,
+    WatchEventType,
+)
 
 
-class ClusterView:
-    """Reads a server's store; sees each change as soon as it is made."""
+class StoreReader:
+    """Read access to the store of a server, without delay. Implements ObjectReader."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
 
-    def get(self, ref: Ref) -> Stored | None:
-        entry = self._server.register.find(ref.kind)
+    def get(self, ref: Ref) -> StoredObject | None:
+        entry = self._server.registry.find(ref.kind)
         if entry is None:
             return None
         return self._server.store.get(entry.resource, ref.namespace, ref.name)
 
-    def all_of(self, kind: Kind, namespace: str = "") -> list[Stored]:
-        entry = self._server.register.find(kind)
-        return self._server.store.table(entry.resource).rows(namespace) if entry else []
+    def list_objects(self, kind: Kind, namespace: str = "") -> list[StoredObject]:
+        entry = self._server.registry.find(kind)
+        return self._server.store.get_table(entry.resource).list_objects(namespace) if entry else []
 
-    def inside(self, namespace: str) -> list[Stored]:
+    def list_in_namespace(self, namespace: str) -> list[StoredObject]:
         return [
             stored
-            for _, table in self._server.store.tables()
+            for _, table in self._server.store.list_tables()
             if namespace in table.objects
-            for stored in table.rows(namespace)
+            for stored in table.list_objects(namespace)
         ]
 
-    def owned_by(self, uid: str) -> list[Stored]:
+    def list_owned(self, uid: str) -> list[StoredObject]:
         store = self._server.store
-        found = (store.get(kept, ref.namespace, ref.name) for kept, ref in store.owned(uid))
-        return [stored for stored in found if stored is not None]
+        dependents = (
+            store.get(resource, ref.namespace, ref.name) for resource, ref in store.list_owned(uid)
+        )
+        return [stored for stored in dependents if stored is not None]
 
 
-class Timing(msgspec.Struct, frozen=True, kw_only=True):
-    """How long things take here; assumed, and small beside what waits for them."""
+class ServerTiming(msgspec.Struct, frozen=True, kw_only=True):
+    """Assumed latencies of a simulated API server, small compared to what waits for them."""
 
-    read: Ms = Ms(2)
-    write: Ms = Ms(4)
-    told: Ms = Ms(1)
-    bookmark: Ms = MINUTE
-    watching: Ms = Ms(300 * SECOND)
+    read_latency: Ms = Ms(2)
+    write_latency: Ms = Ms(4)
+    event_latency: Ms = Ms(1)
+    """Delay of a watch event."""
+    bookmark_interval: Ms = MINUTE
+    """Time between two bookmarks of a watch."""
+    watch_timeout: Ms = Ms(300 * SECOND)
+    """Duration of a watch that sets none."""
 
 
-LAST_BOOKMARK = Ms(2 * SECOND)
-"""So long before a watch is ended in good order, it is told how far it has come."""
+FINAL_BOOKMARK_LEAD = Ms(2 * SECOND)
+"""How long before its regular end a watch gets its last bookmark."""
 
 
 class Cluster:
-    """Everything of one cluster that happens by itself goes through the agenda."""
+    """A simulated cluster. Its controllers and watches run from the event queue."""
 
     def __init__(
         self,
         seed: str,
         *,
-        agenda: Agenda,
+        queue: EventQueue,
         now: Callable[[], Ms],
-        tell: Callable[[Fact], None],
-        timing: Timing,
+        emit: Callable[[Message], None],
+        timing: ServerTiming,
         controllers: tuple[Controller, ...] = API_CONTROLLERS,
     ) -> None:
-        self.server = Server(seed=seed, now=now, told=self._changed)
-        self.view = ClusterView(self.server)
-        self._agenda = agenda
+        self.server = Server(seed=seed, now=now, on_change=self._handle_change)
+        self.reader = StoreReader(self.server)
+        self._queue = queue
         self._now = now
-        self._tell = tell
+        self._emit = emit
         self._timing = timing
-        self._streams = Streams()
-        self._held: dict[Ticket, list[Changed | Bookmark]] = {}
+        self._streams = WatchStreams()
+        self._silenced: dict[RequestId, list[WatchEvent | Bookmark]] = {}
         self._pending: set[tuple[str, Ref]] = set()
-        self._reminders: dict[tuple[str, Ref], Ms] = {}
-        self._asked_about = roster(controllers)
+        self._requeues: dict[tuple[str, Ref], Ms] = {}
+        self._controllers_for_kind = index_by_kind(controllers)
 
-    def give(self, write: Write) -> Outcome:
-        """Put in what was there before; a CRD's kinds are served at once."""
+    def preload(self, write: Write) -> Outcome:
+        """Write an object that exists from the start. Kinds of a CRD are served at once."""
         outcome = self.server.perform(write)
-        if write.ref.kind == DEFINITIONS:
-            self._look(CUSTOM_KINDS, write.ref)
+        if write.ref.kind == CRD:
+            self._reconcile(CRD_CONTROLLER, write.ref)
         return outcome
 
-    def watch(self, ticket: Ticket, watch: Watch) -> None:
-        """Open a stream; what it missed since its version comes first."""
+    def watch(self, request_id: RequestId, watch: Watch) -> None:
+        """Open a stream. Events since its resource version are sent first."""
         try:
-            entry = self.server.find(watch.selection)
-        except RefusedCall as refused:
-            self._tell(Ended(ticket, refused.outcome))
+            entry = self.server.resolve_selection(watch.selection)
+        except StatusError as error:
+            self._emit(WatchEnded(request_id, error.outcome))
             return
-        table = self.server.store.table(entry.resource)
-        since = int(watch.since) if watch.since.isdigit() else self.server.store.version
-        if since < table.forgotten:
-            why = f"too old resource version: {since} ({table.forgotten + 1})"
-            self._tell(Ended(ticket, Expired(why)))
+        table = self.server.store.get_table(entry.resource)
+        since = (
+            int(watch.resource_version)
+            if watch.resource_version.isdigit()
+            else self.server.store.version
+        )
+        if since < table.compacted_version:
+            message = f"too old resource version: {since} ({table.compacted_version + 1})"
+            self._emit(WatchEnded(request_id, Expired(message)))
             return
-        stream = Stream(ticket, watch.selection, entry, since=since)
+        stream = WatchStream(request_id, watch.selection, entry, since=since)
         self._streams.open(stream)
-        for event in table.since(since):
-            if seen := stream.read(event):
-                self._later(self._timing.told, partial(self._deliver, seen))
-        self._plan_end(ticket, watch.lasting or self._timing.watching)
+        for event in table.events_since(since):
+            if watch_event := stream.to_watch_event(event):
+                self._schedule(self._timing.event_latency, partial(self._deliver, watch_event))
+        self._schedule_end(request_id, watch.timeout or self._timing.watch_timeout)
 
-    def drop(self, ticket: Ticket, outcome: Refusal | None) -> None:
-        """End a stream."""
-        self._held.pop(ticket, None)
-        if self._streams.close(ticket) is not None:
-            self._tell(Ended(ticket, outcome))
+    def end_stream(self, request_id: RequestId, outcome: ErrorOutcome | None) -> None:
+        """End a stream, and send WatchEnded with this outcome."""
+        self._silenced.pop(request_id, None)
+        if self._streams.close(request_id) is not None:
+            self._emit(WatchEnded(request_id, outcome))
 
-    def close(self, ticket: Ticket) -> None:
-        """Forget a stream that nobody listens to any more."""
-        self._held.pop(ticket, None)
-        self._streams.close(ticket)
+    def close_stream(self, request_id: RequestId) -> None:
+        """Remove a stream that was cancelled by its client."""
+        self._silenced.pop(request_id, None)
+        self._streams.close(request_id)
 
-    def silence(self, ticket: Ticket, span: Ms | None) -> None:
-        """Hold back what a stream would tell."""
-        self._held.setdefault(ticket, [])
-        if span is not None:
-            self._later(span, partial(self._speak, ticket))
+    def silence_stream(self, request_id: RequestId, duration: Ms | None) -> None:
+        """Hold back the messages of a stream for a duration; None for ever."""
+        self._silenced.setdefault(request_id, [])
+        if duration is not None:
+            self._schedule(duration, partial(self._resume_stream, request_id))
 
-    def streams(self) -> list[Stream]:
-        return self._streams.all()
+    def list_streams(self) -> list[WatchStream]:
+        return self._streams.list_streams()
 
-    def _speak(self, ticket: Ticket) -> None:
-        for fact in self._held.pop(ticket, []):
-            self._tell(fact)
+    def _resume_stream(self, request_id: RequestId) -> None:
+        for message in self._silenced.pop(request_id, []):
+            self._emit(message)
 
-    def _plan_end(self, ticket: Ticket, left: Ms) -> None:
-        self._later(left, partial(self.drop, ticket, None))
-        moment = self._timing.bookmark
-        while moment < left - LAST_BOOKMARK:
-            self._later(moment, partial(self._mark, ticket))
-            moment = Ms(moment + self._timing.bookmark)
-        self._later(Ms(max(0, left - LAST_BOOKMARK)), partial(self._mark, ticket))
+    def _schedule_end(self, request_id: RequestId, timeout: Ms) -> None:
+        self._schedule(timeout, partial(self.end_stream, request_id, None))
+        delay = self._timing.bookmark_interval
+        while delay < timeout - FINAL_BOOKMARK_LEAD:
+            self._schedule(delay, partial(self._send_bookmark, request_id))
+            delay = Ms(delay + self._timing.bookmark_interval)
+        self._schedule(
+            Ms(max(0, timeout - FINAL_BOOKMARK_LEAD)), partial(self._send_bookmark, request_id)
+        )
 
-    def _mark(self, ticket: Ticket) -> None:
-        stream = self._streams.get(ticket)
+    def _send_bookmark(self, request_id: RequestId) -> None:
+        stream = self._streams.get(request_id)
         if stream is not None:
-            mark = stream.mark(self.server.store.table(stream.resource))
-            if mark is not None:
-                self._deliver(mark)
+            bookmark = stream.next_bookmark(self.server.store.get_table(stream.resource))
+            if bookmark is not None:
+                self._deliver(bookmark)
 
-    def _deliver(self, fact: Changed | Bookmark) -> None:
-        if self._streams.get(fact.ticket) is None:
+    def _deliver(self, message: WatchEvent | Bookmark) -> None:
+        if self._streams.get(message.request_id) is None:
             return
-        held = self._held.get(fact.ticket)
-        if held is not None:
-            held.append(fact)
+        silenced = self._silenced.get(message.request_id)
+        if silenced is not None:
+            silenced.append(message)
         else:
-            self._tell(fact)
+            self._emit(message)
 
-    def _later(self, pause: Ms, deed: Callable[[], None]) -> None:
-        self._agenda.add(Ms(self._now() + pause), deed)
+    def _schedule(self, delay: Ms, callback: Callable[[], None]) -> None:
+        self._queue.add(Ms(self._now() + delay), callback)
 
-    def _changed(self, resource: Resource, event: Transition) -> None:
-        for seen in self._streams.read(resource, event):
-            self._later(self._timing.told, partial(self._deliver, seen))
-        for controller in self._asked_about(event.stored.ref.kind.name):
-            for ref in controller.concerns(self.view, event):
-                self._plan(controller, ref, controller.delay)
-        if resource == CRDS and event.change is Change.DELETED:
-            self._end_streams_of(resource_of(event.stored.body))
+    def _handle_change(self, resource: GroupResource, event: StoreEvent) -> None:
+        for watch_event in self._streams.watch_events(resource, event):
+            self._schedule(self._timing.event_latency, partial(self._deliver, watch_event))
+        for controller in self._controllers_for_kind(event.stored.ref.kind.name):
+            for ref in controller.map_event(self.reader, event):
+                self._enqueue(controller, ref, controller.delay)
+        if resource == CRDS and event.change is WatchEventType.DELETED:
+            self._end_streams_for(resource_from_crd(event.stored.body))
 
-    def _end_streams_of(self, resource: Resource) -> None:
-        for stream in self._streams.all():
+    def _end_streams_for(self, resource: GroupResource) -> None:
+        for stream in self._streams.list_streams():
             if stream.resource == resource:
-                self._later(self._timing.told, partial(self.drop, stream.ticket, None))
+                self._schedule(
+                    self._timing.event_latency, partial(self.end_stream, stream.request_id, None)
+                )
 
-    def _plan(self, controller: Controller, ref: Ref, pause: Ms) -> None:
+    def _enqueue(self, controller: Controller, ref: Ref, delay: Ms) -> None:
         key = (controller.name, ref)
         if key not in self._pending:
             self._pending.add(key)
-            self._later(pause, partial(self._look, controller, ref))
+            self._schedule(delay, partial(self._reconcile, controller, ref))
 
-    def _look(self, controller: Controller, ref: Ref) -> None:
-        """Let a controller look at one of its objects, and do what it says."""
+    def _reconcile(self, controller: Controller, ref: Ref) -> None:
+        """Run one reconciliation of a controller, and perform its writes."""
         self._pending.discard((controller.name, ref))
-        looking = controller.react(self.view, ref, self._now())
+        reconciliation = controller.reconcile(self.reader, ref, self._now())
         outcome: Outcome | None = None
         while True:
             try:
-                wanted = looking.send(outcome)
+                request = reconciliation.send(outcome)
             except StopIteration:
                 return
             outcome = None
-            if isinstance(wanted, At):
-                self._remind(controller, ref, max(wanted.moment, Ms(self._now() + 1)))
-            elif isinstance(wanted, Print):
-                self.server.printed.add(*wanted)
+            if isinstance(request, RequeueAt):
+                self._requeue_at(controller, ref, max(request.time, Ms(self._now() + 1)))
+            elif isinstance(request, AppendLog):
+                self.server.logs.add(*request)
             else:
-                outcome = self.server.write(wanted)
+                outcome = self.server.perform_internal(request)
 
-    def _remind(self, controller: Controller, ref: Ref, moment: Ms) -> None:
-        """One reminder for each object: the earliest. Whoever looks then can ask for the next."""
+    def _requeue_at(self, controller: Controller, ref: Ref, time: Ms) -> None:
+        """Requeue an object at a time.
+
+        Only the earliest time counts; the reconciliation at that time can request the next one.
+        """
         key = (controller.name, ref)
-        planned = self._reminders.get(key)
-        if planned is not None and self._now() <= planned <= moment:
+        scheduled = self._requeues.get(key)
+        if scheduled is not None and self._now() <= scheduled <= time:
             return
-        self._reminders[key] = moment
+        self._requeues[key] = time
 
-        def ring() -> None:
-            if self._reminders.get(key) == moment:
-                del self._reminders[key]
-                self._look(controller, ref)
+        def fire() -> None:
+            if self._requeues.get(key) == time:
+                del self._requeues[key]
+                self._reconcile(controller, ref)
 
-        self._agenda.add(moment, ring)
+        self._queue.add(time, fire)

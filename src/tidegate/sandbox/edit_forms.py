@@ -1,4 +1,4 @@
-"""What others do meanwhile, as a scenario writes it: its `edits` and its `commits`."""
+"""Format of `edits` and `commits` in a scenario: changes by others during a simulation."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidegate.documents.decoding import Flaw
+from tidegate.documents.decoding import FileProblem
 from tidegate.errors import FileError
 from tidegate.model.commit import Commit
-from tidegate.model.moment import Span
+from tidegate.model.moment import Duration
 from tidegate.model.objects import Kind, Propagation, Ref
-from tidegate.sandbox.faults import Edit, Match, TimedFault
+from tidegate.sandbox.faults import Edit, FaultSelector, TimedFault
 from tidegate.world.calls import Verb, Write
 
-SOMEBODY = "somebody"
-"""Who does it, by the server's record of fields."""
+EDIT_MANAGER = "somebody"
+"""The field manager of edits."""
 
 
-class _Object(
+class _ObjectReference(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"
 ):
-    """Which object is meant."""
+    """The object of an edit."""
 
     api_version: str
     kind: str
@@ -34,62 +34,65 @@ class _Object(
         return Ref(Kind.of(self.api_version, self.kind), self.namespace, self.name)
 
 
-class _WrittenEdit(
+class _EditSpecBase(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="effect"
 ):
-    """An edit as it is written; without a cluster it is done in all of them."""
+    """An edit in a scenario; without a cluster it applies to all of them."""
 
-    at: Span
-    object: _Object
+    at: Duration
+    object: _ObjectReference
     cluster: str | None = None
 
-    def write(self) -> Write:
+    def to_write(self) -> Write:
+        """Return the write that performs the edit."""
         raise NotImplementedError
 
     @property
     def edit(self) -> TimedFault:
-        return TimedFault(self.at, Edit(self.write()), Match(cluster=self.cluster))
+        return TimedFault(self.at, Edit(self.to_write()), FaultSelector(cluster=self.cluster))
 
-    def flaws(self) -> Iterator[Flaw]:
-        """What of it cannot be."""
+    def find_problems(self) -> Iterator[FileProblem]:
+        """Yield problems that types cannot express."""
         yield from ()
 
 
-class _Change(_WrittenEdit, frozen=True, kw_only=True, tag="change"):
+class _ChangeEdit(_EditSpecBase, frozen=True, kw_only=True, tag="change"):
     fields: dict[str, object] = msgspec.field(name="with")
 
-    def write(self) -> Write:
+    def to_write(self) -> Write:
         body = msgspec.json.encode(self.fields)
-        return Write(verb=Verb.PATCH, ref=self.object.ref, body=body, manager=SOMEBODY)
+        return Write(verb=Verb.PATCH, ref=self.object.ref, body=body, manager=EDIT_MANAGER)
 
-    def flaws(self) -> Iterator[Flaw]:
+    def find_problems(self) -> Iterator[FileProblem]:
         if not self.fields:
             hint = "such as `{spec: {replicas: 3}}`"
             yield ("with",), FileError("file.value", "nothing is changed", hint=hint)
 
 
-class _Delete(_WrittenEdit, frozen=True, kw_only=True, tag="delete"):
-    def write(self) -> Write:
+class _DeleteEdit(_EditSpecBase, frozen=True, kw_only=True, tag="delete"):
+    def to_write(self) -> Write:
         ref = self.object.ref
         return Write(verb=Verb.DELETE, ref=ref, propagation=Propagation.BACKGROUND)
 
 
-EditForm = _Change | _Delete
+EditSpec = _ChangeEdit | _DeleteEdit
 
 
-class CommitForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Files that come into the repository, and paths that leave it."""
+class CommitSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A commit in a scenario: files to copy into the repository, and paths to remove."""
 
-    at: Span
+    at: Duration
     files: str = ""
     removes: tuple[str, ...] = ()
 
-    def commit(self, scenario: str) -> Commit:
-        """Its directory is looked for beside the scenario."""
+    def to_commit(self, scenario: str) -> Commit:
+        """Return the commit; its directory is relative to the scenario file."""
         files = posixpath.join(posixpath.dirname(scenario), self.files) if self.files else ""
-        return Commit(at=self.at, files=files, removes=self.removes, where=scenario)
+        return Commit(
+            at=self.at, files_directory=files, removed_paths=self.removes, scenario_file=scenario
+        )
 
-    def flaws(self) -> Iterator[Flaw]:
+    def find_problems(self) -> Iterator[FileProblem]:
         if not self.files and not self.removes:
             hint = "write `files`, `removes`, or both"
             yield (), FileError("file.missing", "a commit changes nothing", hint=hint)

@@ -1,29 +1,37 @@
-"""What goes wrong, when, and for whom: seeded faults of a simulated cluster.
+"""Seeded faults of a simulated cluster.
 
-A world asks `Faults.for_call` about each call it is handed, and puts `Faults.moments` on its agenda
-when it starts. What is answered depends on the seed, the faults and the calls so far, and when they
-came: there is no clock here and nothing random.
+A world calls `FaultInjector.effects_for_call` once for each call, and puts the faults of
+`FaultInjector.timed_faults` into its event queue at the start. The result depends on the seed,
+the faults, the calls so far and their times only: there is no clock here and nothing random.
 
-    CallEffect   Refuse | Slow | Lose      what becomes of one call
-                 Drop | Silence            what becomes of the stream that a watch opens
-    TimedEffect  Drop | Silence            what becomes of all streams that are open
-                 Down | Up | Compact       what becomes of a cluster
-                 Edit                      what somebody else does to an object
+    CallEffect   Rejection | Delay | ResponseLoss     effects on one call
+                 StreamDrop | StreamSilence           effects on the stream of a watch
+    TimedEffect  StreamDrop | StreamSilence           effects on all open streams
+                 Outage | Recovery | Compaction       effects on a cluster
+                 Edit                                 a write of another client
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
 
-from tidegate.model.labels import SelectorError, read_fields
-from tidegate.model.moment import SECOND, Ms, after
+from tidegate.model.labels import SelectorError, parse_field_selector
+from tidegate.model.moment import SECOND, Ms, add_duration
 from tidegate.model.objects import Ref
 from tidegate.world import calls
-from tidegate.world.facts import Conflict, Failed, Loss, Lost, Refusal, Sent, Throttled
+from tidegate.world.facts import (
+    Conflict,
+    Delivery,
+    ErrorOutcome,
+    LossReason,
+    NoResponse,
+    ServerError,
+    TooManyRequests,
+)
 
 WRITES = tuple(verb.value for verb in calls.Verb)
 VERBS = (*WRITES, "get", "list", "watch", "logs", "kinds", "http")
@@ -32,76 +40,81 @@ CONFLICT: Final = Conflict(
     "Operation cannot be fulfilled: the object has been modified;"
     " please apply your changes to the latest version and try again (seeded fault)"
 )
-ERROR: Final = Failed(500, "InternalError", "Internal error occurred: seeded fault")
-DISCONNECTED: Final = Lost(Sent.MAYBE, Loss.DISCONNECTED, "connection reset by peer (seeded fault)")
-UNREACHABLE: Final = Lost(Sent.NO, Loss.REFUSED, "connection refused (seeded fault)")
+ERROR: Final = ServerError(500, "InternalError", "Internal error occurred: seeded fault")
+DISCONNECTED: Final = NoResponse(
+    Delivery.MAYBE_SENT, LossReason.DISCONNECTED, "connection reset by peer (seeded fault)"
+)
+UNREACHABLE: Final = NoResponse(
+    Delivery.NOT_SENT, LossReason.CONNECTION_REFUSED, "connection refused (seeded fault)"
+)
 
 
-def throttled(pause: Ms = SECOND) -> Throttled:
-    """The refusal of a server that wants to be left alone for a while."""
-    return Throttled("Too many requests, please try again later (seeded fault)", pause)
+def too_many_requests(retry_after: Ms = SECOND) -> TooManyRequests:
+    """Return the outcome of a request that the server rejects because of its load."""
+    return TooManyRequests("Too many requests, please try again later (seeded fault)", retry_after)
 
 
-class Refuse(msgspec.Struct, frozen=True):
-    """The call is not performed. Its outcome is this; a watch ends with it."""
+class Rejection(msgspec.Struct, frozen=True):
+    """The server does not perform the call and returns this outcome; a watch ends with it."""
 
-    outcome: Refusal
-
-
-class Slow(msgspec.Struct, frozen=True):
-    """The answer comes later by this much; a watch opens later."""
-
-    by: Ms
+    outcome: ErrorOutcome
 
 
-class Lose(msgspec.Struct, frozen=True):
-    """The connection breaks and the outcome is `DISCONNECTED`, performed or not."""
+class Delay(msgspec.Struct, frozen=True):
+    """The response arrives later by this duration; a watch opens later."""
 
-    performed: bool
+    duration: Ms
 
 
-class Drop(msgspec.Struct, frozen=True):
-    """A stream breaks with `DISCONNECTED`, so long after it was opened."""
+class ResponseLoss(msgspec.Struct, frozen=True):
+    """The connection breaks with `DISCONNECTED`, before or after the call is performed."""
+
+    is_performed: bool
+
+
+class StreamDrop(msgspec.Struct, frozen=True):
+    """A stream breaks with `DISCONNECTED`, some time after it was opened."""
 
     after: Ms = Ms(0)
 
 
-class Silence(msgspec.Struct, frozen=True):
-    """A stream stays open and tells nothing, so long after it was opened; no span: for good.
+class StreamSilence(msgspec.Struct, frozen=True):
+    """A stream stays open without messages, some time after it was opened.
 
-    What happens meanwhile is held back, bookmarks included, and told when the silence is over.
+    Messages and bookmarks are held back, and sent when the silence ends.
     """
 
-    span: Ms | None = None
+    duration: Ms | None = None
+    """Duration of the silence; None for ever."""
     after: Ms = Ms(0)
 
 
-class Down(msgspec.Struct, frozen=True):
-    """Nobody listens any more: streams break, and whatever waits for an answer gets none."""
+class Outage(msgspec.Struct, frozen=True):
+    """The cluster is unreachable: streams break, and pending calls get no response."""
 
     until: Ms | None = None
 
 
-class Up(msgspec.Struct, frozen=True):
-    """Somebody listens again, unless another `Down` is not over: ask `Faults.is_down`."""
+class Recovery(msgspec.Struct, frozen=True):
+    """An outage is over. Another outage can still be active: see `FaultInjector.is_down`."""
 
 
-class Compact(msgspec.Struct, frozen=True):
-    """Versions and continue tokens up to now expire; open streams live on."""
+class Compaction(msgspec.Struct, frozen=True):
+    """All resource versions and continue tokens up to now expire; open streams continue."""
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """Somebody else writes to an object."""
+    """A write of another client to an object."""
 
     write: calls.Write
 
 
-CallEffect: TypeAlias = Refuse | Slow | Lose | Drop | Silence
-TimedEffect: TypeAlias = Drop | Silence | Down | Up | Compact | Edit
+CallEffect: TypeAlias = Rejection | Delay | ResponseLoss | StreamDrop | StreamSilence
+TimedEffect: TypeAlias = StreamDrop | StreamSilence | Outage | Recovery | Compaction | Edit
 
 
-class Match(msgspec.Struct, frozen=True, kw_only=True):
-    """Which calls, watches or clusters are meant. None and no verbs mean any."""
+class FaultSelector(msgspec.Struct, frozen=True, kw_only=True):
+    """A selector of calls, watches or clusters. None, and an empty list of verbs, match any."""
 
     cluster: str | None = None
     verbs: tuple[str, ...] = ()
@@ -111,197 +124,220 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     name: str | None = None
     manager: str | None = None
 
-    def fits(self, call: calls.Call) -> bool:
-        """Whether a call is meant."""
+    def matches(self, call: calls.Call) -> bool:
+        """Return whether a call is selected."""
         request = call.request
-        if self.verbs and verb_of(request) not in self.verbs:
+        if self.verbs and request_verb(request) not in self.verbs:
             return False
         manager = request.manager if isinstance(request, calls.Write) else ""
         if self.manager is not None and self.manager != manager:
             return False
-        return self.covers_cluster(call.cluster) and self._fits_ref(_ref_of(request))
+        return self.matches_cluster(call.cluster) and self._matches_ref(_request_ref(request))
 
-    def covers_cluster(self, cluster: str) -> bool:
-        """Whether a cluster is meant."""
+    def matches_cluster(self, cluster: str) -> bool:
+        """Return whether a cluster is selected."""
         return self.cluster is None or self.cluster == cluster
 
-    def covers_watch(self, selection: calls.Selection, *, cluster: str) -> bool:
-        """Whether an open watch is meant."""
-        return self.covers_cluster(cluster) and self._fits_ref(_ref_of_selection(selection))
+    def matches_watch(self, selection: calls.Selection, *, cluster: str) -> bool:
+        """Return whether an open watch is selected."""
+        return self.matches_cluster(cluster) and self._matches_ref(_selection_ref(selection))
 
-    def _fits_ref(self, ref: Ref | None) -> bool:
+    def _matches_ref(self, ref: Ref | None) -> bool:
         if ref is None:
-            wanted = (self.group, self.kind, self.namespace, self.name)
-            return all(part is None for part in wanted)
+            expected = (self.group, self.kind, self.namespace, self.name)
+            return all(field is None for field in expected)
         pairs = (
             (self.group, ref.kind.group),
             (self.kind, ref.kind.name),
             (self.namespace, ref.namespace),
             (self.name, ref.name),
         )
-        return all(wanted is None or wanted == found for wanted, found in pairs)
+        return all(expected is None or expected == actual for expected, actual in pairs)
 
 
-EVERYTHING: Final = Match()
+MATCH_ALL: Final = FaultSelector()
 
 
-class Often(msgspec.Struct, frozen=True, kw_only=True):
-    """How often: of the matching calls between two moments each nth, or some by chance.
-
-    `times` is the most that are hit. The moments count from the start of the sandbox.
-    """
+class Frequency(msgspec.Struct, frozen=True, kw_only=True):
+    """The frequency of a fault: every nth matching call of a time window, or a random share."""
 
     every: int = 1
     probability: float | None = None
     times: int | None = None
+    """Maximum number of hits."""
     start: Ms = Ms(0)
+    """Start of the time window, counted from the start of the sandbox."""
     until: Ms | None = None
+    """End of the time window, counted from the start of the sandbox; None for no end."""
 
-    def covers(self, moment: Ms) -> bool:
-        return self.start <= moment and (self.until is None or moment < self.until)
+    def includes(self, elapsed: Ms) -> bool:
+        """Return whether a time since the start of the sandbox is in the time window."""
+        return self.start <= elapsed and (self.until is None or elapsed < self.until)
 
 
-ALWAYS: Final = Often()
+ALWAYS: Final = Frequency()
 
 
 class CallFault(msgspec.Struct, frozen=True):
-    """Meets calls as they come."""
+    """A fault that affects matching calls."""
 
     effect: CallEffect
-    when: Match = EVERYTHING
-    often: Often = ALWAYS
+    when: FaultSelector = MATCH_ALL
+    frequency: Frequency = ALWAYS
 
 
 class TimedFault(msgspec.Struct, frozen=True):
-    """Happens by itself at a moment."""
+    """A fault that occurs at a time."""
 
     at: Ms
     effect: TimedEffect
-    when: Match = EVERYTHING
+    when: FaultSelector = MATCH_ALL
 
 
 Fault: TypeAlias = CallFault | TimedFault
 
 
-class Faults:
-    """The faults of one sandbox, and how often each has been met."""
+class FaultInjector:
+    """The faults of a sandbox, with a count of the calls that each has matched."""
 
     def __init__(self, faults: Sequence[Fault] = (), *, seed: int = 0, start: Ms = Ms(0)) -> None:
         self._seed = seed
         self._start = start
-        self._moments = tuple(
-            msgspec.structs.replace(moment, at=after(start, moment.at))
-            for moment in _moments_of(faults)
+        self._timed_faults = tuple(
+            msgspec.structs.replace(timed_fault, at=add_duration(start, timed_fault.at))
+            for timed_fault in _expand_timed_faults(faults)
         )
-        self._downs = tuple(
-            (Often(start=fault.at, until=fault.effect.until), fault.when)
+        self._outages = tuple(
+            (Frequency(start=fault.at, until=fault.effect.until), fault.when)
             for fault in faults
-            if isinstance(fault, TimedFault) and isinstance(fault.effect, Down)
+            if isinstance(fault, TimedFault) and isinstance(fault.effect, Outage)
         )
-        self._tallies = [
-            _Tally(fault, number)
+        self._counters = [
+            _FaultCounter(fault, number)
             for number, fault in enumerate(faults)
             if isinstance(fault, CallFault)
         ]
 
-    def for_call(self, call: calls.Call, now: Ms) -> tuple[CallEffect, ...]:
-        """What becomes of a call, in the order of the faults. Ask once for each call.
+    def effects_for_call(self, call: calls.Call, now: Ms) -> tuple[CallEffect, ...]:
+        """Return the effects on a call, in the order of the faults.
 
-        Of many `Refuse` and `Lose` the first counts; the pauses of many `Slow` add up.
+        Must be called exactly once for each call, because calls are counted.
+        Of several `Rejection` and `ResponseLoss` the first counts; durations of `Delay` add up.
         """
-        if isinstance(call.request, calls.Local):
+        if isinstance(call.request, calls.RunWorker):
             return ()
         if self.is_down(call.cluster, now):
-            return (Refuse(UNREACHABLE),)
-        passed = Ms(now - self._start)
+            return (Rejection(UNREACHABLE),)
+        elapsed = Ms(now - self._start)
         return tuple(
-            tally.fault.effect
-            for tally in self._tallies
-            if tally.fault.often.covers(passed)
-            and tally.fault.when.fits(call)
-            and tally.hit(self._seed)
+            counter.fault.effect
+            for counter in self._counters
+            if counter.fault.frequency.includes(elapsed)
+            and counter.fault.when.matches(call)
+            and counter.count_call(self._seed)
         )
 
     def is_down(self, cluster: str, now: Ms) -> bool:
-        """Whether nobody listens at this cluster."""
-        passed = Ms(now - self._start)
+        """Return whether a cluster is unreachable."""
+        elapsed = Ms(now - self._start)
         return any(
-            often.covers(passed) and when.covers_cluster(cluster) for often, when in self._downs
+            frequency.includes(elapsed) and when.matches_cluster(cluster)
+            for frequency, when in self._outages
         )
 
-    def moments(self) -> tuple[TimedFault, ...]:
-        """What happens by itself, earliest first; `at` is a moment of the world's clock."""
-        return self._moments
+    def timed_faults(self) -> tuple[TimedFault, ...]:
+        """Return the timed faults, the earliest first; `at` is a time of the world's clock."""
+        return self._timed_faults
 
 
-class _Tally:
-    """How many calls a fault has met, and how many of them it has hit."""
+class _FaultCounter:
+    """The number of calls that matched a fault, and of those that it hit."""
 
-    __slots__ = ("_hit", "_met", "_number", "fault")
+    __slots__ = ("_hits", "_matched", "_number", "fault")
 
     def __init__(self, fault: CallFault, number: int) -> None:
         self.fault = fault
         self._number = number
-        self._met = 0
-        self._hit = 0
+        self._matched = 0
+        self._hits = 0
 
-    def hit(self, seed: int) -> bool:
-        """Count one more matching call, and say whether it is hit."""
-        often = self.fault.often
-        self._met += 1
-        if often.times is not None and self._hit >= often.times:
+    def count_call(self, seed: int) -> bool:
+        """Count a matching call, and return whether the fault hits it."""
+        frequency = self.fault.frequency
+        self._matched += 1
+        if frequency.times is not None and self._hits >= frequency.times:
             return False
-        if often.probability is None:
-            is_hit = self._met % often.every == 0
+        if frequency.probability is None:
+            is_hit = self._matched % frequency.every == 0
         else:
-            is_hit = _chance(seed, self._number, self._met) < often.probability
-        self._hit += is_hit
+            is_hit = _pseudo_random(seed, self._number, self._matched) < frequency.probability
+        self._hits += is_hit
         return is_hit
 
 
-def _chance(seed: int, number: int, count: int) -> float:
-    """A number from 0 to just below 1: the same on every machine, in every process."""
+def _pseudo_random(seed: int, number: int, count: int) -> float:
+    """Return a number from 0 to just below 1: the same on every machine, in every process."""
     digest = hashlib.blake2b(f"{seed}/{number}/{count}".encode(), digest_size=8).digest()
     return (int.from_bytes(digest, "big") >> 11) / 2**53
 
 
-def _moments_of(faults: Sequence[Fault]) -> list[TimedFault]:
-    moments = []
+def _expand_timed_faults(faults: Sequence[Fault]) -> list[TimedFault]:
+    timed_faults = []
     for fault in faults:
         if isinstance(fault, TimedFault):
-            moments.append(fault)
-            if isinstance(fault.effect, Down) and fault.effect.until is not None:
-                moments.append(TimedFault(fault.effect.until, Up(), fault.when))
-    return sorted(moments, key=lambda moment: moment.at)
+            timed_faults.append(fault)
+            if isinstance(fault.effect, Outage) and fault.effect.until is not None:
+                timed_faults.append(TimedFault(fault.effect.until, Recovery(), fault.when))
+    return sorted(timed_faults, key=lambda timed_fault: timed_fault.at)
 
 
-def verb_of(request: calls.Request) -> str:
-    """The word for a request in a scenario; work of this machine has none."""
+SCENARIO_VERBS: Mapping[type[calls.Request], str] = {
+    calls.Get: "get",
+    calls.List: "list",
+    calls.Watch: "watch",
+    calls.Logs: "logs",
+    calls.Discover: "kinds",
+    calls.RawGet: "http",
+}
+"""The verb of each read request in scenario files."""
+
+
+def request_verb(request: calls.Request) -> str:
+    """Return the verb of a request in a scenario; empty for local work."""
     match request:
         case calls.Write():
             return request.verb.value
-        case (
-            calls.Get() | calls.List() | calls.Watch() | calls.Logs() | calls.Kinds() | calls.Http()
-        ):
-            return type(request).__name__.lower()
-        case calls.Local():
+        case calls.RunWorker():
             return ""
+        case _:
+            return SCENARIO_VERBS[type(request)]
 
 
-def _ref_of(request: calls.Request) -> Ref | None:
+def _request_ref(request: calls.Request) -> Ref | None:
     match request:
         case calls.Get() | calls.Write() | calls.Logs():
             return request.ref
         case calls.List() | calls.Watch():
-            return _ref_of_selection(request.selection)
-        case calls.Kinds() | calls.Http() | calls.Local():
+            return _selection_ref(request.selection)
+        case calls.Discover() | calls.RawGet() | calls.RunWorker():
             return None
 
 
-def _ref_of_selection(selection: calls.Selection) -> Ref:
-    """A selection has a name where it asks for one, as in Kubernetes' own reading of requests."""
+def _selection_ref(selection: calls.Selection) -> Ref:
+    """Return the reference of a selection, with a name if its field selector requires one.
+
+    Kubernetes derives the name of a request in the same way.
+    """
     try:
-        named = [one for one in read_fields(selection.fields) if one[:2] == ("metadata.name", "In")]
+        name_requirements = [
+            requirement
+            for requirement in parse_field_selector(selection.field_selector)
+            if requirement[:2] == ("metadata.name", "In")
+        ]
     except SelectorError:
-        named = []
-    return Ref(selection.kind, selection.namespace, str(named[0].values[0]) if named else "")
+        name_requirements = []
+    return Ref(
+        selection.kind,
+        selection.namespace,
+        str(name_requirements[0].values[0]) if name_requirements else "",
+    )

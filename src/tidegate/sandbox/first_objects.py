@@ -1,15 +1,15 @@
-"""What every new cluster has: namespaces with their accounts, a node, a class of storage."""
+"""Objects that every new cluster has: namespaces with service accounts, a node, a storage class."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.model.objects import Json
 
-BASE = Path(__file__).with_name("base.yaml")
+BASE_FILE = Path(__file__).with_name("base.yaml")
 
 
-def base_objects() -> list[dict[str, Json]]:
-    """All of it, as written down."""
-    return [document.body for document in read(BASE.read_bytes(), BASE.name)]
+def load_base_objects() -> list[dict[str, Json]]:
+    """Return the objects of `base.yaml`."""
+    return [document.body for document in read_documents(BASE_FILE.read_bytes(), BASE_FILE.name)]

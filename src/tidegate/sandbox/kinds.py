@@ -1,4 +1,4 @@
-"""Kinds by name, and what a server knows of them beyond their shapes: read from `kinds.yaml`."""
+"""Constants for kinds, and facts about built-in kinds beyond their schemas, from `kinds.yaml`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import cast
 
 import msgspec
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.model.objects import Json, Kind
 
 POD = Kind("", "v1", "Pod")
@@ -18,7 +18,7 @@ CLAIM = Kind("", "v1", "PersistentVolumeClaim")
 VOLUME = Kind("", "v1", "PersistentVolume")
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 SECRET = Kind("", "v1", "Secret")
-SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
+ENDPOINT_SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
 STATEFUL_SET = Kind("apps", "v1", "StatefulSet")
@@ -26,48 +26,61 @@ DAEMON_SET = Kind("apps", "v1", "DaemonSet")
 JOB = Kind("batch", "v1", "Job")
 CRON_JOB = Kind("batch", "v1", "CronJob")
 STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass")
-DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 WORKLOADS = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET)
-SETTINGS = (CONFIG_MAP, SECRET)
-STORAGE = (CLAIM, VOLUME, STORAGE_CLASS)
-RUNNING = (*WORKLOADS, REPLICA_SET, JOB, POD, SERVICE, SLICE)
-LOOKED_AT = (*RUNNING, *STORAGE, *SETTINGS, NAMESPACE, NODE, DEFINITIONS)
-"""What a kubelet, a provisioner and operators have to see of a cluster that is not their own."""
-SERVICE_NAME = "kubernetes.io/service-name"
-"""The label by which an EndpointSlice names its Service."""
+CONFIG_KINDS = (CONFIG_MAP, SECRET)
+STORAGE_KINDS = (CLAIM, VOLUME, STORAGE_CLASS)
+RUNTIME_KINDS = (*WORKLOADS, REPLICA_SET, JOB, POD, SERVICE, ENDPOINT_SLICE)
+WATCHED_KINDS = (*RUNTIME_KINDS, *STORAGE_KINDS, *CONFIG_KINDS, NAMESPACE, NODE, CRD)
+"""Kinds that a kubelet, a provisioner and operators watch on a real cluster."""
+SERVICE_NAME_LABEL = "kubernetes.io/service-name"
+"""The label of an EndpointSlice with the name of its Service."""
 
-FILE = Path(__file__).with_suffix(".yaml")
+KINDS_FILE = Path(__file__).with_suffix(".yaml")
 
 
-class _Resets(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _ResetRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: str
     fields: tuple[str, ...]
     through: str = ""
 
 
-class _KindBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _KindsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     counted: dict[str, tuple[str, ...]]
     selectable: dict[str, frozenset[str]]
     first_statuses: dict[str, dict[str, object]]
     status_alone: tuple[str, ...]
-    resets: tuple[_Resets, ...]
+    resets: tuple[_ResetRule, ...]
 
 
-def _kind(written: str) -> Kind:
-    version, _, name = written.rpartition("/")
+def _parse_kind(text: str) -> Kind:
+    version, _, name = text.rpartition("/")
     return Kind.of(version, name)
 
 
-def _group_kind(written: str) -> tuple[str, str]:
-    group, _, name = written.rpartition("/")
+def _parse_group_kind(text: str) -> tuple[str, str]:
+    group, _, name = text.rpartition("/")
     return group, name
 
 
-_BOOK = msgspec.convert(read(FILE.read_bytes(), FILE.name)[0].body, _KindBook)
-COUNTED = frozenset((group, one) for group, plurals in _BOOK.counted.items() for one in plurals)
-SELECTABLE = {_kind(one): fields for one, fields in _BOOK.selectable.items()}
-FIRST_STATUSES = {
-    _kind(one): cast("dict[str, Json]", status) for one, status in _BOOK.first_statuses.items()
+_KINDS = msgspec.convert(
+    read_documents(KINDS_FILE.read_bytes(), KINDS_FILE.name)[0].body, _KindsFile
+)
+GENERATION_RESOURCES = frozenset(
+    (group, one) for group, plurals in _KINDS.counted.items() for one in plurals
+)
+"""Built-in resources with a `metadata.generation`, by group and plural."""
+SELECTABLE_FIELDS = {_parse_kind(one): fields for one, fields in _KINDS.selectable.items()}
+"""Fields for field selectors besides name and namespace."""
+INITIAL_STATUSES = {
+    _parse_kind(one): cast("dict[str, Json]", status)
+    for one, status in _KINDS.first_statuses.items()
 }
-STATUS_ALONE = frozenset(map(_group_kind, _BOOK.status_alone))
-RESETS = {(*_group_kind(one.kind), one.through): one.fields for one in _BOOK.resets}
+"""Statuses of new objects, by kind."""
+STATUS_ONLY_KINDS = frozenset(map(_parse_group_kind, _KINDS.status_alone))
+"""Built-in kinds whose `status` subresource cannot change metadata."""
+RESET_FIELDS = {(*_parse_group_kind(one.kind), one.through): one.fields for one in _KINDS.resets}
+"""Fields that a write cannot change, by group, kind and subresource, where that is unusual.
+
+Kubernetes calls them reset fields (`ResetFieldsStrategy`).
+"""

@@ -1,4 +1,4 @@
-"""A cluster that lives: its controllers, its kubelet, its operators."""
+"""The controllers of a simulated cluster: control plane, kubelet and operators."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from tidegate.model.operators import Knowledge
 from tidegate.sandbox.controllers.batch.cron_job import CRON_JOBS
 from tidegate.sandbox.controllers.batch.job import JOB_CONTROLLERS
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
-from tidegate.sandbox.controllers.reaction import Controller, Visible
-from tidegate.sandbox.controllers.selectors import SELECTING
-from tidegate.sandbox.controllers.stamps import STAMPED
-from tidegate.sandbox.controllers.storage.volumes import STORAGE_CONTROLLERS, provisioner
+from tidegate.sandbox.controllers.reaction import Controller, ObjectReader
+from tidegate.sandbox.controllers.selectors import SELECTOR_CONTROLLERS
+from tidegate.sandbox.controllers.stamps import EXTERNAL_STATUS_CONTROLLERS
+from tidegate.sandbox.controllers.storage.volumes import STORAGE_CONTROLLERS, provisioner_controller
 from tidegate.sandbox.controllers.workloads.daemon_set import DAEMON_SETS
 from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENTS
 from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SETS
 from tidegate.sandbox.controllers.workloads.stateful_set import STATEFUL_SETS
-from tidegate.sandbox.operators.authority import authorities
-from tidegate.sandbox.operators.interpreter import operators, paced
-from tidegate.sandbox.operators.presence import held
-from tidegate.sandbox.physics.kubelet.pod import kubelet
+from tidegate.sandbox.operators.authority import ca_injection_controller
+from tidegate.sandbox.operators.interpreter import apply_stage_rules, operator_controller
+from tidegate.sandbox.operators.presence import unready_reason
+from tidegate.sandbox.physics.kubelet.pod import kubelet_controller
 from tidegate.sandbox.physics.profile import Profile
-from tidegate.sandbox.server.store import Stored
+from tidegate.sandbox.server.store import StoredObject
 
 CONTROLLERS = (
     DEPLOYMENTS,
@@ -29,32 +29,37 @@ CONTROLLERS = (
     *JOB_CONTROLLERS,
     CRON_JOBS,
     *STORAGE_CONTROLLERS,
-    *SELECTING,
-    *STAMPED,
+    *SELECTOR_CONTROLLERS,
+    *EXTERNAL_STATUS_CONTROLLERS,
 )
+"""Controllers of kube-controller-manager, and the external status of some kinds."""
 
 
-def living(profile: Profile, known: Knowledge, *, factor: float = 1) -> tuple[Controller, ...]:
-    """Every controller, with durations from a profile and operators from what is known.
-
-    `factor`: how much longer operators take than their rows say.
-    """
-    own = inhabitants(profile, known, factor=factor)
-    return (*API_CONTROLLERS, *CONTROLLERS, provisioner(), *own)
-
-
-def inhabitants(
-    profile: Profile, known: Knowledge, *, factor: float = 1, announces: bool = False
+def build_controllers(
+    profile: Profile, knowledge: Knowledge, *, factor: float = 1
 ) -> tuple[Controller, ...]:
-    """Those that a control plane does not bring: a kubelet and operators.
+    """Return all controllers, with durations from a profile and operators from the knowledge.
 
-    A kubelet that `announces` tells in Events what it has pulled.
+    `factor` multiplies the durations of operators.
     """
-    holds = known.holds[::-1]
+    kubelet_and_operators = build_kubelet_and_operators(profile, knowledge, factor=factor)
+    return (*API_CONTROLLERS, *CONTROLLERS, provisioner_controller(), *kubelet_and_operators)
 
-    def is_held(view: Visible, pod: Stored) -> str:
-        return held(view, pod, holds)
 
-    rows = paced(known.rows, profile.stages, factor)
-    own = kubelet(profile, held=is_held, announces=announces)
-    return (own, operators(rows), authorities(rows))
+def build_kubelet_and_operators(
+    profile: Profile, knowledge: Knowledge, *, factor: float = 1, record_pulls: bool = False
+) -> tuple[Controller, ...]:
+    """Return the controllers that are not part of a control plane: the kubelet and the operators.
+
+    With `record_pulls`, the kubelet records an Event for each image pull.
+    """
+    blockers = knowledge.holds[::-1]
+
+    def find_unready_reason(reader: ObjectReader, pod: StoredObject) -> str:
+        return unready_reason(reader, pod, blockers)
+
+    rows = apply_stage_rules(knowledge.rows, profile.stages, factor)
+    kubelet = kubelet_controller(
+        profile, unready_reason=find_unready_reason, record_pulls=record_pulls
+    )
+    return (kubelet, operator_controller(rows), ca_injection_controller(rows))

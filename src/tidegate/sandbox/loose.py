@@ -1,8 +1,8 @@
-"""Set controllers loose on a cluster behind the door, a real one above all.
+"""Runs sandbox controllers against a cluster behind the `World` protocol, mainly a real one.
 
-Watches the kinds that they look at, and those that CRDs bring; keeps what it is told, lets
-each controller look when a change concerns it, submits what it wants written, and hands it the
-outcome. Nothing is simulated here: the time is the world's, and so are the answers.
+Watches the kinds of the controllers and the kinds of CRDs, keeps a cache of their objects, runs
+a reconciliation for each change that concerns a controller, submits its writes, and passes it
+the outcomes. Nothing is simulated here: clock and responses are those of the world.
 """
 
 from __future__ import annotations
@@ -13,163 +13,186 @@ from functools import partial
 import msgspec
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Live, Ref
-from tidegate.sandbox.agenda import Agenda
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, roster
-from tidegate.sandbox.kinds import DEFINITIONS
+from tidegate.model.objects import Json, Kind, LiveObject, Ref
+from tidegate.sandbox.agenda import EventQueue
+from tidegate.sandbox.controllers.reaction import (
+    AppendLog,
+    Controller,
+    Reconciliation,
+    RequeueAt,
+    index_by_kind,
+)
+from tidegate.sandbox.kinds import CRD
 from tidegate.sandbox.operators.presence import custom_kinds
-from tidegate.sandbox.server.store import Stored, Transition, owner_uids
-from tidegate.world.calls import Selection, Ticket, Watch
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Answer, Change, Changed, Ended, Fact, Outcome
+from tidegate.sandbox.server.store import StoredObject, StoreEvent, get_owner_uids
+from tidegate.world.calls import RequestId, Selection, Watch
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import Message, Outcome, Response, WatchEnded, WatchEvent, WatchEventType
 
-ASKS_AGAIN = Ms(SECOND)
-"""How long a server may take until it serves a kind that a CRD has defined."""
+WATCH_RETRY_DELAY = Ms(SECOND)
+"""Delay before the next watch of a kind that the server does not serve yet."""
 
 
-class Seen:
-    """What watches have told of a cluster, as controllers look at it."""
+class InformerCache:
+    """A cache of objects, updated by watches. Implements ObjectReader."""
 
     def __init__(self) -> None:
-        self._objects: dict[Kind, dict[tuple[str, str], Stored]] = {}
-        self._owned: dict[str, dict[Ref, None]] = {}
+        self._objects: dict[Kind, dict[tuple[str, str], StoredObject]] = {}
+        self._refs_by_owner: dict[str, dict[Ref, None]] = {}
 
     @classmethod
-    def of(cls, objects: Iterable[Stored]) -> Seen:
-        """These objects, as they are."""
-        seen = cls()
-        for one in objects:
-            seen._put(one)
-        return seen
+    def from_objects(cls, objects: Iterable[StoredObject]) -> InformerCache:
+        """Return a cache of these objects."""
+        cache = cls()
+        for stored in objects:
+            cache._put(stored)
+        return cache
 
     @property
     def kinds(self) -> list[Kind]:
         return sorted(self._objects)
 
-    def get(self, ref: Ref) -> Stored | None:
+    def get(self, ref: Ref) -> StoredObject | None:
         return self._objects.get(ref.kind, {}).get((ref.namespace, ref.name))
 
-    def all_of(self, kind: Kind, namespace: str = "") -> list[Stored]:
-        found = sorted(self._objects.get(kind, {}).items())
-        return [one for (place, _), one in found if not namespace or place == namespace]
+    def list_objects(self, kind: Kind, namespace: str = "") -> list[StoredObject]:
+        entries = sorted(self._objects.get(kind, {}).items())
+        return [
+            stored
+            for (object_namespace, _), stored in entries
+            if not namespace or object_namespace == namespace
+        ]
 
-    def inside(self, namespace: str) -> list[Stored]:
-        return [one for kind in sorted(self._objects) for one in self.all_of(kind, namespace)]
+    def list_in_namespace(self, namespace: str) -> list[StoredObject]:
+        return [
+            stored
+            for kind in sorted(self._objects)
+            for stored in self.list_objects(kind, namespace)
+        ]
 
-    def owned_by(self, uid: str) -> list[Stored]:
-        found = (self.get(ref) for ref in self._owned.get(uid, {}))
-        return [one for one in found if one is not None]
+    def list_owned(self, uid: str) -> list[StoredObject]:
+        dependents = (self.get(ref) for ref in self._refs_by_owner.get(uid, {}))
+        return [stored for stored in dependents if stored is not None]
 
-    def take(self, change: Change, live: Live) -> Transition:
-        """Remember a change, and say what it was."""
+    def apply_change(self, change: WatchEventType, live: LiveObject) -> StoreEvent:
+        """Store a change, and return it as a StoreEvent."""
         key = (live.ref.namespace, live.ref.name)
         before = self._objects.setdefault(live.ref.kind, {}).pop(key, None)
         body: dict[str, Json] = msgspec.json.decode(live.body)
-        stored = Stored(live.ref, body, (), int(live.version))
-        self._put(stored, stays=change is not Change.DELETED)
-        return Transition(change, stored, before)
+        stored = StoredObject(live.ref, body, (), int(live.resource_version))
+        self._put(stored, is_present=change is not WatchEventType.DELETED)
+        return StoreEvent(change, stored, before)
 
-    def _put(self, stored: Stored, *, stays: bool = True) -> None:
+    def _put(self, stored: StoredObject, *, is_present: bool = True) -> None:
         ref = stored.ref
-        for uid in owner_uids(stored.metadata):
-            self._owned.setdefault(uid, {})[ref] = None
-        if stays:
+        for uid in get_owner_uids(stored.metadata):
+            self._refs_by_owner.setdefault(uid, {})[ref] = None
+        if is_present:
             self._objects.setdefault(ref.kind, {})[ref.namespace, ref.name] = stored
 
 
-class Loose:
-    """Controllers at work in a world, for as long as somebody runs them."""
+class RemoteControllers:
+    """Controllers that run against a world."""
 
     def __init__(
-        self, world: Exchange, controllers: Sequence[Controller], *, kinds: Iterable[Kind]
+        self, dispatcher: Dispatcher, controllers: Sequence[Controller], *, kinds: Iterable[Kind]
     ) -> None:
-        self._world = world
-        self._party = world.party()
-        self._asked_about = roster(controllers)
-        self._view = Seen()
-        self._agenda = Agenda()
-        self._planned: set[tuple[str, Ref]] = set()
-        self._waiting: dict[Ticket, tuple[Controller, Ref, Looking]] = {}
-        self._watched: dict[Kind, Ticket] = {}
+        self._dispatcher = dispatcher
+        self._client = dispatcher.client()
+        self._controllers_for_kind = index_by_kind(controllers)
+        self._cache = InformerCache()
+        self._queue = EventQueue()
+        self._pending: set[tuple[str, Ref]] = set()
+        self._running: dict[RequestId, tuple[Controller, Ref, Reconciliation]] = {}
+        self._watches: dict[Kind, RequestId] = {}
         for kind in kinds:
             self._watch(kind)
 
     async def run(self, until: Ms) -> None:
-        """Let them work up to a moment."""
-        while self._world.now() < until:
-            due = self._agenda.next_moment()
-            for fact in await self._party.wait(until if due is None else min(until, due)):
-                self._hear(fact)
-            while deed := self._agenda.take(self._world.now()):
-                deed()
+        """Run the controllers until a time."""
+        while self._dispatcher.now() < until:
+            due = self._queue.next_time()
+            for message in await self._client.wait(until if due is None else min(until, due)):
+                self._handle_message(message)
+            while callback := self._queue.pop_due(self._dispatcher.now()):
+                callback()
 
-    def _hear(self, fact: Fact) -> None:
-        match fact:
-            case Changed():
-                event = self._view.take(fact.change, fact.live)
-                if fact.live.ref.kind == DEFINITIONS:
-                    self._watch_defined()
-                for controller in self._asked_about(fact.live.ref.kind.name):
-                    for ref in controller.concerns(self._view, event):
-                        self._plan(controller, ref, controller.delay)
-            case Answer() if fact.ticket in self._waiting:
-                controller, ref, looking = self._waiting.pop(fact.ticket)
-                self._go_on(controller, ref, looking, fact.outcome)
-            case Ended():
-                self._lose(fact.ticket)
+    def _handle_message(self, message: Message) -> None:
+        match message:
+            case WatchEvent():
+                event = self._cache.apply_change(message.type, message.live)
+                if message.live.ref.kind == CRD:
+                    self._watch_custom_kinds()
+                for controller in self._controllers_for_kind(message.live.ref.kind.name):
+                    for ref in controller.map_event(self._cache, event):
+                        self._enqueue(controller, ref, controller.delay)
+            case Response() if message.request_id in self._running:
+                controller, ref, reconciliation = self._running.pop(message.request_id)
+                self._advance(controller, ref, reconciliation, message.outcome)
+            case WatchEnded():
+                self._handle_watch_end(message.request_id)
             case _:
                 pass
 
     def _watch(self, kind: Kind) -> None:
-        self._watched[kind] = self._party.submit(Watch(Selection(kind)))
+        self._watches[kind] = self._client.submit(Watch(Selection(kind)))
 
-    def _watch_defined(self) -> None:
-        """Kinds that CRDs have brought since."""
-        for kind in custom_kinds(self._view):
-            if kind not in self._watched:
+    def _watch_custom_kinds(self) -> None:
+        """Watch the kinds of CRDs that are not watched yet."""
+        for kind in custom_kinds(self._cache):
+            if kind not in self._watches:
                 self._watch(kind)
 
-    def _lose(self, ticket: Ticket) -> None:
-        """A kind is not served: not yet, or no more; it is asked for while its CRD is there."""
-        for kind, own in [*self._watched.items()]:
-            if own == ticket:
-                del self._watched[kind]
-                self._agenda.add(Ms(self._world.now() + ASKS_AGAIN), self._watch_defined)
+    def _handle_watch_end(self, request_id: RequestId) -> None:
+        """Remove an ended watch, and watch its kind again later if a CRD still defines it."""
+        for kind, watch_id in [*self._watches.items()]:
+            if watch_id == request_id:
+                del self._watches[kind]
+                self._queue.add(
+                    Ms(self._dispatcher.now() + WATCH_RETRY_DELAY), self._watch_custom_kinds
+                )
 
-    def _plan(self, controller: Controller, ref: Ref, pause: Ms) -> None:
+    def _enqueue(self, controller: Controller, ref: Ref, delay: Ms) -> None:
         key = (controller.name, ref)
-        if key not in self._planned:
-            self._planned.add(key)
-            self._agenda.add(Ms(self._world.now() + pause), lambda: self._look(controller, ref))
+        if key not in self._pending:
+            self._pending.add(key)
+            self._queue.add(
+                Ms(self._dispatcher.now() + delay), lambda: self._reconcile(controller, ref)
+            )
 
-    def _look(self, controller: Controller, ref: Ref) -> None:
-        """One look at a time for each object: a second one waits for the first to end."""
-        busy = any(
-            (one.name, at) == (controller.name, ref) for one, at, _ in self._waiting.values()
+    def _reconcile(self, controller: Controller, ref: Ref) -> None:
+        """Start a reconciliation, or postpone it while another one of the same object runs."""
+        is_running = any(
+            (other.name, other_ref) == (controller.name, ref)
+            for other, other_ref, _ in self._running.values()
         )
-        self._planned.discard((controller.name, ref))
-        if busy:
-            self._plan(controller, ref, controller.delay)
+        self._pending.discard((controller.name, ref))
+        if is_running:
+            self._enqueue(controller, ref, controller.delay)
             return
-        looking = controller.react(self._view, ref, self._world.now())
-        self._go_on(controller, ref, looking, None)
+        reconciliation = controller.reconcile(self._cache, ref, self._dispatcher.now())
+        self._advance(controller, ref, reconciliation, None)
 
-    def _go_on(
-        self, controller: Controller, ref: Ref, looking: Looking, outcome: Outcome | None
+    def _advance(
+        self,
+        controller: Controller,
+        ref: Ref,
+        reconciliation: Reconciliation,
+        outcome: Outcome | None,
     ) -> None:
         while True:
             try:
-                wanted = looking.send(outcome)
+                request = reconciliation.send(outcome)
             except StopIteration:
                 return
             outcome = None
-            match wanted:
-                case At():
-                    moment = max(wanted.moment, Ms(self._world.now() + 1))
-                    self._agenda.add(moment, partial(self._plan, controller, ref, Ms(0)))
-                case Print():
+            match request:
+                case RequeueAt():
+                    time = max(request.time, Ms(self._dispatcher.now() + 1))
+                    self._queue.add(time, partial(self._enqueue, controller, ref, Ms(0)))
+                case AppendLog():
                     pass
                 case _:
-                    ticket = self._party.submit(wanted)
-                    self._waiting[ticket] = (controller, ref, looking)
+                    request_id = self._client.submit(request)
+                    self._running[request_id] = (controller, ref, reconciliation)
                     return

@@ -1,4 +1,4 @@
-"""Scenario files: what a simulation is to go through, with a line for each mistake."""
+"""Scenario files: faults, edits and commits of a simulation. Every mistake has its line."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from typing import cast
 
 import msgspec
 
-from tidegate.documents.decoding import Flaw, decode_one, suggest
-from tidegate.errors import FileError, ScenarioError, foreign
+from tidegate.documents.decoding import FileProblem, decode_single, format_suggestion
+from tidegate.errors import FileError, ScenarioError, sanitize
 from tidegate.knowledge.reader import builtin
 from tidegate.model.commit import Commit
 from tidegate.model.given import GivenCluster, GivenKind, GivenOperator
-from tidegate.model.moment import Ms, parse_moment
+from tidegate.model.moment import Ms, parse_timestamp
 from tidegate.model.objects import Json
-from tidegate.sandbox.edit_forms import CommitForm, EditForm
+from tidegate.sandbox.edit_forms import CommitSpec, EditSpec
 from tidegate.sandbox.faults import Fault, TimedFault
-from tidegate.sandbox.forms import Behaviour, FaultForm
-from tidegate.sandbox.physics.profile import CourseRule
+from tidegate.sandbox.forms import BehaviourSpec, FaultSpec
+from tidegate.sandbox.physics.profile import ContainerRule
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
-    """What a simulation is to go through."""
+    """The events and conditions of a simulation."""
 
     seed: int = 0
     start: Ms = Ms(0)
-    """When it begins, by its own clock; 0 is when every simulation does."""
+    """Start of the simulated clock; 0 for the default start."""
     faults: tuple[Fault, ...] = ()
     edits: tuple[TimedFault, ...] = ()
-    """What others do to objects."""
+    """Writes of other clients to objects."""
     commits: tuple[Commit, ...] = ()
-    """What comes into the repository; in the order of their times."""
-    behaviours: tuple[CourseRule, ...] = ()
-    """What befalls containers; comes after the rules of a profile."""
+    """Commits to the repository, in the order of their times."""
+    behaviours: tuple[ContainerRule, ...] = ()
+    """Behavior of containers; these rules come after those of a profile."""
     given: GivenCluster = GivenCluster()
 
 
-class _Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _GivenSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     objects: tuple[dict[str, object], ...] = ()
     operators: tuple[str | GivenOperator, ...] = ()
     kinds: tuple[str | GivenKind, ...] = ()
@@ -44,14 +44,17 @@ class _Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     names: dict[str, tuple[str, ...]] = {}
 
     @property
-    def seats(self) -> tuple[GivenOperator, ...]:
-        return tuple(GivenOperator(one) if isinstance(one, str) else one for one in self.operators)
+    def given_operators(self) -> tuple[GivenOperator, ...]:
+        return tuple(
+            GivenOperator(operator) if isinstance(operator, str) else operator
+            for operator in self.operators
+        )
 
     @property
     def cluster(self) -> GivenCluster:
-        kinds = (GivenKind(one) if isinstance(one, str) else one for one in self.kinds)
+        kinds = (GivenKind(kind) if isinstance(kind, str) else kind for kind in self.kinds)
         return GivenCluster(
-            operators=self.seats,
+            operators=self.given_operators,
             kinds=tuple(kinds),
             namespaces=self.namespaces,
             names=self.names,
@@ -60,86 +63,102 @@ class _Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class _ScenarioFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The keys of a scenario."""
+    """The keys of a scenario file."""
 
     seed: int = 0
     start: str = ""
-    faults: tuple[FaultForm, ...] = ()
-    edits: tuple[EditForm, ...] = ()
-    commits: tuple[CommitForm, ...] = ()
-    behaviours: tuple[Behaviour, ...] = ()
-    given: _Given = _Given()
+    faults: tuple[FaultSpec, ...] = ()
+    edits: tuple[EditSpec, ...] = ()
+    commits: tuple[CommitSpec, ...] = ()
+    behaviours: tuple[BehaviourSpec, ...] = ()
+    given: _GivenSection = _GivenSection()
 
 
 def read_scenario(text: bytes, name: str, *, operators: Sequence[str] = ()) -> Scenario:
     """Read a scenario file. Raises one ExceptionGroup with an error for each mistake in it.
 
-    `operators` are those that it may name besides the ones that are shipped.
+    `operators` are names that the file may use besides those of the built-in rows.
     """
-    file = decode_one(
-        text, name, _ScenarioFile, noun="scenario", check=lambda file: _flaws(file, operators)
+    file = decode_single(
+        text, name, _ScenarioFile, noun="scenario", check=lambda file: _problems(file, operators)
     )
     return Scenario(
         seed=file.seed,
-        start=parse_moment(file.start) if file.start else Ms(0),
-        faults=tuple(one.fault for one in file.faults),
-        edits=tuple(one.edit for one in file.edits),
-        commits=tuple(sorted((one.commit(name) for one in file.commits), key=lambda one: one.at)),
-        behaviours=tuple(one.rule for one in file.behaviours),
+        start=parse_timestamp(file.start) if file.start else Ms(0),
+        faults=tuple(fault.fault for fault in file.faults),
+        edits=tuple(edit.edit for edit in file.edits),
+        commits=tuple(
+            sorted(
+                (commit.to_commit(name) for commit in file.commits), key=lambda commit: commit.at
+            )
+        ),
+        behaviours=tuple(behaviour.rule for behaviour in file.behaviours),
         given=file.given.cluster,
     )
 
 
-def _flaws(file: _ScenarioFile, operators: Sequence[str]) -> Iterator[Flaw]:
-    yield from _wrong_start(file.start)
-    for place, fault in enumerate(file.faults):
-        for path, error in fault.flaws():
-            yield ("faults", place, *path), error
-    for key, forms in (("edits", file.edits), ("commits", file.commits)):
-        for place, one in enumerate(forms):
-            for path, error in one.flaws():
-                yield (key, place, *path), error
+def _problems(file: _ScenarioFile, operators: Sequence[str]) -> Iterator[FileProblem]:
+    yield from _start_problems(file.start)
+    for index, fault in enumerate(file.faults):
+        for path, error in fault.find_problems():
+            yield ("faults", index, *path), error
+    for key, items in (("edits", file.edits), ("commits", file.commits)):
+        for index, item in enumerate(items):
+            for path, error in item.find_problems():
+                yield (key, index, *path), error
     given = file.given
-    wrong = (*_wrong_objects(given), *_wrong_kinds(given), *_wrong_operators(given, operators))
-    for path, error in wrong:
+    problems = (
+        *_object_problems(given),
+        *_kind_problems(given),
+        *_operator_problems(given, operators),
+    )
+    for path, error in problems:
         yield ("given", *path), error
 
 
-def _wrong_start(start: str) -> Iterator[Flaw]:
+def _start_problems(start: str) -> Iterator[FileProblem]:
     try:
-        _ = parse_moment(start) if start else None
+        _ = parse_timestamp(start) if start else None
     except ValueError:
-        problem = f"`{foreign(start)}` is no moment"
+        problem = f"`{sanitize(start)}` is no moment"
         hint = "write it like `2026-11-17T22:00:00Z`"
         yield ("start",), FileError("file.value", problem, hint=hint)
 
 
-def _wrong_objects(given: _Given) -> Iterator[Flaw]:
-    for place, one in enumerate(given.objects):
+def _object_problems(given: _GivenSection) -> Iterator[FileProblem]:
+    for index, body in enumerate(given.objects):
         for key in ("apiVersion", "kind", "metadata"):
-            if not one.get(key):
+            if not body.get(key):
                 hint = "write it as for `kubectl apply`"
-                missing = FileError("file.missing", f"an object needs `{key}`", hint=hint)
-                yield ("objects", place), missing
+                error = FileError("file.missing", f"an object needs `{key}`", hint=hint)
+                yield ("objects", index), error
 
 
-def _wrong_kinds(given: _Given) -> Iterator[Flaw]:
-    """A kind of Kubernetes' own is there in any case, and a custom one has a group."""
-    for place, one in enumerate(given.cluster.kinds):
-        if not all((one.kind.group, one.kind.version, one.kind.name)):
-            problem = f"`{foreign(one.name)}` is not GROUP/VERSION/KIND"
+def _kind_problems(given: _GivenSection) -> Iterator[FileProblem]:
+    """Yield a problem for each kind that is not `group/version/Kind`.
+
+    Kinds of the core group are rejected as well: they always exist.
+    """
+    for index, kind in enumerate(given.cluster.kinds):
+        if not all((kind.kind.group, kind.kind.version, kind.kind.name)):
+            problem = f"`{sanitize(kind.name)}` is not GROUP/VERSION/KIND"
             hint = "such as cert-manager.io/v1/Certificate"
-            yield ("kinds", place), FileError("file.value", problem, hint=hint)
+            yield ("kinds", index), FileError("file.value", problem, hint=hint)
 
 
-def _wrong_operators(given: _Given, operators: Sequence[str]) -> Iterator[Flaw]:
-    names = [one.name for one in given.seats]
-    known = sorted({*operators, *(one.name for one in builtin().operators)}) if names else ()
-    for place, name in enumerate(names):
-        at = ("operators", place)
-        if name not in known:
-            problem, hint = f"there is no operator `{foreign(name)}`", suggest(name, known)
-            yield at, FileError("file.value", problem, hint=hint)
-        elif name in names[:place]:
+def _operator_problems(given: _GivenSection, operators: Sequence[str]) -> Iterator[FileProblem]:
+    names = [operator.name for operator in given.given_operators]
+    known_names = (
+        sorted({*operators, *(operator.name for operator in builtin().operators)}) if names else ()
+    )
+    for index, name in enumerate(names):
+        path = ("operators", index)
+        if name not in known_names:
+            problem, hint = (
+                f"there is no operator `{sanitize(name)}`",
+                format_suggestion(name, known_names),
+            )
+            yield path, FileError("file.value", problem, hint=hint)
+        elif name in names[:index]:
             problem, hint = f"the operator `{name}` is given twice", "remove one of the two"
-            yield at, ScenarioError("scenario.contradiction", problem, hint=hint)
+            yield path, ScenarioError("scenario.contradiction", problem, hint=hint)

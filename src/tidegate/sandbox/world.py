@@ -1,7 +1,7 @@
-"""Simulated clusters behind the door, and the one clock they share.
+"""Simulated clusters with a common clock, behind the `World` protocol.
 
-Time stands still until somebody waits, and then jumps to the next thing that will happen. It never
-moves while local work is outstanding, since nobody can say how long that will take.
+The clock stands still until a client waits, and then jumps to the next event. It does not move
+while local work is running, because the duration of that work is unknown.
 """
 
 from __future__ import annotations
@@ -16,39 +16,39 @@ import msgspec
 from tidegate.errors import ScenarioError
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
-from tidegate.sandbox.agenda import Agenda
-from tidegate.sandbox.cluster import Cluster, Timing
+from tidegate.sandbox.agenda import EventQueue
+from tidegate.sandbox.cluster import Cluster, ServerTiming
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.controllers.reaction import Controller
 from tidegate.sandbox.faults import (
     DISCONNECTED,
     CallEffect,
-    Compact,
-    Down,
-    Drop,
+    Compaction,
+    Delay,
     Edit,
     Fault,
-    Faults,
-    Lose,
-    Refuse,
-    Silence,
-    Slow,
+    FaultInjector,
+    Outage,
+    Recovery,
+    Rejection,
+    ResponseLoss,
+    StreamDrop,
+    StreamSilence,
     TimedFault,
-    Up,
 )
-from tidegate.sandbox.server.store import metadata_of, ref_of
+from tidegate.sandbox.server.store import get_metadata, ref_from_body
 from tidegate.world import facts
-from tidegate.world.calls import Call, Local, Ticket, Verb, Watch, Write
+from tidegate.world.calls import Call, RequestId, RunWorker, Verb, Watch, Write
 
 Worker = Callable[[bytes], bytes]
 
 START = Ms(1_767_225_600_000)
-"""A sandbox begins with the year 2026, unless it is told otherwise."""
-TYPICAL = Timing()
+"""The default start of the simulated clock: the beginning of 2026."""
+DEFAULT_TIMING = ServerTiming()
 
 
-class Edited(NamedTuple):
-    """What somebody else did to an object, and what became of it."""
+class EditRecord(NamedTuple):
+    """An edit of an object by the scenario, and its outcome."""
 
     at: Ms
     cluster: str
@@ -57,61 +57,63 @@ class Edited(NamedTuple):
 
 
 class Sandbox:
-    """These clusters, in memory. Same seed, same calls: same facts, to the byte."""
+    """Simulated clusters in memory. The same seed and calls give the same messages."""
 
-    def __init__(  # noqa: PLR0913 - what a world is made of
+    def __init__(
         self,
         clusters: Iterable[str] = ("",),
         *,
         seed: int = 0,
         faults: Sequence[Fault] = (),
         workers: Mapping[str, Worker] | None = None,
-        timing: Timing = TYPICAL,
+        timing: ServerTiming = DEFAULT_TIMING,
         controllers: tuple[Controller, ...] = API_CONTROLLERS,
         start: Ms = START,
     ) -> None:
-        self._clock = self.began = start
-        self._agenda = Agenda()
-        self._facts: list[facts.Fact] = []
-        self._faults = Faults(faults, seed=seed, start=start)
+        self._clock = self.started_at = start
+        self._queue = EventQueue()
+        self._messages: list[facts.Message] = []
+        self._faults = FaultInjector(faults, seed=seed, start=start)
         self._workers = workers or {}
         self._timing = timing
-        self._under_way: dict[Ticket, Call] = {}
-        self._watches: dict[Ticket, str] = {}
-        self._local: deque[tuple[Ticket, asyncio.Future[bytes]]] = deque()
-        self._waiting = False
+        self._in_flight: dict[RequestId, Call] = {}
+        self._watches: dict[RequestId, str] = {}
+        self._local_work: deque[tuple[RequestId, asyncio.Future[bytes]]] = deque()
+        self._is_waiting = False
         self._is_woken = False
-        self.edits: list[Edited] = []
+        self.edits: list[EditRecord] = []
         """What others have done to objects until now."""
         self._seed = seed
         self.clusters: dict[str, Cluster] = {}
         for name in clusters:
             self.add_cluster(name, controllers)
-        for moment in self._faults.moments():
-            self._agenda.add(moment.at, self._happening(moment))
+        for timed_fault in self._faults.timed_faults():
+            self._queue.add(timed_fault.at, self._fault_callback(timed_fault))
 
     def add_cluster(self, name: str, controllers: tuple[Controller, ...]) -> None:
-        """One more cluster, empty; what befalls all clusters befalls it from now on."""
+        """Add an empty cluster. Faults for all clusters apply to it from now on."""
         self.clusters[name] = Cluster(
             f"{self._seed}/{name}",
-            agenda=self._agenda,
+            queue=self._queue,
             now=self.now,
-            tell=self._tell,
+            emit=self._emit,
             timing=self._timing,
             controllers=controllers,
         )
 
-    def give(self, bodies: Iterable[dict[str, Json]], to: Iterable[str] | None = None) -> None:
-        """Put objects into clusters, as if they had been there before anything else.
+    def preload(
+        self, bodies: Iterable[dict[str, Json]], cluster_names: Iterable[str] | None = None
+    ) -> None:
+        """Create objects as if they existed before the simulation, by default in every cluster.
 
-        Into every cluster where nobody says which.
+        Raises ScenarioError if a server rejects an object.
         """
-        names = tuple(self.clusters if to is None else to)
+        names = tuple(self.clusters if cluster_names is None else cluster_names)
         for body in bodies:
             for cluster in map(self.clusters.__getitem__, names):
-                outcome = cluster.give(creation(body))
-                if facts.is_refusal(outcome):
-                    name = metadata_of(body).get("name")
+                outcome = cluster.preload(to_create_write(body))
+                if facts.is_error(outcome):
+                    name = get_metadata(body).get("name")
                     problem = f"{body.get('kind')} `{name}` cannot be given: {outcome.message}"
                     raise ScenarioError("scenario.given", problem)
 
@@ -119,171 +121,184 @@ class Sandbox:
         return self._clock
 
     def next_edit(self) -> Ms | None:
-        """When somebody else will do something to an object."""
-        moments = self._faults.moments()
-        coming = (one.at for one in moments if isinstance(one.effect, Edit))
-        return min((at for at in coming if at > self._clock), default=None)
+        """Return the time of the next edit by the scenario, or None."""
+        timed_faults = self._faults.timed_faults()
+        times = (
+            timed_fault.at for timed_fault in timed_faults if isinstance(timed_fault.effect, Edit)
+        )
+        return min((at for at in times if at > self._clock), default=None)
 
     def submit(self, call: Call) -> None:
-        if isinstance(call.request, Local):
-            self._work(call.ticket, call.request)
+        if isinstance(call.request, RunWorker):
+            self._start_local_work(call.request_id, call.request)
             return
-        self._under_way[call.ticket] = call
-        effects = self._faults.for_call(call, self._clock)
-        slow = sum(effect.by for effect in effects if isinstance(effect, Slow))
-        pause = self._timing.write if isinstance(call.request, Write) else self._timing.read
-        self._agenda.add(Ms(self._clock + pause + slow), lambda: self._arrive(call, effects))
+        self._in_flight[call.request_id] = call
+        effects = self._faults.effects_for_call(call, self._clock)
+        extra_latency = sum(effect.duration for effect in effects if isinstance(effect, Delay))
+        latency = (
+            self._timing.write_latency
+            if isinstance(call.request, Write)
+            else self._timing.read_latency
+        )
+        self._queue.add(
+            Ms(self._clock + latency + extra_latency), lambda: self._receive(call, effects)
+        )
 
-    def cancel(self, ticket: Ticket) -> bool:
-        self._facts = [fact for fact in self._facts if getattr(fact, "ticket", None) != ticket]
-        cluster = self._watches.pop(ticket, None)
+    def cancel(self, request_id: RequestId) -> bool:
+        self._messages = [
+            message for message in self._messages if getattr(message, "ticket", None) != request_id
+        ]
+        cluster = self._watches.pop(request_id, None)
         if cluster is not None:
-            self.clusters[cluster].close(ticket)
-        return self._under_way.pop(ticket, None) is not None
+            self.clusters[cluster].close_stream(request_id)
+        return self._in_flight.pop(request_id, None) is not None
 
-    async def wait(self, until: Ms | None) -> tuple[facts.Fact, ...]:
-        if self._waiting:
+    async def wait(self, until: Ms | None) -> tuple[facts.Message, ...]:
+        if self._is_waiting:
             raise RuntimeError("a world has one waiter")
-        self._waiting, self._is_woken = True, False
+        self._is_waiting, self._is_woken = True, False
         try:
             # Others on this event loop, a signal's handler among them, get their turn.
             await asyncio.sleep(0)  # noqa: TID251
-            while not self._facts and not self._is_woken:
-                if self._local:
-                    await self._finish_local()
+            while not self._messages and not self._is_woken:
+                if self._local_work:
+                    await self._finish_local_work()
                 elif not self._advance(until):
                     break
         finally:
-            self._waiting = False
-        told, self._facts = tuple(self._facts), []
-        return told or (facts.Due(),)
+            self._is_waiting = False
+        messages, self._messages = tuple(self._messages), []
+        return messages or (facts.TimerFired(),)
 
     def wake(self) -> None:
         self._is_woken = True
 
     def _advance(self, until: Ms | None) -> bool:
-        """Move to the next thing that happens; False where the moment waited for is earlier."""
-        due = self._agenda.next_moment()
+        """Move the clock to the next event; return False if `until` comes first."""
+        due = self._queue.next_time()
         if due is None or (until is not None and due > until):
             if until is None:
                 raise RuntimeError("nothing is under way: this wait would never end")
             self._clock = max(self._clock, until)
             return False
         self._clock = max(self._clock, due)
-        while deed := self._agenda.take(self._clock):
-            deed()
+        while callback := self._queue.pop_due(self._clock):
+            callback()
         return True
 
-    def _tell(self, fact: facts.Fact) -> None:
-        if isinstance(fact, facts.Ended):
-            self._watches.pop(fact.ticket, None)
-        self._facts.append(fact)
+    def _emit(self, message: facts.Message) -> None:
+        if isinstance(message, facts.WatchEnded):
+            self._watches.pop(message.request_id, None)
+        self._messages.append(message)
 
-    def _arrive(self, call: Call, effects: tuple[CallEffect, ...]) -> None:
-        """A call reaches its server, unless it was cancelled or lost on the way."""
-        if self._under_way.pop(call.ticket, None) is not call:
+    def _receive(self, call: Call, effects: tuple[CallEffect, ...]) -> None:
+        """Deliver a call to its server, unless it was cancelled or is lost."""
+        if self._in_flight.pop(call.request_id, None) is not call:
             return
         if isinstance(call.request, Watch):
-            self._open(call.ticket, call.cluster, call.request, effects)
+            self._open_watch(call.request_id, call.cluster, call.request, effects)
             return
         for effect in effects:
-            if isinstance(effect, Refuse):
-                self._tell(facts.Answer(call.ticket, effect.outcome))
+            if isinstance(effect, Rejection):
+                self._emit(facts.Response(call.request_id, effect.outcome))
                 return
-            if isinstance(effect, Lose):
-                if effect.performed:
+            if isinstance(effect, ResponseLoss):
+                if effect.is_performed:
                     self._perform(call)
-                self._tell(facts.Answer(call.ticket, DISCONNECTED))
+                self._emit(facts.Response(call.request_id, DISCONNECTED))
                 return
-        self._tell(facts.Answer(call.ticket, self._perform(call)))
+        self._emit(facts.Response(call.request_id, self._perform(call)))
 
     def _perform(self, call: Call) -> facts.Outcome:
-        if isinstance(call.request, Watch | Local):
+        if isinstance(call.request, Watch | RunWorker):
             raise TypeError(call.request)
         return self.clusters[call.cluster].server.perform(call.request)
 
-    def _open(
-        self, ticket: Ticket, name: str, watch: Watch, effects: tuple[CallEffect, ...]
+    def _open_watch(
+        self, request_id: RequestId, name: str, watch: Watch, effects: tuple[CallEffect, ...]
     ) -> None:
         cluster = self.clusters[name]
         for effect in effects:
-            if isinstance(effect, Refuse | Lose):
-                refusal = effect.outcome if isinstance(effect, Refuse) else DISCONNECTED
-                self._tell(facts.Ended(ticket, refusal))
+            if isinstance(effect, Rejection | ResponseLoss):
+                refusal = effect.outcome if isinstance(effect, Rejection) else DISCONNECTED
+                self._emit(facts.WatchEnded(request_id, refusal))
                 return
-        self._watches[ticket] = name
-        cluster.watch(ticket, watch)
+        self._watches[request_id] = name
+        cluster.watch(request_id, watch)
         for effect in effects:
-            if isinstance(effect, Drop | Silence):
-                deed = self._stream_deed(cluster, ticket, effect)
-                self._agenda.add(Ms(self._clock + effect.after), deed)
+            if isinstance(effect, StreamDrop | StreamSilence):
+                callback = self._stream_callback(cluster, request_id, effect)
+                self._queue.add(Ms(self._clock + effect.after), callback)
 
-    def _stream_deed(
-        self, cluster: Cluster, ticket: Ticket, effect: Drop | Silence
+    def _stream_callback(
+        self, cluster: Cluster, request_id: RequestId, effect: StreamDrop | StreamSilence
     ) -> Callable[[], None]:
-        if isinstance(effect, Drop):
-            return lambda: cluster.drop(ticket, DISCONNECTED)
-        return lambda: cluster.silence(ticket, effect.span)
+        if isinstance(effect, StreamDrop):
+            return lambda: cluster.end_stream(request_id, DISCONNECTED)
+        return lambda: cluster.silence_stream(request_id, effect.duration)
 
-    def _happening(self, moment: TimedFault) -> Callable[[], None]:
-        def deed() -> None:
+    def _fault_callback(self, timed_fault: TimedFault) -> Callable[[], None]:
+        def apply_to_clusters() -> None:
             for name, cluster in self.clusters.items():
-                if moment.when.covers_cluster(name):
-                    self._befall(name, cluster, moment)
+                if timed_fault.when.matches_cluster(name):
+                    self._apply_fault(name, cluster, timed_fault)
 
-        return deed
+        return apply_to_clusters
 
-    def _befall(self, name: str, cluster: Cluster, moment: TimedFault) -> None:
-        match moment.effect:
-            case Compact():
+    def _apply_fault(self, name: str, cluster: Cluster, timed_fault: TimedFault) -> None:
+        match timed_fault.effect:
+            case Compaction():
                 cluster.server.compact()
-            case Down():
-                self._go_down(name, cluster)
-            case Up():
+            case Outage():
+                self._disconnect_clients(name, cluster)
+            case Recovery():
                 pass
             case Edit(write):
                 outcome = cluster.server.perform(write)
-                self.edits.append(Edited(self._clock, name, write, outcome))
-            case Drop() | Silence() as effect:
-                for stream in cluster.streams():
-                    if moment.when.covers_watch(stream.selection, cluster=name):
-                        self._stream_deed(cluster, stream.ticket, effect)()
+                self.edits.append(EditRecord(self._clock, name, write, outcome))
+            case StreamDrop() | StreamSilence() as effect:
+                for stream in cluster.list_streams():
+                    if timed_fault.when.matches_watch(stream.selection, cluster=name):
+                        self._stream_callback(cluster, stream.request_id, effect)()
 
-    def _go_down(self, name: str, cluster: Cluster) -> None:
-        for stream in cluster.streams():
-            cluster.drop(stream.ticket, DISCONNECTED)
-        lost = [call for call in self._under_way.values() if call.cluster == name]
-        for call in lost:
-            del self._under_way[call.ticket]
+    def _disconnect_clients(self, name: str, cluster: Cluster) -> None:
+        for stream in cluster.list_streams():
+            cluster.end_stream(stream.request_id, DISCONNECTED)
+        lost_calls = [call for call in self._in_flight.values() if call.cluster == name]
+        for call in lost_calls:
+            del self._in_flight[call.request_id]
             if isinstance(call.request, Watch):
-                self._tell(facts.Ended(call.ticket, DISCONNECTED))
+                self._emit(facts.WatchEnded(call.request_id, DISCONNECTED))
             else:
-                self._tell(facts.Answer(call.ticket, DISCONNECTED))
+                self._emit(facts.Response(call.request_id, DISCONNECTED))
 
-    def _work(self, ticket: Ticket, local: Local) -> None:
+    def _start_local_work(self, request_id: RequestId, local: RunWorker) -> None:
         worker = self._workers.get(local.name)
         if worker is None:
-            self._tell(facts.Answer(ticket, facts.NotServed(f"nobody does `{local.name}` here")))
+            self._emit(
+                facts.Response(request_id, facts.NotServed(f"nobody does `{local.name}` here"))
+            )
             return
         loop = asyncio.get_running_loop()
-        self._local.append((ticket, loop.run_in_executor(None, worker, local.argument)))
+        self._local_work.append((request_id, loop.run_in_executor(None, worker, local.argument)))
 
-    async def _finish_local(self) -> None:
-        """Answers to local work come in the order in which it was handed out.
+    async def _finish_local_work(self) -> None:
+        """Wait for the oldest local work, and emit its response. Responses keep the order of the
+        calls.
 
-        Whoever waits may be cancelled, and the work still has its answer.
+        The waiting client can be cancelled; the response is emitted nevertheless.
         """
-        ticket, work = self._local[0]
+        request_id, work = self._local_work[0]
         await asyncio.wait((work,))
-        self._local.popleft()
+        self._local_work.popleft()
         try:
-            outcome: facts.Outcome = facts.Said(work.result())
+            outcome: facts.Outcome = facts.RawResponse(work.result())
         except Exception as error:  # noqa: BLE001 - a worker runs strangers' work
-            outcome = facts.Failed(0, type(error).__name__, str(error))
-        self._tell(facts.Answer(ticket, outcome))
+            outcome = facts.ServerError(0, type(error).__name__, str(error))
+        self._emit(facts.Response(request_id, outcome))
 
 
-def creation(body: dict[str, Json]) -> Write:
-    """The write that creates an object as it is written down."""
+def to_create_write(body: dict[str, Json]) -> Write:
+    """Return the write that creates an object from its manifest."""
     encoded = msgspec.json.encode(body)
-    return Write(verb=Verb.CREATE, ref=ref_of(body), body=encoded, manager="given")
+    return Write(verb=Verb.CREATE, ref=ref_from_body(body), body=encoded, manager="given")

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.model.objects import Kind, Served
+from tidegate.model.objects import Kind, ServedKind
 from tidegate.schema.shape import ANY, DEDUCED, Merge, Shape, Type
 
 FILE = Path(__file__).with_name("kubernetes-1.36.json")
@@ -60,10 +60,10 @@ _SCALARS = {
 
 
 @cache
-def served_kinds() -> tuple[Served, ...]:
+def served_kinds() -> tuple[ServedKind, ...]:
     """Every kind, in the server's own order: the preferred version of a group first."""
     return tuple(
-        Served(
+        ServedKind(
             kind=Kind(group, version, name),
             plural=plural,
             namespaced=namespaced,

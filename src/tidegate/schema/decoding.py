@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tidegate.model.objects import Json
-from tidegate.model.quantity import read_quantity
+from tidegate.model.quantity import parse_quantity
 from tidegate.schema.causes import as_json, number, quoted, shown
 from tidegate.schema.shape import Merge, Shape, Type, child
 from tidegate.world.facts import Cause
@@ -221,7 +221,7 @@ def _scalar_problems(
 ) -> Iterator[_Misreading]:
     if shape.format == "quantity":
         try:
-            read_quantity(value if isinstance(value, str) else as_json(value))
+            parse_quantity(value if isinstance(value, str) else as_json(value))
         except ValueError as error:
             yield _Misreading(str(error), is_final=True)
     elif isinstance(value, str) and shape.type is Type.STRING:

@@ -17,7 +17,7 @@ import msgspec
 
 from tidegate.documents import FieldPath
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 from tidegate.schema.builtin import object_meta
 from tidegate.schema.causes import NOWHERE
 from tidegate.schema.decoding import find_decode_problem
@@ -58,7 +58,7 @@ def check_object(body: dict[str, Json]) -> tuple[Flaw, ...]:
 
     Rules in CEL (`x-kubernetes-validations`) are not evaluated, and a status is not looked at.
     """
-    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
     versions = known_versions().get((kind.group, kind.name))
     if versions is None:
         return ()
@@ -157,7 +157,7 @@ def _schema(number: int) -> Schema:
 
 def _whole(schema: Schema) -> Schema:
     """A schema with those in it that are written elsewhere."""
-    whole = {**schema, "properties": _placed_in(mapping(schema, "properties"))}
+    whole = {**schema, "properties": _placed_in(get_mapping(schema, "properties"))}
     return whole | _placed_in({name: schema[name] for name in NESTED if name in schema})
 
 
@@ -172,4 +172,4 @@ def _placed(part: Json) -> Json:
         case int():
             return _schema(part)
         case _:
-            return _whole(mapping(part))
+            return _whole(get_mapping(part))

@@ -13,7 +13,7 @@ from functools import lru_cache
 import msgspec
 
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.schema.builtin import object_meta, shape_of
 from tidegate.schema.checks import find_problems, is_readable
 from tidegate.schema.decoding import find_decode_problem, find_typed_problems
@@ -69,14 +69,14 @@ def find_misfit(
 @lru_cache(maxsize=READ)
 def read_definition(definition: bytes) -> Mapping[Kind, tuple[Shape, bool]]:
     """The kinds of a CRD: their shapes, and whether a schema says more than is checked."""
-    spec = mapping(msgspec.json.decode(definition), "spec")
+    spec = get_mapping(msgspec.json.decode(definition), "spec")
     shapes = shapes_of(spec)
     kinds: dict[Kind, tuple[Shape, bool]] = {}
-    for version in mappings(spec, "versions"):
-        name = text(version, "name")
+    for version in get_mappings(spec, "versions"):
+        name = get_text(version, "name")
         if version.get("served") is True and name in shapes:
-            kind = Kind(text(spec, "group"), name, text(spec, "names", "kind"))
-            kinds[kind] = shapes[name], _says_more(mapping(schema_in(version)))
+            kind = Kind(get_text(spec, "group"), name, get_text(spec, "names", "kind"))
+            kinds[kind] = shapes[name], _says_more(get_mapping(schema_in(version)))
     return kinds
 
 
@@ -111,7 +111,7 @@ def _without_status(body: Body) -> Body:
 
 
 def _says_more(schema: Schema) -> bool:
-    return bool(mapping(schema, "properties", "metadata", "properties")) or any(
+    return bool(get_mapping(schema, "properties", "metadata", "properties")) or any(
         _is_beyond(each) for each, _ in nodes_of(schema, "")
     )
 

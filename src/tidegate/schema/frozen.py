@@ -13,10 +13,10 @@ from typing import TypeAlias, cast
 
 import msgspec
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.model.objects import Json, Kind
-from tidegate.model.quantity import quantity_of
-from tidegate.model.reading import listed, mapping, mappings, part, text
+from tidegate.model.quantity import to_quantity
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.schema.causes import forbidden
 from tidegate.world.facts import Cause
 
@@ -62,7 +62,7 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def frozen_rows() -> dict[tuple[str, str], tuple[Frozen, ...]]:
     """By group and kind."""
-    (document,) = read(FILE.read_bytes(), FILE.name)
+    (document,) = read_documents(FILE.read_bytes(), FILE.name)
     found: dict[tuple[str, str], tuple[Frozen, ...]] = {}
     for kind, rows in msgspec.convert(document.body, dict[str, tuple[_Row, ...]]).items():
         group, _, name = kind.rpartition("/")
@@ -89,39 +89,39 @@ def _names(path: str) -> Names:
 
 
 def _is_set(place: Names) -> Condition:
-    return lambda live, _wanted: bool(part(live, *place))
+    return lambda live, _wanted: bool(get_value(live, *place))
 
 
 def _has_own_address(live: Body, wanted: Body) -> bool:
     """A Service keeps its address, unless it is or becomes a name for something outside."""
-    types = {text(body, "spec", "type") for body in (live, wanted)}
-    return "ExternalName" not in types and bool(text(live, "spec", "clusterIP"))
+    types = {get_text(body, "spec", "type") for body in (live, wanted)}
+    return "ExternalName" not in types and bool(get_text(live, "spec", "clusterIP"))
 
 
 def _keeps_families(live: Body, wanted: Body) -> bool:
     """One without an address may change them."""
-    addresses = {text(body, "spec", "clusterIP") for body in (live, wanted)}
+    addresses = {get_text(body, "spec", "clusterIP") for body in (live, wanted)}
     return _has_own_address(live, wanted) and "None" not in addresses
 
 
 def _stays_balanced(live: Body, wanted: Body) -> bool:
-    return all(text(body, "spec", "type") == "LoadBalancer" for body in (live, wanted))
+    return all(get_text(body, "spec", "type") == "LoadBalancer" for body in (live, wanted))
 
 
 def _is_out_of_step(live: Body, wanted: Body) -> bool:
     """An indexed Job may change its completions together with its parallelism."""
-    spec = {**mapping(live, "spec"), **mapping(wanted, "spec")}
+    spec = {**get_mapping(live, "spec"), **get_mapping(wanted, "spec")}
     return _is_indexed(live, wanted) and spec.get("completions") != spec.get("parallelism", 1)
 
 
 def _is_indexed(live: Body, wanted: Body) -> bool:
-    spec = {**mapping(live, "spec"), **mapping(wanted, "spec")}
+    spec = {**get_mapping(live, "spec"), **get_mapping(wanted, "spec")}
     return spec.get("completionMode") == "Indexed"
 
 
 def _shrinks(live: Body, wanted: Body) -> bool:
     path = ("spec", "resources", "requests", "storage")
-    before, after = (quantity_of(part(body, *path)) for body in (live, wanted))
+    before, after = (to_quantity(get_value(body, *path)) for body in (live, wanted))
     return before is not None and after is not None and after < before
 
 
@@ -129,20 +129,20 @@ def is_established(definition: Body) -> bool:
     """Whether a CRD's kinds are served."""
     return any(
         condition.get("type") == "Established" and condition.get("status") == "True"
-        for condition in mappings(definition, "status", "conditions")
+        for condition in get_mappings(definition, "status", "conditions")
     )
 
 
 def _lengthens_life(live: Body, wanted: Body) -> bool:
     """A pod's deadline can be set once, and then only come closer."""
-    before, after = (part(body, "spec", "activeDeadlineSeconds") for body in (live, wanted))
+    before, after = (get_value(body, "spec", "activeDeadlineSeconds") for body in (live, wanted))
     if not isinstance(before, int):
         return False
     return not isinstance(after, int) or after > before
 
 
 def _is_of_another_length(live: Body, wanted: Body) -> bool:
-    before, after = (len(listed(body, "spec", "containers")) for body in (live, wanted))
+    before, after = (len(get_list(body, "spec", "containers")) for body in (live, wanted))
     return before != after
 
 
@@ -158,9 +158,9 @@ QUESTIONS: dict[str, Condition] = {
     "out-of-step": _is_out_of_step,
     "own-address": _has_own_address,
     "shrinks": _shrinks,
-    "suspended": lambda live, _wanted: part(live, "spec", "suspend") is True,
-    "unbound": lambda live, _wanted: text(live, "status", "phase") != "Bound",
-    "unsuspended": lambda live, _wanted: part(live, "spec", "suspend") is not True,
+    "suspended": lambda live, _wanted: get_value(live, "spec", "suspend") is True,
+    "unbound": lambda live, _wanted: get_text(live, "status", "phase") != "Bound",
+    "unsuspended": lambda live, _wanted: get_value(live, "spec", "suspend") is not True,
 }
 
 
@@ -182,7 +182,7 @@ def find_changed(before: Body, after: Body) -> tuple[Cause, ...]:
 
 
 def _standing(live: Body, wanted: Body) -> Iterator[Frozen]:
-    kind = Kind.of(text(wanted, "apiVersion"), text(wanted, "kind"))
+    kind = Kind.of(get_text(wanted, "apiVersion"), get_text(wanted, "kind"))
     rows = frozen_rows().get((kind.group, kind.name), ())
     return (row for row in rows if row.when(live, wanted))
 
@@ -194,9 +194,9 @@ def _stays(names: Names, row: Frozen) -> bool:
 
 def _kept(body: Body, row: Frozen) -> Json:
     """What stands at the place, without what may change."""
-    value = part(body, *row.place)
+    value = get_value(body, *row.place)
     if value is None:
-        return row.unsaid if not row.beside or part(body, *row.beside) is None else None
+        return row.unsaid if not row.beside or get_value(body, *row.beside) is None else None
     return _without(value, [free[len(row.place) :] for free in row.free])
 
 

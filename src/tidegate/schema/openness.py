@@ -17,7 +17,7 @@ from hashlib import blake2b
 import msgspec
 
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 from tidegate.schema.builtin import shape_of
 from tidegate.schema.validation.agreement import TEMPLATES
 from tidegate.schema.validation.requirements import MOST_DATA
@@ -91,7 +91,7 @@ def open_word(kind: Kind, body: Body, live: Body | None) -> bytes:
         return b""
     left: list[Json] = [open_part(kind, body)]
     if live is not None and (left[0] or not _fits_beside(body, live)):
-        head = mapping(live, "metadata")
+        head = get_mapping(live, "metadata")
         own: Body = {name: value for name, value in head.items() if name not in _SERVERS}
         left.append(open_part(kind, {**live, "metadata": own}))
     if not any(left):
@@ -101,7 +101,7 @@ def open_word(kind: Kind, body: Body, live: Body | None) -> bytes:
 
 def _fits_beside(body: Body, live: Body) -> bool:
     """Whether what others have put into it leaves room for ours."""
-    parts = (mapping(one, name) for one in (live, body) for name in ("data", "stringData"))
+    parts = (get_mapping(one, name) for one in (live, body) for name in ("data", "stringData"))
     return _fit({key: text for part in parts for key, text in part.items()}, MOST_DATA)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 from tidegate.schema.builtin import shape_of
 from tidegate.schema.shape import Merge, Shape, child
 
@@ -35,7 +35,7 @@ def find_repeats(kind: Kind, body: bytes) -> list[str]:
     shape = shape_of(kind) if (kind.group, kind.name) in KINDS else None
     if shape is None:
         return []
-    spec = mapping(msgspec.json.decode(body), "spec")
+    spec = get_mapping(msgspec.json.decode(body), "spec")
     return list(_repeats(spec, child(shape, "spec"), "spec"))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping
+from tidegate.model.reading import get_list, get_mapping
 from tidegate.schema.builtin import object_meta
 from tidegate.schema.mending import NOTHING
 from tidegate.schema.shape import Merge, Rules, Shape, Type
@@ -44,8 +44,8 @@ _HEAD: Mapping[str, Callable[[], Shape]] = {
 def shapes_of(spec: Json) -> dict[str, Shape]:
     """The shape of every version of a CRD, by its name; `spec` is the CRD's."""
     return {
-        str(version.get("name")): shape_from(mapping(schema_in(version)))
-        for version in map(mapping, listed(spec, "versions"))
+        str(version.get("name")): shape_from(get_mapping(schema_in(version)))
+        for version in map(get_mapping, get_list(spec, "versions"))
     }
 
 
@@ -56,7 +56,7 @@ def shape_from(schema: Schema) -> Shape:
 
 def schema_in(version: Schema) -> Json:
     """Where a version of a CRD has its schema."""
-    return mapping(version, "schema").get("openAPIV3Schema")
+    return get_mapping(version, "schema").get("openAPIV3Schema")
 
 
 def _shape(
@@ -76,7 +76,7 @@ def _shape(
 
 
 def _later(schema: Json, *, is_lenient: bool) -> Callable[[], Shape]:
-    return cache(partial(_shape, mapping(schema), is_lenient=is_lenient))
+    return cache(partial(_shape, get_mapping(schema), is_lenient=is_lenient))
 
 
 def _scalar(schema: Schema, type_: Type) -> Shape:
@@ -93,9 +93,9 @@ def _scalar(schema: Schema, type_: Type) -> Shape:
 
 def _list(schema: Schema, *, is_lenient: bool) -> Shape:
     merge = _LISTS.get(str(schema.get(LIST_TYPE)), Merge.ATOMIC)
-    items = mapping(schema, "items")
-    keys = tuple(str(key) for key in listed(schema, LIST_KEYS))
-    defaults = _defaults(mapping(items, "properties"))
+    items = get_mapping(schema, "items")
+    keys = tuple(str(key) for key in get_list(schema, LIST_KEYS))
+    defaults = _defaults(get_mapping(items, "properties"))
     return Shape(
         type=Type.ARRAY,
         merge=merge,
@@ -111,7 +111,7 @@ def _list(schema: Schema, *, is_lenient: bool) -> Shape:
 def _object(
     schema: Schema, type_: Type, *, is_lenient: bool, head: Mapping[str, Callable[[], Shape]]
 ) -> Shape:
-    properties = mapping(schema, "properties")
+    properties = get_mapping(schema, "properties")
     rest = schema.get("additionalProperties")
     is_open = schema.get(PRESERVE) is True
     is_embedded = schema.get(EMBEDDED) is True
@@ -144,19 +144,19 @@ def _values(rest: Json, *, is_lenient: bool) -> Callable[[], Shape] | None:
 
 
 def _required(schema: Schema, *, is_embedded: bool) -> frozenset[str]:
-    names = {str(name) for name in listed(schema, "required")}
+    names = {str(name) for name in get_list(schema, "required")}
     return frozenset(names | ({"apiVersion", "kind"} if is_embedded else set()))
 
 
 def _defaults(properties: Schema) -> Schema:
-    told = ((name, mapping(part).get("default")) for name, part in properties.items())
+    told = ((name, get_mapping(part).get("default")) for name, part in properties.items())
     return {name: default for name, default in told if default is not None}
 
 
 def _rules(schema: Schema) -> Rules | None:
     counts = {ours: _whole(schema.get(theirs)) for theirs, ours in _RULES.items()}
     rules = Rules(
-        enum=tuple(listed(schema, "enum")),
+        enum=tuple(get_list(schema, "enum")),
         pattern=str(schema.get("pattern", "")),
         minimum=_number(schema.get("minimum")),
         maximum=_number(schema.get("maximum")),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.errors import Place, SourceError
+from tidegate.errors import Location, SourceError
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.source import Snapshot
 from tidegate.source.cache import Cache, CachedTree, Fill, Kept
@@ -80,6 +80,6 @@ def not_at_hand(what: str) -> SourceError:
     return SourceError(
         "source.offline",
         "it is not in the cache, and the network is not to be used",
-        where=Place(without_password(what)),
+        location=Location(without_password(what)),
         hint="fetch it once without offline mode, or map the address to a directory",
     )

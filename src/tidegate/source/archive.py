@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
 
-from tidegate.errors import Place, SourceError, foreign
-from tidegate.files import Stray, StrayPathError, unpacked
+from tidegate.errors import Location, SourceError, sanitize
+from tidegate.files import PathEscapeError, PathViolation, archive_entry_path
 from tidegate.source.tree import MIB, TreeLimits, refuse_links_out, walk_tree
 
 CHUNK = 64 * 1024
@@ -51,9 +51,9 @@ class Unpacking:
         if self._entries > self._limits.files:
             raise self.refused(entry, f"is one of more than {self._limits.files}")
         try:
-            inside = PurePosixPath(*unpacked(entry).parts[self._strip :])
-        except StrayPathError as stray:
-            out = stray.why is Stray.OUTSIDE
+            inside = PurePosixPath(*archive_entry_path(entry).parts[self._strip :])
+        except PathEscapeError as stray:
+            out = stray.violation is PathViolation.OUTSIDE
             reason = "leads out of" if out else "has no path that could be inside"
             raise self.refused(entry, f"{reason} the archive") from None
         # What Git keeps for itself is no part of a tree, and nobody looks into it later.
@@ -98,8 +98,8 @@ class Unpacking:
         refuse_links_out(self._target, walk_tree(self._target), self._name)
 
     def refused(self, entry: str, reason: str) -> SourceError:
-        problem = f"the entry `{foreign(entry)}` {reason}"
-        return SourceError("source.archive.entry", problem, where=Place(self._name))
+        problem = f"the entry `{sanitize(entry)}` {reason}"
+        return SourceError("source.archive.entry", problem, location=Location(self._name))
 
     def _free_place(self, entry: str, place: PurePosixPath) -> Path:
         self._make_directory(entry, place.parent)
@@ -152,13 +152,13 @@ def unpack(
                     _unpack_tar(work, tar)
         work.finish()
     except (*broken, NotImplementedError, RuntimeError) as error:
-        problem = "the archive cannot be unpacked: " + foreign(str(error) or "it ends too early")
-        raise SourceError("source.archive.broken", problem, where=Place(name)) from error
+        problem = "the archive cannot be unpacked: " + sanitize(str(error) or "it ends too early")
+        raise SourceError("source.archive.broken", problem, location=Location(name)) from error
 
 
 def too_large(name: str, limit: int) -> SourceError:
     problem = f"what is in it is larger than {limit // MIB} MiB, or suspiciously well compressed"
-    return SourceError("source.archive.size", problem, where=Place(name))
+    return SourceError("source.archive.size", problem, location=Location(name))
 
 
 @contextmanager

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.documents import read_value
+from tidegate.documents import read_first_value
 from tidegate.documents.dump import to_yaml
-from tidegate.errors import Place, SourceError, foreign
-from tidegate.files import StrayPathError, tidy
+from tidegate.errors import Location, SourceError, sanitize
+from tidegate.files import PathEscapeError, normalize_path
 from tidegate.globs import expand_braces
 from tidegate.model.objects import Json
-from tidegate.model.source import MAGIC, Portion, Putting, Revision, Snapshot
+from tidegate.model.source import GLOB_CHARACTERS, ArtifactCopy, CopyStrategy, Revision, Snapshot
 from tidegate.source.access import Access
 from tidegate.source.discovering import directories_of
 from tidegate.source.fetch import copy_files, take_files, with_digest
@@ -36,14 +36,14 @@ ARCHIVES = (".tar.gz", ".tgz")
 
 
 async def keep_directories(
-    snapshot: Snapshot, wanted: Sequence[str], access: Access, where: Place | None
+    snapshot: Snapshot, wanted: Sequence[str], access: Access, where: Location | None
 ) -> Snapshot:
     """The tree with these directories alone, each of which must be there."""
     found = ComposedEntries(snapshot.files)
     for one in wanted:
         if posixpath.normpath(one) not in found.all:
-            problem = f"there is no directory `{foreign(one)}` in the repository"
-            raise SourceError("source.portion", problem, where=where)
+            problem = f"there is no directory `{sanitize(one)}` in the repository"
+            raise SourceError("source.portion", problem, location=where)
     beginnings = tuple(wanted)
     return await take_files(
         snapshot, tuple(file for file in snapshot.files if file.startswith(beginnings)), access
@@ -51,7 +51,7 @@ async def keep_directories(
 
 
 async def put_together(
-    own: Snapshot | None, portions: Sequence[tuple[Portion, Snapshot]], access: Access
+    own: Snapshot | None, portions: Sequence[tuple[ArtifactCopy, Snapshot]], access: Access
 ) -> Snapshot:
     """One tree with the files of `own`, and over them those of the portions, in their order.
 
@@ -73,15 +73,15 @@ async def put_together(
         revision=own.revision if own else Revision("latest", tree.digest),
         root=tree.root,
         files=tree.files,
-        escaping=(),
+        escaping_links=(),
         digest=tree.digest,
-        taken_from=(own.taken_from or own.root) if own else None,
+        original_root=(own.original_root or own.root) if own else None,
     )
 
 
-def _key(part: tuple[Portion, Snapshot]) -> tuple[str, ...]:
+def _key(part: tuple[ArtifactCopy, Snapshot]) -> tuple[str, ...]:
     portion, tree = part
-    return (tree.digest, portion.pattern, portion.into, portion.how, *portion.excludes)
+    return (tree.digest, portion.pattern, portion.destination, portion.strategy, *portion.excludes)
 
 
 class ComposedEntries:
@@ -97,11 +97,13 @@ class ComposedEntries:
         return (file for file in self.files if file.startswith(start))
 
 
-def _fill(own: Snapshot | None, parts: Iterable[tuple[Portion, Snapshot]], place: Path) -> None:
+def _fill(
+    own: Snapshot | None, parts: Iterable[tuple[ArtifactCopy, Snapshot]], place: Path
+) -> None:
     if own is not None:
         copy_files(own.root, own.files, place)
     for portion, tree in parts:
-        if portion.how is Putting.EXTRACT:
+        if portion.strategy is CopyStrategy.EXTRACT:
             for archive in _archives(portion, ComposedEntries(tree.files)):
                 _extract(portion, tree.root / archive, place)
             continue
@@ -109,14 +111,14 @@ def _fill(own: Snapshot | None, parts: Iterable[tuple[Portion, Snapshot]], place
             _put_at(portion, tree.root / file, place, into)
 
 
-def _put_at(portion: Portion, file: Path, place: Path, into: str) -> None:
+def _put_at(portion: ArtifactCopy, file: Path, place: Path, into: str) -> None:
     try:
-        _put(file, place / tidy(into), merges=portion.how is Putting.MERGE)
-    except (StrayPathError, FileExistsError, IsADirectoryError, NotADirectoryError):
-        raise _refused(portion, f"`{foreign(into)}` is no place for a file") from None
+        _put(file, place / normalize_path(into), merges=portion.strategy is CopyStrategy.MERGE)
+    except (PathEscapeError, FileExistsError, IsADirectoryError, NotADirectoryError):
+        raise _refused(portion, f"`{sanitize(into)}` is no place for a file") from None
 
 
-def _extract(portion: Portion, archive: Path, place: Path) -> None:
+def _extract(portion: ArtifactCopy, archive: Path, place: Path) -> None:
     """Over what is there; links of an archive are what they lead to."""
     from tidegate.source.archive import unpack  # noqa: PLC0415 - few sources are archives
 
@@ -124,17 +126,17 @@ def _extract(portion: Portion, archive: Path, place: Path) -> None:
         unpacked = Path(folder)
         unpack(archive, unpacked, name=archive.name)
         for entry in walk_tree(unpacked):
-            into = posixpath.join(portion.into, entry.path)
+            into = posixpath.join(portion.destination, entry.path)
             _put_at(portion, unpacked / entry.path, place, into)
 
 
-def _archives(portion: Portion, entries: ComposedEntries) -> Iterator[str]:
+def _archives(portion: ArtifactCopy, entries: ComposedEntries) -> Iterator[str]:
     """The archives that are meant; of what a pattern finds, all else is passed over."""
     path = posixpath.normpath(portion.pattern or ".")
-    if MAGIC.isdisjoint(portion.pattern):
+    if GLOB_CHARACTERS.isdisjoint(portion.pattern):
         _must_be_there(portion, path, entries)
         if path in entries.directories or not path.lower().endswith(ARCHIVES):
-            raise _refused(portion, f"`{foreign(path)}` is no archive: {' or '.join(ARCHIVES)}")
+            raise _refused(portion, f"`{sanitize(path)}` is no archive: {' or '.join(ARCHIVES)}")
         yield from () if _sparing(portion, ".")(path) else (path,)
         return
     patterns = [one.split("/") for one in _braces(portion.pattern)]
@@ -143,7 +145,7 @@ def _archives(portion: Portion, entries: ComposedEntries) -> Iterator[str]:
         for one in sorted(entries.all - {"."})
         if any(_fits(pattern, one.split("/")) for pattern in patterns)
     ]
-    spared = _sparing(portion, portion.folder)
+    spared = _sparing(portion, portion.base_directory)
     kept = [one for one in fitting if not spared(one)]
     if not kept:
         raise _nothing_taken(portion, is_spared=bool(fitting))
@@ -161,7 +163,7 @@ def _put(file: Path, target: Path, *, merges: bool) -> None:
 
 
 def _merge(file: Path, target: Path) -> None:
-    over, under = (read_value(one.read_bytes(), one.name) for one in (file, target))
+    over, under = (read_first_value(one.read_bytes(), one.name) for one in (file, target))
     target.unlink()
     target.write_text(to_yaml(_merged(under, over)))
 
@@ -174,55 +176,57 @@ def _merged(under: Json, over: Json) -> Json:
     return {**under, **over, **both}
 
 
-def _taken(portion: Portion, entries: ComposedEntries, place: Path) -> Iterator[tuple[str, str]]:
+def _taken(
+    portion: ArtifactCopy, entries: ComposedEntries, place: Path
+) -> Iterator[tuple[str, str]]:
     """Which files are taken, and where each goes."""
     pattern = posixpath.normpath(portion.pattern or ".")
-    if portion.how is Putting.WHOLE:
+    if portion.strategy is CopyStrategy.DIRECTORY:
         return _whole(portion, pattern, entries, place)
-    if MAGIC.isdisjoint(portion.pattern):
+    if GLOB_CHARACTERS.isdisjoint(portion.pattern):
         return _named(portion, pattern, entries, place)
     return _found(portion, entries)
 
 
 def _whole(
-    portion: Portion, path: str, entries: ComposedEntries, place: Path
+    portion: ArtifactCopy, path: str, entries: ComposedEntries, place: Path
 ) -> Iterator[tuple[str, str]]:
     _must_be_there(portion, path, entries)
-    target = place / portion.into
+    target = place / portion.destination
     if target.is_file() or (target.is_dir() and any(target.iterdir())):
-        raise _refused(portion, f"there is something at `{foreign(portion.into)}` already")
+        raise _refused(portion, f"there is something at `{sanitize(portion.destination)}` already")
     if path in entries.directories:
         for file in entries.below(path):
-            yield file, posixpath.join(portion.into, posixpath.relpath(file, path))
+            yield file, posixpath.join(portion.destination, posixpath.relpath(file, path))
     else:
-        yield path, portion.into
+        yield path, portion.destination
 
 
 def _named(
-    portion: Portion, path: str, entries: ComposedEntries, place: Path
+    portion: ArtifactCopy, path: str, entries: ComposedEntries, place: Path
 ) -> Iterator[tuple[str, str]]:
     """A directory goes into the target under its own name, as `cp -r` has it; so does a file where
     the target is a directory."""
     _must_be_there(portion, path, entries)
     if path in entries.directories:
         spared = _sparing(portion, path)
-        into = posixpath.join(portion.into, posixpath.basename(path))
+        into = posixpath.join(portion.destination, posixpath.basename(path))
         for file in entries.below(path):
             if not spared(file):
                 yield file, posixpath.join(into, posixpath.relpath(file, path))
         return
     if not _sparing(portion, ".")(path):
-        is_folder = portion.into in {"", "."} or portion.into.endswith("/")
-        folder = is_folder or (place / portion.into).is_dir()
+        is_folder = portion.destination in {"", "."} or portion.destination.endswith("/")
+        folder = is_folder or (place / portion.destination).is_dir()
         last = posixpath.basename(path)
-        yield path, posixpath.join(portion.into, last) if folder else portion.into
+        yield path, posixpath.join(portion.destination, last) if folder else portion.destination
 
 
-def _found(portion: Portion, entries: ComposedEntries) -> Iterator[tuple[str, str]]:
+def _found(portion: ArtifactCopy, entries: ComposedEntries) -> Iterator[tuple[str, str]]:
     shapes = [name_shape(one) for one in portion.pattern.split("/")]
     depth = len(shapes)
     if None in shapes:
-        raise _refused(portion, f"`{foreign(portion.pattern)}` is no pattern")
+        raise _refused(portion, f"`{sanitize(portion.pattern)}` is no pattern")
     matches = sorted(
         one
         for one in entries.all - {"."}
@@ -232,7 +236,7 @@ def _found(portion: Portion, entries: ComposedEntries) -> Iterator[tuple[str, st
             for shape, part in zip(shapes, one.split("/"), strict=True)
         )
     )
-    spared = _sparing(portion, portion.folder)
+    spared = _sparing(portion, portion.base_directory)
     kept = [one for one in matches if not spared(one)]
     if not kept:
         raise _nothing_taken(portion, is_spared=bool(matches))
@@ -242,10 +246,10 @@ def _found(portion: Portion, entries: ComposedEntries) -> Iterator[tuple[str, st
         for file in files:
             if file == match or not spared(file):
                 short = file.removeprefix(f"{strip}/") if strip else file
-                yield file, posixpath.join(portion.into, short)
+                yield file, posixpath.join(portion.destination, short)
 
 
-def _sparing(portion: Portion, base: str) -> Callable[[str], bool]:
+def _sparing(portion: ArtifactCopy, base: str) -> Callable[[str], bool]:
     """Whether a path is left out, or a directory that it lies in; seen from the root or `base`."""
     patterns = [
         (one.split("/"), "/" not in said) for said in portion.excludes for one in _braces(said)
@@ -299,16 +303,16 @@ def _fits_name(pattern: str, name: str) -> bool:
     return shape is not None and shape.fullmatch(name) is not None
 
 
-def _must_be_there(portion: Portion, path: str, entries: ComposedEntries) -> None:
+def _must_be_there(portion: ArtifactCopy, path: str, entries: ComposedEntries) -> None:
     if path not in entries.all:
-        raise _refused(portion, f"there is no `{foreign(portion.pattern)}` in its tree")
+        raise _refused(portion, f"there is no `{sanitize(portion.pattern)}` in its tree")
 
 
-def _nothing_taken(portion: Portion, *, is_spared: bool) -> SourceError:
+def _nothing_taken(portion: ArtifactCopy, *, is_spared: bool) -> SourceError:
     reason = "all that fits it is left out" if is_spared else "nothing fits it"
-    return _refused(portion, f"of `{foreign(portion.pattern)}` nothing is taken: {reason}")
+    return _refused(portion, f"of `{sanitize(portion.pattern)}` nothing is taken: {reason}")
 
 
-def _refused(portion: Portion, why: str) -> SourceError:
+def _refused(portion: ArtifactCopy, why: str) -> SourceError:
     problem = f"files of `{portion.source}` cannot be put into it: {why}"
-    return SourceError("source.portion", problem, where=portion.where)
+    return SourceError("source.portion", problem, location=portion.location)

@@ -18,9 +18,9 @@ from typing import Protocol
 
 import msgspec
 
-from tidegate.errors import Place, SourceError
-from tidegate.files import read_whole
-from tidegate.model.secret import Secret
+from tidegate.errors import Location, SourceError
+from tidegate.files import read_regular_file
+from tidegate.model.secret import SecretValue
 from tidegate.model.source import Credentials
 
 TOKEN_PREFIX = "TIDEGATE_TOKEN_"  # noqa: S105  (the name of a variable)
@@ -60,7 +60,7 @@ class Environment(msgspec.Struct, frozen=True):
         if scheme == "http" or not token:
             return NOTHING
         username = self.variables.get(USER_PREFIX + name, "") or "git"
-        return Credentials(username=username, password=Secret(token))
+        return Credentials(username=username, password=SecretValue(token))
 
 
 class DockerLogins(msgspec.Struct, frozen=True):
@@ -81,10 +81,10 @@ class LoginFile(msgspec.Struct, frozen=True):
         if not self.path.is_absolute() or not self.path.is_file():
             return NOTHING
         try:
-            content = read_whole(self.path)
+            content = read_regular_file(self.path)
         except OSError:
             problem = "the file of logins cannot be read"
-            raise SourceError("source.login", problem, where=Place(str(self.path))) from None
+            raise SourceError("source.login", problem, location=Location(str(self.path))) from None
         return read_docker_logins(content, str(self.path)).find(origin)
 
 
@@ -136,7 +136,7 @@ def read_docker_logins(text: bytes, name: str) -> DockerLogins:
         logins = {_host(host): _credentials(login) for host, login in named.items()}
     except (msgspec.MsgspecError, binascii.Error, UnicodeDecodeError, RecursionError):
         problem = "the Docker configuration cannot be read"
-        raise SourceError("source.login", problem, where=Place(name)) from None
+        raise SourceError("source.login", problem, location=Location(name)) from None
     return DockerLogins(logins)
 
 
@@ -169,8 +169,8 @@ def _host(key: str) -> str:
 def _credentials(login: _Login) -> Credentials:
     if login.auth:
         username, _, password = base64.b64decode(login.auth, validate=True).decode().partition(":")
-        return Credentials(username=username, password=Secret(password.rstrip("\0")))
-    return Credentials(username=login.username, password=Secret(login.password))
+        return Credentials(username=username, password=SecretValue(password.rstrip("\0")))
+    return Credentials(username=login.username, password=SecretValue(login.password))
 
 
 def keyring_of_secret(entries: Mapping[str, bytes], origin: str, *, name: str) -> Keyring:
@@ -185,12 +185,12 @@ def keyring_of_secret(entries: Mapping[str, bytes], origin: str, *, name: str) -
         problem = "the Secret has no entry that opens a source"
         known = ("username", "password", "bearerToken", "identity", "tls.crt", DOCKER)
         hint = "there may be " + ", ".join(f"`{each}`" for each in known)
-        raise SourceError("source.login", problem, where=Place(name), hint=hint)
+        raise SourceError("source.login", problem, location=Location(name), hint=hint)
     credentials = Credentials(
         username=found["username"],
         password=_secret(found["password"]),
         token=_secret(found["token"]),
-        authority=found["authority"],
+        ca_certificate=found["authority"],
         certificate=found["certificate"],
         key=_secret(found["key"]),
         identity=_secret(found["identity"]),
@@ -206,9 +206,11 @@ def _first(entries: Mapping[str, bytes], names: tuple[str, ...], where: str) -> 
                 return entries[name].decode()
             except UnicodeDecodeError:
                 problem = "an entry of the Secret is not text"
-                raise SourceError("source.login", problem, where=Place(where, field=name)) from None
+                raise SourceError(
+                    "source.login", problem, location=Location(where, field=name)
+                ) from None
     return ""
 
 
-def _secret(text: str) -> Secret | None:
-    return Secret(text) if text else None
+def _secret(text: str) -> SecretValue | None:
+    return SecretValue(text) if text else None

@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from tidegate.errors import SourceError, foreign
-from tidegate.model.braces import braces_shape, fill_braces
-from tidegate.model.patterns import late
-from tidegate.model.source import Discovery, Portion
+from tidegate.errors import SourceError, sanitize
+from tidegate.model.braces import fill_placeholders, placeholder_regex
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.source import ArtifactCopy, ArtifactDiscovery
 
-LABEL = late(r"[a-z0-9]([a-z0-9_.-]{0,61}[a-z0-9])?")
-NAME = late(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+LABEL = lazy_regex(r"[a-z0-9]([a-z0-9_.-]{0,61}[a-z0-9])?")
+NAME = lazy_regex(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
 def find_directory(
-    discovery: Discovery, files: Iterable[str], wanted: str
+    discovery: ArtifactDiscovery, files: Iterable[str], wanted: str
 ) -> Mapping[str, str] | None:
     """What stands for each name in braces, in the directory that makes the wanted artifact.
 
@@ -25,27 +25,27 @@ def find_directory(
     """
     found: dict[str, tuple[str, Mapping[str, str]]] = {}
     for folder in sorted(directories_of(files)):
-        match = braces_shape(discovery.pattern).fullmatch(folder)
+        match = placeholder_regex(discovery.pattern).fullmatch(folder)
         if match is None:
             continue
         values = match.groupdict()
         lowered = {key: one.lower() for key, one in values.items()}
-        name = fill_braces(discovery.name, lowered)
+        name = fill_placeholders(discovery.name, lowered)
         if not all(map(LABEL.fullmatch, lowered.values())) or not NAME.fullmatch(name):
-            why = f"the directory `{foreign(folder)}` cannot be a label, or the name of an object"
+            why = f"the directory `{sanitize(folder)}` cannot be a label, or the name of an object"
             raise _refused(discovery, why)
         if name in found:
-            both = f"`{foreign(found[name][0])}` and `{foreign(folder)}`"
+            both = f"`{sanitize(found[name][0])}` and `{sanitize(folder)}`"
             raise _refused(discovery, f"the directories {both} both make `{name}`")
         found[name] = folder, values
     return found[wanted][1] if wanted in found else None
 
 
-def fill_portion(portion: Portion, values: Mapping[str, str]) -> Portion:
+def fill_portion(portion: ArtifactCopy, values: Mapping[str, str]) -> ArtifactCopy:
     return msgspec.structs.replace(
         portion,
-        pattern=fill_braces(portion.pattern, values),
-        into=fill_braces(portion.into, values),
+        pattern=fill_placeholders(portion.pattern, values),
+        destination=fill_placeholders(portion.destination, values),
     )
 
 
@@ -60,6 +60,6 @@ def directories_of(files: Iterable[str]) -> set[str]:
     return found
 
 
-def _refused(discovery: Discovery, why: str) -> SourceError:
+def _refused(discovery: ArtifactDiscovery, why: str) -> SourceError:
     problem = f"its generator makes nothing: {why}"
-    return SourceError("source.portion", problem, where=discovery.where)
+    return SourceError("source.portion", problem, location=discovery.location)

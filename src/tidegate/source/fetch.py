@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.errors import Place, SourceError, foreign
-from tidegate.files import StrayPathError, tidy
+from tidegate.errors import Location, SourceError, sanitize
+from tidegate.files import PathEscapeError, normalize_path
 from tidegate.model.source import (
     BucketSource,
     ChartSource,
@@ -65,7 +65,7 @@ async def leave_out(snapshot: Snapshot, extra: str, access: Access) -> Snapshot:
 
 async def take_files(snapshot: Snapshot, files: tuple[str, ...], access: Access) -> Snapshot:
     """The tree with these of its files alone."""
-    if files == snapshot.files and not snapshot.escaping:
+    if files == snapshot.files and not snapshot.escaping_links:
         return snapshot
     whole = await with_digest(snapshot)
     listing = hashlib.sha256("\0".join(files).encode(errors="surrogateescape")).hexdigest()
@@ -79,9 +79,9 @@ async def take_files(snapshot: Snapshot, files: tuple[str, ...], access: Access)
         whole,
         root=tree.root,
         files=tree.files,
-        escaping=(),
+        escaping_links=(),
         digest=tree.digest,
-        taken_from=snapshot.taken_from or snapshot.root,
+        original_root=snapshot.original_root or snapshot.root,
     )
 
 
@@ -89,7 +89,7 @@ async def with_digest(snapshot: Snapshot) -> Snapshot:
     """The same snapshot with its digest; a working tree is read for it."""
     if snapshot.digest:
         return snapshot
-    paths = (*snapshot.files, *snapshot.escaping)
+    paths = (*snapshot.files, *snapshot.escaping_links)
     entries = await asyncio.to_thread(look_at, snapshot.root, paths)
     digest = await asyncio.to_thread(digest_entries, snapshot.root, entries)
     return msgspec.structs.replace(snapshot, digest=digest)
@@ -119,10 +119,13 @@ async def _fetch_mapped(source: SourceRef, checkout: Checkout, access: Access) -
     else:
         inside = source.chart if isinstance(source, ChartSource) else "."
         try:
-            place = checkout.path / tidy(inside)
-        except StrayPathError:
-            problem, where = f"there is no chart `{foreign(inside)}`", Place(shown(checkout.url))
-            raise SourceError("source.chart.missing", problem, where=where) from None
+            place = checkout.path / normalize_path(inside)
+        except PathEscapeError:
+            problem, where = (
+                f"there is no chart `{sanitize(inside)}`",
+                Location(shown(checkout.url)),
+            )
+            raise SourceError("source.chart.missing", problem, location=where) from None
         local = await fetch_local(LocalSource(str(place)), access)
         if isinstance(source, BucketSource):
             from tidegate.source.bucket.fetching import objects_kept
@@ -157,7 +160,7 @@ async def _fetch_repository(source: GitSource, access: Access) -> Snapshot:
         local = await fetch_local(LocalSource(str(checkout.path)), access)
         return msgspec.structs.replace(local, source=source)
     # Tags that are not here yet may be higher than those that are.
-    if is_pinned(source.at) and (access.offline or not is_range(source.at)):
+    if is_pinned(source.ref) and (access.offline or not is_range(source.ref)):
         try:
             return await _fetch_from_checkout(source, checkout, access)
         except SourceError:
@@ -179,9 +182,9 @@ def uses_working_tree(source: GitSource, checkout: Checkout) -> bool:
     """
     if checkout.always:
         return True
-    if is_pinned(source.at):
+    if is_pinned(source.ref):
         return False
-    branch = branch_of(source.at)
+    branch = branch_of(source.ref)
     return branch in ("", checkout.branch, checkout.default) or not checkout.default
 
 

@@ -10,8 +10,8 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 
 import msgspec
 
-from tidegate.documents import read
-from tidegate.errors import DocumentError, Place, SourceError, foreign
+from tidegate.documents import read_documents
+from tidegate.errors import DocumentError, Location, SourceError, sanitize
 from tidegate.model.source import ChartSource, Credentials, OciSource, Revision, Snapshot
 from tidegate.source.access import Access
 from tidegate.source.archive import unpack
@@ -49,20 +49,20 @@ async def fetch_chart(source: ChartSource, access: Access) -> Snapshot:
 
 def choose_entry(source: ChartSource, entries: Sequence[ChartEntry]) -> ChartEntry:
     """The very version if it is written so, else the highest in the range."""
-    where = Place(shown(source.repository))
+    where = Location(shown(source.repository))
     if not entries:
-        problem = f"there is no chart `{foreign(source.chart)}`"
-        raise SourceError("source.chart.missing", problem, where=where)
+        problem = f"there is no chart `{sanitize(source.chart)}`"
+        raise SourceError("source.chart.missing", problem, location=where)
     by_version = {entry.version: entry for entry in reversed(entries)}
     if source.version in by_version:
         return by_version[source.version]
     found = pick_highest(require_range(source.version or "*"), by_version)
     if found is None:
-        name, wanted = foreign(source.chart), foreign(source.version or "*")
+        name, wanted = sanitize(source.chart), sanitize(source.version or "*")
         problem = f"chart `{name}` has no version in `{wanted}`"
         newest = pick_highest(require_range(">=0-0"), by_version)
-        hint = f"the newest is `{foreign(newest.text)}`" if newest else ""
-        raise SourceError("source.chart.version", problem, where=where, hint=hint)
+        hint = f"the newest is `{sanitize(newest.text)}`" if newest else ""
+        raise SourceError("source.chart.version", problem, location=where, hint=hint)
     return by_version[found.text]
 
 
@@ -72,7 +72,7 @@ def read_index(text: bytes, name: str) -> Index:
         entries = _entries_of(text, name)
     except DocumentError as error:
         problem = "the repository's index cannot be read"
-        raise SourceError("source.chart.index", problem, where=Place(name)) from error
+        raise SourceError("source.chart.index", problem, location=Location(name)) from error
     return {
         chart: tuple(entry for item in listed if (entry := _entry(item)))
         for chart, listed in entries.items()
@@ -110,8 +110,10 @@ async def _chart(
     source: ChartSource, entry: ChartEntry, web: Web, credentials: Credentials, access: Access
 ) -> Snapshot:
     if not entry.urls:
-        problem = f"version `{foreign(entry.version)}` has no address"
-        raise SourceError("source.chart.index", problem, where=Place(shown(source.repository)))
+        problem = f"version `{sanitize(entry.version)}` has no address"
+        raise SourceError(
+            "source.chart.index", problem, location=Location(shown(source.repository))
+        )
     url = join_url(source.repository, entry.urls[0])
     if url.startswith("oci://"):
         return await _chart_in_registry(source, entry, url, access)
@@ -145,7 +147,7 @@ async def _chart_in_registry(
         tag=tag if tagged else entry.version.replace("+", "_"),
         digest=digest,
         media_type=CHART_LAYER,
-        plain=source.plain,
+        plain_http=source.plain_http,
     )
     found = await fetch_oci(artifact, access)
     check_chart(found.root, shown(url))
@@ -169,12 +171,12 @@ def _entries_of(text: bytes, name: str) -> dict[str, object]:
     try:
         whole = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError):
-        documents = read(text, name)
+        documents = read_documents(text, name)
         whole = documents[0].body if documents else {}
     entries = whole.get("entries") if isinstance(whole, dict) else None
     if not isinstance(entries, dict):
         problem = "the repository's index has no `entries`"
-        raise SourceError("source.chart.index", problem, where=Place(name))
+        raise SourceError("source.chart.index", problem, location=Location(name))
     return {str(chart): listed for chart, listed in entries.items()}
 
 

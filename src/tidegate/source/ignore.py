@@ -14,8 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.globs import join_stars, one_of
-from tidegate.model.patterns import late
+from tidegate.globs import character_class, join_stars
+from tidegate.model.patterns import lazy_regex
 
 FILE_NAME = ".sourceignore"
 ALWAYS_LEFT_OUT = (".git/", ".gitignore", ".gitmodules", ".gitattributes")
@@ -27,7 +27,7 @@ LEFT_OUT_WITHOUT_RULES = (
 )
 ANY_DEPTH = "**"
 TEXTS = (".yaml", ".yml")
-_MARKED = late(r"/(\.|appveyor|cloudbuild|codeship)")
+_MARKED = lazy_regex(r"/(\.|appveyor|cloudbuild|codeship)")
 """In all paths of texts that the defaults leave out, and in few others."""
 
 
@@ -153,7 +153,7 @@ def _find(shape: re.Pattern[str] | None, path: Sequence[str], start: int) -> int
     return next((at + 1 for at in range(start, len(path)) if shape.fullmatch(path[at])), None)
 
 
-_TOKEN = late(
+_TOKEN = lazy_regex(
     r"(?P<star>\*+)|(?P<one>\?)|\\(?P<escaped>.)|(?P<set>\[\^?(?:(?:\\.|[^\]\\-])(?:-(?:\\.|[^\]\\-]))?)+\])"
     r"|(?P<plain>[^\\\[])",
     re.DOTALL,
@@ -189,4 +189,4 @@ def _set_expression(text: str) -> str:
     negated = text.startswith("[^")
     inside = text[2 if negated else 1 : -1]
     ranges = re.findall(r"(\\.|[^\\])(?:-(\\.|[^\\]))?", inside, re.DOTALL)
-    return one_of([(low[-1], (high or low)[-1]) for low, high in ranges], negated=negated)
+    return character_class([(low[-1], (high or low)[-1]) for low, high in ranges], negated=negated)

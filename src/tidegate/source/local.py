@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.errors import Place, ProcessError, SourceError, foreign
+from tidegate.errors import Location, ProcessError, SourceError, sanitize
 from tidegate.model.source import LocalSource, Revision, Snapshot
 from tidegate.source.access import Access, Checkout
 from tidegate.source.git.program import Git, git_for
@@ -41,8 +41,8 @@ async def fetch_local(source: LocalSource, access: Access, *, strip: int = 0) ->
         return await _unpacked(source, path, access, strip)
     if not path.is_dir():
         reason = "is not a directory or an archive" if path.exists() else "is not there"
-        problem = f"`{foreign(source.path)}` {reason}"
-        raise SourceError("source.local", problem, where=Place(foreign(str(path))))
+        problem = f"`{sanitize(source.path)}` {reason}"
+        raise SourceError("source.local", problem, location=Location(sanitize(str(path))))
     if access.here is not None and access.here.root == path:
         return msgspec.structs.replace(access.here, source=source)
     entries = await list_entries(path, access)
@@ -70,9 +70,9 @@ async def list_entries(path: Path, access: Access) -> list[TreeEntry]:
             return await asyncio.to_thread(look_at, path, sorted(set(paths)))
         return await asyncio.to_thread(walk_tree, path)
     except OSError as error:
-        problem = f"the directory cannot be read: {foreign(error.strerror or '')}"
-        where = Place(foreign(str(error.filename or path)))
-        raise SourceError("source.local", problem, where=where) from error
+        problem = f"the directory cannot be read: {sanitize(error.strerror or '')}"
+        where = Location(sanitize(str(error.filename or path)))
+        raise SourceError("source.local", problem, location=where) from error
 
 
 async def find_checkouts(path: Path, access: Access) -> tuple[Checkout, ...]:
@@ -114,7 +114,7 @@ def read_repository_map(text: str) -> Checkout:
     """A map that a user gave: `URL=PATH`."""
     url, split, path = text.rpartition("=")
     if not split or not url or not path:
-        problem = f"`{foreign(text)}` does not map an address to a directory"
+        problem = f"`{sanitize(text)}` does not map an address to a directory"
         raise SourceError("source.map", problem, hint="write `URL=PATH`")
     return Checkout(url, _place(path), always=True)
 
@@ -137,7 +137,7 @@ async def _said(git: Git, *arguments: str, cwd: Path) -> bytes:
         if error.code != "external.missing":
             raise
         return b""
-    return b"" if ran.code else ran.stdout
+    return b"" if ran.exit_code else ran.stdout
 
 
 def _local_url(path: Path) -> GitUrl:

@@ -12,8 +12,8 @@ from itertools import zip_longest
 
 import msgspec
 
-from tidegate.errors import SourceError, foreign
-from tidegate.model.patterns import late
+from tidegate.errors import SourceError, sanitize
+from tidegate.model.patterns import lazy_regex
 
 LONGEST_VERSION = 256
 LONGEST_RANGE = 512
@@ -23,17 +23,17 @@ LARGEST_NUMBER = 2**64 - 1
 _NUMBER = r"([0-9]+)"
 _LABEL = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 _BUILD = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
-_VERSION = late(
+_VERSION = lazy_regex(
     rf"v?{_NUMBER}(?:\.{_NUMBER})?(?:\.{_NUMBER})?(?:-({_LABEL}(?:\.{_LABEL})*))?(?:\+({_BUILD}))?"
 )
 _PART = r"[0-9xX*]+"
 _BOUND = rf"v?{_PART}(?:\.{_PART})?(?:\.{_PART})?(?:-{_BUILD})?(?:\+{_BUILD})?"
 _SIGN = r"(?:!=|>=|=>|<=|=<|~>|=|>|<|~|\^|)"
-_TERM = late(rf"({_SIGN}) ?({_BOUND})")
-_BETWEEN = late(r" ?, ?| ")
-_SPAN = late(rf" ?({_BOUND}) - ({_BOUND}) ?")
-_SPACE = late(r"[\t\n\f\r ]+")
-_BOUND_PARTS = late(rf"v?({_PART})(?:\.({_PART}))?(?:\.({_PART}))?(-{_BUILD})?(?:\+.*)?")
+_TERM = lazy_regex(rf"({_SIGN}) ?({_BOUND})")
+_BETWEEN = lazy_regex(r" ?, ?| ")
+_SPAN = lazy_regex(rf" ?({_BOUND}) - ({_BOUND}) ?")
+_SPACE = lazy_regex(r"[\t\n\f\r ]+")
+_BOUND_PARTS = lazy_regex(rf"v?({_PART})(?:\.({_PART}))?(?:\.({_PART}))?(-{_BUILD})?(?:\+.*)?")
 
 
 class Version(msgspec.Struct, frozen=True):
@@ -169,7 +169,7 @@ def require_range(text: str) -> Range:
     if found is None:
         raise SourceError(
             "source.version.range",
-            f"`{foreign(text)}` is not a version or a range of versions",
+            f"`{sanitize(text)}` is not a version or a range of versions",
             hint="ranges are written as `^1.2`, `~1.2.3`, `>=1.0 <2.0`, `1.x` or `1.0 - 1.4`",
         )
     return found

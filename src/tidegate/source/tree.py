@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.errors import Place, SourceError, foreign
-from tidegate.files import Stray, StrayPathError, follow
+from tidegate.errors import Location, SourceError, sanitize
+from tidegate.files import PathEscapeError, PathViolation, resolve_within
 
 MIB = 1024 * 1024
 CHART_LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
@@ -62,8 +62,8 @@ def part_links(root: Path, entries: Iterable[TreeEntry]) -> tuple[tuple[str, ...
         try:
             if _end_of(entry, root).is_file():
                 files.append(entry.path)
-        except StrayPathError as stray:
-            if stray.why is Stray.OUTSIDE:
+        except PathEscapeError as stray:
+            if stray.violation is PathViolation.OUTSIDE:
                 escaping.append(entry.path)
     return tuple(files), tuple(escaping)
 
@@ -74,8 +74,8 @@ def refuse_links_out(root: Path, entries: Iterable[TreeEntry], name: str) -> tup
     if escaping:
         raise SourceError(
             "source.link",
-            f"the link `{foreign(escaping[0])}` leads out of its source",
-            where=Place(name),
+            f"the link `{sanitize(escaping[0])}` leads out of its source",
+            location=Location(name),
             hint="make it point to a file in the same source, or remove it",
         )
     return files
@@ -123,7 +123,7 @@ def _listed(folder: Path) -> list[os.DirEntry[str]]:
 def _unreadable(path: Path, error: OSError) -> SourceError:
     """What nobody lets us read, or what has gone since it was listed."""
     problem = f"it cannot be read: {error.strerror}"
-    return SourceError("source.local", problem, where=Place(str(path)))
+    return SourceError("source.local", problem, location=Location(str(path)))
 
 
 def _entry(place: str, path: str) -> TreeEntry | None:
@@ -142,8 +142,8 @@ def _entry(place: str, path: str) -> TreeEntry | None:
 def _end_of(link: TreeEntry, root: Path) -> Path:
     # An absolute target is wrong even where it points inside: the tree may be moved.
     if link.target.startswith(os.sep):
-        raise StrayPathError(Stray.OUTSIDE)
-    return follow(root / link.path, root)
+        raise PathEscapeError(PathViolation.OUTSIDE)
+    return resolve_within(root / link.path, root)
 
 
 def _digest_file(path: Path) -> bytes:
@@ -158,11 +158,11 @@ def check_digest(found: str, wanted: str, name: str) -> None:
     """Refuse what is not what was promised. An index may promise nothing."""
     expected = wanted.rpartition(":")[2].lower()
     if expected and expected != found.rpartition(":")[2]:
-        problem = f"its digest is `{found}`, and should be `{foreign(wanted)}`"
-        raise SourceError("source.digest", problem, where=Place(name))
+        problem = f"its digest is `{found}`, and should be `{sanitize(wanted)}`"
+        raise SourceError("source.digest", problem, location=Location(name))
 
 
 def check_chart(place: Path, name: str) -> None:
     if not (place / "Chart.yaml").is_file():
         problem = "there is no `Chart.yaml` in it"
-        raise SourceError("source.chart.archive", problem, where=Place(name))
+        raise SourceError("source.chart.archive", problem, location=Location(name))

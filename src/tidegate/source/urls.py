@@ -11,17 +11,17 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from tidegate.errors import Place, SourceError, foreign
-from tidegate.model.patterns import late
+from tidegate.errors import Location, SourceError, sanitize
+from tidegate.model.patterns import lazy_regex
 
 SCHEMES = frozenset({"https", "ssh", "http", "file"})
 LONGEST = 2048
 DEFAULT_PORTS = {"https": 443, "ssh": 22, "http": 80}
 
-_USER = late(r"[A-Za-z0-9_][A-Za-z0-9._~+%-]*")
+_USER = lazy_regex(r"[A-Za-z0-9_][A-Za-z0-9._~+%-]*")
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
-_HOST = late(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9a-f:.]+\])", re.IGNORECASE)
-_SCP = late(r"(?:(?P<user>[^@/:]+)@)?(?P<host>\[[^\]]+\]|[^@/:]+):(?P<path>(?!:|//).+)")
+_HOST = lazy_regex(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9a-f:.]+\])", re.IGNORECASE)
+_SCP = lazy_regex(r"(?:(?P<user>[^@/:]+)@)?(?P<host>\[[^\]]+\]|[^@/:]+):(?P<path>(?!:|//).+)")
 
 
 class GitUrl(msgspec.Struct, frozen=True, order=True):
@@ -49,7 +49,7 @@ class GitUrl(msgspec.Struct, frozen=True, order=True):
 
 def without_password(text: str) -> str:
     """An address as it may be shown."""
-    return foreign(text)
+    return sanitize(text)
 
 
 def read_git_url(text: str, *, schemes: frozenset[str] = SCHEMES) -> GitUrl:
@@ -64,7 +64,7 @@ def read_git_url(text: str, *, schemes: frozenset[str] = SCHEMES) -> GitUrl:
         allowed = ", ".join(f"`{scheme}`" for scheme in sorted(schemes))
         raise SourceError(
             "source.url.scheme",
-            f"`{without_password(text)}` uses `{foreign(url.scheme)}`, which is not allowed",
+            f"`{without_password(text)}` uses `{sanitize(url.scheme)}`, which is not allowed",
             hint=f"these are: {allowed}",
         )
     return url
@@ -95,7 +95,7 @@ def _read_url(text: str) -> GitUrl:
         raise SourceError(
             "source.url.password",
             f"`{without_password(text)}` is written with a password in it",
-            where=Place(without_password(text)),
+            location=Location(without_password(text)),
             hint="give it through the environment, a credential helper of git, or a Secret",
         )
     if scheme == "file":

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.errors import DocumentError
-from tidegate.files import StrayPathError, follow, open_file
-from tidegate.model.patterns import late
+from tidegate.files import PathEscapeError, open_file, resolve_within
+from tidegate.model.patterns import lazy_regex
 from tidegate.model.source import ChartSource
 from tidegate.source.semver import pick_highest, read_range
 
 CHART_FILE, PACKED = "Chart.yaml", ".tgz"
-_PACKED_NAME = late(r"(?P<name>.+?)-(?P<version>v?\d+\.\d+\.\d+(?:[-+].*)?)\.tgz")
+_PACKED_NAME = lazy_regex(r"(?P<name>.+?)-(?P<version>v?\d+\.\d+\.\d+(?:[-+].*)?)\.tgz")
 
 
 class VendoredChart(msgspec.Struct, frozen=True, order=True):
@@ -91,8 +91,8 @@ def _charts(files: Iterable[str], root: Path) -> Iterator[VendoredChart]:
 
 def _read_head(path: Path, root: Path) -> _ChartHead | None:
     try:
-        with open_file(follow(path, root)) as file:
-            (document,) = read(file.read(), path.name)
+        with open_file(resolve_within(path, root)) as file:
+            (document,) = read_documents(file.read(), path.name)
         return msgspec.convert(document.body, _ChartHead)
-    except (OSError, StrayPathError, DocumentError, msgspec.ValidationError, ValueError):
+    except (OSError, PathEscapeError, DocumentError, msgspec.ValidationError, ValueError):
         return None

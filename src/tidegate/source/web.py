@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
-from tidegate.errors import Place, SourceError, foreign
+from tidegate.errors import Location, SourceError, sanitize
 from tidegate.model.moment import SECOND
 from tidegate.model.source import Credentials
 from tidegate.source.access import Access, not_at_hand
@@ -94,10 +94,10 @@ class Web(msgspec.Struct, frozen=True):
                 secret = ""
             if url.startswith("https:") and not following.startswith("https:"):
                 problem = "the server redirects to an address without TLS"
-                raise SourceError("source.http.redirect", problem, where=Place(shown(url)))
+                raise SourceError("source.http.redirect", problem, location=Location(shown(url)))
             url = following
         problem = f"there are more than {MOST_REDIRECTS} redirects"
-        raise SourceError("source.http.redirect", problem, where=Place(shown(ask.url)))
+        raise SourceError("source.http.redirect", problem, location=Location(shown(ask.url)))
 
 
 @asynccontextmanager
@@ -147,7 +147,7 @@ def shown(url: str) -> str:
     bare = url.partition("?")[0]
     scheme, split, rest = bare.partition("://")
     host, slash, path = rest.partition("/")
-    return foreign(f"{scheme}{split}{host.rpartition('@')[2]}{slash}{path}")
+    return sanitize(f"{scheme}{split}{host.rpartition('@')[2]}{slash}{path}")
 
 
 async def _receive(reply: ClientResponse, ask: WebAsk) -> Got:
@@ -160,7 +160,7 @@ async def _receive(reply: ClientResponse, ask: WebAsk) -> Got:
             size += len(piece)
             if size > ask.limit:
                 problem = f"the answer is larger than {ask.limit // MIB} MiB"
-                raise SourceError("source.http.size", problem, where=Place(shown(ask.url)))
+                raise SourceError("source.http.size", problem, location=Location(shown(ask.url)))
             digest.update(piece)
             if target is None:
                 kept += piece
@@ -174,23 +174,23 @@ async def _receive(reply: ClientResponse, ask: WebAsk) -> Got:
 
 
 def _refusal(status: int, url: str) -> SourceError:
-    where = Place(shown(url))
+    where = Location(shown(url))
     if status in (UNAUTHORIZED, FORBIDDEN):
         return SourceError(
             "source.http.credentials",
             f"the server says no, with status {status}",
-            where=where,
+            location=where,
             hint="set TIDEGATE_TOKEN_<HOST>, or give a Secret",
         )
     if status == MISSING:
-        return SourceError("source.http.missing", "there is no such file", where=where)
-    return SourceError("source.http.failed", f"the server answers with {status}", where=where)
+        return SourceError("source.http.missing", "there is no such file", location=where)
+    return SourceError("source.http.failed", f"the server answers with {status}", location=where)
 
 
 def _server_error(code: str, url: str, error: Exception) -> SourceError:
     told = _system_says(error)
-    reason = foreign(told or str(error)) or "no answer in time"
-    return SourceError(code, f"the server cannot be asked: {reason}", where=Place(shown(url)))
+    reason = sanitize(told or str(error)) or "no answer in time"
+    return SourceError(code, f"the server cannot be asked: {reason}", location=Location(shown(url)))
 
 
 def _system_says(error: Exception) -> str:
@@ -206,7 +206,7 @@ def _system_says(error: Exception) -> str:
 
 def _tls(credentials: Credentials) -> ssl.SSLContext:
     try:
-        context = ssl.create_default_context(cadata=credentials.authority or None)
+        context = ssl.create_default_context(cadata=credentials.ca_certificate or None)
         if credentials.certificate and credentials.key is not None:
             with tempfile.NamedTemporaryFile("w", prefix="tidegate-") as pair:
                 pair.write(f"{credentials.certificate}\n{credentials.key.reveal()}\n")

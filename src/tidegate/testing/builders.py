@@ -9,7 +9,7 @@ from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.plan import Plan
 from tidegate.model.policy import Order, Policy
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 from tidegate.model.unit import Dependency, Destination, Unit, UnitId
 from tidegate.plan.build import build_plan
 from tidegate.testing.desk import Body
@@ -57,23 +57,23 @@ def noted(body: Body, **notes: str) -> Body:
     """The body with annotations under `test.tidegate.dev/`, for controllers of a test's own."""
     if not notes:
         return body
-    known = mapping(body, "metadata", "annotations")
+    known = get_mapping(body, "metadata", "annotations")
     added = {f"test.tidegate.dev/{name.replace('_', '-')}": note for name, note in notes.items()}
-    metadata = {**mapping(body, "metadata"), "annotations": {**known, **added}}
+    metadata = {**get_mapping(body, "metadata"), "annotations": {**known, **added}}
     return {**body, "metadata": metadata}
 
 
 def a_manifest(body: Body, *, wave: int = 0, phase: Phase = Phase.SYNC) -> Manifest:
-    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
-    ref = Ref(kind, text(body, "metadata", "namespace"), text(body, "metadata", "name"))
-    defines = (text(body, "spec", "group"), text(body, "spec", "names", "kind"))
+    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    ref = Ref(kind, get_text(body, "metadata", "namespace"), get_text(body, "metadata", "name"))
+    defines = (get_text(body, "spec", "group"), get_text(body, "spec", "names", "kind"))
     is_definition = kind.name == "CustomResourceDefinition"
     return Manifest(
         ref=ref,
         body=msgspec.json.encode(body),
         wave=wave,
         phase=phase,
-        defines=defines if is_definition else ("", ""),
+        defined_kind=defines if is_definition else ("", ""),
     )
 
 
@@ -107,4 +107,4 @@ def a_plan(*waves: Body | tuple[Body, ...] | Manifests) -> Plan:
     """A plan of units, or of one unit whose objects come in these waves."""
     units = tuple(one for one in waves if isinstance(one, Manifests))
     bodies = tuple(one for one in waves if not isinstance(one, Manifests))
-    return build_plan((*units, a_unit(*bodies)) if bodies else units, budget=budget)
+    return build_plan((*units, a_unit(*bodies)) if bodies else units, readiness_timeout=budget)

@@ -15,11 +15,11 @@ from typing import TypedDict, Unpack
 
 import msgspec
 
-from tidegate.model.identity import Identity
+from tidegate.model.identity import ImpersonatedUser
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Live, Propagation, Ref
+from tidegate.model.objects import Json, Kind, LiveObject, Propagation, Ref
 from tidegate.world import calls, facts
-from tidegate.world.exchange import Exchange
+from tidegate.world.exchange import Dispatcher
 
 Body = dict[str, Json]
 PATIENCE = Ms(30 * SECOND)
@@ -36,8 +36,8 @@ class Options(TypedDict, total=False):
     strict: bool
     subresource: str
     uid: str
-    version: str
-    form: calls.PatchForm
+    resource_version: str
+    patch_type: calls.PatchType
     propagation: Propagation
 
 
@@ -45,14 +45,18 @@ class Desk:
     """One caller of a world, with a namespace and the rights of `identity`."""
 
     def __init__(
-        self, world: Exchange, *, namespace: str = "default", identity: Identity | None = None
+        self,
+        world: Dispatcher,
+        *,
+        namespace: str = "default",
+        identity: ImpersonatedUser | None = None,
     ) -> None:
         self.world = world
-        self._party = world.party()
+        self._party = world.client()
         self.namespace = namespace
         self._identity = identity
         self._scopes: dict[Kind, bool] = {}
-        self._inbox: deque[facts.Fact] = deque()
+        self._inbox: deque[facts.Message] = deque()
 
     async def ask(self, *requests: calls.Request) -> tuple[facts.Outcome, ...]:
         """The outcomes of these; what a watch tells meanwhile is kept for `until`."""
@@ -63,8 +67,8 @@ class Desk:
             if self.world.now() >= deadline:
                 raise AssertionError(f"no answer to {len(waiting)} calls within {ANSWERS} ms")
             for fact in await self._party.wait(deadline):
-                if isinstance(fact, facts.Answer) and fact.ticket in waiting:
-                    outcomes[waiting.pop(fact.ticket)] = fact.outcome
+                if isinstance(fact, facts.Response) and fact.request_id in waiting:
+                    outcomes[waiting.pop(fact.request_id)] = fact.outcome
                 else:
                     self._inbox.append(fact)
         return tuple(outcomes[place] for place in range(len(requests)))
@@ -106,11 +110,11 @@ class Desk:
 
     def watch(
         self, selection: calls.Selection, *, since: str = "", within: tuple[str, ...] = ()
-    ) -> calls.Ticket:
+    ) -> calls.RequestId:
         """Begin to watch; `until` hears what it tells, `cancel` ends it."""
         return self._submit(calls.Watch(selection, since, within))
 
-    def cancel(self, ticket: calls.Ticket) -> bool:
+    def cancel(self, ticket: calls.RequestId) -> bool:
         """Forget a call or end a watch; what it has told already is kept for `until`."""
         return self._party.cancel(ticket)
 
@@ -120,11 +124,11 @@ class Desk:
             self._inbox.extend(await self._party.wait(until))
 
     async def until(
-        self, heard: Callable[[facts.Fact], bool], *, within: Ms = PATIENCE
-    ) -> list[facts.Fact]:
+        self, heard: Callable[[facts.Message], bool], *, within: Ms = PATIENCE
+    ) -> list[facts.Message]:
         """All facts up to the first one that is `heard`; an AssertionError if it does not come."""
         deadline = Ms(self.world.now() + within)
-        told: list[facts.Fact] = []
+        told: list[facts.Message] = []
         while True:
             while self._inbox:
                 told.append(self._inbox.popleft())
@@ -136,23 +140,25 @@ class Desk:
             self._inbox.extend(await self._party.wait(deadline))
 
     async def settled(
-        self, ref: Ref, holds: Callable[[Live | None], bool], *, within: Ms = PATIENCE
-    ) -> Live | None:
+        self, ref: Ref, holds: Callable[[LiveObject | None], bool], *, within: Ms = PATIENCE
+    ) -> LiveObject | None:
         """The object as soon as a claim holds of it; None stands for an object that is not there.
 
         There must be a line in between, whose watches begin with what is there.
         """
-        selection = calls.Selection(ref.kind, ref.namespace, fields=f"metadata.name={ref.name}")
+        selection = calls.Selection(
+            ref.kind, ref.namespace, field_selector=f"metadata.name={ref.name}"
+        )
         ticket = self.watch(selection)
-        seen: Live | None = None
+        seen: LiveObject | None = None
         whole = False
 
-        def heard(fact: facts.Fact) -> bool:
+        def heard(fact: facts.Message) -> bool:
             nonlocal seen, whole
             match fact:
-                case facts.Changed(ticket=told) if told == ticket:
-                    seen = None if fact.change is facts.Change.DELETED else fact.live
-                case facts.Answer(ticket=told) if told == ticket:
+                case facts.WatchEvent(request_id=told) if told == ticket:
+                    seen = None if fact.type is facts.WatchEventType.DELETED else fact.live
+                case facts.Response(request_id=told) if told == ticket:
                     whole = True
             return whole and holds(seen)
 
@@ -176,7 +182,7 @@ class Desk:
             await self.rest(pause)
         return outcome
 
-    def _submit(self, request: calls.Request) -> calls.Ticket:
+    def _submit(self, request: calls.Request) -> calls.RequestId:
         return self._party.submit(request, identity=self._identity)
 
     async def _write(self, verb: calls.Verb, body: Body, options: Options) -> facts.Outcome:
@@ -187,23 +193,23 @@ class Desk:
 
     async def _is_namespaced(self, kind: Kind) -> bool:
         if kind not in self._scopes:
-            (catalogue,) = await self.ask(calls.Kinds())
-            if isinstance(catalogue, facts.Catalogue):
+            (catalogue,) = await self.ask(calls.Discover())
+            if isinstance(catalogue, facts.ApiResources):
                 self._scopes = {served.kind: served.namespaced for served in catalogue.kinds}
         return self._scopes.get(kind, True)
 
 
-def _brief(fact: facts.Fact) -> str:
+def _brief(fact: facts.Message) -> str:
     """A fact without its body, which may be long and may hold secrets."""
-    if isinstance(fact, facts.Changed):
-        return f"{fact.live.ref} {fact.change} at version {fact.live.version}"
+    if isinstance(fact, facts.WatchEvent):
+        return f"{fact.live.ref} {fact.type} at version {fact.live.resource_version}"
     return type(fact).__name__
 
 
 def _outcome_words(outcome: facts.Outcome) -> str:
     """An outcome without the objects in it."""
     words = type(outcome).__name__
-    return f"{words}: {outcome.message}" if facts.is_refusal(outcome) else words
+    return f"{words}: {outcome.message}" if facts.is_error(outcome) else words
 
 
 def read_metadata(body: Body) -> Body:
@@ -213,9 +219,9 @@ def read_metadata(body: Body) -> Body:
     return metadata
 
 
-def live_of(outcome: facts.Outcome) -> Live:
+def live_of(outcome: facts.Outcome) -> LiveObject:
     """The object of an outcome that must have one."""
-    if not isinstance(outcome, facts.Done) or outcome.live is None:
+    if not isinstance(outcome, facts.Success) or outcome.live is None:
         raise AssertionError(f"expected an object, got {_outcome_words(outcome)}")
     return outcome.live
 
@@ -226,10 +232,10 @@ def body_of(outcome: facts.Outcome) -> Body:
     return body
 
 
-def items_of(outcome: facts.Outcome) -> tuple[Live, ...]:
+def items_of(outcome: facts.Outcome) -> tuple[LiveObject, ...]:
     """The objects of a page that must have come."""
     match outcome:
-        case facts.Listed():
+        case facts.ListPage():
             return outcome.items
         case _:
             raise AssertionError(f"expected a list, got {_outcome_words(outcome)}")

@@ -8,16 +8,16 @@ from typing import TypedDict, Unpack
 import msgspec
 
 from tidegate.engine.drive import Driver, drive
-from tidegate.engine.site import Settings
+from tidegate.engine.site import RolloutSettings
 from tidegate.flows.jq import Jq
-from tidegate.flows.means import Craft
+from tidegate.flows.means import DefaultEvaluator
 from tidegate.health.judge import Judge
-from tidegate.model.event import Event, StepState, Told
+from tidegate.model.event import Event, EventType, StepState
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.plan import Plan
 from tidegate.model.semantics import Semantics
-from tidegate.world.exchange import Exchange
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.line import ResilientWorld
 from tidegate.world.protocol import World
 
 LONGEST = Ms(60 * MINUTE)
@@ -43,21 +43,21 @@ class Run(msgspec.Struct):
     @property
     def states(self) -> dict[str, StepState]:
         """The last state of each step."""
-        steps = [event for event in self.events if event.told.startswith("step.")]
-        return {event.step: StepState(event.told.removeprefix("step.")) for event in steps}
+        steps = [event for event in self.events if event.type.startswith("step.")]
+        return {event.step: StepState(event.type.removeprefix("step.")) for event in steps}
 
-    def told(self, *kinds: Told) -> list[Event]:
-        return [event for event in self.events if event.told in kinds]
+    def told(self, *kinds: EventType) -> list[Event]:
+        return [event for event in self.events if event.type in kinds]
 
 
-def a_driver(world: Exchange, plan: Plan, run: Run, settings: Settings, jq: Jq) -> Driver:
+def a_driver(world: Dispatcher, plan: Plan, run: Run, settings: RolloutSettings, jq: Jq) -> Driver:
     """A rollout that is not begun."""
-    return Driver(world, plan, Craft(Judge.of(()), jq=jq), settings, run.events.append)
+    return Driver(world, plan, DefaultEvaluator(Judge.of(()), jq=jq), settings, run.events.append)
 
 
-def settings_of(number: int = 0) -> Settings:
+def settings_of(number: int = 0) -> RolloutSettings:
     """Rollouts that share a world have names of their own."""
-    return Settings(holder=f"rollout-{number}")
+    return RolloutSettings(holder=f"rollout-{number}")
 
 
 def governed(plan: Plan, **changes: Unpack[PolicyChanges]) -> Plan:
@@ -69,9 +69,9 @@ def governed(plan: Plan, **changes: Unpack[PolicyChanges]) -> Plan:
     return msgspec.structs.replace(plan, units=units)
 
 
-async def roll_out(world: World, plan: Plan, settings: Settings | None = None) -> Run:
+async def roll_out(world: World, plan: Plan, settings: RolloutSettings | None = None) -> Run:
     """Run a plan to its end; one that has no end is an AssertionError."""
-    run, exchange = Run(), Exchange(Line(world))
+    run, exchange = Run(), Dispatcher(ResilientWorld(world))
     ends = Ms(world.now() + LONGEST)
     with closing(Jq()) as jq:
         driver = a_driver(exchange, plan, run, settings or settings_of(), jq)

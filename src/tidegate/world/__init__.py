@@ -1,1 +1,1 @@
-"""The door: calls, facts, and what stands above every world alike."""
+"""Cluster access: the World protocol, its requests and responses, and the client layers."""

@@ -1,39 +1,39 @@
-"""Questions and answers, for verbs that have nothing else to wait for."""
+"""One-shot requests through a dispatcher."""
 
 from __future__ import annotations
 
-from tidegate.model.identity import Identity
+from tidegate.model.identity import ImpersonatedUser
 from tidegate.model.moment import Ms
 from tidegate.world.calls import Request
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Answer, Loss, Lost, Outcome, Sent
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import Delivery, LossReason, NoResponse, Outcome, Response
 
 
-async def ask(
-    world: Exchange,
+async def send_requests(
+    dispatcher: Dispatcher,
     *requests: Request,
     cluster: str = "",
-    identity: Identity | None = None,
-    within: Ms | None = None,
+    identity: ImpersonatedUser | None = None,
+    timeout: Ms | None = None,
 ) -> tuple[Outcome, ...]:
-    """Submit these, wait, hand back the outcomes in the same order.
+    """Submit requests, wait, and return their outcomes in the same order.
 
-    What has no answer after `within`, or when the asker is cancelled, is withdrawn and counts as
-    lost. Rollouts of the same world go on meanwhile.
+    A request without a response after `timeout`, or when the caller is cancelled, is cancelled and
+    has the outcome `NoResponse`. Other clients of the dispatcher continue meanwhile.
     """
-    party, outcomes = world.party(), dict[int, Outcome]()
-    waiting = {
-        party.submit(request, cluster=cluster, identity=identity): place
-        for place, request in enumerate(requests)
+    client, outcomes = dispatcher.client(), dict[int, Outcome]()
+    pending = {
+        client.submit(request, cluster=cluster, identity=identity): index
+        for index, request in enumerate(requests)
     }
-    deadline = None if within is None else Ms(world.now() + within)
+    deadline = None if timeout is None else Ms(dispatcher.now() + timeout)
     try:
-        while waiting and (deadline is None or world.now() < deadline):
-            for fact in await party.wait(deadline):
-                if isinstance(fact, Answer):
-                    outcomes[waiting.pop(fact.ticket)] = fact.outcome
+        while pending and (deadline is None or dispatcher.now() < deadline):
+            for message in await client.wait(deadline):
+                if isinstance(message, Response):
+                    outcomes[pending.pop(message.request_id)] = message.outcome
     finally:
-        for ticket, place in waiting.items():
-            sent = Sent.NO if party.cancel(ticket) else Sent.MAYBE
-            outcomes[place] = Lost(sent, Loss.WITHDRAWN, "no answer in time")
-    return tuple(outcomes[place] for place in range(len(requests)))
+        for request_id, index in pending.items():
+            delivery = Delivery.NOT_SENT if client.cancel(request_id) else Delivery.MAYBE_SENT
+            outcomes[index] = NoResponse(delivery, LossReason.CANCELLED, "no answer in time")
+    return tuple(outcomes[index] for index in range(len(requests)))

@@ -1,4 +1,4 @@
-"""How long to wait before asking again."""
+"""Delays between retries."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import zlib
 
 from tidegate.model.moment import SECOND, Ms
 
-FIRST = 100
-LONGEST = 10 * SECOND
+INITIAL_DELAY = 100
+MAX_DELAY = 10 * SECOND
 
 
-def pause(attempt: int, *, seed: int, ticket: int, at_least: Ms | None = None) -> Ms:
-    """Doubles with each attempt, spread by a hash so that many callers do not come back at once.
+def backoff_delay(attempt: int, *, seed: int, request_id: int, minimum: Ms | None = None) -> Ms:
+    """Return the delay before the next attempt: exponential, with jitter taken from a hash.
 
-    The same seed, ticket and attempt give the same pause: a simulated run can be repeated.
+    The same seed, request id and attempt give the same delay, so that a simulated run can be
+    repeated.
     """
-    spread = zlib.crc32(f"{seed}/{ticket}/{attempt}".encode()) / 0xFFFF_FFFF
-    if at_least is not None:
-        return Ms(at_least + round(at_least * spread / 5))
-    longest = min(LONGEST, FIRST * 2 ** min(attempt, 16))
-    return Ms(round(longest * (1 + spread) / 2))
+    jitter = zlib.crc32(f"{seed}/{request_id}/{attempt}".encode()) / 0xFFFF_FFFF
+    if minimum is not None:
+        return Ms(minimum + round(minimum * jitter / 5))
+    upper_bound = min(MAX_DELAY, INITIAL_DELAY * 2 ** min(attempt, 16))
+    return Ms(round(upper_bound * (1 + jitter) / 2))

@@ -1,7 +1,7 @@
-"""What can be asked of a world.
+"""Requests to a World.
 
-A call is a frozen value: a ticket that its answer will carry, the cluster it is for, and a
-request. Bodies are bytes, encoded by whoever made them.
+A `Call` is a frozen value: a request with its id and its cluster. Bodies are bytes, encoded by
+the caller.
 """
 
 from __future__ import annotations
@@ -11,22 +11,27 @@ from typing import NewType
 
 import msgspec
 
-from tidegate.model.identity import Identity
+from tidegate.model.identity import ImpersonatedUser
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Propagation, Ref
 
-Ticket = NewType("Ticket", int)
-"""Names a call among those outstanding. Callers use positive numbers; a line's own are negative."""
+RequestId = NewType("RequestId", int)
+"""Identifies a call among the outstanding ones.
+
+Callers use positive numbers; `ResilientWorld` uses negative numbers for its own calls.
+"""
 
 
 class View(StrEnum):
-    """How much of each object is told."""
+    """How much of each object is returned."""
 
     FULL = "full"
     METADATA = "metadata"
 
 
 class Verb(StrEnum):
+    """Verb of a write."""
+
     APPLY = "apply"
     CREATE = "create"
     REPLACE = "replace"
@@ -34,8 +39,8 @@ class Verb(StrEnum):
     DELETE = "delete"
 
 
-class PatchForm(StrEnum):
-    """How the body of a patch is to be understood."""
+class PatchType(StrEnum):
+    """Format of the body of a patch."""
 
     JSON = "json"
     MERGE = "merge"
@@ -43,109 +48,123 @@ class PatchForm(StrEnum):
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Which objects of a kind: everywhere or in one namespace, by labels and by fields."""
+    """Objects of one kind: in one namespace or in all, by label and field selectors."""
 
     kind: Kind
     namespace: str = ""
-    labels: str = ""
-    fields: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
     view: View = View.FULL
 
 
 class Get(msgspec.Struct, frozen=True):
+    """One object."""
+
     ref: Ref
     view: View = View.FULL
 
 
 class List(msgspec.Struct, frozen=True):
-    """A page of a selection; `resume` is what the page before handed over."""
+    """One page of a list."""
 
     selection: Selection
     limit: int = 0
-    resume: str = ""
+    """Maximum number of objects; 0 for no limit."""
+    continue_token: str = ""
+    """Continue token of the previous page; empty for the first page."""
 
 
 class Watch(msgspec.Struct, frozen=True):
-    """Every change of a selection, from version `since` on; ended by cancelling its ticket.
-
-    `within`: the namespaces to be content with where the whole cluster is forbidden to see.
-    `lasting`: after how long the server is to end it; 0 leaves that to the world.
-    """
+    """All changes of a selection. Cancel the request id to end the watch."""
 
     selection: Selection
-    since: str = ""
-    within: tuple[str, ...] = ()
-    lasting: Ms = Ms(0)
+    resource_version: str = ""
+    """Resource version to start from. If it is empty, a `ResilientWorld` lists first."""
+    fallback_namespaces: tuple[str, ...] = ()
+    """Namespaces to watch instead if watching all namespaces is forbidden."""
+    timeout: Ms = Ms(0)
+    """After how long the server ends the watch; 0 for the default of the World."""
 
 
 class Write(msgspec.Struct, frozen=True, kw_only=True):
-    """One change of one object. `uid` and `version` are preconditions, where given."""
+    """One change of one object."""
 
     verb: Verb
     ref: Ref
     body: bytes = b""
-    form: PatchForm = PatchForm.MERGE
+    patch_type: PatchType = PatchType.MERGE
     subresource: str = ""
     manager: str = ""
+    """Field manager."""
     force: bool = False
     dry_run: bool = False
     strict: bool = False
+    """Whether unknown and duplicate fields are errors (`fieldValidation=Strict`)."""
     uid: str = ""
-    version: str = ""
+    """Precondition: the UID of the live object. Empty for none."""
+    resource_version: str = ""
+    """Precondition: the resource version of the live object. Empty for none."""
     propagation: Propagation | None = None
-    grace: int | None = None
-    """Seconds that a deletion leaves a pod to end; None leaves it to the pod."""
+    grace_period_seconds: int | None = None
+    """Seconds that a deletion gives a pod to terminate; None for the pod's own grace period."""
 
 
-class Kinds(msgspec.Struct, frozen=True):
-    """All kinds that the cluster serves now."""
+class Discover(msgspec.Struct, frozen=True):
+    """API discovery: all kinds that the cluster serves now."""
 
 
 class Logs(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of what a container printed."""
+    """The last log lines of a container."""
 
     ref: Ref
     container: str = ""
     tail: int = 0
+    """Number of lines; 0 for all."""
     previous: bool = False
 
 
-class Http(msgspec.Struct, frozen=True):
-    """A path of the API server that is no object: `/version`, `/readyz`, `/openapi/v3`."""
+class RawGet(msgspec.Struct, frozen=True):
+    """GET of an API path that is not an object: `/version`, `/readyz`, `/openapi/v3`."""
 
     path: str
     accept: str = "application/json"
 
 
-class Local(msgspec.Struct, frozen=True):
-    """Work for a worker of this machine; what `name` runs was handed to the world by its maker."""
+class RunWorker(msgspec.Struct, frozen=True):
+    """A job for a worker on this machine."""
 
     name: str
+    """Name of a worker that the World was created with."""
     argument: bytes = b""
 
 
-Request = Get | List | Watch | Write | Kinds | Logs | Http | Local
+Request = Get | List | Watch | Write | Discover | Logs | RawGet | RunWorker
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A request on its way. Urgent ones pass the others. `until`: after that it is not sent."""
+    """A request with its id and cluster."""
 
-    ticket: Ticket
+    request_id: RequestId
     request: Request
     cluster: str = ""
-    identity: Identity | None = None
+    identity: ImpersonatedUser | None = None
+    """User to impersonate."""
     urgent: bool = False
-    until: Ms | None = None
+    """Whether the call overtakes calls that are not urgent."""
+    deadline: Ms | None = None
+    """Latest time to send the call."""
 
 
-def is_repeatable(request: Request) -> bool:
-    """Whether asking twice comes to the same as asking once, whatever became of the first."""
+def is_idempotent(request: Request) -> bool:
+    """Return whether sending a request again has no further effect, however the first attempt
+    ended.
+    """
     match request:
         case Write(dry_run=True) | Write(verb=Verb.APPLY):
             return True
         case Write(verb=Verb.DELETE):
             return bool(request.uid)
-        case Write() | Local():
+        case Write() | RunWorker():
             return False
-        case Get() | List() | Watch() | Kinds() | Logs() | Http():
+        case Get() | List() | Watch() | Discover() | Logs() | RawGet():
             return True

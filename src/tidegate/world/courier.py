@@ -1,10 +1,11 @@
-"""Which call goes when.
+"""Scheduling and retries of the calls of a World.
 
-Takes calls, says which are to be sent now, hears their outcomes, and says whether an outcome is
-the caller's or the call goes again. Knows no transport and no clock: the time is an argument.
+The scheduler accepts calls, returns those to send now, receives their outcomes, and decides
+whether an outcome goes to the caller or the call is retried. It knows neither transport nor
+clock: the time is an argument.
 
-Sent again is what cannot do harm: what certainly was not sent or not looked at, and what comes to
-the same when done twice. Everything else is handed to the caller, who knows what it meant.
+Only calls that are safe to repeat are retried: those that were certainly not sent or not
+processed, and those that are idempotent. Every other failure goes to the caller.
 """
 
 from __future__ import annotations
@@ -16,162 +17,194 @@ import msgspec
 from msgspec import structs
 
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.world.backoff import pause
-from tidegate.world.calls import Call, Get, Ticket, Write, is_repeatable
-from tidegate.world.facts import Failed, Loss, Lost, Outcome, Sent, Throttled
-from tidegate.world.window import Window
+from tidegate.world.backoff import backoff_delay
+from tidegate.world.calls import Call, Get, RequestId, Write, is_idempotent
+from tidegate.world.facts import (
+    Delivery,
+    LossReason,
+    NoResponse,
+    Outcome,
+    ServerError,
+    TooManyRequests,
+)
+from tidegate.world.window import ConcurrencyWindow
 
 SERVER_ERROR = 500
 
 
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a call is tried before its caller hears of the trouble."""
+class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of retries, after which the caller receives the failure."""
 
-    lost: Ms = Ms(2 * MINUTE)
-    server_errors: int = 5
+    max_duration: Ms = Ms(2 * MINUTE)
+    """How long a call is retried without a response."""
+    max_server_errors: int = 5
+    """How many server errors (5xx) end the retries."""
 
 
-DEFAULT_PATIENCE = Patience()
+DEFAULT_RETRY_POLICY = RetryPolicy()
 
 
-class _Parcel(msgspec.Struct):
+class _PendingCall(msgspec.Struct):
+    """A call that has no final outcome yet."""
+
     call: Call
-    since: Ms
+    submitted_at: Ms
     attempts: int = 0
-    errors: int = 0
+    server_errors: int = 0
     sent_at: Ms = Ms(0)
-    flying: bool = False
+    in_flight: bool = False
     maybe_sent: bool = False
-    withdrawn: bool = False
+    is_cancelled: bool = False
 
 
-class _Lane(msgspec.Struct):
-    """One cluster's calls."""
+class _ClusterQueue(msgspec.Struct):
+    """The calls of one cluster."""
 
-    window: Window = msgspec.field(default_factory=Window)
-    urgent: deque[_Parcel] = msgspec.field(default_factory=deque)
-    ordinary: deque[_Parcel] = msgspec.field(default_factory=deque)
-    flying: int = 0
+    window: ConcurrencyWindow = msgspec.field(default_factory=ConcurrencyWindow)
+    urgent: deque[_PendingCall] = msgspec.field(default_factory=deque)
+    normal: deque[_PendingCall] = msgspec.field(default_factory=deque)
+    in_flight: int = 0
+    """Number of calls that are sent and have no outcome."""
 
-    def take(self) -> _Parcel | None:
-        """The next call that may go, urgent ones first."""
-        for queue, urgent in ((self.urgent, True), (self.ordinary, False)):
-            while queue and queue[0].withdrawn:
+    def pop_next(self) -> _PendingCall | None:
+        """Remove and return the next call that may be sent, urgent ones first.
+
+        Returns None if there is none.
+        """
+        for queue, urgent in ((self.urgent, True), (self.normal, False)):
+            while queue and queue[0].is_cancelled:
                 queue.popleft()
-            if queue and self.window.has_room(self.flying, urgent=urgent):
+            if queue and self.window.has_room(self.in_flight, urgent=urgent):
                 return queue.popleft()
         return None
 
 
-class Courier:
-    """The calls of one world, by cluster."""
+class RequestScheduler:
+    """The calls of one World, by cluster."""
 
-    def __init__(self, *, seed: int = 0, patience: Patience = DEFAULT_PATIENCE) -> None:
+    def __init__(self, *, seed: int = 0, retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY) -> None:
         self._seed = seed
-        self._patience = patience
-        self._lanes: dict[str, _Lane] = {}
-        self._parcels: dict[Ticket, _Parcel] = {}
-        self._resting: list[tuple[Ms, Ticket]] = []
-        self._late: list[_Parcel] = []
+        self._retry_policy = retry_policy
+        self._queues: dict[str, _ClusterQueue] = {}
+        self._pending: dict[RequestId, _PendingCall] = {}
+        self._retries: list[tuple[Ms, RequestId]] = []
+        self._expired: list[_PendingCall] = []
 
-    def accept(self, call: Call, now: Ms) -> None:
-        """Take a call; `release` says when it goes."""
-        parcel = _Parcel(call, now)
-        self._parcels[call.ticket] = parcel
-        self._queue(parcel)
+    def add(self, call: Call, now: Ms) -> None:
+        """Add a call. `pop_ready` returns it when it may be sent."""
+        pending = _PendingCall(call, now)
+        self._pending[call.request_id] = pending
+        self._enqueue(pending)
 
-    def release(self, now: Ms) -> list[Call]:
-        """The calls to send now."""
-        while self._resting and self._resting[0][0] <= now:
-            _, ticket = heapq.heappop(self._resting)
-            if parcel := self._parcels.get(ticket):
-                self._queue(parcel)
-        return [parcel.call for lane in self._lanes.values() for parcel in self._depart(lane, now)]
+    def pop_ready(self, now: Ms) -> list[Call]:
+        """Return the calls to send now."""
+        while self._retries and self._retries[0][0] <= now:
+            _, request_id = heapq.heappop(self._retries)
+            if pending := self._pending.get(request_id):
+                self._enqueue(pending)
+        return [
+            pending.call
+            for queue in self._queues.values()
+            for pending in self._start_ready(queue, now)
+        ]
 
-    def late(self) -> list[tuple[Ticket, Outcome]]:
-        """The calls that `release` has given up, since their moment had passed."""
-        late, self._late = self._late, []
-        lost = Lost(Sent.NO, Loss.LATE, "its time was up before it was sent")
-        return [(parcel.call.ticket, _final(parcel, lost)) for parcel in late]
+    def pop_expired(self) -> list[tuple[RequestId, Outcome]]:
+        """Return the calls that `pop_ready` dropped because their deadline had passed."""
+        expired, self._expired = self._expired, []
+        outcome = NoResponse(
+            Delivery.NOT_SENT, LossReason.DEADLINE_PASSED, "its time was up before it was sent"
+        )
+        return [(pending.call.request_id, _final_outcome(pending, outcome)) for pending in expired]
 
-    def answered(self, ticket: Ticket, outcome: Outcome, now: Ms) -> Outcome | None:
-        """Hear what became of a call. None: it goes again, or nobody wants to know any more."""
-        parcel = self._parcels.get(ticket)
-        if parcel is None:
+    def handle_outcome(self, request_id: RequestId, outcome: Outcome, now: Ms) -> Outcome | None:
+        """Process the outcome of a call. Return the final outcome for the caller.
+
+        Returns None if the call is retried or was cancelled.
+        """
+        pending = self._pending.get(request_id)
+        if pending is None:
             return None
-        lane = self._lanes[parcel.call.cluster]
-        if isinstance(outcome, Throttled | Lost):
-            lane.window.refused(now)
-        elif isinstance(parcel.call.request, Get | Write):
+        queue = self._queues[pending.call.cluster]
+        if isinstance(outcome, TooManyRequests | NoResponse):
+            queue.window.on_overload(now)
+        elif isinstance(pending.call.request, Get | Write):
             # A list takes as long as it is large: only single objects tell how the server feels.
-            lane.window.answered(Ms(now - parcel.sent_at), now, in_flight=lane.flying)
-        lane.flying -= 1
-        parcel.flying = False
-        if isinstance(outcome, Lost) and outcome.sent is Sent.MAYBE:
-            parcel.maybe_sent = True
-        if not self._goes_again(parcel, outcome, now):
-            del self._parcels[ticket]
-            return _final(parcel, outcome)
-        asked = outcome.after if isinstance(outcome, Throttled | Failed) else None
-        rest = pause(parcel.attempts, seed=self._seed, ticket=ticket, at_least=asked)
-        heapq.heappush(self._resting, (Ms(now + rest), ticket))
+            queue.window.on_response(Ms(now - pending.sent_at), now, in_flight=queue.in_flight)
+        queue.in_flight -= 1
+        pending.in_flight = False
+        if isinstance(outcome, NoResponse) and outcome.delivery is Delivery.MAYBE_SENT:
+            pending.maybe_sent = True
+        if not self._should_retry(pending, outcome, now):
+            del self._pending[request_id]
+            return _final_outcome(pending, outcome)
+        retry_after = (
+            outcome.retry_after if isinstance(outcome, TooManyRequests | ServerError) else None
+        )
+        delay = backoff_delay(
+            pending.attempts, seed=self._seed, request_id=request_id, minimum=retry_after
+        )
+        heapq.heappush(self._retries, (Ms(now + delay), request_id))
         return None
 
-    def withdraw(self, ticket: Ticket) -> tuple[bool, bool]:
-        """Forget a call: whether it is with the world now, and whether it may have been sent."""
-        parcel = self._parcels.pop(ticket, None)
-        if parcel is None:
+    def cancel(self, request_id: RequestId) -> tuple[bool, bool]:
+        """Cancel a call. Return whether it is in flight, and whether it may have been sent."""
+        pending = self._pending.pop(request_id, None)
+        if pending is None:
             return False, True
-        if parcel.flying:
-            self._lanes[parcel.call.cluster].flying -= 1
-        parcel.withdrawn = True
-        return parcel.flying, parcel.maybe_sent
+        if pending.in_flight:
+            self._queues[pending.call.cluster].in_flight -= 1
+        pending.is_cancelled = True
+        return pending.in_flight, pending.maybe_sent
 
-    def alarm(self) -> Ms | None:
-        """When `release` will have something again, if no answer comes before."""
-        return self._resting[0][0] if self._resting else None
+    def next_retry(self) -> Ms | None:
+        """Return the time of the next retry. Returns None if there is none."""
+        return self._retries[0][0] if self._retries else None
 
-    def _queue(self, parcel: _Parcel) -> None:
-        lane = self._lanes.setdefault(parcel.call.cluster, _Lane())
-        (lane.urgent if parcel.call.urgent else lane.ordinary).append(parcel)
+    def _enqueue(self, pending: _PendingCall) -> None:
+        queue = self._queues.setdefault(pending.call.cluster, _ClusterQueue())
+        (queue.urgent if pending.call.urgent else queue.normal).append(pending)
 
-    def _depart(self, lane: _Lane, now: Ms) -> list[_Parcel]:
-        departing = []
-        while parcel := lane.take():
-            if parcel.call.until is not None and now >= parcel.call.until:
-                self._late.append(self._parcels.pop(parcel.call.ticket))
+    def _start_ready(self, queue: _ClusterQueue, now: Ms) -> list[_PendingCall]:
+        ready = []
+        while pending := queue.pop_next():
+            if pending.call.deadline is not None and now >= pending.call.deadline:
+                self._expired.append(self._pending.pop(pending.call.request_id))
                 continue
-            parcel.attempts += 1
-            parcel.sent_at = now
-            parcel.flying = True
-            lane.flying += 1
-            departing.append(parcel)
-        return departing
+            pending.attempts += 1
+            pending.sent_at = now
+            pending.in_flight = True
+            queue.in_flight += 1
+            ready.append(pending)
+        return ready
 
-    def _goes_again(self, parcel: _Parcel, outcome: Outcome, now: Ms) -> bool:
-        in_time = now - parcel.since < self._patience.lost
+    def _should_retry(self, pending: _PendingCall, outcome: Outcome, now: Ms) -> bool:
+        in_time = now - pending.submitted_at < self._retry_policy.max_duration
         match outcome:
-            case Throttled():
+            case TooManyRequests():
                 return in_time
-            case Lost(reason=Loss.UNTRUSTED | Loss.CREDENTIALS | Loss.HANGING):
+            case NoResponse(
+                reason=LossReason.UNTRUSTED
+                | LossReason.CREDENTIALS
+                | LossReason.CREDENTIALS_TIMEOUT
+            ):
                 return False
-            case Lost(sent=Sent.NO):
+            case NoResponse(delivery=Delivery.NOT_SENT):
                 return in_time
-            case Lost(sent=Sent.MAYBE):
-                return in_time and is_repeatable(parcel.call.request)
-            case Failed(status=status) if status >= SERVER_ERROR:
-                parcel.errors += 1
+            case NoResponse(delivery=Delivery.MAYBE_SENT):
+                return in_time and is_idempotent(pending.call.request)
+            case ServerError(status=status) if status >= SERVER_ERROR:
+                pending.server_errors += 1
                 return (
                     in_time
-                    and parcel.errors < self._patience.server_errors
-                    and is_repeatable(parcel.call.request)
+                    and pending.server_errors < self._retry_policy.max_server_errors
+                    and is_idempotent(pending.call.request)
                 )
             case _:
                 return False
 
 
-def _final(parcel: _Parcel, outcome: Outcome) -> Outcome:
-    """A call that once may have been sent stays so, even if its last attempt was not."""
-    if isinstance(outcome, Lost) and parcel.maybe_sent:
-        return structs.replace(outcome, sent=Sent.MAYBE)
+def _final_outcome(pending: _PendingCall, outcome: Outcome) -> Outcome:
+    """Return the outcome of a call, as `MAYBE_SENT` if any attempt may have been sent."""
+    if isinstance(outcome, NoResponse) and pending.maybe_sent:
+        return structs.replace(outcome, delivery=Delivery.MAYBE_SENT)
     return outcome

@@ -1,14 +1,14 @@
-"""Many callers of one world, none of whom knows of the others.
+"""Many independent clients of one World.
 
-    exchange = Exchange(Line(world))
-    party = exchange.party()
-    ticket = party.submit(Get(ref))
-    facts = await party.wait(until)
+    dispatcher = Dispatcher(ResilientWorld(world))
+    client = dispatcher.client()
+    request_id = client.submit(Get(ref))
+    messages = await client.wait(until)
 
-The exchange hands out the tickets, and each fact goes to the party whose ticket it carries. A world
-has one waiter: whichever party waits first listens for all, and hands that on when it has something
-to do itself. Nobody listens while a party that was called has not come to take what is there for
-it, so that virtual time never runs ahead of anybody.
+The dispatcher assigns request ids and routes each message to the client with its id. Only one
+caller may wait for a World: the first client that waits polls for all clients, and hands over
+when it has work itself. No client polls while a notified client has not run yet, so that virtual
+time never runs ahead of a client.
 """
 
 from __future__ import annotations
@@ -17,216 +17,230 @@ import asyncio
 import heapq
 from collections.abc import Iterable
 
-from tidegate.model.identity import Identity
+from tidegate.model.identity import ImpersonatedUser
 from tidegate.model.moment import Ms
-from tidegate.world.calls import Call, Request, Ticket, Watch
-from tidegate.world.facts import Due, Ended, Fact
+from tidegate.world.calls import Call, Request, RequestId, Watch
+from tidegate.world.facts import Message, TimerFired, WatchEnded
 from tidegate.world.protocol import World
 
 
-class Exchange:
-    """What callers share."""
+class Dispatcher:
+    """The shared connection of all clients to one World."""
 
     def __init__(self, world: World) -> None:
         self.now = world.now
         self._world = world
-        self._last = 0
-        self._asking: dict[Ticket, Party] = {}
-        self._watching: dict[Ticket, Party] = {}
-        self._waiting: dict[Party, None] = {}
-        self._called: set[Party] = set()
-        self._listener: Party | None = None
-        self._until: Ms | None = None
-        self._alarms: list[tuple[Ms, int, Party]] = []
-        self._alarms_set = 0
-        self._works = 0
-        self._at_work: set[Party] = set()
+        self._last_id = 0
+        self._request_clients: dict[RequestId, Client] = {}
+        self._watch_clients: dict[RequestId, Client] = {}
+        self._waiting: dict[Client, None] = {}
+        self._notified: set[Client] = set()
+        self._poller: Client | None = None
+        self._poll_until: Ms | None = None
+        self._timers: list[tuple[Ms, int, Client]] = []
+        self._timer_count = 0
+        self._active_work = 0
+        self._work_clients: set[Client] = set()
 
-    def party(self) -> Party:
-        """Somebody who asks: with tickets, facts and an alarm of its own."""
-        made = Party(self)
-        if self._works:
-            self._at_work.add(made)
-        return made
+    def client(self) -> Client:
+        """Return a new client, with its own request ids, messages and timer."""
+        client = Client(self)
+        if self._active_work:
+            self._work_clients.add(client)
+        return client
 
-    def begin_work(self) -> None:
-        """Somebody does something that no world knows of, such as reading files, for the others.
+    def start_work(self) -> None:
+        """Stop virtual time while the caller does work outside the World, such as reading files.
 
-        Virtual time stands still meanwhile, but for those who begin to ask then.
+        Time continues only for clients that are created meanwhile.
         """
-        self._works += 1
+        self._active_work += 1
         self._world.wake()
 
-    def end_work(self) -> None:
-        self._works -= 1
-        if not self._works:
-            self._at_work.clear()
-            self._hand_on()
+    def finish_work(self) -> None:
+        """Let virtual time continue, once all work has finished."""
+        self._active_work -= 1
+        if not self._active_work:
+            self._work_clients.clear()
+            self._hand_over()
 
-    def _may_listen(self, party: Party) -> bool:
-        return not self._works or party in self._at_work
+    def _may_poll(self, client: Client) -> bool:
+        return not self._active_work or client in self._work_clients
 
-    def _hand_on(self) -> None:
-        """Whoever has waited longest listens next, once all that were called have come."""
-        if self._listener is None and not self._called:
-            able = (one for one in self._waiting if self._may_listen(one))
-            following = next(able, None)
-            if following is not None:
-                self._call(following)
+    def _hand_over(self) -> None:
+        """Let the client that has waited longest poll next, once all notified clients have run."""
+        if self._poller is None and not self._notified:
+            candidates = (candidate for candidate in self._waiting if self._may_poll(candidate))
+            successor = next(candidates, None)
+            if successor is not None:
+                self._notify(successor)
 
-    def next_ticket(self) -> Ticket:
-        self._last += 1
-        return Ticket(self._last)
+    def next_request_id(self) -> RequestId:
+        self._last_id += 1
+        return RequestId(self._last_id)
 
-    def send(self, party: Party, call: Call) -> None:
-        """Send a call of a party, to whom its facts will go."""
-        owners = self._watching if isinstance(call.request, Watch) else self._asking
-        owners[call.ticket] = party
+    def send(self, client: Client, call: Call) -> None:
+        """Send a call of a client, which receives the messages about it."""
+        clients = self._watch_clients if isinstance(call.request, Watch) else self._request_clients
+        clients[call.request_id] = client
         self._world.submit(call)
 
-    def withdraw(self, ticket: Ticket) -> bool:
-        self._asking.pop(ticket, None)
-        self._watching.pop(ticket, None)
-        return self._world.cancel(ticket)
+    def cancel(self, request_id: RequestId) -> bool:
+        self._request_clients.pop(request_id, None)
+        self._watch_clients.pop(request_id, None)
+        return self._world.cancel(request_id)
 
-    async def attend(self, party: Party) -> None:
-        """Come back when a party has something to do."""
-        self._waiting[party] = None
+    async def wait_for_client(self, client: Client) -> None:
+        """Return when a client has a message, a wake-up or a passed deadline."""
+        self._waiting[client] = None
         # Moments that are no longer waited for stay until they come up; each stands there once.
-        if party.until is not None and party.until != party.rings:
-            party.rings = party.until
-            self._alarms_set += 1
-            heapq.heappush(self._alarms, (party.until, self._alarms_set, party))
+        if client.until is not None and client.until != client.timer:
+            client.timer = client.until
+            self._timer_count += 1
+            heapq.heappush(self._timers, (client.until, self._timer_count, client))
         try:
-            while not party.is_due(self.now()):
-                is_free = self._listener is None and not self._called
-                if is_free and self._may_listen(party):
-                    await self._listen(party)
+            while not client.is_due(self.now()):
+                is_free = self._poller is None and not self._notified
+                if is_free and self._may_poll(client):
+                    await self._poll(client)
                     continue
-                self._hand_on()  # it may have been called before somebody began to work
-                await self._rest(party)
+                self._hand_over()  # it may have been called before somebody began to work
+                await self._sleep(client)
         finally:
-            del self._waiting[party]
-            self._hand_on()
+            del self._waiting[client]
+            self._hand_over()
 
-    def wake(self, party: Party) -> None:
-        """Let a wait end now."""
-        if self._listener is party:
+    def wake(self, client: Client) -> None:
+        """End the wait of a client now."""
+        if self._poller is client:
             self._world.wake()
         else:
-            self._call(party)
+            self._notify(client)
 
-    async def _listen(self, party: Party) -> None:
-        """Hear for all what the world says, once."""
-        self._listener, self._until = party, self._earliest()
+    async def _poll(self, client: Client) -> None:
+        """Wait for the World once, on behalf of all clients."""
+        self._poller, self._poll_until = client, self._next_deadline()
         try:
-            facts = await self._world.wait(self._until)
+            messages = await self._world.wait(self._poll_until)
         finally:
-            self._listener = None
-        self._route(facts)
+            self._poller = None
+        self._route(messages)
         now = self.now()
-        while (moment := self._earliest()) is not None and moment <= now:
-            self._call(self._next_alarm())
+        while (deadline := self._next_deadline()) is not None and deadline <= now:
+            self._notify(self._pop_timer())
 
-    async def _rest(self, party: Party) -> None:
-        """Somebody else listens; an earlier alarm than all the others is news to the world."""
-        until = party.until
-        if self._listener and until is not None and (self._until is None or until < self._until):
+    async def _sleep(self, client: Client) -> None:
+        """Sleep while another client polls. Wake the World if this deadline is the earliest."""
+        until = client.until
+        if (
+            self._poller
+            and until is not None
+            and (self._poll_until is None or until < self._poll_until)
+        ):
             self._world.wake()
-        party.rest = asyncio.get_running_loop().create_future()
+        client.wakeup = asyncio.get_running_loop().create_future()
         try:
-            await party.rest
+            await client.wakeup
         finally:
-            party.rest = None
-            self._called.discard(party)
+            client.wakeup = None
+            self._notified.discard(client)
 
-    def _route(self, facts: Iterable[Fact]) -> None:
-        for fact in facts:
-            if isinstance(fact, Due):
+    def _route(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            if isinstance(message, TimerFired):
                 continue
-            owner = self._watching.get(fact.ticket)
-            if owner is None:
-                owner = self._asking.pop(fact.ticket, None)
-            elif isinstance(fact, Ended):
-                del self._watching[fact.ticket]
-            if owner is not None:
-                owner.inbox.append(fact)
-                self._call(owner)
+            client = self._watch_clients.get(message.request_id)
+            if client is None:
+                client = self._request_clients.pop(message.request_id, None)
+            elif isinstance(message, WatchEnded):
+                del self._watch_clients[message.request_id]
+            if client is not None:
+                client.inbox.append(message)
+                self._notify(client)
 
-    def _call(self, party: Party) -> None:
-        if party.rest is not None and not party.rest.done():
-            party.rest.set_result(None)
-            self._called.add(party)
+    def _notify(self, client: Client) -> None:
+        if client.wakeup is not None and not client.wakeup.done():
+            client.wakeup.set_result(None)
+            self._notified.add(client)
 
-    def _earliest(self) -> Ms | None:
-        """The first moment that somebody waits for."""
-        while self._alarms:
-            moment, _, party = self._alarms[0]
-            if party.until == moment and party in self._waiting:
-                return moment
-            self._next_alarm()
+    def _next_deadline(self) -> Ms | None:
+        """Return the earliest deadline of a waiting client. Returns None if there is none."""
+        while self._timers:
+            deadline, _, client = self._timers[0]
+            if client.until == deadline and client in self._waiting:
+                return deadline
+            self._pop_timer()
         return None
 
-    def _next_alarm(self) -> Party:
-        moment, _, party = heapq.heappop(self._alarms)
-        if party.rings == moment:
-            party.rings = None
-        return party
+    def _pop_timer(self) -> Client:
+        deadline, _, client = heapq.heappop(self._timers)
+        if client.timer == deadline:
+            client.timer = None
+        return client
 
 
-class Party:
-    """One caller of a world. What is not a method here is the exchange's."""
+class Client:
+    """One caller of a World. Its attributes belong to the dispatcher."""
 
-    def __init__(self, exchange: Exchange) -> None:
-        self.inbox: list[Fact] = []
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self.inbox: list[Message] = []
         self.until: Ms | None = None
-        self.rings: Ms | None = None
-        self.rest: asyncio.Future[None] | None = None
+        self.timer: Ms | None = None
+        self.wakeup: asyncio.Future[None] | None = None
         self.is_woken = False
-        self.now = exchange.now
-        self._exchange = exchange
+        self.now = dispatcher.now
+        self._dispatcher = dispatcher
 
     def submit(
         self,
         request: Request,
         *,
         cluster: str = "",
-        identity: Identity | None = None,
+        identity: ImpersonatedUser | None = None,
         urgent: bool = False,
-        until: Ms | None = None,
-    ) -> Ticket:
-        """Send a request; the facts that come of it carry this ticket."""
-        ticket = self._exchange.next_ticket()
+        deadline: Ms | None = None,
+    ) -> RequestId:
+        """Send a request. Return the id that the messages about it carry."""
+        request_id = self._dispatcher.next_request_id()
         call = Call(
-            ticket=ticket,
+            request_id=request_id,
             request=request,
             cluster=cluster,
             identity=identity,
             urgent=urgent,
-            until=until,
+            deadline=deadline,
         )
-        self._exchange.send(self, call)
-        return ticket
+        self._dispatcher.send(self, call)
+        return request_id
 
-    def cancel(self, ticket: Ticket) -> bool:
-        """Forget a call or end a watch: no fact of it follows. True: it was certainly not sent."""
+    def cancel(self, request_id: RequestId) -> bool:
+        """Cancel a request or a watch: no message about it follows.
+
+        Returns True if it was certainly not sent.
+        """
         if self.inbox:
-            self.inbox = [one for one in self.inbox if isinstance(one, Due) or one.ticket != ticket]
-        return self._exchange.withdraw(ticket)
+            self.inbox = [
+                message
+                for message in self.inbox
+                if isinstance(message, TimerFired) or message.request_id != request_id
+            ]
+        return self._dispatcher.cancel(request_id)
 
-    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
-        """The only pause: facts as soon as there are any; none when `until` comes, or `wake`."""
+    async def wait(self, until: Ms | None) -> tuple[Message, ...]:
+        """Return messages as soon as there are any; none if `until` passes or `wake` is called
+        first.
+        """
         if not self.inbox:
             self.until, self.is_woken = until, False
-            await self._exchange.attend(self)
-        facts, self.inbox = tuple(self.inbox), []
-        return facts
+            await self._dispatcher.wait_for_client(self)
+        messages, self.inbox = tuple(self.inbox), []
+        return messages
 
     def wake(self) -> None:
-        """Let a wait that is pending end now."""
+        """End a pending wait now."""
         self.is_woken = True
-        self._exchange.wake(self)
+        self._dispatcher.wake(self)
 
     def is_due(self, now: Ms) -> bool:
-        """Whether there is something to do."""
+        """Return whether the client has a message, a wake-up or a passed deadline."""
         return bool(self.inbox) or self.is_woken or (self.until is not None and self.until <= now)

@@ -1,9 +1,9 @@
-"""What comes back from a world.
+"""Messages from a World.
 
-Fact        Answer | Changed | Bookmark | Ended | Due
-Outcome     of an answer: Done | Listed | Catalogue | Said, or a Refusal
-Refusal     Conflict | Invalid | Forbidden | Missing | Exists | NotServed | Throttled | Expired
-            | Failed | Lost
+Message         Response | WatchEvent | Bookmark | WatchEnded | TimerFired
+Outcome         of a response: Success | ListPage | ApiResources | RawResponse, or an ErrorOutcome
+ErrorOutcome    Conflict | Invalid | Forbidden | NotFound | AlreadyExists | NotServed
+                | TooManyRequests | Expired | ServerError | NoResponse
 """
 
 from __future__ import annotations
@@ -14,46 +14,49 @@ from typing import TypeGuard
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Live, Served
-from tidegate.world.calls import Ticket
+from tidegate.model.objects import LiveObject, ServedKind
+from tidegate.world.calls import RequestId
 
 
-class Done(msgspec.Struct, frozen=True):
-    """It is so. A deletion that took effect at once leaves nothing to show."""
+class Success(msgspec.Struct, frozen=True):
+    """The request succeeded."""
 
-    live: Live | None = None
+    live: LiveObject | None = None
+    """The object; None after a deletion that took effect at once."""
     warnings: tuple[str, ...] = ()
 
 
-class Listed(msgspec.Struct, frozen=True):
-    """A page of a list, as of `version`; `resume` asks for the next one, empty on the last."""
+class ListPage(msgspec.Struct, frozen=True):
+    """One page of a list."""
 
-    items: tuple[Live, ...]
-    version: str
-    resume: str = ""
-
-
-class Catalogue(msgspec.Struct, frozen=True):
-    """The kinds a cluster serves, each group's preferred version first."""
-
-    kinds: tuple[Served, ...]
+    items: tuple[LiveObject, ...]
+    resource_version: str
+    """Resource version of the list."""
+    continue_token: str = ""
+    """Continue token of the next page; empty on the last page."""
 
 
-class Said(msgspec.Struct, frozen=True):
-    """The answer to what is no object: logs, a path, local work."""
+class ApiResources(msgspec.Struct, frozen=True):
+    """The kinds that a cluster serves, the preferred version of each group first."""
+
+    kinds: tuple[ServedKind, ...]
+
+
+class RawResponse(msgspec.Struct, frozen=True):
+    """Raw bytes: logs, an API path, or the result of a worker."""
 
     body: bytes
 
 
-class Owned(msgspec.Struct, frozen=True, order=True):
-    """A field that another manager owns."""
+class FieldOwner(msgspec.Struct, frozen=True, order=True):
+    """A field that another field manager owns."""
 
     manager: str
     field: str
 
 
 class Cause(msgspec.Struct, frozen=True, order=True):
-    """One thing wrong with one field."""
+    """A problem with one field."""
 
     field: str
     reason: str
@@ -61,150 +64,159 @@ class Cause(msgspec.Struct, frozen=True, order=True):
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """Somebody else owns what the call wants, or the object is no longer the one it speaks of.
-
-    `managers` is empty where a uid or a version did not match.
-    """
+    """Another manager owns fields of the write, or a precondition does not match."""
 
     message: str
-    managers: tuple[Owned, ...] = ()
+    owners: tuple[FieldOwner, ...] = ()
+    """The owned fields; empty if a UID or a resource version did not match."""
 
 
 class Invalid(msgspec.Struct, frozen=True):
+    """The server rejects the object (422, or 400 for a body that cannot be decoded)."""
+
     message: str
     causes: tuple[Cause, ...] = ()
 
 
 class Forbidden(msgspec.Struct, frozen=True):
+    """The request is not allowed (403)."""
+
     message: str
     causes: tuple[Cause, ...] = ()
 
 
-class Missing(msgspec.Struct, frozen=True):
+class NotFound(msgspec.Struct, frozen=True):
+    """The object does not exist (404)."""
+
     message: str
 
 
-class Exists(msgspec.Struct, frozen=True):
+class AlreadyExists(msgspec.Struct, frozen=True):
+    """The object already exists (409 AlreadyExists)."""
+
     message: str
 
 
 class NotServed(msgspec.Struct, frozen=True):
-    """The cluster does not know the kind (yet)."""
+    """The cluster does not serve the kind, or does not serve it yet."""
 
     message: str
 
 
-class Throttled(msgspec.Struct, frozen=True):
-    """The server did not look at the call, and says when to ask again."""
+class TooManyRequests(msgspec.Struct, frozen=True):
+    """The server rejected the request without processing it (429), and says when to retry."""
 
     message: str
-    after: Ms
+    retry_after: Ms
 
 
 class Expired(msgspec.Struct, frozen=True):
-    """The version asked for is no longer remembered: list again."""
+    """The resource version is no longer available (410): list again."""
 
     message: str
 
 
-class Failed(msgspec.Struct, frozen=True):
-    """Any other answer, with the server's status and reason."""
+class ServerError(msgspec.Struct, frozen=True):
+    """Any other error, with the status and reason of the server."""
 
     status: int
     reason: str
     message: str
-    after: Ms | None = None
+    retry_after: Ms | None = None
 
 
-class Sent(StrEnum):
-    """Whether a call that got no answer may have taken effect."""
+class Delivery(StrEnum):
+    """Whether a call without a response may have taken effect."""
 
-    NO = "no"
-    MAYBE = "maybe"
+    NOT_SENT = "no"
+    MAYBE_SENT = "maybe"
 
 
-class Loss(StrEnum):
-    """How an answer was lost."""
+class LossReason(StrEnum):
+    """Why there was no response."""
 
-    REFUSED = "refused"
+    CONNECTION_REFUSED = "refused"
     UNKNOWN_HOST = "unknown-host"
     UNTRUSTED = "untrusted"
     PROXY = "proxy"
     TIMEOUT = "timeout"
     DISCONNECTED = "disconnected"
     CREDENTIALS = "credentials"
-    HANGING = "hanging"
-    """Whoever is to give credentials did not come to an end."""
-    WITHDRAWN = "withdrawn"
-    LATE = "late"
-    """The moment had passed until which it was to be sent."""
+    CREDENTIALS_TIMEOUT = "hanging"
+    """The exec plugin that provides credentials did not finish in time."""
+    CANCELLED = "withdrawn"
+    DEADLINE_PASSED = "late"
+    """The deadline passed before the call was sent."""
 
 
-class Lost(msgspec.Struct, frozen=True):
-    """No answer came."""
+class NoResponse(msgspec.Struct, frozen=True):
+    """There was no response."""
 
-    sent: Sent
-    reason: Loss
+    delivery: Delivery
+    reason: LossReason
     message: str
     hint: str = ""
 
 
-Refusal = (
+ErrorOutcome = (
     Conflict
     | Invalid
     | Forbidden
-    | Missing
-    | Exists
+    | NotFound
+    | AlreadyExists
     | NotServed
-    | Throttled
+    | TooManyRequests
     | Expired
-    | Failed
-    | Lost
+    | ServerError
+    | NoResponse
 )
-Outcome = Done | Listed | Catalogue | Said | Refusal
+Outcome = Success | ListPage | ApiResources | RawResponse | ErrorOutcome
 
 
-def is_refusal(outcome: Outcome) -> TypeGuard[Refusal]:
-    return not isinstance(outcome, Done | Listed | Catalogue | Said)
+def is_error(outcome: Outcome) -> TypeGuard[ErrorOutcome]:
+    """Return whether an outcome is an error."""
+    return not isinstance(outcome, Success | ListPage | ApiResources | RawResponse)
 
 
-class Change(StrEnum):
+class WatchEventType(StrEnum):
+    """Type of a watch event."""
+
     ADDED = "added"
     MODIFIED = "modified"
     DELETED = "deleted"
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """What became of a call. On a line, a watch is answered once its view is whole."""
+class Response(msgspec.Struct, frozen=True):
+    """The outcome of a call. `ResilientWorld` answers a watch once its initial list is complete."""
 
-    ticket: Ticket
+    request_id: RequestId
     outcome: Outcome
 
 
-class Changed(msgspec.Struct, frozen=True):
-    """An object of a watch changed; a deleted one is told in its last state."""
+class WatchEvent(msgspec.Struct, frozen=True):
+    """A change of an object in a watch. A deleted object has its last state."""
 
-    ticket: Ticket
-    change: Change
-    live: Live
+    request_id: RequestId
+    type: WatchEventType
+    live: LiveObject
 
 
 class Bookmark(msgspec.Struct, frozen=True):
-    """Nothing of this watch is missing up to this version."""
+    """Mark in a watch: no event up to this resource version is missing."""
 
-    ticket: Ticket
-    version: str
-
-
-class Ended(msgspec.Struct, frozen=True):
-    """A watch is over: the server closed it (no outcome), or it was refused or lost."""
-
-    ticket: Ticket
-    outcome: Refusal | None = None
+    request_id: RequestId
+    resource_version: str
 
 
-class Due(msgspec.Struct, frozen=True):
-    """The moment that was waited for has come, and nothing else has."""
+class WatchEnded(msgspec.Struct, frozen=True):
+    """The end of a watch: closed by the server (no outcome), rejected, or disconnected."""
+
+    request_id: RequestId
+    outcome: ErrorOutcome | None = None
 
 
-Fact = Answer | Changed | Bookmark | Ended | Due
+class TimerFired(msgspec.Struct, frozen=True):
+    """The time of a wait has passed without any other message."""
+
+
+Message = Response | WatchEvent | Bookmark | WatchEnded | TimerFired

@@ -1,8 +1,8 @@
-"""A world wrapped with courier and mirrors: the same methods, kept promises.
+"""A World with retries and continuous watches.
 
-Calls go when the courier lets them and come back when they are settled. A watch is kept whole by a
-mirror: it tells what is there, is answered once that is complete, and then tells every change,
-over lost streams and expired versions. Worlds send once.
+A `RequestScheduler` decides when calls are sent and retries them. A `Reflector` keeps each watch
+complete: the caller receives the existing objects, then a response once they are complete, then
+every change, across lost streams and expired resource versions. Plain Worlds send each call once.
 """
 
 from __future__ import annotations
@@ -12,53 +12,54 @@ from msgspec import structs
 
 from tidegate.model.moment import Ms
 from tidegate.world import facts
-from tidegate.world.calls import Call, List, Selection, Ticket, Watch
-from tidegate.world.courier import DEFAULT_PATIENCE, Courier, Patience
-from tidegate.world.mirror import QUIET, Mirror, MirrorTurn
+from tidegate.world.calls import Call, List, RequestId, Selection, Watch
+from tidegate.world.courier import DEFAULT_RETRY_POLICY, RequestScheduler, RetryPolicy
+from tidegate.world.mirror import IDLE_TIMEOUT, Reflector, ReflectorAction
 from tidegate.world.protocol import World
 
 
-class _Reflection(msgspec.Struct):
-    """A mirror at work: for which call, and under which ticket the world knows its stream."""
+class _ActiveReflector(msgspec.Struct):
+    """A running reflector, the call it serves, and the id of its current request."""
 
-    mirror: Mirror
+    reflector: Reflector
     call: Call
-    within: tuple[str, ...]
-    stream: Ticket | None = None
-    whole: bool = False
+    fallback_namespaces: tuple[str, ...]
+    request_id: RequestId | None = None
+    has_synced: bool = False
 
 
-class _Watching(msgspec.Struct):
-    """What a caller's watch consists of: one mirror, or one for each namespace it may see."""
+class _CallerWatch(msgspec.Struct):
+    """The watch of a caller: one reflector, or one for each permitted namespace."""
 
-    parts: list[_Reflection] = msgspec.field(default_factory=list)
+    reflectors: list[_ActiveReflector] = msgspec.field(default_factory=list)
     answered: bool = False
+    """Whether the caller has received the response."""
 
-    def is_whole(self) -> bool:
-        return all(part.whole for part in self.parts)
+    def has_synced(self) -> bool:
+        return all(active.has_synced for active in self.reflectors)
 
 
-class Line:
-    """What stands above a world, once."""
+class ResilientWorld:
+    """A World that retries calls and keeps watches complete."""
 
     def __init__(
         self,
         world: World,
         *,
         seed: int = 0,
-        patience: Patience = DEFAULT_PATIENCE,
-        quiet: Ms = QUIET,
+        retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
+        idle_timeout: Ms = IDLE_TIMEOUT,
     ) -> None:
         self._world = world
         self._seed = seed
-        self._quiet = quiet
-        self._courier = Courier(seed=seed, patience=patience)
-        self._watchings: dict[Ticket, _Watching] = {}
-        self._reflections: dict[Ticket, _Reflection] = {}
-        self._last = 0
-        self._alarm: Ms | None = None
+        self._idle_timeout = idle_timeout
+        self._scheduler = RequestScheduler(seed=seed, retry_policy=retry_policy)
+        self._watches: dict[RequestId, _CallerWatch] = {}
+        self._reflectors: dict[RequestId, _ActiveReflector] = {}
+        self._last_id = 0
+        self._next_timer: Ms | None = None
         """No mirror's alarm is earlier; once it has come, they are all looked at."""
-        self._told: list[facts.Fact] = []
+        self._messages: list[facts.Message] = []
         self._is_woken = False
 
     def now(self) -> Ms:
@@ -67,157 +68,179 @@ class Line:
     def submit(self, call: Call) -> None:
         now = self.now()
         if isinstance(call.request, Watch):
-            self._watchings[call.ticket] = _Watching()
+            self._watches[call.request_id] = _CallerWatch()
             watch = call.request
-            self._reflect(call, watch.selection, watch.since, watch.within)
+            self._start_reflector(
+                call, watch.selection, watch.resource_version, watch.fallback_namespaces
+            )
         else:
-            self._courier.accept(call, now)
-        self._release(now)
-        if self._told:
+            self._scheduler.add(call, now)
+        self._send_ready(now)
+        if self._messages:
             self._world.wake()
 
-    def cancel(self, ticket: Ticket) -> bool:
-        self._told = [fact for fact in self._told if getattr(fact, "ticket", None) != ticket]
-        if self._drop_watch(ticket):
+    def cancel(self, request_id: RequestId) -> bool:
+        self._messages = [
+            message for message in self._messages if getattr(message, "ticket", None) != request_id
+        ]
+        if self._drop_watch(request_id):
             return True
-        with_world, maybe_sent = self._courier.withdraw(ticket)
-        unsent = self._world.cancel(ticket) if with_world else True
-        self._release(self.now())
+        is_in_flight, maybe_sent = self._scheduler.cancel(request_id)
+        unsent = self._world.cancel(request_id) if is_in_flight else True
+        self._send_ready(self.now())
         return unsent and not maybe_sent
 
-    async def wait(self, until: Ms | None) -> tuple[facts.Fact, ...]:
+    async def wait(self, until: Ms | None) -> tuple[facts.Message, ...]:
         self._is_woken = False
-        self._ring(self.now())
-        while not self._told and not self._is_woken:
-            for fact in await self._world.wait(self._earliest(until)):
-                self._take(fact, self.now())
-            self._ring(self.now())
+        self._run_timers(self.now())
+        while not self._messages and not self._is_woken:
+            for message in await self._world.wait(self._next_deadline(until)):
+                self._handle(message, self.now())
+            self._run_timers(self.now())
             if until is not None and self.now() >= until:
                 break
-        told, self._told = tuple(self._told), []
-        return told or (facts.Due(),)
+        messages, self._messages = tuple(self._messages), []
+        return messages or (facts.TimerFired(),)
 
     def wake(self) -> None:
         self._is_woken = True
         self._world.wake()
 
-    def _drop_watch(self, ticket: Ticket) -> bool:
-        watching = self._watchings.pop(ticket, None)
-        for part in watching.parts if watching else ():
-            self._stop(part)
-        return watching is not None
+    def _drop_watch(self, request_id: RequestId) -> bool:
+        watch = self._watches.pop(request_id, None)
+        for active in watch.reflectors if watch else ():
+            self._stop(active)
+        return watch is not None
 
-    def _earliest(self, until: Ms | None) -> Ms | None:
-        return _first(until, _first(self._courier.alarm(), self._alarm))
+    def _next_deadline(self, until: Ms | None) -> Ms | None:
+        return _earliest(until, _earliest(self._scheduler.next_retry(), self._next_timer))
 
-    def _ring(self, now: Ms) -> None:
-        if self._alarm is not None and self._alarm <= now:
-            self._alarm = None
-            for watching in [*self._watchings.values()]:
-                for part in [*watching.parts]:
-                    self._turn(part, part.mirror.due(now), now)
-        self._release(now)
+    def _run_timers(self, now: Ms) -> None:
+        if self._next_timer is not None and self._next_timer <= now:
+            self._next_timer = None
+            for watch in [*self._watches.values()]:
+                for active in [*watch.reflectors]:
+                    self._apply(active, active.reflector.on_timer(now), now)
+        self._send_ready(now)
 
-    def _release(self, now: Ms) -> None:
-        for call in self._courier.release(now):
+    def _send_ready(self, now: Ms) -> None:
+        for call in self._scheduler.pop_ready(now):
             self._world.submit(call)
-        self._told += [facts.Answer(ticket, lost) for ticket, lost in self._courier.late()]
+        self._messages += [
+            facts.Response(request_id, outcome)
+            for request_id, outcome in self._scheduler.pop_expired()
+        ]
 
-    def _take(self, fact: facts.Fact, now: Ms) -> None:
-        match fact:
-            case facts.Answer():
-                self._answer(fact, now)
-            case facts.Changed() if part := self._reflections.get(fact.ticket):
-                self._turn(part, part.mirror.changed(fact.change, fact.live, now), now)
-            case facts.Bookmark() if part := self._reflections.get(fact.ticket):
-                self._turn(part, part.mirror.bookmarked(fact.version, now), now)
-            case facts.Ended() if part := self._reflections.pop(fact.ticket, None):
-                part.stream = None
-                self._turn(part, part.mirror.ended(fact.outcome, now), now)
+    def _handle(self, message: facts.Message, now: Ms) -> None:
+        match message:
+            case facts.Response():
+                self._handle_response(message, now)
+            case facts.WatchEvent() if active := self._reflectors.get(message.request_id):
+                self._apply(active, active.reflector.on_event(message.type, message.live, now), now)
+            case facts.Bookmark() if active := self._reflectors.get(message.request_id):
+                self._apply(
+                    active, active.reflector.on_bookmark(message.resource_version, now), now
+                )
+            case facts.WatchEnded() if active := self._reflectors.pop(message.request_id, None):
+                active.request_id = None
+                self._apply(active, active.reflector.on_stream_end(message.outcome, now), now)
             case _:
                 pass
 
-    def _answer(self, fact: facts.Answer, now: Ms) -> None:
-        outcome = self._courier.answered(fact.ticket, fact.outcome, now)
+    def _handle_response(self, response: facts.Response, now: Ms) -> None:
+        outcome = self._scheduler.handle_outcome(response.request_id, response.outcome, now)
         if outcome is not None:
-            part = self._reflections.pop(fact.ticket, None)
-            if part is None:
-                self._told.append(facts.Answer(fact.ticket, outcome))
+            active = self._reflectors.pop(response.request_id, None)
+            if active is None:
+                self._messages.append(facts.Response(response.request_id, outcome))
             else:
-                part.stream = None
-                self._turn(part, part.mirror.listed(outcome, now), now)
-        self._release(now)
+                active.request_id = None
+                self._apply(active, active.reflector.on_list_page(outcome, now), now)
+        self._send_ready(now)
 
-    def _reflect(
-        self, call: Call, selection: Selection, since: str, within: tuple[str, ...]
+    def _start_reflector(
+        self,
+        call: Call,
+        selection: Selection,
+        resource_version: str,
+        fallback_namespaces: tuple[str, ...],
     ) -> None:
-        mirror = Mirror(call.ticket, selection, since=since, seed=self._seed, quiet=self._quiet)
-        part = _Reflection(mirror, call, within)
-        self._watchings[call.ticket].parts.append(part)
+        reflector = Reflector(
+            call.request_id,
+            selection,
+            resource_version=resource_version,
+            seed=self._seed,
+            idle_timeout=self._idle_timeout,
+        )
+        active = _ActiveReflector(reflector, call, fallback_namespaces)
+        self._watches[call.request_id].reflectors.append(active)
         now = self.now()
-        self._turn(part, mirror.begin(now), now)
-        if since:
-            self._complete(part, since)
+        self._apply(active, reflector.start(now), now)
+        if resource_version:
+            self._mark_synced(active, resource_version)
 
-    def _turn(self, part: _Reflection, turn: MirrorTurn, now: Ms) -> None:
-        if turn.hang_up:
-            self._stop(part)
-        self._told.extend(turn.changes)
-        if turn.send is not None:
-            self._send(part, turn.send, now)
-        if turn.refused is not None:
-            self._refuse(part, turn.refused)
-        elif turn.whole_at:
-            self._complete(part, turn.whole_at)
-        self._alarm = _first(self._alarm, part.mirror.alarm)
+    def _apply(self, active: _ActiveReflector, action: ReflectorAction, now: Ms) -> None:
+        if action.cancel_stream:
+            self._stop(active)
+        self._messages.extend(action.events)
+        if action.request is not None:
+            self._send(active, action.request, now)
+        if action.error is not None:
+            self._handle_error(active, action.error)
+        elif action.synced_at:
+            self._mark_synced(active, action.synced_at)
+        self._next_timer = _earliest(self._next_timer, active.reflector.timer)
 
-    def _send(self, part: _Reflection, request: List | Watch, now: Ms) -> None:
-        self._last -= 1
-        part.stream = Ticket(self._last)
-        self._reflections[part.stream] = part
+    def _send(self, active: _ActiveReflector, request: List | Watch, now: Ms) -> None:
+        self._last_id -= 1
+        active.request_id = RequestId(self._last_id)
+        self._reflectors[active.request_id] = active
         call = Call(
-            ticket=part.stream,
+            request_id=active.request_id,
             request=request,
-            cluster=part.call.cluster,
-            identity=part.call.identity,
-            urgent=part.call.urgent,
+            cluster=active.call.cluster,
+            identity=active.call.identity,
+            urgent=active.call.urgent,
         )
         if isinstance(request, List):
-            self._courier.accept(call, now)
-            self._release(now)
+            self._scheduler.add(call, now)
+            self._send_ready(now)
         else:
             self._world.submit(call)
 
-    def _complete(self, part: _Reflection, version: str) -> None:
-        part.whole = True
-        watching = self._watchings[part.call.ticket]
-        if not watching.answered and watching.is_whole():
-            watching.answered = True
-            self._told.append(facts.Answer(part.call.ticket, facts.Listed((), version)))
+    def _mark_synced(self, active: _ActiveReflector, resource_version: str) -> None:
+        active.has_synced = True
+        watch = self._watches[active.call.request_id]
+        if not watch.answered and watch.has_synced():
+            watch.answered = True
+            self._messages.append(
+                facts.Response(active.call.request_id, facts.ListPage((), resource_version))
+            )
 
-    def _refuse(self, part: _Reflection, refused: facts.Refusal) -> None:
-        ticket = part.call.ticket
-        watching = self._watchings[ticket]
-        watching.parts.remove(part)
-        if isinstance(refused, facts.Forbidden) and part.within:
+    def _handle_error(self, active: _ActiveReflector, error: facts.ErrorOutcome) -> None:
+        request_id = active.call.request_id
+        watch = self._watches[request_id]
+        watch.reflectors.remove(active)
+        if isinstance(error, facts.Forbidden) and active.fallback_namespaces:
             selections = [
-                structs.replace(part.mirror.selection, namespace=name) for name in part.within
+                structs.replace(active.reflector.selection, namespace=name)
+                for name in active.fallback_namespaces
             ]
             for selection in selections:
-                self._reflect(part.call, selection, "", ())
+                self._start_reflector(active.call, selection, "", ())
             return
-        self._drop_watch(ticket)
-        self._told.append(facts.Ended(ticket, refused))
+        self._drop_watch(request_id)
+        self._messages.append(facts.WatchEnded(request_id, error))
 
-    def _stop(self, part: _Reflection) -> None:
-        if part.stream is None:
+    def _stop(self, active: _ActiveReflector) -> None:
+        if active.request_id is None:
             return
-        self._reflections.pop(part.stream, None)
-        self._courier.withdraw(part.stream)
-        self._world.cancel(part.stream)
-        part.stream = None
+        self._reflectors.pop(active.request_id, None)
+        self._scheduler.cancel(active.request_id)
+        self._world.cancel(active.request_id)
+        active.request_id = None
 
 
-def _first(one: Ms | None, other: Ms | None) -> Ms | None:
-    """The earlier of two moments that may never come."""
-    return other if one is None else one if other is None else min(one, other)
+def _earliest(first: Ms | None, second: Ms | None) -> Ms | None:
+    """Return the earlier of two times, each of which may be None."""
+    return second if first is None else first if second is None else min(first, second)

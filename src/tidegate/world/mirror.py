@@ -1,9 +1,10 @@
-"""One selection kept whole: list, then watch, for as long as somebody wants it.
+"""A reflector: lists a selection, then watches it, and lists again after a gap.
 
-Hears what the world says of its requests and answers with a `Turn`: what to send next, whether to
-hang up, and what the caller is told. After a gap it lists again and tells the difference, so that
-the caller sees each change of state once and never learns of expired versions, lost streams or
-silence. Keeps the objects of its selection as bytes, in the view asked for, and nothing else.
+Like `reflector.go` of client-go. It receives the results of its requests and returns a
+`ReflectorAction`: which request to send, whether to cancel the stream, and the events for the
+caller. After a gap it compares the new list with its store, so that the caller sees each change
+once and never sees expired resource versions, lost streams or idle connections. The store holds
+the objects of the selection as bytes, in the requested view.
 """
 
 from __future__ import annotations
@@ -13,171 +14,198 @@ from enum import StrEnum
 import msgspec
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Live, Ref
+from tidegate.model.objects import LiveObject, Ref
 from tidegate.world import facts
-from tidegate.world.backoff import pause
-from tidegate.world.calls import List, Selection, Ticket, Watch
+from tidegate.world.backoff import backoff_delay
+from tidegate.world.calls import List, RequestId, Selection, Watch
 
-PAGE = 500
-QUIET = Ms(2 * MINUTE)
-"""Servers send a bookmark about once a minute, so a stream that says nothing for two is broken."""
-SHORT_LIFE = SECOND
-"""A stream that is closed sooner than this, and said nothing, was not worth opening at once."""
+PAGE_SIZE = 500
+IDLE_TIMEOUT = Ms(2 * MINUTE)
+"""Servers send a bookmark about once a minute, so a stream that is idle for two minutes is broken.
+"""
+MIN_STREAM_DURATION = SECOND
+"""If a stream is closed sooner than this without an event, the next one is opened after a delay."""
 
 
-class MirrorStage(StrEnum):
+class ReflectorState(StrEnum):
+    """State of a reflector."""
+
     LISTING = "listing"
     WATCHING = "watching"
-    RESTING = "resting"
-    OVER = "over"
+    BACKING_OFF = "resting"
+    STOPPED = "over"
 
 
-class MirrorTurn(msgspec.Struct, frozen=True):
-    """What follows from a fact: a request to send, a stream to end, facts for the caller."""
+class ReflectorAction(msgspec.Struct, frozen=True):
+    """What follows from a message: a request to send, a stream to cancel, events for the caller."""
 
-    send: List | Watch | None = None
-    hang_up: bool = False
-    changes: tuple[facts.Changed, ...] = ()
-    whole_at: str = ""
-    refused: facts.Refusal | None = None
+    request: List | Watch | None = None
+    cancel_stream: bool = False
+    events: tuple[facts.WatchEvent, ...] = ()
+    synced_at: str = ""
+    """Resource version of the list that has just been completed; empty otherwise."""
+    error: facts.ErrorOutcome | None = None
+    """The error that ends the watch."""
 
 
-NOTHING = MirrorTurn()
+NO_ACTION = ReflectorAction()
 
 
-class Mirror:
-    """The state of one selection, for the caller who holds `ticket`."""
+class Reflector:
+    """The state of one selection, for the watch with this request id."""
 
     def __init__(
-        self, ticket: Ticket, selection: Selection, *, since: str, seed: int = 0, quiet: Ms = QUIET
+        self,
+        request_id: RequestId,
+        selection: Selection,
+        *,
+        resource_version: str,
+        seed: int = 0,
+        idle_timeout: Ms = IDLE_TIMEOUT,
     ) -> None:
-        self.ticket = ticket
+        self.request_id = request_id
         self.selection = selection
-        self.alarm: Ms | None = None
+        self.timer: Ms | None = None
         self._seed = seed
-        self._quiet = quiet
-        self._version = since
-        self._stage = MirrorStage.RESTING
-        self._known: dict[Ref, Live] = {}
-        self._unseen: set[Ref] = set()
-        self._opened = Ms(0)
-        self._troubles = 0
+        self._idle_timeout = idle_timeout
+        self._resource_version = resource_version
+        self._state = ReflectorState.BACKING_OFF
+        self._store: dict[Ref, LiveObject] = {}
+        self._not_relisted: set[Ref] = set()
+        self._opened_at = Ms(0)
+        self._failures = 0
 
-    def begin(self, now: Ms) -> MirrorTurn:
-        """Start: with a list, or from the version that the caller has."""
-        return self._watch(now) if self._version else self._list()
+    def start(self, now: Ms) -> ReflectorAction:
+        """Start with a list, or with a watch from the resource version of the caller."""
+        return self._watch(now) if self._resource_version else self._list()
 
-    def listed(self, outcome: facts.Outcome, now: Ms) -> MirrorTurn:
-        """Hear a page of the list."""
+    def on_list_page(self, outcome: facts.Outcome, now: Ms) -> ReflectorAction:
+        """Process a page of the list."""
         match outcome:
-            case facts.Listed():
-                changes = tuple(change for live in outcome.items for change in self._compare(live))
-                if outcome.resume:
-                    page = List(self.selection, PAGE, outcome.resume)
-                    return MirrorTurn(send=page, changes=changes)
-                gone = self._forget(self._unseen)
-                self._unseen = set()
-                self._version = outcome.version
-                watching = self._watch(now)
-                return MirrorTurn(
-                    send=watching.send, changes=changes + gone, whole_at=outcome.version
+            case facts.ListPage():
+                events = tuple(event for live in outcome.items for event in self._diff(live))
+                if outcome.continue_token:
+                    page = List(self.selection, PAGE_SIZE, outcome.continue_token)
+                    return ReflectorAction(request=page, events=events)
+                deleted = self._remove(self._not_relisted)
+                self._not_relisted = set()
+                self._resource_version = outcome.resource_version
+                action = self._watch(now)
+                return ReflectorAction(
+                    request=action.request,
+                    events=events + deleted,
+                    synced_at=outcome.resource_version,
                 )
             case facts.Expired():
                 return self._list()
             case facts.Forbidden() | facts.NotServed():
-                return self._give_up(outcome)
-            case facts.Throttled() | facts.Failed() | facts.Lost():
-                return self._rest(now, outcome)
+                return self._stop(outcome)
+            case facts.TooManyRequests() | facts.ServerError() | facts.NoResponse():
+                return self._back_off(now, outcome)
             case _:
                 raise AssertionError(outcome)
 
-    def changed(self, change: facts.Change, live: Live, now: Ms) -> MirrorTurn:
-        """Hear a change from the stream. What the caller knows already is not told again."""
-        self._heard(now, live.version)
-        if change is facts.Change.DELETED:
-            self._known.pop(live.ref, None)
-            return MirrorTurn(changes=(facts.Changed(self.ticket, facts.Change.DELETED, live),))
-        return MirrorTurn(changes=self._compare(live, change))
+    def on_event(
+        self, event_type: facts.WatchEventType, live: LiveObject, now: Ms
+    ) -> ReflectorAction:
+        """Process an event of the stream. Nothing is emitted for an object that has not changed."""
+        self._note_progress(now, live.resource_version)
+        if event_type is facts.WatchEventType.DELETED:
+            self._store.pop(live.ref, None)
+            return ReflectorAction(
+                events=(facts.WatchEvent(self.request_id, facts.WatchEventType.DELETED, live),)
+            )
+        return ReflectorAction(events=self._diff(live, event_type))
 
-    def bookmarked(self, version: str, now: Ms) -> MirrorTurn:
-        """Hear that nothing is missing up to a version."""
-        self._heard(now, version)
-        return NOTHING
+    def on_bookmark(self, resource_version: str, now: Ms) -> ReflectorAction:
+        """Process a bookmark."""
+        self._note_progress(now, resource_version)
+        return NO_ACTION
 
-    def ended(self, outcome: facts.Refusal | None, now: Ms) -> MirrorTurn:
-        """Hear that the stream is over: take it up where it was, or list again."""
+    def on_stream_end(self, outcome: facts.ErrorOutcome | None, now: Ms) -> ReflectorAction:
+        """Process the end of the stream: resume the watch, or list again."""
         match outcome:
             case facts.Expired():
                 return self._list()
             case facts.Forbidden() | facts.NotServed():
-                return self._give_up(outcome)
-            case None if now - self._opened >= SHORT_LIFE:
-                self._troubles = 0
+                return self._stop(outcome)
+            case None if now - self._opened_at >= MIN_STREAM_DURATION:
+                self._failures = 0
                 return self._watch(now)
             case _:
-                return self._rest(now, outcome)
+                return self._back_off(now, outcome)
 
-    def due(self, now: Ms) -> MirrorTurn:
-        """The alarm rang: a rest is over, or the stream has been silent for too long."""
-        if self.alarm is None or now < self.alarm:
-            return NOTHING
-        if self._stage is MirrorStage.WATCHING:
-            watching = self._watch(now)
-            return MirrorTurn(send=watching.send, hang_up=True)
-        return self._watch(now) if self._version else self._list()
+    def on_timer(self, now: Ms) -> ReflectorAction:
+        """Process the timer: a delay is over, or the stream was idle for too long."""
+        if self.timer is None or now < self.timer:
+            return NO_ACTION
+        if self._state is ReflectorState.WATCHING:
+            action = self._watch(now)
+            return ReflectorAction(request=action.request, cancel_stream=True)
+        return self._watch(now) if self._resource_version else self._list()
 
-    def _list(self) -> MirrorTurn:
-        self._stage = MirrorStage.LISTING
-        self._version = ""
-        self._unseen = set(self._known)
-        self.alarm = None
-        return MirrorTurn(send=List(self.selection, PAGE))
+    def _list(self) -> ReflectorAction:
+        self._state = ReflectorState.LISTING
+        self._resource_version = ""
+        self._not_relisted = set(self._store)
+        self.timer = None
+        return ReflectorAction(request=List(self.selection, PAGE_SIZE))
 
-    def _watch(self, now: Ms) -> MirrorTurn:
-        self._stage = MirrorStage.WATCHING
-        self._opened = now
-        self.alarm = Ms(now + self._quiet)
-        return MirrorTurn(send=Watch(self.selection, self._version))
+    def _watch(self, now: Ms) -> ReflectorAction:
+        self._state = ReflectorState.WATCHING
+        self._opened_at = now
+        self.timer = Ms(now + self._idle_timeout)
+        return ReflectorAction(request=Watch(self.selection, self._resource_version))
 
-    def _rest(self, now: Ms, outcome: facts.Refusal | None) -> MirrorTurn:
-        self._stage = MirrorStage.RESTING
-        self._troubles += 1
-        asked = outcome.after if isinstance(outcome, facts.Throttled | facts.Failed) else None
-        rest = pause(self._troubles, seed=self._seed, ticket=self.ticket, at_least=asked)
-        self.alarm = Ms(now + rest)
-        return NOTHING
+    def _back_off(self, now: Ms, outcome: facts.ErrorOutcome | None) -> ReflectorAction:
+        self._state = ReflectorState.BACKING_OFF
+        self._failures += 1
+        retry_after = (
+            outcome.retry_after
+            if isinstance(outcome, facts.TooManyRequests | facts.ServerError)
+            else None
+        )
+        delay = backoff_delay(
+            self._failures, seed=self._seed, request_id=self.request_id, minimum=retry_after
+        )
+        self.timer = Ms(now + delay)
+        return NO_ACTION
 
-    def _give_up(self, refused: facts.Refusal) -> MirrorTurn:
-        """A kind that is gone took its objects along; what is hidden may still be there."""
-        self._stage = MirrorStage.OVER
-        self.alarm = None
-        gone = self._forget(set(self._known)) if isinstance(refused, facts.NotServed) else ()
-        return MirrorTurn(changes=gone, refused=refused)
+    def _stop(self, error: facts.ErrorOutcome) -> ReflectorAction:
+        """Stop for good.
 
-    def _heard(self, now: Ms, version: str) -> None:
-        self._version = version
-        self._troubles = 0
-        self.alarm = Ms(now + self._quiet)
+        The objects of a kind that is no longer served are deleted. Forbidden objects may still
+        exist.
+        """
+        self._state = ReflectorState.STOPPED
+        self.timer = None
+        deleted = self._remove(set(self._store)) if isinstance(error, facts.NotServed) else ()
+        return ReflectorAction(events=deleted, error=error)
 
-    def _compare(
-        self, live: Live, change: facts.Change = facts.Change.ADDED
-    ) -> tuple[facts.Changed, ...]:
-        self._unseen.discard(live.ref)
-        before = self._known.get(live.ref)
-        self._known[live.ref] = live
-        if before is None:
-            return (facts.Changed(self.ticket, change, live),)
-        if before.uid != live.uid:
+    def _note_progress(self, now: Ms, resource_version: str) -> None:
+        self._resource_version = resource_version
+        self._failures = 0
+        self.timer = Ms(now + self._idle_timeout)
+
+    def _diff(
+        self, live: LiveObject, event_type: facts.WatchEventType = facts.WatchEventType.ADDED
+    ) -> tuple[facts.WatchEvent, ...]:
+        self._not_relisted.discard(live.ref)
+        previous = self._store.get(live.ref)
+        self._store[live.ref] = live
+        if previous is None:
+            return (facts.WatchEvent(self.request_id, event_type, live),)
+        if previous.uid != live.uid:
             return (
-                facts.Changed(self.ticket, facts.Change.DELETED, before),
-                facts.Changed(self.ticket, facts.Change.ADDED, live),
+                facts.WatchEvent(self.request_id, facts.WatchEventType.DELETED, previous),
+                facts.WatchEvent(self.request_id, facts.WatchEventType.ADDED, live),
             )
-        if before.version == live.version:
+        if previous.resource_version == live.resource_version:
             return ()
-        return (facts.Changed(self.ticket, facts.Change.MODIFIED, live),)
+        return (facts.WatchEvent(self.request_id, facts.WatchEventType.MODIFIED, live),)
 
-    def _forget(self, refs: set[Ref]) -> tuple[facts.Changed, ...]:
+    def _remove(self, refs: set[Ref]) -> tuple[facts.WatchEvent, ...]:
         return tuple(
-            facts.Changed(self.ticket, facts.Change.DELETED, self._known.pop(ref))
+            facts.WatchEvent(self.request_id, facts.WatchEventType.DELETED, self._store.pop(ref))
             for ref in sorted(refs)
         )

@@ -1,33 +1,39 @@
-"""The door: everything the engine knows of a cluster goes through these methods."""
+"""The protocol for all access to clusters, real and simulated."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 from tidegate.model.moment import Ms
-from tidegate.world.calls import Call, Ticket
-from tidegate.world.facts import Fact
+from tidegate.world.calls import Call, RequestId
+from tidegate.world.facts import Message
 
 
 class World(Protocol):
     """One or more clusters and one clock."""
 
     def now(self) -> Ms:
-        """The time, in whole milliseconds since 1970."""
+        """Return the time, in whole milliseconds since 1970."""
         ...
 
     def submit(self, call: Call) -> None:
-        """Send a call, once. Never blocks, never raises: what goes wrong is its outcome."""
+        """Send a call once. Never blocks, never raises: a failure is the outcome of the call."""
         ...
 
-    def cancel(self, ticket: Ticket) -> bool:
-        """Forget a call or end a watch: no fact of it follows. True: it was certainly not sent."""
+    def cancel(self, request_id: RequestId) -> bool:
+        """Cancel a call or a watch: no message about it follows.
+
+        Returns True if it was certainly not sent.
+        """
         ...
 
-    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
-        """The only pause: facts as soon as there are any, `Due` when `until` comes first."""
+    async def wait(self, until: Ms | None) -> tuple[Message, ...]:
+        """Return messages as soon as there are any, or `TimerFired` if `until` passes first.
+
+        This is the only place where a caller waits.
+        """
         ...
 
     def wake(self) -> None:
-        """Let a wait that is pending end now, with what there is."""
+        """End a pending wait now, with the messages that have arrived."""
         ...

@@ -1,55 +1,56 @@
-"""How many calls one cluster takes at a time.
+"""Adaptive limit of the concurrent calls to one cluster.
 
-Grows while answers come as quickly as before; shrinks when the server throttles, when answers are
-lost, or when they come much later than they used to.
+The window grows while responses are as fast as before. It shrinks when the server throttles, when
+there is no response, or when responses become much slower.
 """
 
 from __future__ import annotations
 
 from tidegate.model.moment import SECOND, Ms
 
-START = 16.0
-LEAST = 1.0
-MOST = 64.0
+INITIAL_SIZE = 16.0
+MIN_SIZE = 1.0
+MAX_SIZE = 64.0
 URGENT_EXTRA = 4
-"""Urgent calls need not wait for a place: a few may go above the window."""
+"""How many urgent calls may be in flight beyond the window."""
 
-PATIENT_MS = 200.0
-"""Answers faster than this are never too slow, whatever they were before."""
-SLOWER = 2.0
-RECENT = 0.1
-USUAL = 0.01
+FAST_MS = 200.0
+"""Responses faster than this are never too slow, whatever the baseline is."""
+SLOWDOWN_FACTOR = 2.0
+RECENT_WEIGHT = 0.1
+BASELINE_WEIGHT = 0.01
 
 
-class Window:
-    """Additive growth, multiplicative shrinking, at most one cut a second."""
+class ConcurrencyWindow:
+    """Additive increase and multiplicative decrease, with at most one decrease a second."""
 
     def __init__(self) -> None:
-        self.size = START
+        self.size = INITIAL_SIZE
         self._recent: float | None = None
-        self._usual = 0.0
-        self._next_cut = Ms(0)
+        self._baseline = 0.0
+        self._next_shrink = Ms(0)
 
     def has_room(self, in_flight: int, *, urgent: bool) -> bool:
+        """Return whether another call may be sent."""
         return in_flight < int(self.size) + (URGENT_EXTRA if urgent else 0)
 
-    def answered(self, latency: Ms, now: Ms, *, in_flight: int) -> None:
-        """An answer came, after `latency`. A window that is not used does not grow."""
+    def on_response(self, latency: Ms, now: Ms, *, in_flight: int) -> None:
+        """Record the latency of a response. A window that is not used up does not grow."""
         if self._recent is None:
-            self._recent = self._usual = float(latency)
-        self._recent += RECENT * (latency - self._recent)
-        self._usual += USUAL * (latency - self._usual)
-        if self._recent > PATIENT_MS and self._recent > SLOWER * self._usual:
-            self._cut(0.8, now)
+            self._recent = self._baseline = float(latency)
+        self._recent += RECENT_WEIGHT * (latency - self._recent)
+        self._baseline += BASELINE_WEIGHT * (latency - self._baseline)
+        if self._recent > FAST_MS and self._recent > SLOWDOWN_FACTOR * self._baseline:
+            self._shrink(0.8, now)
         elif in_flight >= int(self.size):
-            self.size = min(MOST, self.size + 1 / self.size)
+            self.size = min(MAX_SIZE, self.size + 1 / self.size)
 
-    def refused(self, now: Ms) -> None:
-        """The server has too much to do, or went away."""
-        self._cut(0.5, now)
+    def on_overload(self, now: Ms) -> None:
+        """Shrink: the server is overloaded or disconnected."""
+        self._shrink(0.5, now)
 
-    def _cut(self, factor: float, now: Ms) -> None:
-        if now < self._next_cut:
+    def _shrink(self, factor: float, now: Ms) -> None:
+        if now < self._next_shrink:
             return
-        self.size = max(LEAST, self.size * factor)
-        self._next_cut = Ms(now + SECOND)
+        self.size = max(MIN_SIZE, self.size * factor)
+        self._next_shrink = Ms(now + SECOND)

@@ -17,7 +17,7 @@ from subprocess import CompletedProcess
 from tests.fakes.repositories import Repository, git_repository, kustomization, namespace
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 
 Ran = CompletedProcess[str]
 Body = dict[str, Json]
@@ -63,7 +63,7 @@ class Layers:
         ran = self.render(name, *words, **environment)
         assert ran.returncode == 0, ran.stderr
         bodies: list[Body] = [json.loads(line) for line in ran.stdout.splitlines()]
-        return {text(one, "metadata", "name"): one for one in bodies}
+        return {get_text(one, "metadata", "name"): one for one in bodies}
 
     def render(self, name: str, *words: str, **environment: str) -> Ran:
         return self.run("render", "--unit", UNIT + name, "-o", "json", *words, **environment)

@@ -23,9 +23,9 @@ from tests.promises.objects import ACCOUNT, a_namespace, an_object
 from tests.rollouts.records import Record, StoreRecord
 from tests.rollouts.stage import Rolling
 from tidegate.dialect.flux.kustomization import read_kustomization
-from tidegate.dialect.manifests import read_manifests
-from tidegate.dialect.semantics import run_by
-from tidegate.documents import read
+from tidegate.dialect.manifests import parse_all_manifests
+from tidegate.dialect.semantics import with_semantics
+from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json
 from tidegate.health.budget import budget
 from tidegate.model.manifest import Manifests
@@ -66,11 +66,11 @@ class FluxStage(ArgoStage):
             "metadata": {"name": name or self.namespace, "namespace": self.namespace},
             "spec": {**SPEC, "targetNamespace": self.namespace, **spec},
         }
-        (document,) = read(to_json(body), "unit.yaml")
+        (document,) = read_documents(to_json(body), "unit.yaml")
         read_ = read_kustomization(document, self.namespace)
         assert not [one for one in read_.findings if one.severity == "error"], read_.findings
         (unit,) = read_.units
-        return msgspec.structs.replace(unit, policy=run_by(unit.policy, rules))
+        return msgspec.structs.replace(unit, policy=with_semantics(unit.policy, rules))
 
     async def wants(
         self, *bodies: Body, rules: Semantics = FLUX, policy: Policy | None = None, **spec: Json
@@ -79,10 +79,14 @@ class FluxStage(ArgoStage):
         unit = self.unit(spec, rules)
         if policy is not None:
             unit = msgspec.structs.replace(unit, policy=policy)
-        documents = [one for body in bodies for one in read(to_json(self.here(body)), "a.yaml")]
+        documents = [
+            one for body in bodies for one in read_documents(to_json(self.here(body)), "a.yaml")
+        ]
         wide = await self._cluster_wide()
-        found = read_manifests(unit, documents, lambda kind: (kind.group, kind.name) not in wide)
-        return build_plan([found], budget=budget)
+        found = parse_all_manifests(
+            unit, documents, lambda kind: (kind.group, kind.name) not in wide
+        )
+        return build_plan([found], readiness_timeout=budget)
 
     async def chain(self, *layers: tuple[Body, ...]) -> Plan:
         """Units that wait for their objects, each behind the one before; by our own rules."""
@@ -92,10 +96,12 @@ class FluxStage(ArgoStage):
             before: Json = [{"name": f"layer-{number - 1}"}] if number else []
             spec: Body = {"wait": True, "dependsOn": before}
             unit = self.unit(spec, TIDEGATE, f"layer-{number}")
-            texts = [one for body in bodies for one in read(to_json(self.here(body)), "a.yaml")]
+            texts = [
+                one for body in bodies for one in read_documents(to_json(self.here(body)), "a.yaml")
+            ]
             scope = lambda kind: (kind.group, kind.name) not in wide  # noqa: E731
-            found.append(read_manifests(unit, texts, scope))
-        return build_plan(found, budget=budget)
+            found.append(parse_all_manifests(unit, texts, scope))
+        return build_plan(found, readiness_timeout=budget)
 
     async def begin_reconcile(
         self, *bodies: Body, rules: Semantics = FLUX, **spec: Json

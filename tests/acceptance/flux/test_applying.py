@@ -8,13 +8,13 @@ from tests.acceptance.flux.stage import FluxStage, case
 from tests.acceptance.objects import annotated
 from tests.acceptance.stage import named
 from tests.promises.objects import a_namespace
-from tidegate.dialect.semantics import told_policy
-from tidegate.errors import Place
-from tidegate.model.config import Switch
-from tidegate.model.event import Told
+from tidegate.dialect.semantics import with_controller_settings
+from tidegate.errors import Location
+from tidegate.model.config import ControllerSetting
+from tidegate.model.event import EventType
 from tidegate.model.objects import Json
-from tidegate.model.plan import Plan, items_of
-from tidegate.model.reading import mapping
+from tidegate.model.plan import Plan, step_items
+from tidegate.model.reading import get_mapping
 from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, an_object
 
@@ -30,24 +30,24 @@ def noted(body: Body, word: str, value: str) -> Body:
 
 
 def labelled(body: Body, word: str, value: str) -> Body:
-    metadata = mapping(body, "metadata")
+    metadata = get_mapping(body, "metadata")
     return {**body, "metadata": {**metadata, "labels": {f"{NOTE}{word}": value}}}
 
 
 async def data_of(stage: FluxStage, body: Body) -> Body:
-    return mapping(await stage.body(body), "data")
+    return get_mapping(await stage.body(body), "data")
 
 
 @case(40)
 async def test_what_has_not_changed_is_not_written(each_flux: FluxStage) -> None:
     flux, one = each_flux, setting("one", a="1")
     await flux.reconcile(one)
-    before = (await flux.live(one)).version
+    before = (await flux.live(one)).resource_version
 
     run = await flux.reconcile(one)
 
-    assert (run.result, named(run, Told.OBJECT_WRITTEN)) == ("passed", [])
-    assert (await flux.live(one)).version == before
+    assert (run.result, named(run, EventType.OBJECT_WRITTEN)) == ("passed", [])
+    assert (await flux.live(one)).resource_version == before
 
 
 @case(41)
@@ -88,7 +88,7 @@ async def test_what_is_made_once_is_left_as_it_is_and_goes_when_git_has_it_no_mo
 
     run = await flux.reconcile(noted(setting("one", a="2"), "ssa", "ifnotpresent"))
 
-    assert (run.result, named(run, Told.OBJECT_WRITTEN)) == ("passed", [])
+    assert (run.result, named(run, EventType.OBJECT_WRITTEN)) == ("passed", [])
     assert await data_of(flux, first) == {"a": "1"}
     await flux.reconcile()
     assert not await flux.lives(first)
@@ -104,7 +104,7 @@ async def test_what_git_wants_ignored_is_never_made_and_nobody_waits_for_it(
     run = await flux.reconcile(left, setting("one"), wait=True)
 
     assert run.result == "passed"
-    assert named(run, Told.OBJECT_KEPT) == ["never"]
+    assert named(run, EventType.OBJECT_SKIPPED) == ["never"]
     assert await flux.deeds("create") == ["create configmaps/one"]
 
 
@@ -132,7 +132,10 @@ async def test_a_field_that_is_ignored_is_not_put_back_and_stays_when_another_on
     await flux.desk.patch(ref, {"data": {"y": "2"}}, manager="other")
     second = await flux.reconcile(one, ignore=rules)
 
-    assert (named(first, Told.OBJECT_WRITTEN), named(second, Told.OBJECT_WRITTEN)) == ([], ["one"])
+    assert (named(first, EventType.OBJECT_WRITTEN), named(second, EventType.OBJECT_WRITTEN)) == (
+        [],
+        ["one"],
+    )
     assert await data_of(flux, one) == {"x": "2", "y": "1"}
 
 
@@ -175,12 +178,12 @@ async def test_definitions_and_namespaces_come_before_what_needs_them(
         "metadata": {"name": "one", "namespace": place},
     }
     inside = setting("inside")
-    inside = {**inside, "metadata": {**mapping(inside, "metadata"), "namespace": place}}
+    inside = {**inside, "metadata": {**get_mapping(inside, "metadata"), "namespace": place}}
 
     run = await flux.reconcile(thing, inside, definition, a_namespace(place), targetNamespace="")
 
     assert run.result == "passed", run.events[-5:]
-    order = named(run, Told.OBJECT_WRITTEN)
+    order = named(run, EventType.OBJECT_WRITTEN)
     assert set(order[:2]) == {f"things.{group}", place}
     assert set(order[2:]) == {"one", "inside"}
 
@@ -223,9 +226,11 @@ async def test_one_bad_object_keeps_all_of_a_unit_from_being_written(
 @case(39)
 async def test_kinds_that_shall_be_first_come_before_the_rest(flux: FluxStage) -> None:
     """`--custom-apply-stage-kinds`; Roles come before what binds them in any case."""
-    switch = Switch("kustomize-controller.custom-apply-stage-kinds", "Secret", Place("flags.yaml"))
+    switch = ControllerSetting(
+        "kustomize-controller.custom-apply-stage-kinds", "Secret", Location("flags.yaml")
+    )
     unit = flux.unit({})
-    policy = told_policy(unit.policy, {switch.name: switch}, flux.namespace)
+    policy = with_controller_settings(unit.policy, {switch.name: switch}, flux.namespace)
     secret: Body = {**an_object("v1 Secret", "one"), "stringData": {}}
     role: Body = an_object("rbac.authorization.k8s.io/v1 Role", "role", rules=[])
     reference: Body = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "role"}
@@ -242,4 +247,4 @@ async def test_kinds_that_shall_be_first_come_before_the_rest(flux: FluxStage) -
 
 
 def names_of(plan: Plan) -> list[str]:
-    return [item.ref.name for step in plan.steps for item in items_of(step)]
+    return [item.ref.name for step in plan.steps for item in step_items(step)]

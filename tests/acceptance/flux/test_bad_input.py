@@ -13,7 +13,7 @@ from tests.fakes.kept_sandbox import KUSTOMIZATION, KeptSandbox
 from tests.fakes.repositories import setting
 from tests.unit.render.sops_program import AgeKey, encrypt
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 from tidegate.testing import Body
 
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: b}\n"
@@ -199,12 +199,12 @@ def test_each_says_so_itself_in_the_words_of_flux(
         assert ready is not None, name
         assert (ready[:2], ready[2].startswith(message)) == (("False", reason), True), (name, ready)
         assert (condition(units[name], "Stalled") is not None) == (name in STALLED)
-        assert "lastAppliedRevision" not in mapping(units[name], "status")
+        assert "lastAppliedRevision" not in get_mapping(units[name], "status")
     for name in RUN:
         ready = condition(units[name], "Ready")
         assert ready is not None
         assert ready[:2] == ("True", "ReconciliationSucceeded")
-    assert "lastAttemptedRevision" not in mapping(units["path"], "status")
+    assert "lastAttemptedRevision" not in get_mapping(units["path"], "status")
     assert condition(units["asleep"], "Ready") is None
     told_of = {(name, reason) for name, (reason, _) in SAID.items()}
     assert told_of <= told(cluster, "flux-system")

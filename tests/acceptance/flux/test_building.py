@@ -11,7 +11,7 @@ from tests.acceptance.flux.stage import FluxStage, case
 from tests.acceptance.flux.test_applying import setting as an_object
 from tests.fakes.repositories import deployment, setting
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, part
+from tidegate.model.reading import get_mapping, get_value
 from tidegate.testing import Body
 
 
@@ -86,7 +86,7 @@ def test_images_of_the_unit_are_merged_into_those_of_the_file(layers: Layers) ->
     layers.unit("pinned", path="./apps", images=[{"name": "main", "digest": digest}])
 
     images = [
-        part(layers.rendered(name)["a"], "spec", "template", "spec", "containers")[0]["image"]  # type: ignore[index,call-overload]
+        get_value(layers.rendered(name)["a"], "spec", "template", "spec", "containers")[0]["image"]  # type: ignore[index,call-overload]
         for name in ("named", "pinned")
     ]
 
@@ -117,18 +117,21 @@ def test_common_metadata_is_on_all_objects_and_goes_with_its_entry(layers: Layer
     layers.unit("apps")
     second = layers.rendered("apps")
 
-    assert [part(one, "metadata", "labels", "team") for one in first.values()] == ["red", "red"]
-    assert [part(one, "metadata", "labels", "team") for one in second.values()] == [None, None]
+    assert [get_value(one, "metadata", "labels", "team") for one in first.values()] == [
+        "red",
+        "red",
+    ]
+    assert [get_value(one, "metadata", "labels", "team") for one in second.values()] == [None, None]
 
 
 @case(28)
 async def test_a_label_that_has_left_the_text_leaves_what_lives(each_flux: FluxStage) -> None:
     flux, one = each_flux, an_object("one")
-    metadata: Json = {**mapping(one, "metadata"), "labels": {"team": "red"}}
+    metadata: Json = {**get_mapping(one, "metadata"), "labels": {"team": "red"}}
     await flux.reconcile({**one, "metadata": metadata})
-    before = part(await flux.body(one), "metadata", "labels", "team")
+    before = get_value(await flux.body(one), "metadata", "labels", "team")
 
     await flux.reconcile(one)
 
     assert before == "red"
-    assert part(await flux.body(one), "metadata", "labels", "team") is None
+    assert get_value(await flux.body(one), "metadata", "labels", "team") is None

@@ -8,9 +8,9 @@ from tests.acceptance.flux.stage import FluxStage, case
 from tests.acceptance.flux.test_applying import NOTE, setting
 from tests.acceptance.stage import named
 from tests.promises.objects import held
-from tidegate.flows.means import stale_of
+from tidegate.flows.means import prune_candidate
 from tidegate.health.budget import budget
-from tidegate.model.event import Told
+from tidegate.model.event import EventType
 from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Json
 from tidegate.plan.build import plan_unit
@@ -22,9 +22,9 @@ from tidegate.testing.rollouts import Run
 async def end(flux: FluxStage, *bodies: Body, **spec: Json) -> Run:
     """Delete the unit of which these live."""
     unit = flux.unit(spec)
-    lives = [stale_of(await flux.body(body), plan_unit(unit)) for body in bodies]
+    lives = [prune_candidate(await flux.body(body), plan_unit(unit)) for body in bodies]
     going = [one for one in lives if one is not None]
-    plan = build_deletion(Manifests(unit=unit), going, budget=budget)
+    plan = build_deletion(Manifests(unit=unit), going, readiness_timeout=budget)
     rolling = flux.start(plan)
     return await rolling.ends()
 
@@ -57,9 +57,9 @@ async def test_what_somebody_holds_is_waited_for(flux: FluxStage) -> None:
     one = held(setting("one"))
     await flux.reconcile(one)
     unit = flux.unit({"deletionPolicy": "WaitForTermination"})
-    stale = stale_of(await flux.body(one), plan_unit(unit))
+    stale = prune_candidate(await flux.body(one), plan_unit(unit))
     assert stale is not None
-    rolling = flux.start(build_deletion(Manifests(unit=unit), [stale], budget=budget))
+    rolling = flux.start(build_deletion(Manifests(unit=unit), [stale], readiness_timeout=budget))
 
     await rolling.waits("Deleting")
 
@@ -86,7 +86,7 @@ async def test_a_unit_that_cannot_begin_can_be_deleted(flux: FluxStage) -> None:
 
     run = await end(flux, one, dependsOn=[{"name": "never-ready"}])
 
-    assert (run.result, named(run, Told.OBJECT_PRUNED)) == ("passed", ["one"])
+    assert (run.result, named(run, EventType.OBJECT_PRUNED)) == ("passed", ["one"])
     assert not await flux.lives(one)
 
 
@@ -107,4 +107,4 @@ async def test_kinds_go_in_the_reverse_of_the_order_in_which_they_came(flux: Flu
 
     run = await end(flux, *bodies)
 
-    assert named(run, Told.OBJECT_PRUNED) == ["web", "one", "who"]
+    assert named(run, EventType.OBJECT_PRUNED) == ["web", "one", "who"]

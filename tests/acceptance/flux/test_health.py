@@ -6,10 +6,10 @@ from tests.acceptance.flux.stage import FluxStage, case
 from tests.acceptance.flux.test_applying import setting
 from tests.acceptance.stage import named
 from tests.rollouts.statuses import AT
-from tidegate.model.event import Told
+from tidegate.model.event import EventType
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 from tidegate.testing import Body
 from tidegate.testing.builders import a_deployment, a_job
 
@@ -43,13 +43,13 @@ async def test_what_is_listed_and_not_there_is_waited_for_until_the_timeout_and_
         setting("one"), healthChecks=[check(flux, "ConfigMap", "late")], timeout="45s"
     )
     waits = await rolling.waits_for("late")
-    again = await rolling.tells(Told.RETRY_PLANNED)
+    again = await rolling.tells(EventType.RETRY_SCHEDULED)
     await flux.desk.apply(flux.here(setting("late")))
     run = await rolling.ends()
 
-    assert waits.sentence == "it is not there yet"
-    assert "late" in again.sentence
-    assert "took too long" in again.sentence
+    assert waits.message == "it is not there yet"
+    assert "late" in again.message
+    assert "took too long" in again.message
     assert seconds(begun, again.at) == 45
     assert seconds(again.at, again.until) == 60, "its `retryInterval`"
     assert run.result == "passed"
@@ -61,7 +61,7 @@ async def test_no_timeout_is_shorter_than_half_a_minute(flux: FluxStage) -> None
     rolling = await flux.begin_reconcile(
         healthChecks=[check(flux, "ConfigMap", "nowhere")], timeout="1s"
     )
-    again = await rolling.tells(Told.RETRY_PLANNED)
+    again = await rolling.tells(EventType.RETRY_SCHEDULED)
     await rolling.stops()
 
     assert seconds(begun, again.at) == 30
@@ -73,10 +73,10 @@ async def test_what_has_failed_ends_a_wait_at_once(flux: FluxStage) -> None:
     rolling = await flux.begin_reconcile(web, wait=True, timeout="20m")
     begun = flux.world.now()
     await flux.becomes(web, stuck())
-    again = await rolling.tells(Told.RETRY_PLANNED)
+    again = await rolling.tells(EventType.RETRY_SCHEDULED)
     await rolling.stops()
 
-    assert "Progress deadline exceeded" in again.sentence
+    assert "Progress deadline exceeded" in again.message
     assert seconds(begun, again.at) == 5, "one look later"
 
 
@@ -94,15 +94,15 @@ async def test_a_job_is_well_when_it_has_completed_and_one_that_has_failed_ends_
 
     rolling = await flux.begin_reconcile(good, bad, wait=True)
     await flux.becomes(bad, ended("Failed"))
-    again = await rolling.tells(Told.RETRY_PLANNED)
+    again = await rolling.tells(EventType.RETRY_SCHEDULED)
     await rolling.stops()
-    assert "bad" in again.sentence
+    assert "bad" in again.message
 
 
 @case(52)
 async def test_a_job_that_has_removed_itself_counts_as_done(flux: FluxStage) -> None:
     job = a_job("once")
-    spec: Body = {**mapping(job, "spec"), "ttlSecondsAfterFinished": 0}
+    spec: Body = {**get_mapping(job, "spec"), "ttlSecondsAfterFinished": 0}
     job = {**job, "spec": spec}
     rolling = await flux.begin_reconcile(job, wait=True)
     await flux.becomes(job, ended("Complete"))
@@ -143,7 +143,7 @@ async def test_with_checks_only_those_are_waited_for(flux: FluxStage) -> None:
     run = await rolling.ends()
 
     assert run.result == "passed"
-    assert named(run, Told.GATE_WAITING) == ["other"]
+    assert named(run, EventType.GATE_WAITING) == ["other"]
 
 
 @case(36)
@@ -165,7 +165,7 @@ async def test_definitions_and_classes_have_a_minute_whatever_the_timeout_is(
     begun = flux.world.now()
 
     rolling = await flux.begin_reconcile(definition, one, setting("rest"), timeout="20m")
-    again = await rolling.tells(Told.RETRY_PLANNED)
+    again = await rolling.tells(EventType.RETRY_SCHEDULED)
     await rolling.stops()
 
     assert seconds(begun, again.at) == 60
@@ -239,10 +239,10 @@ async def test_a_dependency_counts_at_the_new_revision_alone(flux: FluxStage) ->
         await flux.chain((a_deployment("first", image="app:2"),), (setting("second", a="2"),))
     )
     await rolling.waits_for("first")
-    before = mapping(await flux.body(second), "data")
+    before = get_mapping(await flux.body(second), "data")
     await flux.becomes(first, {**well(), "observedGeneration": 2})
     run = await rolling.ends()
 
     assert before == {"a": "1"}
     assert run.result == "passed"
-    assert mapping(await flux.body(second), "data") == {"a": "2"}
+    assert get_mapping(await flux.body(second), "data") == {"a": "2"}

@@ -8,10 +8,10 @@ from tests.acceptance.flux.stage import FluxStage, case, open_flux
 from tests.acceptance.flux.test_applying import NOTE, setting
 from tests.acceptance.stage import named
 from tests.promises.objects import held
-from tidegate.model.event import Told
+from tidegate.model.event import EventType
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
-from tidegate.sandbox.faults import CallFault, Match, Often, Refuse
+from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, Rejection
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body
 from tidegate.world.facts import Forbidden
@@ -98,14 +98,16 @@ async def test_nobody_waits_for_the_end_of_what_goes(each_flux: FluxStage) -> No
     run = await flux.reconcile(setting("new"), wait=True)
 
     assert run.result == "passed"
-    assert named(run, Told.OBJECT_PRUNED) == ["old"]
+    assert named(run, EventType.OBJECT_PRUNED) == ["old"]
     assert await flux.lives(old), "somebody holds it"
 
 
 @case(47)
 async def test_a_deletion_that_is_refused_is_tried_again_until_it_is_not() -> None:
     refused = CallFault(
-        Refuse(Forbidden("a policy keeps it")), Match(verbs=("delete",), name="old"), Often(times=1)
+        Rejection(Forbidden("a policy keeps it")),
+        FaultSelector(verbs=("delete",), name="old"),
+        Frequency(times=1),
     )
     flux = await open_flux(Sandbox(faults=(refused,)))
     old = setting("old")
@@ -114,8 +116,8 @@ async def test_a_deletion_that_is_refused_is_tried_again_until_it_is_not() -> No
     begun = flux.world.now()
     run = await flux.reconcile(setting("new"))
 
-    (again,) = run.told(Told.RETRY_PLANNED)
-    assert "a policy keeps it" in again.sentence
+    (again,) = run.told(EventType.RETRY_SCHEDULED)
+    assert "a policy keeps it" in again.message
     assert run.result == "passed"
     assert Ms(flux.world.now() - begun) >= MINUTE, "a minute is its `retryInterval`"
     assert not await flux.lives(old)

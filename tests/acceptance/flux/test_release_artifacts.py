@@ -12,7 +12,7 @@ from tests.fakes.registry import FakeRegistry
 from tests.fakes.release_artifacts import LAYER, a_chart, release_of_artifact
 from tests.fakes.releases import CONFIG_MAP, RELEASE, records, release_sandbox, stands
 from tests.fakes.web_server import listening_beside
-from tidegate.model.reading import mappings, text
+from tidegate.model.reading import get_mappings, get_text
 
 
 @pytest.fixture
@@ -42,15 +42,15 @@ def test_a_tag_that_moves_is_an_upgrade_though_the_chart_has_the_same_version(
     versions = [f"1.0.0+{one}" for one in builds]
     assert [one.chart for one in records(sandbox)] == [("shop", one) for one in versions]
     setting = sandbox.all(CONFIG_MAP, "shop")["web"]
-    assert text(setting, "data", "version") == versions[1]
-    assert text(setting, "data", "to") == "two"
+    assert get_text(setting, "data", "version") == versions[1]
+    assert get_text(setting, "data", "to") == "two"
     own = sandbox.all(RELEASE, "shop")["web"]
-    assert text(own, "status", "lastAttemptedRevision") == versions[1]
-    assert text(own, "status", "lastAttemptedRevisionDigest") == second
-    history = mappings(own, "status", "history")
-    assert [text(one, "ociDigest") for one in history] == [second, first]
-    ready = next(one for one in mappings(own, "status", "conditions") if one["type"] == "Ready")
-    assert text(ready, "message").endswith(f"shop/web.v2 with chart shop@{versions[1]}")
+    assert get_text(own, "status", "lastAttemptedRevision") == versions[1]
+    assert get_text(own, "status", "lastAttemptedRevisionDigest") == second
+    history = get_mappings(own, "status", "history")
+    assert [get_text(one, "ociDigest") for one in history] == [second, first]
+    ready = next(one for one in get_mappings(own, "status", "conditions") if one["type"] == "Ready")
+    assert get_text(ready, "message").endswith(f"shop/web.v2 with chart shop@{versions[1]}")
 
 
 @case(64)

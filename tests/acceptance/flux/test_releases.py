@@ -21,10 +21,10 @@ from tests.fakes.releases import (
 )
 from tests.fakes.repositories import Body
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, secret_of
+from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, record_secret
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 
 JOB = Kind("batch", "v1", "Job")
 
@@ -48,7 +48,7 @@ def test_an_install_that_fails_is_left_failed_and_new_values_are_another_revisio
     failed = sandbox.sync(shop.root)
     assert failed.code != 0
     assert stands(sandbox) == [(1, "failed")]
-    assert 'Release "web" failed' in text(records(sandbox)[0].content, "info", "description")
+    assert 'Release "web" failed' in get_text(records(sandbox)[0].content, "info", "description")
 
     shop.release(values={"to": "two"})
     mended = sandbox.sync(shop.root)
@@ -89,7 +89,7 @@ def test_what_failed_as_an_install_is_tried_again_as_an_upgrade_that_is_a_revisi
 
     assert done.code == 0, done.stderr
     assert stands(sandbox) == [(1, "failed"), (2, "deployed")]
-    assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "by") == "2"
+    assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "by") == "2"
 
 
 @case(62)
@@ -98,10 +98,10 @@ def test_what_is_locked_by_somebody_who_died_is_unlocked_and_upgraded(
 ) -> None:
     sandbox.sync(shop.root)
     last = records(sandbox)[0]
-    locked = last.become(ReleaseStatus.PENDING_UPGRADE, "Preparing upgrade")
+    locked = last.with_status(ReleaseStatus.PENDING_UPGRADE, "Preparing upgrade")
     content: Body = {**locked.content, "version": 2}
     stale = ReleaseRecord(content)
-    sandbox.put(secret_of(stale, "shop", now=Ms(0)))
+    sandbox.put(record_secret(stale, "shop", now=Ms(0)))
 
     done = sandbox.sync(shop.root)
 
@@ -116,7 +116,7 @@ def test_what_somebody_else_has_released_is_upgraded(
 ) -> None:
     sandbox.sync(shop.root)
     content: Body = {**records(sandbox)[0].content, "version": 2}
-    sandbox.put(secret_of(ReleaseRecord(content), "shop", now=Ms(0)))
+    sandbox.put(record_secret(ReleaseRecord(content), "shop", now=Ms(0)))
 
     done = sandbox.sync(shop.root)
 
@@ -136,7 +136,7 @@ def test_other_post_renderers_are_one_upgrade(sandbox: KeptSandbox, shop: ChartR
         assert done.code == 0, done.stderr
 
     assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
-    assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "more") == "yes"
+    assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "more") == "yes"
 
 
 @case(60)
@@ -160,11 +160,11 @@ def test_an_upgrade_that_fails_is_rolled_back_and_tried_again_until_it_has_no_tr
         (5, "deployed"),
     ]
     last = records(sandbox)[-1]
-    assert text(last.content, "info", "description") == "Rollback to 3"
+    assert get_text(last.content, "info", "description") == "Rollback to 3"
     assert last.manifest == records(sandbox)[0].manifest
     assert sandbox.deeds().count("create jobs/before") == 2
     assert sandbox.all(CONFIG_MAP, "shop").keys() & {"web", "more"} == {"web"}
-    assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
+    assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
 
 
 @case(60)
@@ -262,7 +262,7 @@ def test_who_dies_between_a_failure_and_the_next_try_leaves_no_lock(
     assert [number for number, _ in found] == [*range(1, len(found) + 1)]
     assert found[-1][1] == "deployed"
     assert [status for _, status in found].count("deployed") == 1
-    assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
+    assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "one"
 
 
 @case(60)
@@ -303,7 +303,7 @@ def test_what_others_change_is_put_back_where_drift_detection_is_enabled_and_els
 
     assert done.code == 0, done.stderr
     settings, is_mended = sandbox.all(CONFIG_MAP, "shop"), mode == "enabled"
-    assert text(settings["web"], "data", "to") == ("one" if is_mended else "other")
+    assert get_text(settings["web"], "data", "to") == ("one" if is_mended else "other")
     assert ("more" in settings) is is_mended
     assert stands(sandbox) == [(1, "deployed")]
     told = "drifted, and left so: ConfigMap shop/web: was changed by somebody: `data.to`"
@@ -314,7 +314,7 @@ def test_what_others_change_is_put_back_where_drift_detection_is_enabled_and_els
     shop.release(values={"to": "two"})
     sandbox.sync(shop.root)
     settings = sandbox.all(CONFIG_MAP, "shop")
-    assert text(settings["web"], "data", "to") == "two"
+    assert get_text(settings["web"], "data", "to") == "two"
     assert "more" in settings
 
 
@@ -334,7 +334,7 @@ def test_an_object_can_ask_that_nobody_looks_for_its_drift(
 
     assert done.code == 0, done.stderr
     settings = sandbox.all(CONFIG_MAP, "shop")
-    assert text(settings["web"], "data", "to") == "one"
+    assert get_text(settings["web"], "data", "to") == "one"
     assert "more" not in settings
 
 
@@ -368,4 +368,4 @@ def test_who_dies_in_the_middle_of_an_upgrade_is_gone_on_with_whatever_is_said_o
 
     assert done.code == 0, done.stderr
     assert stands(sandbox) == [(1, "superseded"), (2, "deployed")]
-    assert text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "two"
+    assert get_text(sandbox.all(CONFIG_MAP, "shop")["web"], "data", "to") == "two"

@@ -15,8 +15,8 @@ from tidegate.health.argo import builtin_rows
 from tidegate.health.rows import HealthRow, judge_cases
 from tidegate.model.amounts import parse_amount
 from tidegate.model.objects import Json
-from tidegate.model.operators import CONDITIONS, Case, Check
-from tidegate.model.paths import Step, find, parse_path
+from tidegate.model.operators import CONDITIONS_PATH, Check, HealthCase
+from tidegate.model.paths import PathStep, find_value, parse_path
 
 FEWEST, MOST, EACH, TRIES = 30, 90, 10, 40
 EXTRA: dict[str, dict[str, list[object]]] = {
@@ -39,12 +39,14 @@ SAMPLES: dict[str, list[object]] = {
 class Vocabulary:
     """What a row speaks of: values by path, and lists with what their items hold."""
 
-    values: dict[tuple[Step, ...], list[object]] = field(default_factory=dict)
-    lists: dict[tuple[Step, ...], Vocabulary] = field(default_factory=dict)
+    values: dict[tuple[PathStep, ...], list[object]] = field(default_factory=dict)
+    lists: dict[tuple[PathStep, ...], Vocabulary] = field(default_factory=dict)
 
     def hear(self, check: Check, among: str) -> None:
         if check.condition:
-            self.offer(f"{CONDITIONS}[type={check.condition}].status", among, *check.wanted)
+            self.offer(
+                f"{CONDITIONS_PATH}[type={check.condition}].status", among, *check.expected_values
+            )
         elif check.at_least:
             for term in (*parse_amount(check.path), *parse_amount(str(check.at_least))):
                 listed: list[object] = [["RUNNING"], [], ["RUNNING", "FAILED"]]
@@ -61,16 +63,16 @@ class Vocabulary:
         if inner != path:
             items = self.lists.setdefault(parse_path(among), Vocabulary())
             items.offer(inner, "", *values)
-        elif path.startswith(f"{CONDITIONS}["):
-            items = self.lists.setdefault(parse_path(CONDITIONS), Vocabulary())
+        elif path.startswith(f"{CONDITIONS_PATH}["):
+            items = self.lists.setdefault(parse_path(CONDITIONS_PATH), Vocabulary())
             chosen, *names = parse_path(path)[2:]
             if isinstance(chosen, tuple):
                 items.offer_steps(("type",), chosen[1])
             items.offer_steps(tuple(names), *values)
-        elif path and path != CONDITIONS:
+        elif path and path != CONDITIONS_PATH:
             self.offer_steps(parse_path(path), *values)
 
-    def offer_steps(self, path: tuple[Step, ...], *values: object) -> None:
+    def offer_steps(self, path: tuple[PathStep, ...], *values: object) -> None:
         if path:
             known = self.values.setdefault(path, [])
             known += [value for value in values if value not in known]
@@ -114,7 +116,7 @@ def _condition(name: str, rng: Random) -> dict[str, Json]:
     }
 
 
-def _put(body: Json, path: tuple[Step, ...], value: Json) -> None:
+def _put(body: Json, path: tuple[PathStep, ...], value: Json) -> None:
     """Put a value at a path; items that are chosen by a key are made."""
     match (body, path):
         case (dict(), (str(name),)):
@@ -132,9 +134,9 @@ def _put(body: Json, path: tuple[Step, ...], value: Json) -> None:
             pass
 
 
-def _cases(row: HealthRow) -> Iterator[tuple[str, Case]]:
+def _cases(row: HealthRow) -> Iterator[tuple[str, HealthCase]]:
     for case in (*row.cases, row.otherwise):
-        yield CONDITIONS, case
+        yield CONDITIONS_PATH, case
         yield from ((case.among, inner) for inner in case.first)
 
 
@@ -155,8 +157,8 @@ class RowShape(Shape):
     def any_body(self, rng: Random) -> dict[str, Json]:
         words = Vocabulary()
         for path, values in EXTRA.get(self.kind, {}).items():
-            words.offer(path, CONDITIONS, *values)
-        words.offer(self.row.observed, CONDITIONS, 1, 2)
+            words.offer(path, CONDITIONS_PATH, *values)
+        words.offer(self.row.observed, CONDITIONS_PATH, 1, 2)
         for among, case in _cases(self.row):
             words.offer(case.tells, among, "as told")
             for check in case.when:
@@ -174,18 +176,18 @@ class RowShape(Shape):
         return {**body, **made, "metadata": {**head, **(known if isinstance(known, dict) else {})}}
 
 
-def _steer(body: dict[str, Json], among: str, case: Case) -> None:
+def _steer(body: dict[str, Json], among: str, case: HealthCase) -> None:
     """Make the simple checks of a case hold."""
     for check in case.when:
         if check.absent and not check.negated:
             *way, last = check.path.split(".")
-            holder = find(body, ".".join(way)) if way else body
+            holder = find_value(body, ".".join(way)) if way else body
             holder.pop(last, None) if isinstance(holder, dict) else None
         if check.negated or check.absent or check.at_least or check.matches:
             continue
-        path, values = check.path, check.wanted or (1,)
+        path, values = check.path, check.expected_values or (1,)
         if check.condition:
-            path = f"{CONDITIONS}[type={check.condition}].status"
+            path = f"{CONDITIONS_PATH}[type={check.condition}].status"
         if not path.startswith("item"):
             _put(body, parse_path(path), values[0])
             if check.equals:
@@ -196,11 +198,11 @@ def _steer(body: dict[str, Json], among: str, case: Case) -> None:
             _put(body, parse_path(among), [item])
 
 
-def _agree(body: dict[str, Json], others: list[Case]) -> None:
+def _agree(body: dict[str, Json], others: list[HealthCase]) -> None:
     """Make equal what other cases hope to differ: generations, states."""
     for check in (check for case in others for check in case.when):
         if check.equals and check.negated and not check.path.startswith("item"):
-            found = find(body, check.path)
+            found = find_value(body, check.path)
             _put(body, parse_path(check.path), 2 if found is None else found)
             _put(body, parse_path(check.equals), 2 if found is None else found)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from plane.binaries.modules import fetch_module
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text
 
 HERE = Path(__file__).parent
 PATTERNS = HERE.parents[1] / "data" / "health" / "argo-scripts.txt"
@@ -34,12 +34,12 @@ def cases(scripts: Path, pattern: str) -> Iterator[tuple[str, dict[str, Json], s
     Scripts are tested alone. Argo CD itself says Progressing of a deletion before it asks them.
     """
     place = scripts / pattern.replace("*", "_")
-    (tests,) = read((place / "health_test.yaml").read_bytes(), pattern)
-    for one in mappings(tests.body, "tests"):
+    (tests,) = read_documents((place / "health_test.yaml").read_bytes(), pattern)
+    for one in get_mappings(tests.body, "tests"):
         case: dict[str, Json] = {key.lower(): value for key, value in one.items()}
-        name = text(case, "inputpath")
-        body = read((place / name).read_bytes(), name)[0].body
-        state = text(case, "healthstatus", "status", default="Unknown")
+        name = get_text(case, "inputpath")
+        body = read_documents((place / name).read_bytes(), name)[0].body
+        state = get_text(case, "healthstatus", "status", default="Unknown")
         if state != "Progressing":
-            mapping(body, "metadata").pop("deletionTimestamp", None)
+            get_mapping(body, "metadata").pop("deletionTimestamp", None)
         yield name, body, state

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from tests.oracles.units.asking import Answer, Oracle
 from tests.units.expected import REPOS, URL, Body, Expected, expected, identity, key_file
-from tidegate.documents import read
+from tidegate.documents import read_documents
 
 Cluster = dict[str, Body]
 
@@ -62,7 +62,7 @@ def _generated(shape: str, body: Body, oracles: Mapping[str, Oracle]) -> list[Bo
 def _in_file(shape: str, name: str) -> list[Body]:
     if not name:
         return []
-    return [one.body for one in read((REPOS / shape / name).read_bytes(), name)]
+    return [one.body for one in read_documents((REPOS / shape / name).read_bytes(), name)]
 
 
 def _own_object(unit: Expected, among: list[Body]) -> Body:

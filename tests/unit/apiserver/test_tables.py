@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.printed_rows import PrintedRow, recorded
-from tidegate.apiserver.catalogue import Serving
-from tidegate.apiserver.printing.cells import human
-from tidegate.apiserver.printing.tables import find_all, printers_of
+from tidegate.apiserver.catalogue import ServedKinds
+from tidegate.apiserver.printing.cells import human_duration
+from tidegate.apiserver.printing.tables import columns_for_kind, find_values
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 
 HOUR = 3600
-NOBODY = Serving(())
+NOBODY = ServedKinds(())
 
 
 @pytest.mark.parametrize(
-    "row", recorded(), ids=lambda row: f"{row.kind} {text(row.body, 'metadata', 'name')}"
+    "row", recorded(), ids=lambda row: f"{row.kind} {get_text(row.body, 'metadata', 'name')}"
 )
 def test_cells_are_those_that_a_real_server_printed(row: PrintedRow) -> None:
-    printed = [column.cell(row.body, row.now) for column in printers_of(row.kind, NOBODY)]
+    printed = [column.cell(row.body, row.now) for column in columns_for_kind(row.kind, NOBODY)]
 
     assert printed == row.cells
 
@@ -43,7 +43,7 @@ def test_cells_are_those_that_a_real_server_printed(row: PrintedRow) -> None:
     ],
 )
 def test_a_span_is_told_as_kubernetes_tells_it(seconds: int, told: str) -> None:
-    assert human(seconds) == told
+    assert human_duration(seconds) == told
 
 
 BODY: Json = {
@@ -66,4 +66,4 @@ BODY: Json = {
     ],
 )
 def test_a_column_of_a_custom_kind_is_found_by_its_path(path: str, found: list[Json]) -> None:
-    assert [*find_all(BODY, path)] == found
+    assert [*find_values(BODY, path)] == found

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.dialect.argo.application import read_application
-from tidegate.dialect.argo.source import Owner, read_source
-from tidegate.dialect.declared import Declared
+from tidegate.dialect.argo.source import SourceContext, read_source
+from tidegate.dialect.declared import Declarations
 from tidegate.documents import Document
-from tidegate.errors import Place
+from tidegate.errors import Location
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
 from tidegate.model.policy import Policy
@@ -19,7 +19,9 @@ Body = dict[str, Json]
 GIT = "https://git.example/shop.git"
 CHARTS = "https://charts.example"
 WEB: Body = {"repoURL": GIT, "path": "web"}
-OWNER = Owner(name="web", where=Place("apps.yaml", 1), namespace="shop", project="team")
+OWNER = SourceContext(
+    name="web", location=Location("apps.yaml", 1), namespace="shop", project="team"
+)
 
 
 def an_application(metadata: Body | None = None, **spec: Json) -> Document:
@@ -36,10 +38,10 @@ def an_application(metadata: Body | None = None, **spec: Json) -> Document:
         "metadata": {"name": "web", "namespace": "argocd", **(metadata or {})},
         "spec": {key: one for key, one in whole.items() if one is not None},
     }
-    return Document(body, Place("apps.yaml", 7))
+    return Document(body, Location("apps.yaml", 7))
 
 
-def declared(**spec: Json) -> Declared:
+def declared(**spec: Json) -> Declarations:
     return read_application(an_application(None, **spec), "default")
 
 
@@ -71,5 +73,6 @@ def details(**body: Json) -> ArgoDetails:
 def codes(findings: Iterable[Finding]) -> list[str]:
     """Findings as `error argo.ref at spec.sources[1].ref`."""
     return [
-        f"{one.severity} {one.code} at {one.where.field if one.where else ''}" for one in findings
+        f"{one.severity} {one.code} at {one.location.field if one.location else ''}"
+        for one in findings
     ]

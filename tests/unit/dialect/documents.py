@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tidegate.dialect.argo.options import with_options
-from tidegate.dialect.manifests import read_manifests
+from tidegate.dialect.argo.options import with_sync_options
+from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.documents import Document
-from tidegate.errors import Place
+from tidegate.errors import Location
 from tidegate.model.manifest import Manifests
 from tidegate.model.objects import Json, Kind
 from tidegate.model.policy import Order, Policy
@@ -41,16 +41,16 @@ def a_document(
     if notes is not None:
         own["annotations"] = notes
     body: Body = {"apiVersion": api_version, "kind": word, "metadata": {**own, **metadata}}
-    return Document(body, Place("shop.yaml", line))
+    return Document(body, Location("shop.yaml", line))
 
 
 def read(
     *documents: Document, order: Order = Order.WAVES, options: tuple[str, ...] = ()
 ) -> Manifests:
     """The unit `shop/web` of these documents, in the namespace `shop`."""
-    policy = with_options(Policy(order=order), options)
+    policy = with_sync_options(Policy(order=order), options)
     unit = Unit(id=SHOP, destination=Destination(namespace="shop"), policy=policy)
-    return read_manifests(unit, documents, _is_namespaced)
+    return parse_all_manifests(unit, documents, _is_namespaced)
 
 
 def _is_namespaced(kind: Kind) -> bool:

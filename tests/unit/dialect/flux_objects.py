@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tidegate.dialect.declared import Declared
-from tidegate.documents import Document, read
-from tidegate.errors import Place
+from tidegate.dialect.declared import Declarations
+from tidegate.documents import Document, read_documents
+from tidegate.errors import Location
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
 from tidegate.model.unit import Unit
@@ -20,22 +20,22 @@ def an_object(api: str, kind: str, spec: str, *, name: str = "apps") -> Document
     """An object `flux-system/apps` whose spec is this YAML."""
     indented = "\n".join(f"  {line}" for line in spec.strip().splitlines())
     head = f"apiVersion: {api}\nkind: {kind}\nmetadata: {{name: {name}, namespace: flux-system}}"
-    (document,) = read(f"{head}\nspec:\n{indented}\n".encode(), "apps.yaml")
+    (document,) = read_documents(f"{head}\nspec:\n{indented}\n".encode(), "apps.yaml")
     return document
 
 
-def the_unit(declared: Declared) -> Unit:
+def the_unit(declared: Declarations) -> Unit:
     (unit,) = declared.units
     return unit
 
 
-def told(declared: Declared) -> dict[str, str]:
+def told(declared: Declarations) -> dict[str, str]:
     """The codes of what was found, by the fields."""
     return {field_of(one): one.code for one in declared.findings}
 
 
 def field_of(finding: Finding) -> str:
-    return finding.where.field if finding.where else ""
+    return finding.location.field if finding.location else ""
 
 
 def any_spec(*names: str) -> st.SearchStrategy[Document]:
@@ -55,4 +55,4 @@ def any_spec(*names: str) -> st.SearchStrategy[Document]:
 
 def _any_document(version: str, metadata: Json, spec: Json) -> Document:
     body = {"apiVersion": version, "kind": "HelmChart", "metadata": metadata, "spec": spec}
-    return Document(body, Place("any.yaml", 1))
+    return Document(body, Location("any.yaml", 1))

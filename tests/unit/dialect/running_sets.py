@@ -5,32 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tidegate.dialect.argo.sets.applications import Generated, generate
+from tidegate.dialect.argo.sets.applications import GenerationResult, generate_applications
 from tidegate.dialect.argo.sets.asking import (
-    Ask,
-    AskContents,
-    AskFiles,
-    AskTexts,
-    Errand,
-    Known,
-    Made,
-    SetAnswer,
+    FileContentQuery,
+    FileListQuery,
+    GeneratorInputs,
+    Procedure,
+    Query,
+    QueryResult,
+    Result,
+    TemplateQuery,
 )
-from tidegate.dialect.declared import DeclaredSet
-from tidegate.errors import Place
+from tidegate.dialect.declared import ApplicationSet
+from tidegate.errors import Location
 from tidegate.external.worker import Workers
 from tidegate.model.objects import Json
 from tidegate.render.go_texts import render_texts
 
 Body = dict[str, Json]
-NOTHING_KNOWN = Known()
+NOTHING_KNOWN = GeneratorInputs()
 
 
-def a_set(*generators: Json, **spec: Json) -> DeclaredSet:
+def a_set(*generators: Json, **spec: Json) -> ApplicationSet:
     """The set `argocd/apps`; its template names an Application by `{{name}}` unless it is given."""
     template: Json = {"metadata": {"name": "{{name}}"}, "spec": {"project": "default"}}
     body: Body = {"spec": {"generators": [*generators], "template": template, **spec}}
-    return DeclaredSet(namespace="argocd", name="apps", where=Place("sets.yaml", 3), body=body)
+    return ApplicationSet(
+        namespace="argocd", name="apps", location=Location("sets.yaml", 3), body=body
+    )
 
 
 @dataclass
@@ -39,28 +41,30 @@ class Runner:
 
     files: Mapping[str, str] = field(default_factory=dict)
     workers: Workers | None = None
-    asked: list[Ask] = field(default_factory=list)
+    asked: list[Query] = field(default_factory=list)
 
-    async def generated(self, one: DeclaredSet, known: Known = NOTHING_KNOWN) -> Generated:
-        return await self.run(generate(one, known))
+    async def generated(
+        self, one: ApplicationSet, known: GeneratorInputs = NOTHING_KNOWN
+    ) -> GenerationResult:
+        return await self.run(generate_applications(one, known))
 
-    async def run(self, errand: Errand[Made]) -> Made:
+    async def run(self, errand: Procedure[Result]) -> Result:
         try:
             ask = next(errand)
             while True:
                 self.asked.append(ask)
                 ask = errand.send(await self._answer(ask))
         except StopIteration as end:
-            made: Made = end.value
+            made: Result = end.value
             return made
 
-    async def _answer(self, ask: Ask) -> SetAnswer:
+    async def _answer(self, ask: Query) -> QueryResult:
         match ask:
-            case AskFiles():
-                return SetAnswer(files=tuple(sorted(self.files)))
-            case AskContents(paths=paths):
-                return SetAnswer(contents={path: self.files[path].encode() for path in paths})
-            case AskTexts(texts, params, options, lenient):
+            case FileListQuery():
+                return QueryResult(files=tuple(sorted(self.files)))
+            case FileContentQuery(paths=paths):
+                return QueryResult(contents={path: self.files[path].encode() for path in paths})
+            case TemplateQuery(texts, params, options, lenient):
                 assert self.workers is not None, "a text is not Python's"
                 made = await render_texts(texts, params, self.workers, options, lenient=lenient)
-                return SetAnswer(texts=made)
+                return QueryResult(texts=made)

@@ -9,8 +9,8 @@ import pytest
 from tidegate.dialect import tracking
 from tidegate.dialect.argo import hooks, options, waves
 from tidegate.model.objects import Json
-from tidegate.model.policy import Handling
-from tidegate.plan.waves import KINDS
+from tidegate.model.policy import ObjectOptions
+from tidegate.plan.waves import KIND_ORDER
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "annotations.md").read_text()
 NAMES = (
@@ -18,10 +18,10 @@ NAMES = (
     waves.WEIGHT,
     hooks.HOOK,
     hooks.HELM_HOOK,
-    hooks.POLICY,
-    hooks.HELM_POLICY,
-    options.OPTIONS,
-    options.KEEP,
+    hooks.DELETE_POLICY,
+    hooks.HELM_DELETE_POLICY,
+    options.SYNC_OPTIONS,
+    options.RESOURCE_POLICY,
     tracking.UNIT,
 )
 OPTIONS = (
@@ -35,8 +35,8 @@ OPTIONS = (
     "SkipDryRunOnMissingResource=true",
     "Replace=true",
 )
-WORDS = (*hooks.PHASES, *hooks.ENDS, *hooks.HELM_PHASES, *hooks.HELM_ENDS)
-POLICIES = (*hooks.POLICIES, *hooks.HELM_POLICIES)
+WORDS = (*hooks.PHASES, *hooks.DELETION_PHASES, *hooks.HELM_PHASES, *hooks.HELM_DELETION_PHASES)
+POLICIES = (*hooks.DELETE_POLICIES, *hooks.HELM_DELETE_POLICIES)
 
 
 @pytest.mark.parametrize("name", [*NAMES, *OPTIONS, *WORDS, *POLICIES])
@@ -51,13 +51,13 @@ def test_every_option_of_a_unit_is_on_the_page(name: str) -> None:
 
 @pytest.mark.parametrize("option", OPTIONS)
 def test_every_option_on_the_page_is_read(option: str) -> None:
-    plain = options.read_handling({"metadata": {}}, Handling())
+    plain = options.read_argo_options({"metadata": {}}, ObjectOptions())
 
-    body: dict[str, Json] = {"metadata": {"annotations": {options.OPTIONS: option}}}
-    noted = options.read_handling(body, Handling())
+    body: dict[str, Json] = {"metadata": {"annotations": {options.SYNC_OPTIONS: option}}}
+    noted = options.read_argo_options(body, ObjectOptions())
 
     assert noted != plain
 
 
 def test_kinds_are_on_the_page_in_their_order() -> None:
-    assert f"\n{', '.join(KINDS)}.\n" in PAGE
+    assert f"\n{', '.join(KIND_ORDER)}.\n" in PAGE

@@ -18,7 +18,7 @@ from tests.unit.dialect.applications import (
 )
 from tidegate.dialect.argo.application import read_application
 from tidegate.documents import Document
-from tidegate.errors import Place
+from tidegate.errors import Location
 from tidegate.model.finding import Severity
 from tidegate.model.objects import Json
 from tidegate.model.policy import Tracking
@@ -44,7 +44,7 @@ def test_an_application_is_a_unit_by_its_namespace_and_name() -> None:
     found = unit()
 
     assert found.id == UnitId("Application", "", "argocd", "web")
-    assert found.where == Place("apps.yaml", 7)
+    assert found.location == Location("apps.yaml", 7)
     assert found.policy.semantics.name == "argocd"
     assert found.policy.manager == "argocd-controller"
     assert found.policy.tracking is Tracking.ARGO
@@ -96,7 +96,7 @@ def test_a_destination_must_say_which_cluster_once(destination: Body) -> None:
 def test_an_application_that_is_not_reconciled_is_suspended(word: Json, suspended: bool) -> None:  # noqa: FBT001
     document = an_application({"annotations": {"argocd.argoproj.io/skip-reconcile": word}})
 
-    assert read_application(document, "argocd").units[0].suspended is suspended
+    assert read_application(document, "argocd").units[0].is_suspended is suspended
 
 
 def test_many_sources_come_before_one_and_that_is_told() -> None:
@@ -204,7 +204,7 @@ def test_an_operation_is_told() -> None:
     document = an_application()
     body: Body = {**document.body, "operation": {"sync": {}}}
 
-    found = read_application(Document(body, document.place), "argocd")
+    found = read_application(Document(body, document.location), "argocd")
 
     assert codes(found.findings) == ["note argo.operation at operation"]
 
@@ -233,16 +233,16 @@ def test_whatever_is_written_is_read_and_the_unit_stays_the_same(
     ):
         found = read_application(_with(body), "a")
 
-        assert [one.id.mark for one in found.units] == ["Application/argocd/web"]
+        assert [one.id.tracking_id for one in found.units] == ["Application/argocd/web"]
 
 
 @given(JSON)
 def test_any_spec_is_read(spec: Json) -> None:
     found = read_application(_with(spec), "a")
 
-    assert [one.id.mark for one in found.units] == ["Application/argocd/web"]
+    assert [one.id.tracking_id for one in found.units] == ["Application/argocd/web"]
 
 
 def _with(spec: Json) -> Document:
     document = an_application()
-    return Document({**document.body, "spec": spec}, document.place)
+    return Document({**document.body, "spec": spec}, document.location)

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.dialect.applications import GIT, OWNER, WEB, Body, details
-from tidegate.dialect.argo.source import override_source, read_source
+from tidegate.dialect.argo.source import apply_source_overrides, read_source
 from tidegate.model.objects import Json
 from tidegate.model.rendering import Overlay
 
 
 def over(source: Body, *overrides: Body) -> Body:
-    return override_source(msgspec.json.encode({**WEB, **source}), overrides)
+    return apply_source_overrides(msgspec.json.encode({**WEB, **source}), overrides)
 
 
 def test_files_of_the_tree_say_more_of_a_source_and_later_ones_win() -> None:
@@ -77,7 +77,9 @@ def test_a_new_list_has_its_own_length_and_what_its_entries_do_not_say_stays() -
 
 def test_an_overridden_source_is_read_as_any_other() -> None:
     found = details(kustomize={"namePrefix": "a-"})
-    again = override_source(found.written, [{"kustomize": {"images": ["web:2"], "oops": 1}}])
+    again = apply_source_overrides(
+        found.source_json, [{"kustomize": {"images": ["web:2"], "oops": 1}}]
+    )
 
     source, findings = read_source(again, OWNER)
 

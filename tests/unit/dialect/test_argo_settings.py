@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.dialect.applications import Body
 from tidegate.dialect.argo.settings import read_chart_values, read_settings
-from tidegate.documents import read
-from tidegate.errors import Place
+from tidegate.documents import read_documents
+from tidegate.errors import Location
 
 MAPS = """\
 apiVersion: v1
@@ -38,7 +38,7 @@ data: {helm.enable: "false"}
 
 
 def test_settings_are_found_in_the_config_maps_with_their_place() -> None:
-    found = read_settings(read(MAPS.encode(), "argo.yaml"))
+    found = read_settings(read_documents(MAPS.encode(), "argo.yaml"))
 
     assert [(one.name, one.value) for one in found] == [
         ("application.resourceTrackingMethod", "label"),
@@ -57,7 +57,7 @@ def test_settings_are_found_among_the_values_of_the_chart() -> None:
         }
     }
 
-    found = read_chart_values(values, Place("values.yaml"))
+    found = read_chart_values(values, Location("values.yaml"))
 
     assert [(one.name, one.value) for one in found] == [
         ("kustomize.buildOptions", "--enable-helm"),
@@ -69,4 +69,4 @@ def test_settings_are_found_among_the_values_of_the_chart() -> None:
 
 @pytest.mark.parametrize("values", [{}, {"configs": []}, {"configs": {"cm": "x", "params": None}}])
 def test_values_that_say_nothing_have_no_settings(values: Body) -> None:
-    assert read_chart_values(values, Place("values.yaml")) == ()
+    assert read_chart_values(values, Location("values.yaml")) == ()

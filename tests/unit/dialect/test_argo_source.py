@@ -6,33 +6,33 @@ import msgspec
 import pytest
 
 from tests.unit.dialect.applications import CHARTS, GIT, OWNER, WEB, Body, a_source, codes, details
-from tidegate.dialect.argo.requests import said_tools, without_silent_blocks
+from tidegate.dialect.argo.requests import explicit_tools, without_empty_blocks
 from tidegate.dialect.argo.source import read_source
 from tidegate.model.objects import Json
-from tidegate.model.release import How, Parameter, Release
+from tidegate.model.release import ChartRequest, Parameter, ParameterType
 from tidegate.model.rendering import (
     ArgoBuild,
     ArgoOverrides,
     ArgoPlugin,
-    Detected,
     Directory,
-    Jsonnet,
+    JsonnetOptions,
+    JsonnetVariable,
+    KustomizePatch,
+    LoadRestriction,
     Overlay,
-    Patch,
-    Restriction,
     Tool,
-    Variable,
+    ToolDetection,
 )
-from tidegate.model.source import ChartSource, GitRef, GitSource, OciSource, RefKind, SourceRef
+from tidegate.model.source import ChartSource, GitRef, GitRefKind, GitSource, OciSource, SourceRef
 
 ARTIFACT = "oci://registry.example/web"
 CHART: Body = {"chart": "redis", "path": None, "targetRevision": "1.2.3"}
 BUILD = ArgoBuild(name="web", namespace="shop", project="team", repository=GIT, path="web")
 
 
-def helm(**fields: Json) -> Release:
+def helm(**fields: Json) -> ChartRequest:
     request = a_source(helm={"releaseName": "web", **fields}).request
-    assert isinstance(request, Release)
+    assert isinstance(request, ChartRequest)
     return request
 
 
@@ -41,10 +41,13 @@ def helm(**fields: Json) -> Release:
     [
         ({}, GitSource(GIT, submodules=True)),
         ({"targetRevision": "HEAD"}, GitSource(GIT, submodules=True)),
-        ({"targetRevision": "v1.*"}, GitSource(GIT, GitRef(RefKind.ANY, "v1.*"), submodules=True)),
+        (
+            {"targetRevision": "v1.*"},
+            GitSource(GIT, GitRef(GitRefKind.ANY, "v1.*"), submodules=True),
+        ),
         (
             {"targetRevision": "1.*", "tagPrefix": "web-"},
-            GitSource(GIT, GitRef(RefKind.ANY, "1.*", "web-"), submodules=True),
+            GitSource(GIT, GitRef(GitRefKind.ANY, "1.*", "web-"), submodules=True),
         ),
         ({**CHART, "repoURL": CHARTS}, ChartSource(CHARTS, "redis", "1.2.3")),
         (
@@ -121,11 +124,11 @@ def test_a_source_among_others_may_have_a_ref_alone() -> None:
 def test_without_a_block_the_files_will_decide() -> None:
     request = a_source(path="./web/").request
 
-    assert isinstance(request, Detected)
+    assert isinstance(request, ToolDetection)
     assert request.path == request.chart.chart == request.overlay.path == "web"
     assert request.chart.name == "web"
     assert request.directory.path == "web"
-    assert request.directory.jsonnet == Jsonnet(
+    assert request.directory.jsonnet == JsonnetOptions(
         variables=msgspec.structs.replace(BUILD, path="./web/").variables()
     )
 
@@ -153,12 +156,17 @@ def test_without_a_block_the_files_will_decide() -> None:
     ],
 )
 def test_a_block_that_says_something_decides(source: Body, tools: list[Tool]) -> None:
-    assert said_tools(without_silent_blocks(source)) == tools
+    assert explicit_tools(without_empty_blocks(source)) == tools
 
 
 @pytest.mark.parametrize(
     ("block", "tool"),
-    [("helm", Release), ("kustomize", Overlay), ("directory", Directory), ("plugin", ArgoPlugin)],
+    [
+        ("helm", ChartRequest),
+        ("kustomize", Overlay),
+        ("directory", Directory),
+        ("plugin", ArgoPlugin),
+    ],
 )
 def test_a_block_that_was_kept_decides_even_if_it_is_empty(block: str, tool: type[object]) -> None:
     assert isinstance(a_source(**{block: {}}).request, tool)
@@ -167,7 +175,7 @@ def test_a_block_that_was_kept_decides_even_if_it_is_empty(block: str, tool: typ
 def test_a_chart_has_its_directory_to_itself() -> None:
     request = a_source(**{**CHART, "repoURL": CHARTS}, helm={"values": "a: 1"}).request
 
-    assert isinstance(request, Release)
+    assert isinstance(request, ChartRequest)
     assert request.chart == "."
 
 
@@ -199,7 +207,7 @@ def test_a_release_goes_by_the_name_of_its_application_and_into_some_namespace()
     source, _ = read_source({**WEB, "helm": {"values": "a: 1"}}, owner)
 
     assert source is not None
-    assert isinstance(source.request, Release)
+    assert isinstance(source.request, ChartRequest)
     assert (source.request.name, source.request.namespace) == ("web", "default")
 
 
@@ -223,9 +231,9 @@ def test_values_are_left_to_those_who_have_the_tree() -> None:
     assert found.value_files == ("a.yaml", "$values/b.yaml")
     assert found.ignore_missing
     assert found.values_text == "a: 1"
-    assert found.parameters == (Parameter("a", "1"), Parameter("b", "2", How.STRING))
+    assert found.parameters == (Parameter("a", "1"), Parameter("b", "2", ParameterType.STRING))
     assert found.file_parameters == (("c", "c.txt"),)
-    assert msgspec.json.decode(found.written)["ref"] == "web"
+    assert msgspec.json.decode(found.source_json)["ref"] == "web"
 
 
 @pytest.mark.parametrize(("values", "text"), [({}, ""), ({"b": 2}, ""), (None, "a: 1")])
@@ -265,7 +273,7 @@ def test_values_as_an_object_take_the_place_of_the_text(values: Json, text: str)
             },
             "patches",
             (
-                Patch(
+                KustomizePatch(
                     path="a.yaml",
                     patch="b",
                     target={"kind": "Pod"},
@@ -284,7 +292,7 @@ def test_kustomize_is_told_what_its_block_says(fields: Body, name: str, value: o
     assert isinstance(request, Overlay)
     assert isinstance(request.overrides, ArgoOverrides)
     assert getattr(request.overrides, name) == value
-    assert request.restriction is Restriction.OWN_DIRECTORY
+    assert request.restriction is LoadRestriction.ROOT_ONLY
 
 
 def test_a_directory_is_told_what_its_block_says() -> None:
@@ -300,9 +308,9 @@ def test_a_directory_is_told_what_its_block_says() -> None:
         recurse=True,
         include="*.yaml",
         exclude="x*",
-        jsonnet=Jsonnet(
-            external=(Variable("a", "1"),),
-            arguments=(Variable("b", "2", code=True),),
+        jsonnet=JsonnetOptions(
+            external=(JsonnetVariable("a", "1"),),
+            arguments=(JsonnetVariable("b", "2", code=True),),
             libraries=("vendor",),
             variables=BUILD.variables(),
         ),

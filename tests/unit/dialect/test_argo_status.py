@@ -6,10 +6,16 @@ import msgspec
 import pytest
 
 from tidegate.dialect.argo.status import aggregate_health, application_status, sync_status
-from tidegate.model.account import Became, Going, ObjectAccount, Provenance, UnitAccount
+from tidegate.model.account import (
+    ObjectProgress,
+    ObjectResult,
+    SourceRevision,
+    UnitPhase,
+    UnitProgress,
+)
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 from tidegate.model.source import Revision
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health
@@ -19,21 +25,21 @@ OWN = UnitId("Application", "", "argocd", "shop")
 DEPLOYMENT, CONFIG = Kind("apps", "v1", "Deployment"), Kind("", "v1", "ConfigMap")
 CHILD = Kind("argoproj.io", "v1alpha1", "Application")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-SOURCES = (Provenance(Revision("main", f"sha1:{COMMIT}"), "Helm"),)
+SOURCES = (SourceRevision(Revision("main", f"sha1:{COMMIT}"), "Helm"),)
 
 
-def an_object(name: str = "web", kind: Kind = DEPLOYMENT, **more: object) -> ObjectAccount:
+def an_object(name: str = "web", kind: Kind = DEPLOYMENT, **more: object) -> ObjectProgress:
     """One that lives and is as wanted, but for what is said of it."""
     notes = more.pop("notes", None)
     body = msgspec.json.encode({"metadata": {"annotations": notes}})
     usual: dict[str, object] = {"is_synced": True, "lives": True, "body": body}
-    return ObjectAccount(ref=Ref(kind, "shop", name), **(usual | more))  # type: ignore[arg-type]
+    return ObjectProgress(ref=Ref(kind, "shop", name), **(usual | more))  # type: ignore[arg-type]
 
 
-def an_account(*objects: ObjectAccount, **more: object) -> UnitAccount:
-    usual: dict[str, object] = {"going": Going.ENDED, "result": "passed", "operated": True}
+def an_account(*objects: ObjectProgress, **more: object) -> UnitProgress:
+    usual: dict[str, object] = {"going": UnitPhase.FINISHED, "result": "passed", "operated": True}
     times: dict[str, object] = {"begun": Ms(60_000), "now": Ms(90_000)}
-    return UnitAccount(unit=OWN, objects=objects, **(usual | times | more))  # type: ignore[arg-type]
+    return UnitProgress(unit=OWN, objects=objects, **(usual | times | more))  # type: ignore[arg-type]
 
 
 def an_application(**more: Json) -> Body:
@@ -45,7 +51,7 @@ def an_application(**more: Json) -> Body:
     return {"kind": "Application", "metadata": {"name": "shop"}, "spec": spec, **more}
 
 
-def status_of(account: UnitAccount, own: Body | None = None) -> Body:
+def status_of(account: UnitProgress, own: Body | None = None) -> Body:
     told = application_status(own or an_application(), account, SOURCES)
     assert told is not None
     return told.status
@@ -101,7 +107,7 @@ def status_of(account: UnitAccount, own: Body | None = None) -> Body:
     ],
 )
 def test_an_application_is_as_well_as_the_worst_of_what_counts(
-    objects: list[ObjectAccount], health: Health, message: str
+    objects: list[ObjectProgress], health: Health, message: str
 ) -> None:
     assert aggregate_health(an_account(*objects)) == (health, message)
 
@@ -136,44 +142,44 @@ def test_an_application_that_brings_itself_does_not_count_itself() -> None:
     ],
 )
 def test_an_application_is_synced_if_all_that_counts_is(
-    objects: list[ObjectAccount], status: str
+    objects: list[ObjectProgress], status: str
 ) -> None:
     assert sync_status(an_account(*objects)) == status
 
 
 def test_history_grows_with_each_success_up_to_its_limit_and_counts_on() -> None:
     own = an_application()
-    own["spec"] = {**mapping(own, "spec"), "revisionHistoryLimit": 2}
+    own["spec"] = {**get_mapping(own, "spec"), "revisionHistoryLimit": 2}
     for _ in range(4):
         own["status"] = status_of(an_account(an_object()), own)
 
-    assert [part(one, "id") for one in mappings(own, "status", "history")] == [2, 3]
+    assert [get_value(one, "id") for one in get_mappings(own, "status", "history")] == [2, 3]
     failed = status_of(an_account(an_object(), result="failed", sentence="no"), own)
-    assert mappings(failed, "history") == mappings(own, "status", "history")
+    assert get_mappings(failed, "history") == get_mappings(own, "status", "history")
 
 
 def test_whoever_waits_for_hooks_and_others_names_a_hook_first() -> None:
     objects = (
-        an_object("a", waits=True, became=Became.CREATED),
+        an_object("a", waits=True, became=ObjectResult.CREATED),
         an_object("prepare", Kind("batch", "v1", "Job"), is_hook=True, waits=True, phase="presync"),
         an_object("b", waits=True),
     )
 
-    running = status_of(an_account(*objects, going=Going.RUNS, result=""))
-    state = mapping(running, "operationState")
+    running = status_of(an_account(*objects, going=UnitPhase.RUNNING, result=""))
+    state = get_mapping(running, "operationState")
 
-    assert (text(state, "phase"), part(state, "finishedAt")) == ("Running", None)
-    assert text(state, "message") == (
+    assert (get_text(state, "phase"), get_value(state, "finishedAt")) == ("Running", None)
+    assert get_text(state, "message") == (
         "waiting for completion of hook batch/Job/prepare and 2 more resources"
     )
-    only = status_of(an_account(objects[0], going=Going.RUNS, result=""))
-    assert text(only, "operationState", "message") == (
+    only = status_of(an_account(objects[0], going=UnitPhase.RUNNING, result=""))
+    assert get_text(only, "operationState", "message") == (
         "waiting for healthy state of apps/Deployment/a"
     )
 
 
 def test_a_status_that_tells_of_nothing_done_leaves_the_last_operation_alone() -> None:
-    before = status_of(an_account(an_object(became=Became.CREATED)))
+    before = status_of(an_account(an_object(became=ObjectResult.CREATED)))
     own = an_application(status=before)
 
     after = status_of(an_account(an_object(), operated=False, now=Ms(900_000)), own)
@@ -183,30 +189,30 @@ def test_a_status_that_tells_of_nothing_done_leaves_the_last_operation_alone() -
 
 
 def test_an_operation_that_nobody_ended_is_ended_by_who_finds_all_done() -> None:
-    running = status_of(an_account(an_object(waits=True), going=Going.RUNS, result=""))
+    running = status_of(an_account(an_object(waits=True), going=UnitPhase.RUNNING, result=""))
     own = an_application(status=running)
 
     after = status_of(an_account(an_object(), operated=False, now=Ms(900_000)), own)
 
-    state = mapping(after, "operationState")
-    assert text(state, "phase") == "Succeeded"
-    assert text(state, "startedAt") == text(running, "operationState", "startedAt")
-    assert text(state, "finishedAt") == "1970-01-01T00:15:00Z"
+    state = get_mapping(after, "operationState")
+    assert get_text(state, "phase") == "Succeeded"
+    assert get_text(state, "startedAt") == get_text(running, "operationState", "startedAt")
+    assert get_text(state, "finishedAt") == "1970-01-01T00:15:00Z"
 
 
 def test_several_sources_have_a_revision_each() -> None:
     own = an_application()
-    spec = mapping(own, "spec")
+    spec = get_mapping(own, "spec")
     chart: Json = {"repoURL": "https://example.org/charts", "chart": "shop"}
     own["spec"] = {"destination": spec["destination"], "sources": [chart, spec["source"]]}
-    sources = (Provenance(Revision("1.2.3", "sha256:00"), "Helm"), *SOURCES)
+    sources = (SourceRevision(Revision("1.2.3", "sha256:00"), "Helm"), *SOURCES)
 
     told = application_status(own, an_account(an_object()), sources)
 
     assert told is not None
-    assert part(told.status, "sync", "revisions") == ["1.2.3", COMMIT]
-    assert part(told.status, "sourceTypes") == ["Helm", "Helm"]
-    assert "revision" not in mapping(told.status, "sync")
+    assert get_value(told.status, "sync", "revisions") == ["1.2.3", COMMIT]
+    assert get_value(told.status, "sourceTypes") == ["Helm", "Helm"]
+    assert "revision" not in get_mapping(told.status, "sync")
 
 
 def test_a_time_moves_only_with_what_it_tells() -> None:
@@ -215,5 +221,5 @@ def test_a_time_moves_only_with_what_it_tells() -> None:
     worse = an_account(an_object(health=Health.DEGRADED), now=Ms(900_000))
     own = an_application(status=first)
 
-    assert part(status_of(later, own), "health") == part(first, "health")
-    assert text(status_of(worse, own), "health", "lastTransitionTime") == "1970-01-01T00:15:00Z"
+    assert get_value(status_of(later, own), "health") == get_value(first, "health")
+    assert get_text(status_of(worse, own), "health", "lastTransitionTime") == "1970-01-01T00:15:00Z"

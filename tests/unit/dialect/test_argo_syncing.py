@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.dialect.applications import Body, codes, declared, policy, unit
-from tidegate.dialect.argo.options import UNIT_OPTIONS, with_options
-from tidegate.dialect.argo.syncing import FOR_EVER
-from tidegate.dialect.semantics import run_by
-from tidegate.model.ignoring import Ignored
+from tidegate.dialect.argo.options import UNIT_OPTIONS, with_sync_options
+from tidegate.dialect.argo.syncing import UNLIMITED
+from tidegate.dialect.semantics import with_semantics
+from tidegate.model.ignoring import IgnoreDifference
 from tidegate.model.moment import MINUTE, SECOND
 from tidegate.model.objects import Json
 from tidegate.model.policy import Policy
@@ -65,7 +65,7 @@ def test_a_retry_says_how_often_and_after_which_pauses() -> None:
 
     assert found is not None
     assert found.limit == 2
-    assert [found.pause(attempt) // SECOND for attempt in (1, 2, 3, 4)] == [30, 90, 270, 300]
+    assert [found.delay(attempt) // SECOND for attempt in (1, 2, 3, 4)] == [30, 90, 270, 300]
 
 
 @pytest.mark.parametrize(
@@ -82,11 +82,11 @@ def test_less_than_no_retries_are_retries_for_ever_and_no_cap_is_none() -> None:
     found = policy(retry={"limit": -1, "backoff": {"maxDuration": "0"}}).retry
 
     assert found is not None
-    assert (found.limit, found.cap) == (FOR_EVER, FOR_EVER)
+    assert (found.limit, found.cap) == (UNLIMITED, UNLIMITED)
 
 
 def test_a_retry_keeps_its_limit_under_other_rules() -> None:
-    ruled = run_by(policy(retry={"limit": 2}), TIDEGATE).semantics.retry
+    ruled = with_semantics(policy(retry={"limit": 2}), TIDEGATE).semantics.retry
 
     assert ruled == Retry(limit=2, first=ARGOCD.retry.first, factor=2, cap=ARGOCD.retry.cap)
 
@@ -115,7 +115,7 @@ def test_a_retry_that_does_not_retry_is_told(retry: Body, told: str) -> None:
 
 @given(st.lists(st.sampled_from(SYNC_OPTIONS)))
 def test_options_are_those_of_the_list(options: list[str]) -> None:
-    found, wanted = policy(syncOptions=[*options]), with_options(Policy(), tuple(options))
+    found, wanted = policy(syncOptions=[*options]), with_sync_options(Policy(), tuple(options))
 
     assert found.handling == wanted.handling
     for name in ("creates_namespace", "changed_only", "refuses_shared", "leaves_others"):
@@ -128,7 +128,7 @@ def test_an_option_that_does_nothing_is_told(option: str) -> None:
     (finding,) = declared(syncPolicy={"syncOptions": ["Validate=false", option]}).findings
 
     assert codes([finding]) == ["warning argo.option at spec.syncPolicy.syncOptions[1]"]
-    assert finding.why
+    assert finding.reason
 
 
 def test_a_namespace_that_is_created_has_labels_and_annotations() -> None:
@@ -161,8 +161,8 @@ def test_differences_are_ignored_as_a_file_says_it() -> None:
     ]
 
     assert unit(ignoreDifferences=entries).policy.ignores == (
-        Ignored(group="apps", kind="Deployment", pointers=("/spec/replicas",)),
-        Ignored(
+        IgnoreDifference(group="apps", kind="Deployment", pointers=("/spec/replicas",)),
+        IgnoreDifference(
             kind="*",
             name="web",
             namespace="shop",

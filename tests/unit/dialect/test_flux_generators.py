@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.dialect.flux.generator import read_generator
-from tidegate.documents import read
+from tidegate.dialect.flux.generator import read_artifact_generator
+from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json
 from tidegate.model.finding import Severity
 from tidegate.model.objects import Json
@@ -37,22 +37,24 @@ def generator(pattern: str, name: str, source: str = "@repo/teams/{app}/**") -> 
 def test_a_pattern_that_is_not_written_well_is_an_error_at_its_field(which: str) -> None:
     pattern, name, field, sentence = BAD[which]
     source = "@repo/teams/**" if which != "strange" else "@repo/teams/{app}/**"
-    (document,) = read(to_json(generator(pattern, name, source)), "a.yaml")
+    (document,) = read_documents(to_json(generator(pattern, name, source)), "a.yaml")
 
-    found = read_generator(document, "apps")
+    found = read_artifact_generator(document, "apps")
 
     errors = [one for one in found.findings if one.severity is Severity.ERROR]
     assert any(
-        one.where is not None and one.where.field == f"spec.{field}" and sentence in one.sentence
+        one.location is not None
+        and one.location.field == f"spec.{field}"
+        and sentence in one.message
         for one in errors
     ), errors
     assert all(one.code == "flux.artifact" for one in errors)
 
 
 def test_a_pattern_names_its_source_and_what_is_made_of_each_directory() -> None:
-    (document,) = read(to_json(generator("@repo/teams/{app}", "{app}-x")), "a.yaml")
+    (document,) = read_documents(to_json(generator("@repo/teams/{app}", "{app}-x")), "a.yaml")
 
-    (made,) = read_generator(document, "apps").sources
+    (made,) = read_artifact_generator(document, "apps").sources
 
     assert made.discovery is not None
     assert (made.discovery.pattern, made.discovery.name) == ("teams/{app}", "{app}-x")

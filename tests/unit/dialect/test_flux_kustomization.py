@@ -6,23 +6,23 @@ import pytest
 from hypothesis import given
 
 from tests.unit.dialect.flux_objects import KUSTOMIZE, an_object, any_spec, field_of, the_unit, told
-from tidegate.dialect.declared import Declared
+from tidegate.dialect.declared import Declarations
 from tidegate.dialect.flux.kustomization import read_kustomization
 from tidegate.documents import Document
 from tidegate.model.finding import Severity
-from tidegate.model.identity import Identity
-from tidegate.model.ignoring import Ignored
+from tidegate.model.identity import ImpersonatedUser
+from tidegate.model.ignoring import IgnoreDifference
 from tidegate.model.moment import MINUTE, SECOND
 from tidegate.model.objects import Kind, Propagation, Ref
-from tidegate.model.policy import Consent, Gates, Order, Tracking
+from tidegate.model.policy import GateScope, Order, Permission, Tracking
 from tidegate.model.rendering import (
     DataReference,
     FluxDetails,
     FluxOverrides,
-    Image,
+    ImageOverride,
+    KustomizePatch,
+    LoadRestriction,
     Overlay,
-    Patch,
-    Restriction,
     Substitution,
 )
 from tidegate.model.source import SourceObject
@@ -65,7 +65,7 @@ dependsOn:
 """
 
 
-def declared(spec: str, version: str = "v1") -> Declared:
+def declared(spec: str, version: str = "v1") -> Declarations:
     return read_kustomization(an_object(f"{KUSTOMIZE}/{version}", "Kustomization", spec), "default")
 
 
@@ -77,14 +77,14 @@ def test_a_unit_knows_its_tree_and_the_overlay_in_it() -> None:
     assert source.source == SourceObject("OCIRepository", "trees", "shop")
     assert source.request == Overlay(
         path="apps/x",
-        restriction=Restriction.WHOLE_TREE,
+        restriction=LoadRestriction.NONE,
         overrides=FluxOverrides(
             target_namespace="shop",
             name_prefix="a-",
             name_suffix="-z",
-            images=(Image(name="web", new_name="w", new_tag="v2", digest="sha256:0"),),
+            images=(ImageOverride(name="web", new_name="w", new_tag="v2", digest="sha256:0"),),
             patches=(
-                Patch(
+                KustomizePatch(
                     patch="- op: remove",
                     target={"kind": "Deployment", "labelSelector": "app=web"},
                 ),
@@ -106,7 +106,7 @@ def test_what_is_done_around_the_build_is_told_apart_from_it() -> None:
             always=True,
         ),
         decrypts=True,
-        keys="keys",
+        key_secret="keys",
         labels={"team": "a"},
         annotations={"note": "b"},
     )
@@ -117,10 +117,10 @@ def test_what_is_not_said_is_as_flux_has_it() -> None:
     (source,) = unit.sources
 
     assert source.source == SourceObject("GitRepository", "flux-system", "shop")
-    assert source.request == Overlay(overrides=FluxOverrides(), restriction=Restriction.WHOLE_TREE)
+    assert source.request == Overlay(overrides=FluxOverrides(), restriction=LoadRestriction.NONE)
     assert source.details == FluxDetails()
     assert unit.destination == Destination()
-    assert not unit.suspended
+    assert not unit.is_suspended
     assert declared(LEAST).findings == ()
 
 
@@ -135,15 +135,15 @@ def test_a_policy_is_that_of_fluxs_controller() -> None:
     assert policy.starts
     assert policy.handling.forces
     assert policy.handling.propagation is Propagation.BACKGROUND
-    assert policy.identity == Identity(user="system:serviceaccount:flux-system:deployer")
+    assert policy.identity == ImpersonatedUser(user="system:serviceaccount:flux-system:deployer")
 
 
 def test_a_unit_says_where_it_goes_and_what_it_waits_for() -> None:
     unit = the_unit(declared(FULL))
 
     assert unit.destination == Destination("prod", "shop")
-    assert unit.suspended
-    assert [(one.unit, one.ready_when, str(one.where)) for one in unit.dependencies] == [
+    assert unit.is_suspended
+    assert [(one.unit, one.ready_when, str(one.location)) for one in unit.dependencies] == [
         (
             UnitId("Kustomization", "", "flux-system", "infra"),
             "dep.status.ready == true",
@@ -171,21 +171,21 @@ def test_time_is_never_shorter_than_half_a_minute(spec: str, timeout: int, pause
 
     assert policy.timeout == timeout
     assert policy.retry is not None
-    assert [policy.retry.pause(attempt) for attempt in (1, 1000)] == [pause, pause]
+    assert [policy.retry.delay(attempt) for attempt in (1, 1000)] == [pause, pause]
 
 
 @pytest.mark.parametrize(
     ("spec", "consent"),
     [
-        ("prune: true", Consent.YES),
-        ("prune: false", Consent.NO),
-        ("prune: true\ndeletionPolicy: Orphan", Consent.NO),
-        ("prune: false\ndeletionPolicy: Delete", Consent.YES),
-        ("prune: false\ndeletionPolicy: WaitForTermination", Consent.YES),
+        ("prune: true", Permission.YES),
+        ("prune: false", Permission.NO),
+        ("prune: true\ndeletionPolicy: Orphan", Permission.NO),
+        ("prune: false\ndeletionPolicy: Delete", Permission.YES),
+        ("prune: false\ndeletionPolicy: WaitForTermination", Permission.YES),
     ],
 )
 def test_what_becomes_of_objects_in_the_end_is_the_policy_of_deletion(
-    spec: str, consent: Consent
+    spec: str, consent: Permission
 ) -> None:
     assert the_unit(declared(spec)).policy.handling.delete is consent
 
@@ -200,13 +200,13 @@ def test_health_is_asked_of_all_of_the_listed_or_of_nobody() -> None:
     )
     listed, both = declared(LEAST + checks), declared(f"{LEAST}{checks}\nwait: true")
 
-    assert the_unit(declared(LEAST)).policy.gates is Gates.NONE
-    assert the_unit(listed).policy.gates is Gates.LISTED
+    assert the_unit(declared(LEAST)).policy.gates is GateScope.NONE
+    assert the_unit(listed).policy.gates is GateScope.LISTED
     assert the_unit(listed).policy.listed == (
         Ref(Kind("apps", "v1", "Deployment"), "shop", "web"),
         Ref(Kind("", "v1", "Namespace"), "", "shop"),
     )
-    assert the_unit(both).policy.gates is Gates.ALL
+    assert the_unit(both).policy.gates is GateScope.ALL
     assert the_unit(both).policy.listed == ()
     assert told(both) == {"spec.healthChecks": "flux.ignored"}
 
@@ -223,8 +223,8 @@ def test_ignored_fields_are_those_of_objects_with_plain_names() -> None:
 
     assert the_unit(found).policy.keeps_ignored
     assert the_unit(found).policy.ignores == (
-        Ignored(kind="Deployment", group="apps", pointers=("/spec/replicas",)),
-        Ignored(kind="*", group="*", pointers=("/data",)),
+        IgnoreDifference(kind="Deployment", group="apps", pointers=("/spec/replicas",)),
+        IgnoreDifference(kind="*", group="*", pointers=("/data",)),
     )
     assert told(found) == {
         "spec.ignore[2].target": "flux.unplayed",
@@ -244,11 +244,11 @@ def test_old_versions_have_old_patches_and_are_told_of() -> None:
     assert isinstance(source.request, Overlay)
     assert isinstance(source.request.overrides, FluxOverrides)
     assert source.request.overrides.patches == (
-        Patch(patch='{"kind": "Deployment"}'),
-        Patch(patch='[{"op": "remove", "path": "/a"}]', target={"kind": "Service"}),
+        KustomizePatch(patch='{"kind": "Deployment"}'),
+        KustomizePatch(patch='[{"op": "remove", "path": "/a"}]', target={"kind": "Service"}),
     )
     assert told(old) == {"apiVersion": "flux.version", "spec.validation": "flux.ignored"}
-    assert "since 2.7" in old.findings[0].sentence
+    assert "since 2.7" in old.findings[0].message
     assert told(new) == {
         "spec.patchesStrategicMerge": "flux.ignored",
         "spec.patchesJson6902": "flux.ignored",
@@ -313,7 +313,7 @@ def test_no_value_of_a_variable_is_told() -> None:
 
 
 def test_an_object_without_a_name_is_no_unit() -> None:
-    document = Document({"apiVersion": f"{KUSTOMIZE}/v1"}, an_object("v1", "X", "a: 1").place)
+    document = Document({"apiVersion": f"{KUSTOMIZE}/v1"}, an_object("v1", "X", "a: 1").location)
     found = read_kustomization(document, "default")
 
     assert found.units == ()
@@ -331,4 +331,4 @@ NAMES = (
 def test_whatever_stands_there_is_read(document: Document) -> None:
     for finding in read_kustomization(document, "default").findings:
         assert finding.code.startswith("flux.")
-        assert finding.why
+        assert finding.reason

@@ -6,15 +6,21 @@ import pytest
 from hypothesis import given
 
 from tests.unit.dialect.flux_objects import HELM, an_object, any_spec, field_of, the_unit, told
-from tidegate.dialect.declared import Declared
-from tidegate.dialect.flux.release import read_release
+from tidegate.dialect.declared import Declarations
+from tidegate.dialect.flux.release import read_helm_release
 from tidegate.documents import Document
-from tidegate.model.identity import Identity
+from tidegate.model.identity import ImpersonatedUser
 from tidegate.model.moment import MINUTE
 from tidegate.model.objects import Propagation
-from tidegate.model.policy import Gates, Order, Tracking
-from tidegate.model.release import Inline, Release, ValuesFile
-from tidegate.model.rendering import DataReference, FluxDetails, FluxOverrides, Image, Patch
+from tidegate.model.policy import GateScope, Order, Tracking
+from tidegate.model.release import ChartRequest, InlineValues, ValuesFile
+from tidegate.model.rendering import (
+    DataReference,
+    FluxDetails,
+    FluxOverrides,
+    ImageOverride,
+    KustomizePatch,
+)
 from tidegate.model.source import SourceObject
 from tidegate.model.unit import Destination, UnitId
 
@@ -34,18 +40,18 @@ chart:
 """
 
 
-def declared(spec: str, version: str = "v2", name: str = "apps") -> Declared:
+def declared(spec: str, version: str = "v2", name: str = "apps") -> Declarations:
     document = an_object(f"{HELM}/{version}", "HelmRelease", spec, name=name)
-    return read_release(document, "default")
+    return read_helm_release(document, "default")
 
 
-def request(found: Declared) -> Release:
+def request(found: Declarations) -> ChartRequest:
     (source,) = the_unit(found).sources
-    assert isinstance(source.request, Release)
+    assert isinstance(source.request, ChartRequest)
     return source.request
 
 
-def details(found: Declared) -> FluxDetails:
+def details(found: Declarations) -> FluxDetails:
     (source,) = the_unit(found).sources
     assert isinstance(source.details, FluxDetails)
     return source.details
@@ -57,11 +63,11 @@ def test_a_chart_of_a_repository_has_a_name_and_a_version() -> None:
 
     assert the_unit(found).id == UnitId("HelmRelease", "", "flux-system", "apps")
     assert source.source == SourceObject("HelmRepository", "flux-system", "shop", "web", ">=1")
-    assert source.request == Release(
+    assert source.request == ChartRequest(
         name="apps",
         namespace="flux-system",
         values={"replicas": 2},
-        layers=(Inline(),),
+        layers=(InlineValues(),),
         kube_version="",
         checks_lock=False,
     )
@@ -127,7 +133,7 @@ def test_values_of_other_objects_are_named_and_left_to_the_cluster() -> None:
         "- {kind: Secret, name: b, valuesKey: k, targetPath: x.y, optional: true, literal: true}"
     )
 
-    assert details(declared(LEAST + spec)).values == (
+    assert details(declared(LEAST + spec)).value_references == (
         DataReference(kind="ConfigMap", name="a", key="values.yaml"),
         DataReference(
             kind="Secret", name="b", key="k", target_path="x.y", optional=True, literal=True
@@ -145,9 +151,9 @@ def test_what_is_done_to_the_rendered_chart_comes_in_its_order() -> None:
     found = details(declared(LEAST + spec))
 
     assert (found.labels, found.annotations) == ({"team": "a"}, {"note": "b"})
-    assert found.post_renders == (
-        FluxOverrides(patches=(Patch(patch="x", target={"kind": "Service"}),)),
-        FluxOverrides(images=(Image(name="web", new_tag="v2"),)),
+    assert found.post_renderers == (
+        FluxOverrides(patches=(KustomizePatch(patch="x", target={"kind": "Service"}),)),
+        FluxOverrides(images=(ImageOverride(name="web", new_tag="v2"),)),
     )
 
 
@@ -156,7 +162,7 @@ def test_a_policy_is_that_of_fluxs_controller() -> None:
 
     assert (policy.semantics.name, policy.rules, policy.order) == ("flux", "kstatus", Order.HELM)
     assert (policy.tracking, policy.manager) == (Tracking.FLUX, "helm-controller")
-    assert policy.gates is Gates.ALL
+    assert policy.gates is GateScope.ALL
     assert policy.prunes
     assert not policy.heals
     assert policy.timeout == 5 * MINUTE
@@ -191,29 +197,29 @@ upgrade:
     unit, policy = the_unit(found), the_unit(found).policy
 
     assert found.findings == ()
-    assert (policy.gates, policy.timeout, policy.heals) == (Gates.NONE, 2 * MINUTE, True)
+    assert (policy.gates, policy.timeout, policy.heals) == (GateScope.NONE, 2 * MINUTE, True)
     assert policy.creates_namespace
     assert policy.refuses_shared
     assert (policy.handling.replaces, policy.handling.checks) == (False, False)
     assert policy.release is not None
     assert policy.release.upgrade.replaces
     assert policy.retry is not None
-    assert policy.retry.pause(9) == MINUTE
-    assert policy.identity == Identity(user="system:serviceaccount:flux-system:deployer")
+    assert policy.retry.delay(9) == MINUTE
+    assert policy.identity == ImpersonatedUser(user="system:serviceaccount:flux-system:deployer")
     assert not request(found).include_crds
     assert request(found).skip_schema
     assert unit.destination == Destination("prod", "shop")
     assert [one.unit for one in unit.dependencies] == [
         UnitId("HelmRelease", "", "flux-system", "db")
     ]
-    assert unit.suspended
+    assert unit.is_suspended
 
 
 def test_post_renderers_may_spare_hooks() -> None:
     strategies = ("combined", "nohooks", "separate")
     found = [details(declared(f"{LEAST}postRenderStrategy: {one}")) for one in strategies]
 
-    assert [one.spares_hooks for one in found] == [False, True, False]
+    assert [one.skips_hooks for one in found] == [False, True, False]
 
 
 @pytest.mark.parametrize(
@@ -276,6 +282,6 @@ NAMES = (
 
 @given(any_spec(*NAMES))
 def test_whatever_stands_there_is_read(document: Document) -> None:
-    for finding in read_release(document, "default").findings:
+    for finding in read_helm_release(document, "default").findings:
         assert finding.code.startswith("flux.")
-        assert finding.why
+        assert finding.reason

@@ -6,7 +6,7 @@ from hypothesis import given
 
 from tests.unit.dialect.flux_objects import any_spec
 from tidegate.dialect.flux.settings import read_settings
-from tidegate.documents import Document, read
+from tidegate.documents import Document, read_documents
 
 COMPONENTS = """\
 apiVersion: apps/v1
@@ -47,7 +47,7 @@ spec: {template: {spec: {containers: [{name: manager, args: [--concurrent=3]}]}}
 
 
 def test_flags_are_read_of_fluxs_controllers_alone() -> None:
-    found = read_settings(read(COMPONENTS.encode(), "gotk.yaml"))
+    found = read_settings(read_documents(COMPONENTS.encode(), "gotk.yaml"))
 
     assert [(one.name, one.value) for one in found] == [
         ("kustomize-controller.concurrent", "8"),

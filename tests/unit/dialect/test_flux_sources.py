@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 
 from tests.unit.dialect.flux_objects import SOURCE, an_object, any_spec, field_of, told
-from tidegate.dialect.declared import Declared
-from tidegate.dialect.flux.sources import read_flux_source, resolve
+from tidegate.dialect.declared import Declarations
+from tidegate.dialect.flux.sources import read_flux_source, resolve_source
 from tidegate.documents import Document
 from tidegate.model.source import (
     ChartSource,
     DeclaredSource,
     GitRef,
+    GitRefKind,
     GitSource,
     OciSource,
-    RefKind,
     SourceObject,
     SourceRef,
 )
@@ -24,11 +24,11 @@ URL = "https://git.example/shop"
 GIT = f"interval: 1m\nurl: {URL}\n"
 
 
-def declared(kind: str, spec: str, version: str = "v1") -> Declared:
+def declared(kind: str, spec: str, version: str = "v1") -> Declarations:
     return read_flux_source(an_object(f"{SOURCE}/{version}", kind, spec), "default")
 
 
-def the_source(found: Declared) -> DeclaredSource:
+def the_source(found: Declarations) -> DeclaredSource:
     (source,) = found.sources
     return source
 
@@ -36,12 +36,15 @@ def the_source(found: Declared) -> DeclaredSource:
 @pytest.mark.parametrize(
     ("ref", "at"),
     [
-        ("", GitRef(RefKind.BRANCH, "master")),
-        ("ref: {branch: main}", GitRef(RefKind.BRANCH, "main")),
-        ("ref: {branch: main, tag: v1}", GitRef(RefKind.TAG, "v1")),
-        ("ref: {tag: v1, semver: '>=1'}", GitRef(RefKind.RANGE, ">=1")),
-        ("ref: {semver: '>=1', name: refs/pull/1/head}", GitRef(RefKind.NAME, "refs/pull/1/head")),
-        ("ref: {name: refs/x, commit: 0a1b}", GitRef(RefKind.COMMIT, "0a1b")),
+        ("", GitRef(GitRefKind.BRANCH, "master")),
+        ("ref: {branch: main}", GitRef(GitRefKind.BRANCH, "main")),
+        ("ref: {branch: main, tag: v1}", GitRef(GitRefKind.TAG, "v1")),
+        ("ref: {tag: v1, semver: '>=1'}", GitRef(GitRefKind.RANGE, ">=1")),
+        (
+            "ref: {semver: '>=1', name: refs/pull/1/head}",
+            GitRef(GitRefKind.NAME, "refs/pull/1/head"),
+        ),
+        ("ref: {name: refs/x, commit: 0a1b}", GitRef(GitRefKind.COMMIT, "0a1b")),
     ],
 )
 def test_a_git_repository_is_at_what_goes_before_the_others(ref: str, at: GitRef) -> None:
@@ -64,10 +67,10 @@ def test_a_git_repository_says_what_is_part_of_its_tree_and_what_opens_it() -> N
     found = the_source(declared("GitRepository", spec))
 
     assert found.id == SourceObject("GitRepository", "flux-system", "apps")
-    assert found.source == GitSource(URL, GitRef(RefKind.BRANCH, "master"), submodules=True)
-    assert (found.ignore, found.secret, found.suspended) == ("*.md", "key", True)
-    assert found.sparse == ("deploy", "lib")
-    assert [(one.source.name, one.pattern, one.into) for one in found.portions] == [
+    assert found.source == GitSource(URL, GitRef(GitRefKind.BRANCH, "master"), submodules=True)
+    assert (found.ignore, found.secret_name, found.is_suspended) == ("*.md", "key", True)
+    assert found.sparse_directories == ("deploy", "lib")
+    assert [(one.source.name, one.pattern, one.destination) for one in found.copies] == [
         ("lib", ".", "lib"),
         ("x", "a", "b"),
     ]
@@ -88,8 +91,8 @@ def test_an_artifact_is_chosen_by_its_ref_and_its_layer() -> None:
         filter=".*-rc",
         digest="sha256:0",
         media_type="application/x",
-        copies=True,
-        plain=True,
+        copies_layer=True,
+        plain_http=True,
     )
 
 
@@ -102,7 +105,7 @@ def test_an_artifact_is_chosen_by_its_ref_and_its_layer() -> None:
         ),
         (
             "url: oci://r.example/charts\ntype: oci\ninsecure: true",
-            ChartSource("oci://r.example/charts", "", plain=True),
+            ChartSource("oci://r.example/charts", "", plain_http=True),
         ),
     ],
 )
@@ -121,7 +124,7 @@ def test_a_helm_chart_is_a_part_of_another_source() -> None:
     found = the_source(declared("HelmChart", spec))
 
     assert found.source == SourceObject("HelmRepository", "flux-system", "shop", "web", "1.x")
-    assert (found.values_files, found.optional_values) == (("prod.yaml",), True)
+    assert (found.values_files, found.ignore_missing_values_files) == (("prod.yaml",), True)
 
 
 @pytest.mark.parametrize("kind", ["Bucket", "ExternalArtifact"])
@@ -181,14 +184,14 @@ def test_an_address_with_a_password_is_not_repeated() -> None:
 def known(**sources: SourceRef | SourceObject) -> dict[SourceObject, DeclaredSource]:
     ids = {name: SourceObject(name.split("_")[0], "ns", name.split("_")[1]) for name in sources}
     return {
-        ids[name]: DeclaredSource(id=ids[name], source=source, secret=name)
+        ids[name]: DeclaredSource(id=ids[name], source=source, secret_name=name)
         for name, source in sources.items()
     }
 
 
 def test_a_chart_is_filled_into_its_repository() -> None:
     declared = known(HelmRepository_shop=ChartSource("https://c", ""))
-    found = resolve(SourceObject("HelmRepository", "ns", "shop", "web", "1.x"), declared)
+    found = resolve_source(SourceObject("HelmRepository", "ns", "shop", "web", "1.x"), declared)
 
     assert found is not None
     assert found.source == ChartSource("https://c", "web", "1.x")
@@ -203,12 +206,13 @@ def test_a_helm_chart_leads_to_a_repository_or_to_a_path_in_a_tree() -> None:
         HelmChart_lost=SourceObject("GitRepository", "ns", "gone", "x"),
     )
     web, own, lost = (
-        resolve(SourceObject("HelmChart", "ns", name), declared) for name in ("web", "own", "lost")
+        resolve_source(SourceObject("HelmChart", "ns", name), declared)
+        for name in ("web", "own", "lost")
     )
 
     assert web is not None
     assert web.source == ChartSource("https://c", "web", "1.x")
-    assert web.secret == "HelmRepository_shop"
+    assert web.secret_name == "HelmRepository_shop"
     assert own is not None
     assert own.source == GitSource("https://g")
     assert own.id == SourceObject("HelmChart", "ns", "own", "charts/web")
@@ -217,7 +221,7 @@ def test_a_helm_chart_leads_to_a_repository_or_to_a_path_in_a_tree() -> None:
 
 
 def test_what_nobody_declares_is_nothing() -> None:
-    assert resolve(SourceObject("GitRepository", "ns", "x"), {}) is None
+    assert resolve_source(SourceObject("GitRepository", "ns", "x"), {}) is None
 
 
 NAMES = (
@@ -232,4 +236,4 @@ def test_whatever_stands_there_is_read(kind: str, document: Document) -> None:
     document.body["kind"] = kind
     for finding in read_flux_source(document, "default").findings:
         assert finding.code.startswith("flux.")
-        assert finding.why
+        assert finding.reason

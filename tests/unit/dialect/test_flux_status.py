@@ -7,11 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.dialect.flux.status import inventory_id, kustomization_status
-from tidegate.dialect.times import go_duration
-from tidegate.model.account import Became, Going, ObjectAccount, OwnStatus, Provenance, UnitAccount
+from tidegate.dialect.times import format_go_duration
+from tidegate.model.account import (
+    ObjectProgress,
+    ObjectResult,
+    SourceRevision,
+    StatusUpdate,
+    UnitPhase,
+    UnitProgress,
+)
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 from tidegate.model.source import Revision
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health
@@ -19,15 +26,15 @@ from tidegate.testing import Body
 
 OWN = UnitId("Kustomization", "", "flux-system", "apps")
 REVISION = "main@sha1:0123456789abcdef0123456789abcdef01234567"
-SOURCES = (Provenance(Revision("main", REVISION.partition("@")[2])),)
+SOURCES = (SourceRevision(Revision("main", REVISION.partition("@")[2])),)
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
-WEB = ObjectAccount(ref=Ref(DEPLOYMENT, "shop", "web"), lives=True, is_synced=True)
+WEB = ObjectProgress(ref=Ref(DEPLOYMENT, "shop", "web"), is_live=True, in_sync=True)
 
 
-def an_account(*objects: ObjectAccount, **more: object) -> UnitAccount:
-    usual: dict[str, object] = {"going": Going.ENDED, "result": "passed", "operated": True}
+def an_account(*objects: ObjectProgress, **more: object) -> UnitProgress:
+    usual: dict[str, object] = {"going": UnitPhase.FINISHED, "result": "passed", "operated": True}
     times: dict[str, object] = {"begun": Ms(60_000), "now": Ms(72_300)}
-    return UnitAccount(unit=OWN, objects=objects, **(usual | times | more))  # type: ignore[arg-type]
+    return UnitProgress(unit=OWN, objects=objects, **(usual | times | more))  # type: ignore[arg-type]
 
 
 def a_kustomization(status: Body | None = None, **more: Json) -> Body:
@@ -37,16 +44,20 @@ def a_kustomization(status: Body | None = None, **more: Json) -> Body:
     return {"kind": "Kustomization", "metadata": metadata, "spec": spec, **told}
 
 
-def told_of(account: UnitAccount, own: Body | None = None) -> OwnStatus:
+def told_of(account: UnitProgress, own: Body | None = None) -> StatusUpdate:
     told = kustomization_status(own or a_kustomization(), account, SOURCES)
     assert told is not None
     return told
 
 
-def conditions(told: OwnStatus) -> dict[str, tuple[str, str, str]]:
+def conditions(told: StatusUpdate) -> dict[str, tuple[str, str, str]]:
     return {
-        text(one, "type"): (text(one, "status"), text(one, "reason"), text(one, "message"))
-        for one in mappings(told.status, "conditions")
+        get_text(one, "type"): (
+            get_text(one, "status"),
+            get_text(one, "reason"),
+            get_text(one, "message"),
+        )
+        for one in get_mappings(told.status, "conditions")
     }
 
 
@@ -95,9 +106,9 @@ def test_what_passed_says_the_revision_and_how_long_its_health_took() -> None:
         "Ready": ("True", "ReconciliationSucceeded", f"Applied revision: {REVISION}"),
         "Healthy": ("True", "Succeeded", "Health check passed in 12.3s"),
     }
-    assert part(told.status, "observedGeneration") == 3
-    assert part(told.status, "lastAppliedRevision") == REVISION
-    assert [note[1] for note in told.notes] == ["ReconciliationSucceeded"]
+    assert get_value(told.status, "observedGeneration") == 3
+    assert get_value(told.status, "lastAppliedRevision") == REVISION
+    assert [note[1] for note in told.events] == ["ReconciliationSucceeded"]
 
 
 def test_without_checks_there_is_no_word_of_health() -> None:
@@ -107,9 +118,11 @@ def test_without_checks_there_is_no_word_of_health() -> None:
 
 
 def test_on_its_way_it_is_reconciling_and_nothing_is_applied_yet() -> None:
-    going = an_account(WEB, going=Going.RUNS, result="")
+    going = an_account(WEB, going=UnitPhase.RUNNING, result="")
     waiting = an_account(
-        ObjectAccount(ref=WEB.ref, lives=True, waits=True), going=Going.RUNS, result=""
+        ObjectProgress(ref=WEB.ref, is_live=True, is_awaited=True),
+        going=UnitPhase.RUNNING,
+        result="",
     )
 
     assert conditions(told_of(going)) == {
@@ -140,7 +153,7 @@ def test_on_its_way_it_is_reconciling_and_nothing_is_applied_yet() -> None:
     ],
 )
 def test_what_did_not_get_well_is_named(health: Health, sentence: str) -> None:
-    ill = ObjectAccount(ref=WEB.ref, lives=True, health=health, became=Became.FAILED)
+    ill = ObjectProgress(ref=WEB.ref, is_live=True, health=health, result=ObjectResult.FAILED)
 
     told = told_of(an_account(ill, result="failed", by_gate=True))
 
@@ -169,14 +182,17 @@ def test_other_troubles_have_their_reasons(more: dict[str, object], reason: str)
 
 
 def test_what_could_not_be_pruned_is_kept_and_told() -> None:
-    stuck = ObjectAccount(
-        ref=Ref(DEPLOYMENT, "shop", "old"), lives=True, is_wanted=False, became=Became.FAILED
+    stuck = ObjectProgress(
+        ref=Ref(DEPLOYMENT, "shop", "old"),
+        is_live=True,
+        is_desired=False,
+        result=ObjectResult.FAILED,
     )
 
     told = told_of(an_account(WEB, stuck, result="failed", sentence="it is still there"))
 
     assert conditions(told)["Ready"][1] == "PruneFailed"
-    names = [text(one, "id") for one in mappings(told.status, "inventory", "entries")]
+    names = [get_text(one, "id") for one in get_mappings(told.status, "inventory", "entries")]
     assert names == ["shop_web_apps_Deployment", "shop_old_apps_Deployment"]
 
 
@@ -184,9 +200,9 @@ def test_who_waits_names_the_first_of_those_it_depends_on() -> None:
     own = a_kustomization(dependsOn=[{"name": "a"}, {"name": "b", "namespace": "team"}])
     units = [UnitId("Kustomization", "", *name) for name in (("team", "b"), ("flux-system", "a"))]
 
-    both = an_account(going=Going.WAITS, operated=False, waits_for=tuple(units))
-    last = an_account(going=Going.WAITS, operated=False, waits_for=(units[0],))
-    other = an_account(going=Going.WAITS, operated=False, waits_for=(OWN,))
+    both = an_account(going=UnitPhase.WAITING, operated=False, waits_for=tuple(units))
+    last = an_account(going=UnitPhase.WAITING, operated=False, waits_for=(units[0],))
+    other = an_account(going=UnitPhase.WAITING, operated=False, waits_for=(OWN,))
 
     assert conditions(told_of(both, own))["Ready"] == (
         "False",
@@ -203,13 +219,13 @@ def test_history_has_one_snapshot_for_each_content_and_outcome_the_newest_first(
     for digest in ("a", "a", "b", "c", "d", "e", "f", "a"):
         status = told_of(an_account(WEB, digest=digest), a_kustomization(status)).status
 
-    history = mappings(status, "history")
+    history = get_mappings(status, "history")
 
     assert len(history) == 5
-    assert len({text(one, "digest") for one in history}) == 5
-    assert part(history[0], "totalReconciliations") == 1, "what is forgotten begins anew"
+    assert len({get_text(one, "digest") for one in history}) == 5
+    assert get_value(history[0], "totalReconciliations") == 1, "what is forgotten begins anew"
     again = told_of(an_account(WEB, digest="a"), a_kustomization(status)).status
-    assert part(mappings(again, "history")[0], "totalReconciliations") == 2
+    assert get_value(get_mappings(again, "history")[0], "totalReconciliations") == 2
 
 
 def test_what_is_told_again_is_the_same_to_the_byte() -> None:
@@ -239,14 +255,17 @@ def test_a_message_that_is_too_long_for_a_condition_is_cut() -> None:
     ],
 )
 def test_durations_are_written_as_go_does(span: int, said: str) -> None:
-    assert go_duration(Ms(span)) == said
+    assert format_go_duration(Ms(span)) == said
 
 
 def test_what_is_applied_but_not_all_of_it_stays_beside_what_was_there() -> None:
     before: Body = {"inventory": {"entries": [{"id": "shop_old_apps_Deployment", "v": "v1"}]}}
-    new = ObjectAccount(ref=Ref(DEPLOYMENT, "shop", "late"), lives=False)
+    new = ObjectProgress(ref=Ref(DEPLOYMENT, "shop", "late"), is_live=False)
 
     told = told_of(an_account(WEB, new, result="failed", sentence="no"), a_kustomization(before))
 
-    names = [text(one, "id") for one in mappings(mapping(told.status, "inventory"), "entries")]
+    names = [
+        get_text(one, "id")
+        for one in get_mappings(get_mapping(told.status, "inventory"), "entries")
+    ]
     assert names == ["shop_web_apps_Deployment", "shop_old_apps_Deployment"]

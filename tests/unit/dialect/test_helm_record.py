@@ -13,39 +13,45 @@ from hypothesis import strategies as st
 
 from tidegate.dialect.helm import belonging, book
 from tidegate.dialect.helm.record import (
-    MOST,
+    MAX_SECRET_BYTES,
     ReleaseRecord,
     ReleaseStatus,
-    pack,
+    decode_release,
+    encode_release,
     read_record,
-    secret_of,
-    unpack,
+    record_secret,
 )
 from tidegate.errors import DialectError
-from tidegate.model.ledger import Action, Entering, EntryEnd, ReleaseSheet, ReleaseTerms
+from tidegate.model.ledger import (
+    PendingRevision,
+    ReleaseAction,
+    ReleaseContents,
+    ReleaseSpec,
+    RevisionOutcome,
+)
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 
 VALUES: st.SearchStrategy[Json] = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
-TERMS = ReleaseTerms("web", "shop", "shop")
+TERMS = ReleaseSpec("web", "shop", "shop")
 MARK = "HelmRelease/shop/web"
 NOW = Ms(1_700_000_000_000)
 
 
-def sheet(to: str = "1") -> ReleaseSheet:
+def sheet(to: str = "1") -> ReleaseContents:
     chart: dict[str, Json] = {"metadata": {"name": "web", "version": "1.0.0"}}
-    return ReleaseSheet(key=to, chart=chart, config={"to": to}, manifest=f"---\n# {to}\n")
+    return ReleaseContents(key=to, chart=chart, config={"to": to}, manifest=f"---\n# {to}\n")
 
 
 class Storage:
     """Records as a cluster keeps them."""
 
-    def __init__(self, terms: ReleaseTerms = TERMS) -> None:
+    def __init__(self, terms: ReleaseSpec = TERMS) -> None:
         self.terms = terms
         self.kept: dict[int, ReleaseRecord] = {}
 
@@ -53,50 +59,52 @@ class Storage:
     def stands(self) -> list[tuple[int, str]]:
         return [(number, one.status.value) for number, one in sorted(self.kept.items())]
 
-    def enter(self, told: book.Entries) -> None:
-        for one in (*told.changed, *told.made):
-            body = secret_of(one, self.terms.storage, now=NOW)
+    def enter(self, told: book.RecordChanges) -> None:
+        for one in (*told.changed, *told.created):
+            body = record_secret(one, self.terms.storage, now=NOW)
             self.kept[one.number] = read_record(msgspec.json.decode(msgspec.json.encode(body)))
-        for one in told.gone:
+        for one in told.deleted:
             del self.kept[one.number]
 
-    def begin(self, wanted: ReleaseSheet) -> Entering:
+    def begin(self, wanted: ReleaseContents) -> PendingRevision:
         records = list(self.kept.values())
-        entering = book.intend(wanted.key, records, self.terms, MARK)
-        if entering.is_due and not entering.goes_on:
-            self.enter(book.begin(wanted, records, self.terms, MARK, entering=entering, now=NOW))
+        entering = book.plan_revision(wanted.key, records, self.terms, MARK)
+        if entering.is_due and not entering.is_resumed:
+            self.enter(
+                book.start_revision(wanted, records, self.terms, MARK, pending=entering, now=NOW)
+            )
         return entering
 
-    def end(self, entering: Entering, *, passed: bool = True) -> None:
-        records, ended = list(self.kept.values()), EntryEnd(passed, "it does not start")
-        self.enter(book.end(records, entering=entering, ended=ended, now=NOW))
+    def end(self, entering: PendingRevision, *, passed: bool = True) -> None:
+        records, ended = list(self.kept.values()), RevisionOutcome(passed, "it does not start")
+        self.enter(book.finish_revision(records, pending=entering, outcome=ended, now=NOW))
 
 
 @given(st.dictionaries(st.text(), VALUES))
 def test_what_is_packed_is_unpacked_as_it_was(content: dict[str, Json]) -> None:
-    assert unpack(pack(content)) == content
+    assert decode_release(encode_release(content)) == content
 
 
 def test_what_nobody_here_knows_stays_when_a_status_changes() -> None:
     content: dict[str, Json] = {"name": "web", "version": 3, "later": {"field": 1}}
     record = ReleaseRecord(content, {"team": "sea"}, {"note": "kept"})
 
-    changed = record.become(ReleaseStatus.FAILED, "why")
-    again = read_record(secret_of(changed, "shop", now=NOW, version="7"))
+    changed = record.with_status(ReleaseStatus.FAILED, "why")
+    again = read_record(record_secret(changed, "shop", now=NOW, version="7"))
 
     assert again.content["later"] == {"field": 1}
     assert (again.status, again.number) == (ReleaseStatus.FAILED, 3)
-    assert (again.labels, again.notes) == ({"team": "sea"}, {"note": "kept"})
+    assert (again.labels, again.annotations) == ({"team": "sea"}, {"note": "kept"})
 
 
 def as_helm_writes(record: ReleaseRecord, number: int) -> ReleaseRecord:
     """Read and written by Helm, as this or another revision: it keeps labels, and no annotation."""
     content: dict[str, Json] = {**record.content, "version": number}
-    whole = msgspec.json.decode(msgspec.json.encode(secret_of(record, "shop", now=NOW)))
+    whole = msgspec.json.decode(msgspec.json.encode(record_secret(record, "shop", now=NOW)))
     metadata = whole["metadata"]
     del metadata["annotations"]
     metadata["labels"]["version"] = str(number)
-    packed = base64.b64encode(pack(content)).decode()
+    packed = base64.b64encode(encode_release(content)).decode()
     return read_record({**whole, "data": {"release": packed}})
 
 
@@ -105,31 +113,31 @@ def test_a_record_that_helm_has_written_anew_is_still_ours_and_its_next_revision
     storage.end(storage.begin(sheet()))
 
     storage.kept[1] = as_helm_writes(storage.kept[1], 1)
-    assert storage.begin(sheet()).action is Action.KEEP
+    assert storage.begin(sheet()).action is ReleaseAction.UNCHANGED
     assert storage.kept[1].labels == {}
     storage.kept[2] = as_helm_writes(storage.kept[1], 2)
 
-    assert storage.begin(sheet()).action is Action.UPGRADE
+    assert storage.begin(sheet()).action is ReleaseAction.UPGRADE
 
 
 def test_what_is_too_long_for_a_label_is_an_annotation_alone() -> None:
     mark = f"HelmRelease/shop/{'a' * 60}"
     record = ReleaseRecord(
-        {"name": "web", "version": 1}, {}, {belonging.UNIT: mark, belonging.KEY: "one"}
+        {"name": "web", "version": 1}, {}, {belonging.UNIT: mark, belonging.CONTENT_KEY: "one"}
     )
 
-    again = read_record(secret_of(record, "shop", now=NOW))
+    again = read_record(record_secret(record, "shop", now=NOW))
 
-    assert again.notes == record.notes
-    assert as_helm_writes(record, 1).notes == {belonging.KEY: "one"}
+    assert again.annotations == record.annotations
+    assert as_helm_writes(record, 1).annotations == {belonging.CONTENT_KEY: "one"}
 
 
 def test_a_record_that_no_secret_holds_is_refused_with_its_size() -> None:
-    noise = random.Random(1).randbytes(MOST)
+    noise = random.Random(1).randbytes(MAX_SECRET_BYTES)
     content: dict[str, Json] = {"name": "web", "version": 1, "chart": noise.hex()}
 
     with pytest.raises(DialectError, match=r"release `web`, revision 1, has 1,\d+,\d+ bytes"):
-        pack(content)
+        encode_release(content)
 
 
 @pytest.mark.parametrize(
@@ -140,13 +148,13 @@ def test_a_record_that_no_secret_holds_is_refused_with_its_size() -> None:
         base64.b64encode(b"no json"),
         base64.b64encode(b"[]"),
         base64.b64encode(gzip.compress(b"{}")[:-9]),
-        base64.b64encode(gzip.compress(b'{"a": "' + b" " * (65 * MOST) + b'"}')),
+        base64.b64encode(gzip.compress(b'{"a": "' + b" " * (65 * MAX_SECRET_BYTES) + b'"}')),
     ],
     ids=["nothing", "text", "no json", "list", "half", "bomb"],
 )
 def test_what_is_no_record_is_refused(packed: bytes) -> None:
     with pytest.raises(DialectError, match="cannot be read"):
-        unpack(packed)
+        decode_release(packed)
 
 
 def test_a_revision_is_pending_until_its_end_is_entered() -> None:
@@ -157,7 +165,7 @@ def test_a_revision_is_pending_until_its_end_is_entered() -> None:
     storage.end(entering)
 
     assert storage.stands == [(1, "deployed")]
-    assert storage.begin(sheet()).action is Action.KEEP
+    assert storage.begin(sheet()).action is ReleaseAction.UNCHANGED
 
 
 def test_who_died_is_gone_on_with_and_uses_up_no_number() -> None:
@@ -168,22 +176,22 @@ def test_who_died_is_gone_on_with_and_uses_up_no_number() -> None:
     again = storage.begin(sheet("2"))
     storage.end(again)
 
-    assert again.goes_on
+    assert again.is_resumed
     assert storage.stands == [(1, "superseded"), (2, "deployed")]
 
 
 def test_what_others_left_pending_is_failed_before_the_next_one() -> None:
     storage = Storage()
     storage.end(storage.begin(sheet()))
-    foreign = storage.kept[1].become(ReleaseStatus.PENDING_UPGRADE, "somebody")
+    foreign = storage.kept[1].with_status(ReleaseStatus.PENDING_UPGRADE, "somebody")
     content: dict[str, Json] = {**foreign.content, "version": 2}
-    storage.kept[2] = msgspec.structs.replace(foreign, content=content, notes={})
+    storage.kept[2] = msgspec.structs.replace(foreign, content=content, annotations={})
 
     entering = storage.begin(sheet("3"))
 
-    assert (entering.action, entering.number) == (Action.UPGRADE, 3)
+    assert (entering.action, entering.number) == (ReleaseAction.UPGRADE, 3)
     assert storage.stands == [(1, "deployed"), (2, "failed"), (3, "pending-upgrade")]
-    assert "unlocked" in text(storage.kept[2].content, "info", "description")
+    assert "unlocked" in get_text(storage.kept[2].content, "info", "description")
 
 
 @given(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.dialect.documents import HELM_HOOK, HELM_POLICY, HOOK, POLICY, noting
-from tidegate.dialect.argo.hooks import End, Hook, read_hook
+from tidegate.dialect.argo.hooks import DeletionPhase, Hook, read_hook
 from tidegate.model.manifest import Phase
 from tidegate.model.objects import Json
 from tidegate.model.plan import HookPolicy
@@ -24,7 +24,7 @@ def phases_of(notes: dict[str, Json]) -> tuple[Phase, ...]:
 def is_nothing(notes: dict[str, Json]) -> bool:
     """Neither an ordinary object nor ever run."""
     hook = read_hook(noting(notes))
-    return hook is not None and not hook.phases and not hook.ends
+    return hook is not None and not hook.phases and not hook.deletion_phases
 
 
 @pytest.mark.parametrize("notes", [{}, {POLICY: "HookSucceeded"}, {HELM_HOOK: "crd-install"}])
@@ -109,38 +109,40 @@ def test_helms_words_count_where_argo_cds_are_unknown() -> None:
 @pytest.mark.parametrize(
     ("notes", "end"),
     [
-        ({HOOK: "PreDelete"}, End.PRE_DELETE),
-        ({HOOK: " PostDelete "}, End.POST_DELETE),
-        ({HELM_HOOK: "pre-delete"}, End.PRE_DELETE),
-        ({HELM_HOOK: "post-delete"}, End.POST_DELETE),
+        ({HOOK: "PreDelete"}, DeletionPhase.PRE_DELETE),
+        ({HOOK: " PostDelete "}, DeletionPhase.POST_DELETE),
+        ({HELM_HOOK: "pre-delete"}, DeletionPhase.PRE_DELETE),
+        ({HELM_HOOK: "post-delete"}, DeletionPhase.POST_DELETE),
     ],
 )
-def test_a_hook_of_the_end_has_no_part_in_a_sync(notes: dict[str, Json], end: End) -> None:
+def test_a_hook_of_the_end_has_no_part_in_a_sync(
+    notes: dict[str, Json], end: DeletionPhase
+) -> None:
     hook = hook_of(notes)
 
-    assert (hook.phases, hook.ends) == ((), (end,))
+    assert (hook.phases, hook.deletion_phases) == ((), (end,))
 
 
 def test_a_hook_may_run_in_a_sync_and_at_the_end() -> None:
     hook = hook_of({HOOK: "PreSync,PostDelete"})
 
-    assert (hook.phases, hook.ends) == ((Phase.PRE_SYNC,), (End.POST_DELETE,))
+    assert (hook.phases, hook.deletion_phases) == ((Phase.PRE_SYNC,), (DeletionPhase.POST_DELETE,))
 
 
 def test_the_ends_of_both_annotations_count() -> None:
     hook = hook_of({HOOK: "PreSync,PostDelete", HELM_HOOK: "pre-delete"})
 
-    assert set(hook.ends) == {End.PRE_DELETE, End.POST_DELETE}
+    assert set(hook.deletion_phases) == {DeletionPhase.PRE_DELETE, DeletionPhase.POST_DELETE}
 
 
 def test_a_hook_of_the_end_alone_leaves_the_phase_to_helm() -> None:
     hook = hook_of({HOOK: "PreDelete", HELM_HOOK: "pre-install"})
 
-    assert (hook.phases, hook.ends) == ((Phase.PRE_SYNC,), (End.PRE_DELETE,))
+    assert (hook.phases, hook.deletion_phases) == ((Phase.PRE_SYNC,), (DeletionPhase.PRE_DELETE,))
 
 
 def test_a_skipped_object_may_still_be_run_at_the_end() -> None:
-    assert hook_of({HOOK: "Skip,PreDelete"}).ends == (End.PRE_DELETE,)
+    assert hook_of({HOOK: "Skip,PreDelete"}).deletion_phases == (DeletionPhase.PRE_DELETE,)
 
 
 @pytest.mark.parametrize(

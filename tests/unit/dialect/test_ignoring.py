@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.dialect.argo.ignoring import read_ignored
+from tidegate.dialect.argo.ignoring import read_ignore_file
 from tidegate.errors import DialectError, TidegateError
-from tidegate.model.ignoring import Ignored
+from tidegate.model.ignoring import IgnoreDifference
 
 ENTRIES = """\
 - group: apps
@@ -22,14 +22,14 @@ ENTRIES = """\
   managedFieldsManagers: [scaler]
 """
 READ = (
-    Ignored(
+    IgnoreDifference(
         group="apps",
         kind="Deployment",
         name="web",
         namespace="shop",
         pointers=("/spec/replicas",),
     ),
-    Ignored(
+    IgnoreDifference(
         group="*",
         kind="*",
         expressions=('.spec.template.spec.containers[] | select(.name == "proxy")',),
@@ -44,8 +44,8 @@ def check(expression: str) -> None:
         raise DialectError("dialect.jq.expression", f"`{expression}` is no path", hint="write one")
 
 
-def read(text: str) -> tuple[Ignored, ...]:
-    return read_ignored(text.encode(), "ignore.yaml", check)
+def read(text: str) -> tuple[IgnoreDifference, ...]:
+    return read_ignore_file(text.encode(), "ignore.yaml", check)
 
 
 def mistakes(text: str) -> list[str]:
@@ -54,7 +54,7 @@ def mistakes(text: str) -> list[str]:
         read(text)
     errors = [one for one in caught.value.exceptions if isinstance(one, TidegateError)]
     assert len(errors) == len(caught.value.exceptions)
-    return [f"{one.where.line if one.where else 0} {one.problem}" for one in errors]
+    return [f"{one.location.line if one.location else 0} {one.problem}" for one in errors]
 
 
 @pytest.mark.parametrize(

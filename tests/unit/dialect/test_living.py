@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.dialect.documents import HOOK, OPTIONS, SHOP, WAVE, noting
-from tidegate.dialect.argo.options import with_options
-from tidegate.dialect.living import Living, read_living, shared
+from tidegate.dialect.argo.options import with_sync_options
+from tidegate.dialect.living import LiveOwnership, other_owner, read_live_ownership
 from tidegate.model.objects import Json
 from tidegate.model.plan import PlannedUnit
-from tidegate.model.policy import Consent, Handling, Policy
+from tidegate.model.policy import ObjectOptions, Permission, Policy
 
 UNIT = "tidegate.dev/unit"
 WEB = PlannedUnit(id=SHOP)
@@ -18,22 +18,22 @@ WEB = PlannedUnit(id=SHOP)
 def test_an_object_of_the_unit_tells_its_wave_and_its_wishes() -> None:
     body = noting({UNIT: "shop/web", WAVE: "3", OPTIONS: "Prune=false"})
 
-    living = read_living(body, WEB)
+    living = read_live_ownership(body, WEB)
 
-    assert living == Living(3, Handling(prune=Consent.NO), is_hook=False)
+    assert living == LiveOwnership(3, ObjectOptions(prune=Permission.NO), is_hook=False)
 
 
 def test_the_options_of_the_unit_count_for_what_lives() -> None:
-    policy = with_options(Policy(), ("PruneLast=true",))
+    policy = with_sync_options(Policy(), ("PruneLast=true",))
 
-    living = read_living(noting({UNIT: "shop/web"}), PlannedUnit(id=SHOP, policy=policy))
+    living = read_live_ownership(noting({UNIT: "shop/web"}), PlannedUnit(id=SHOP, policy=policy))
 
     assert living is not None
-    assert living.handling.last
+    assert living.options.last
 
 
 def test_a_hook_that_lives_is_told_to_be_one() -> None:
-    living = read_living(noting({UNIT: "shop/web", HOOK: "PreSync"}), WEB)
+    living = read_live_ownership(noting({UNIT: "shop/web", HOOK: "PreSync"}), WEB)
 
     assert living is not None
     assert living.is_hook
@@ -44,28 +44,28 @@ def test_a_hook_that_lives_is_told_to_be_one() -> None:
     [("PostDelete", True), ("PostDelete,PreSync", False), ("PreDelete", False), ("Sync", False)],
 )
 def test_only_what_runs_behind_everything_outlives_its_unit(hook: str, *, outlives: bool) -> None:
-    living = read_living(noting({UNIT: "shop/web", HOOK: hook}), WEB)
+    living = read_live_ownership(noting({UNIT: "shop/web", HOOK: hook}), WEB)
 
     assert living is not None
-    assert living.outlives is outlives
+    assert living.is_post_delete is outlives
 
 
 def test_what_does_not_name_the_unit_is_not_its_to_delete() -> None:
-    assert read_living(noting({}), WEB) is None
-    assert read_living(noting({UNIT: "shop/db"}), WEB) is None
+    assert read_live_ownership(noting({}), WEB) is None
+    assert read_live_ownership(noting({UNIT: "shop/db"}), WEB) is None
 
 
 def test_what_somebody_owns_is_not_the_units_to_delete() -> None:
     owners: list[Json] = [{"kind": "ReplicaSet", "name": "web-1"}]
     metadata: Json = {"annotations": {UNIT: "shop/web"}, "ownerReferences": owners}
 
-    assert read_living({"metadata": metadata}, WEB) is None
+    assert read_live_ownership({"metadata": metadata}, WEB) is None
 
 
 def test_an_object_of_another_unit_is_shared_with_it() -> None:
-    assert shared(noting({UNIT: "shop/db"}), WEB) == "shop/db"
+    assert other_owner(noting({UNIT: "shop/db"}), WEB) == "shop/db"
 
 
 def test_an_object_of_the_unit_itself_or_of_nobody_is_not_shared() -> None:
-    assert shared(noting({UNIT: "shop/web"}), WEB) is None
-    assert shared(noting({}), WEB) is None
+    assert other_owner(noting({UNIT: "shop/web"}), WEB) is None
+    assert other_owner(noting({}), WEB) is None

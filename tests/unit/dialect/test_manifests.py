@@ -16,12 +16,12 @@ from tests.unit.dialect.documents import (
     read,
 )
 from tidegate.documents import Document
-from tidegate.errors import DialectError, Place
+from tidegate.errors import DialectError, Location
 from tidegate.model.manifest import Manifest, Phase
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.plan import HookPolicy
-from tidegate.model.policy import Consent, Order
-from tidegate.model.reading import mapping, part
+from tidegate.model.policy import Order, Permission
+from tidegate.model.reading import get_mapping, get_value
 
 KEEP = "helm.sh/resource-policy"
 UNIT = "tidegate.dev/unit"
@@ -34,7 +34,7 @@ def body_of(manifest: Manifest) -> dict[str, Json]:
 
 
 def owner_of(manifest: Manifest) -> Json:
-    return mapping(body_of(manifest), "metadata", "annotations").get(UNIT)
+    return get_mapping(body_of(manifest), "metadata", "annotations").get(UNIT)
 
 
 def refused(*documents: Document) -> DialectError:
@@ -46,7 +46,7 @@ def refused(*documents: Document) -> DialectError:
 def test_an_object_is_marked_as_the_units_own_and_put_into_its_namespace() -> None:
     (manifest,) = read(a_document(notes={"mine": "1"})).manifests
 
-    metadata = mapping(body_of(manifest), "metadata")
+    metadata = get_mapping(body_of(manifest), "metadata")
     assert manifest.ref == Ref(Kind("", "v1", "ConfigMap"), "shop", "settings")
     assert metadata["namespace"] == "shop"
     assert metadata["annotations"] == {"mine": "1", UNIT: "shop/web"}
@@ -55,14 +55,16 @@ def test_an_object_is_marked_as_the_units_own_and_put_into_its_namespace() -> No
 def test_an_object_that_names_a_namespace_stays_in_it() -> None:
     (manifest,) = read(a_document(namespace="other")).manifests
 
-    assert manifest.ref.namespace == part(body_of(manifest), "metadata", "namespace") == "other"
+    assert (
+        manifest.ref.namespace == get_value(body_of(manifest), "metadata", "namespace") == "other"
+    )
 
 
 def test_an_object_of_a_kind_without_namespaces_has_none() -> None:
     (manifest,) = read(a_document("v1 Namespace", "blue", namespace="other")).manifests
 
     assert manifest.ref.namespace == ""
-    assert "namespace" not in mapping(body_of(manifest), "metadata")
+    assert "namespace" not in get_mapping(body_of(manifest), "metadata")
 
 
 def test_the_manifests_know_the_unit_and_where_its_objects_go() -> None:
@@ -74,11 +76,11 @@ def test_the_manifests_know_the_unit_and_where_its_objects_go() -> None:
 def test_a_definition_tells_what_it_defines_and_is_nobodys() -> None:
     document = a_document(CRD, "gadgets.shop.dev")
     spec: Json = {"group": "shop.dev", "names": {"kind": "Gadget"}}
-    given = Document({**document.body, "spec": spec}, document.place)
+    given = Document({**document.body, "spec": spec}, document.location)
 
     (manifest,) = read(given).manifests
 
-    assert manifest.defines == ("shop.dev", "Gadget")
+    assert manifest.defined_kind == ("shop.dev", "Gadget")
     assert owner_of(manifest) is None
 
 
@@ -86,15 +88,15 @@ def test_a_kind_of_the_same_name_in_another_group_defines_nothing() -> None:
     document = a_document("shop.dev/v1 CustomResourceDefinition", "odd")
     spec: Json = {"group": "shop.dev", "names": {"kind": "Gadget"}}
 
-    (manifest,) = read(Document({**document.body, "spec": spec}, document.place)).manifests
+    (manifest,) = read(Document({**document.body, "spec": spec}, document.location)).manifests
 
-    assert manifest.defines == ("", "")
+    assert manifest.defined_kind == ("", "")
 
 
 def test_waves_and_options_are_read_from_annotations() -> None:
     (manifest,) = read(a_document(notes={WAVE: "2", OPTIONS: "Replace=true"})).manifests
 
-    assert (manifest.wave, manifest.handling.replaces) == (2, True)
+    assert (manifest.wave, manifest.options.replaces) == (2, True)
 
 
 def test_waves_can_be_ignored_even_wrong_ones() -> None:
@@ -111,13 +113,13 @@ def test_a_hook_comes_once_for_each_of_its_phases() -> None:
     manifests = read(a_document("batch/v1 Job", "migrate", notes=notes)).manifests
 
     assert [one.phase for one in manifests] == [Phase.PRE_SYNC, Phase.POST_SYNC]
-    assert {one.hook for one in manifests} == {(HookPolicy.SUCCEEDED,)}
+    assert {one.hook_policies for one in manifests} == {(HookPolicy.SUCCEEDED,)}
 
 
 def test_a_sync_hook_is_not_an_ordinary_object_as_well() -> None:
     (manifest,) = read(a_document("v1 Pod", "seed", notes={HOOK: "Sync"})).manifests
 
-    assert (manifest.phase, manifest.hook) == (Phase.SYNC, (HookPolicy.BEFORE_CREATION,))
+    assert (manifest.phase, manifest.hook_policies) == (Phase.SYNC, (HookPolicy.BEFORE_CREATION,))
 
 
 @pytest.mark.parametrize("notes", [{HOOK: "Skip"}, {HOOK: "Whenever"}, {HELM_HOOK: "test"}])
@@ -156,7 +158,7 @@ def test_a_hook_may_have_the_beginning_of_a_name_alone() -> None:
 def test_an_ordinary_object_may_not_have_the_beginning_of_a_name_alone() -> None:
     error = refused(a_document("v1 Pod", "", generateName="seed-", line=4))
 
-    assert (error.code, error.where) == ("dialect.nameless", Place("shop.yaml", 4))
+    assert (error.code, error.location) == ("dialect.nameless", Location("shop.yaml", 4))
 
 
 @pytest.mark.parametrize("kind", [" ConfigMap", "v1 ", "apps/ Deployment"])
@@ -175,7 +177,7 @@ def test_two_objects_with_one_name_are_refused_with_both_places() -> None:
         "dialect.twice",
         "ConfigMap shop/settings is there twice",
     )
-    assert error.where == Place("shop.yaml", 9)
+    assert error.location == Location("shop.yaml", 9)
     assert "shop.yaml:3" in error.hint
 
 
@@ -209,7 +211,7 @@ def test_a_namespace_is_made_for_a_unit_that_brings_none() -> None:
     created, other = read(a_document(), options=("CreateNamespace=true",)).manifests
 
     assert created.ref == Ref(Kind("", "v1", "Namespace"), "", "shop")
-    assert (created.phase, created.wave, created.hook) == (Phase.PRE_SYNC, 0, None)
+    assert (created.phase, created.wave, created.hook_policies) == (Phase.PRE_SYNC, 0, None)
     assert (owner_of(created), owner_of(other)) == (None, "shop/web")
 
 
@@ -235,6 +237,6 @@ def test_where_helm_orders_a_unit_only_its_own_annotations_count() -> None:
         "waved": (Phase.SYNC, 0),
         "weighed": (Phase.SYNC, 0),
     }
-    assert found["waved"].hook is None
-    assert found["waved"].handling.prune is Consent.YES
-    assert found["weighed"].handling.delete is Consent.NO
+    assert found["waved"].hook_policies is None
+    assert found["waved"].options.prune is Permission.YES
+    assert found["weighed"].options.delete is Permission.NO

@@ -7,14 +7,14 @@ import pytest
 from tests.unit.dialect.documents import OPTIONS, noting
 from tidegate.dialect.argo.options import (
     UNIT_OPTIONS,
-    notes_of,
-    read_handling,
-    read_list,
-    what_is_wrong,
-    with_options,
+    option_problem,
+    read_argo_options,
+    split_list,
+    string_annotations,
+    with_sync_options,
 )
 from tidegate.model.objects import Json, Propagation
-from tidegate.model.policy import Consent, Handling, Policy
+from tidegate.model.policy import ObjectOptions, Permission, Policy
 
 
 @pytest.mark.parametrize(
@@ -28,88 +28,88 @@ from tidegate.model.policy import Consent, Handling, Policy
     ],
 )
 def test_a_list_is_trimmed_and_has_nothing_twice(text: str, parts: tuple[str, ...]) -> None:
-    assert read_list(text) == parts
+    assert split_list(text) == parts
 
 
-def read(body: dict[str, Json], *options: str) -> Handling:
+def read(body: dict[str, Json], *options: str) -> ObjectOptions:
     """How an object of a unit with these options wants to be treated."""
-    return read_handling(body, with_options(Policy(), options).handling)
+    return read_argo_options(body, with_sync_options(Policy(), options).handling)
 
 
 def test_the_first_value_of_an_option_counts() -> None:
-    assert read({}, "Prune=confirm", "Prune=false").prune is Consent.ASK
+    assert read({}, "Prune=confirm", "Prune=false").prune is Permission.ASK
 
 
 def test_an_option_without_a_value_says_nothing() -> None:
     own = noting({OPTIONS: "Prune,Pruned=true"})
 
-    assert read(own, "Prune=false").prune is Consent.NO
+    assert read(own, "Prune=false").prune is Permission.NO
 
 
 def test_an_option_may_have_an_empty_value() -> None:
-    assert read(noting({OPTIONS: "Prune="}), "Prune=false").prune is Consent.YES
+    assert read(noting({OPTIONS: "Prune="}), "Prune=false").prune is Permission.YES
 
 
 def test_annotations_that_are_no_texts_are_left_out() -> None:
-    assert notes_of(noting({"a": "1", "b": 2, "c": None})) == {"a": "1"}
+    assert string_annotations(noting({"a": "1", "b": 2, "c": None})) == {"a": "1"}
 
 
 def test_an_object_without_annotations_has_no_wishes() -> None:
-    assert read({"metadata": {}}) == Handling()
+    assert read({"metadata": {}}) == ObjectOptions()
 
 
 @pytest.mark.parametrize(
     ("option", "handling"),
     [
-        ("Replace=true", Handling(replaces=True)),
-        ("Force=true", Handling(forces=True)),
-        ("Validate=false", Handling(checks=False)),
-        ("SkipDryRunOnMissingResource=true", Handling(waits_for_kind=True)),
-        ("PruneLast=true", Handling(last=True)),
-        ("Prune=false", Handling(prune=Consent.NO)),
-        ("Prune=confirm", Handling(prune=Consent.ASK)),
-        ("Delete=false", Handling(delete=Consent.NO)),
-        ("Delete=confirm", Handling(delete=Consent.ASK)),
+        ("Replace=true", ObjectOptions(replaces=True)),
+        ("Force=true", ObjectOptions(forces=True)),
+        ("Validate=false", ObjectOptions(checks=False)),
+        ("SkipDryRunOnMissingResource=true", ObjectOptions(waits_for_kind=True)),
+        ("PruneLast=true", ObjectOptions(last=True)),
+        ("Prune=false", ObjectOptions(prune=Permission.NO)),
+        ("Prune=confirm", ObjectOptions(prune=Permission.ASK)),
+        ("Delete=false", ObjectOptions(delete=Permission.NO)),
+        ("Delete=confirm", ObjectOptions(delete=Permission.ASK)),
     ],
 )
-def test_each_option_asks_for_one_thing(option: str, handling: Handling) -> None:
+def test_each_option_asks_for_one_thing(option: str, handling: ObjectOptions) -> None:
     assert read(noting({OPTIONS: option})) == handling
 
 
 @pytest.mark.parametrize("option", ["Prune=False", "prune=false", "Replace=True", "Replace"])
 def test_options_are_read_letter_by_letter(option: str) -> None:
-    assert read(noting({OPTIONS: option})) == Handling()
+    assert read(noting({OPTIONS: option})) == ObjectOptions()
 
 
 @pytest.mark.parametrize(
     ("option", "handling"),
     [
-        ("Replace=true", Handling(replaces=True)),
-        ("Validate=false", Handling(checks=False)),
-        ("PruneLast=true", Handling(last=True)),
-        ("Prune=false", Handling(prune=Consent.NO)),
-        ("Delete=confirm", Handling(delete=Consent.ASK)),
+        ("Replace=true", ObjectOptions(replaces=True)),
+        ("Validate=false", ObjectOptions(checks=False)),
+        ("PruneLast=true", ObjectOptions(last=True)),
+        ("Prune=false", ObjectOptions(prune=Permission.NO)),
+        ("Delete=confirm", ObjectOptions(delete=Permission.ASK)),
     ],
 )
-def test_a_unit_sets_options_for_all_its_objects(option: str, handling: Handling) -> None:
+def test_a_unit_sets_options_for_all_its_objects(option: str, handling: ObjectOptions) -> None:
     assert read({"metadata": {}}, option) == handling
 
 
 def test_a_unit_cannot_force_all_its_objects() -> None:
-    assert read({"metadata": {}}, "Force=true") == Handling()
+    assert read({"metadata": {}}, "Force=true") == ObjectOptions()
 
 
 @pytest.mark.parametrize("word", ["true", "foo", ""])
 def test_any_value_on_the_object_overrides_the_units(word: str) -> None:
     body = noting({OPTIONS: f"Prune={word},Delete={word}"})
 
-    assert read(body, "Prune=false", "Delete=false") == Handling()
+    assert read(body, "Prune=false", "Delete=false") == ObjectOptions()
 
 
 def test_confirming_on_the_object_overrides_a_no_of_the_unit() -> None:
     body = noting({OPTIONS: "Prune=confirm"})
 
-    assert read(body, "Prune=false").prune is Consent.ASK
+    assert read(body, "Prune=false").prune is Permission.ASK
 
 
 def test_an_object_cannot_take_back_a_replacement() -> None:
@@ -120,7 +120,7 @@ def test_an_object_cannot_take_back_a_replacement() -> None:
 def test_what_helm_keeps_stays_when_its_unit_goes_and_is_still_pruned(policy: str) -> None:
     body = noting({"helm.sh/resource-policy": policy, OPTIONS: "Delete=true"})
 
-    assert read(body) == Handling(delete=Consent.NO)
+    assert read(body) == ObjectOptions(delete=Permission.NO)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_what_helm_keeps_stays_when_its_unit_goes_and_is_still_pruned(policy: st
     [f"{name}={value}" for name, values in UNIT_OPTIONS.items() for value in values],
 )
 def test_nothing_is_wrong_with_the_options_there_are(option: str) -> None:
-    assert what_is_wrong(option) == ""
+    assert option_problem(option) == ""
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_nothing_is_wrong_with_the_options_there_are(option: str) -> None:
     ],
 )
 def test_what_a_unit_cannot_say_is_told_with_what_it_can(option: str, told: str) -> None:
-    assert told in what_is_wrong(option)
+    assert told in option_problem(option)
 
 
 @pytest.mark.parametrize(

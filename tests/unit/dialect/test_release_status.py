@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.dialect.flux.release_status import release_status
+from tidegate.dialect.flux.release_status import helm_release_status
 from tidegate.dialect.helm import belonging
-from tidegate.dialect.helm.record import ReleaseRecord, secret_of
-from tidegate.model.account import Became, Going, ObjectAccount, UnitAccount
+from tidegate.dialect.helm.record import ReleaseRecord, record_secret
+from tidegate.model.account import ObjectProgress, ObjectResult, UnitPhase, UnitProgress
 from tidegate.model.drift import ObjectDrift
-from tidegate.model.event import Result
-from tidegate.model.ledger import DriftMode, ReleaseTerms, TrialTerms
+from tidegate.model.event import RolloutOutcome
+from tidegate.model.ledger import DriftMode, ReleaseSpec, ReleaseTestSpec
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mappings, text
+from tidegate.model.reading import get_mappings, get_text
 from tidegate.model.unit import UnitId
 
 DEPLOYED: dict[str, Json] = {
@@ -26,38 +26,40 @@ DEPLOYED: dict[str, Json] = {
 
 
 def test_drift_that_cannot_be_put_back_leaves_the_release_as_it_stands() -> None:
-    def setting(name: str, became: Became, drift: ObjectDrift) -> ObjectAccount:
-        return ObjectAccount(
-            ref=Ref(Kind("", "v1", "ConfigMap"), "shop", name), became=became, drift=drift
+    def setting(name: str, became: ObjectResult, drift: ObjectDrift) -> ObjectProgress:
+        return ObjectProgress(
+            ref=Ref(Kind("", "v1", "ConfigMap"), "shop", name), result=became, drift=drift
         )
 
-    account = UnitAccount(
+    account = UnitProgress(
         unit=UnitId("HelmRelease", "", "shop", "web"),
-        going=Going.ENDED,
+        phase=UnitPhase.FINISHED,
         now=Ms(0),
-        begun=Ms(0),
-        operated=True,
-        result=Result.FAILED,
-        sentence="ConfigMap shop/web: it is frozen",
+        started_at=Ms(0),
+        has_operation=True,
+        result=RolloutOutcome.FAILED,
+        message="ConfigMap shop/web: it is frozen",
         objects=(
-            setting("web", Became.FAILED, ObjectDrift("was changed", changed=1)),
-            setting("more", Became.CREATED, ObjectDrift("was deleted", is_gone=True)),
+            setting("web", ObjectResult.FAILED, ObjectDrift("was changed", changed=1)),
+            setting("more", ObjectResult.CREATED, ObjectDrift("was deleted", is_deleted=True)),
         ),
-        release=ReleaseTerms("web", "shop", "shop", drift=DriftMode.ENABLED),
-        entries=(msgspec.json.encode(secret_of(ReleaseRecord(DEPLOYED), "shop", now=Ms(0))),),
-        is_kept=True,
+        release=ReleaseSpec("web", "shop", "shop", drift=DriftMode.ENABLED),
+        release_records=(
+            msgspec.json.encode(record_secret(ReleaseRecord(DEPLOYED), "shop", now=Ms(0))),
+        ),
+        has_same_revision=True,
     )
 
-    said = release_status({"metadata": {"generation": 1}}, account, ())
+    said = helm_release_status({"metadata": {"generation": 1}}, account, ())
 
     assert said is not None
-    found = {text(one, "type"): one for one in mappings(said.status, "conditions")}
-    assert text(found["Ready"], "reason") == "UpgradeSucceeded"
-    assert (text(found["Drifted"], "status"), text(found["Drifted"], "reason")) == (
+    found = {get_text(one, "type"): one for one in get_mappings(said.status, "conditions")}
+    assert get_text(found["Ready"], "reason") == "UpgradeSucceeded"
+    assert (get_text(found["Drifted"], "status"), get_text(found["Drifted"], "reason")) == (
         "True",
         "DriftDetected",
     )
-    kind, reason, sentence = said.notes[-1]
+    kind, reason, sentence = said.events[-1]
     assert (kind, reason) == ("Warning", "DriftCorrectionFailed")
     assert sentence == (
         "Failed to partially correct cluster state of release shop/web.v3:\n"
@@ -67,22 +69,22 @@ def test_drift_that_cannot_be_put_back_leaves_the_release_as_it_stands() -> None
 
 
 def test_what_a_tested_release_says_stays_as_it_is_when_nothing_is_new() -> None:
-    record = ReleaseRecord(DEPLOYED, notes={belonging.TESTED: belonging.FIT})
-    account = UnitAccount(
+    record = ReleaseRecord(DEPLOYED, annotations={belonging.TESTED: belonging.TESTS_PASSED})
+    account = UnitProgress(
         unit=UnitId("HelmRelease", "", "shop", "web"),
-        going=Going.ENDED,
+        phase=UnitPhase.FINISHED,
         now=Ms(0),
-        begun=Ms(0),
-        operated=True,
-        result=Result.PASSED,
-        release=ReleaseTerms("web", "shop", "shop", test=TrialTerms(runs=True)),
-        entries=(msgspec.json.encode(secret_of(record, "shop", now=Ms(0))),),
+        started_at=Ms(0),
+        has_operation=True,
+        result=RolloutOutcome.PASSED,
+        release=ReleaseSpec("web", "shop", "shop", test=ReleaseTestSpec(runs=True)),
+        release_records=(msgspec.json.encode(record_secret(record, "shop", now=Ms(0))),),
     )
-    first = release_status({}, account, ())
+    first = helm_release_status({}, account, ())
     assert first is not None
 
-    later = msgspec.structs.replace(account, now=Ms(MINUTE), operated=False)
-    second = release_status({"status": first.status}, later, ())
+    later = msgspec.structs.replace(account, now=Ms(MINUTE), has_operation=False)
+    second = helm_release_status({"status": first.status}, later, ())
 
     assert second is not None
     assert second.status == first.status

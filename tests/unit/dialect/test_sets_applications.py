@@ -5,29 +5,33 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.dialect.running_sets import Body, Runner, a_set
-from tidegate.dialect.argo.sets.applications import Generated, patched
+from tidegate.dialect.argo.sets.applications import GenerationResult, strategic_merge
 from tidegate.dialect.argo.sets.policies import (
-    OVERRIDE,
-    POLICY,
-    SetPolicy,
-    policy_of,
-    with_preserved,
+    OVERRIDE_SETTING,
+    POLICY_SETTING,
+    ApplicationSetPolicy,
+    effective_policy,
+    with_preserved_fields,
 )
-from tidegate.dialect.argo.sets.reading import read_set, unit_of, units_of
-from tidegate.dialect.argo.sets.rolling import unautomated
-from tidegate.dialect.declared import DeclaredSet
+from tidegate.dialect.argo.sets.reading import (
+    application_set_unit,
+    application_units,
+    read_application_set,
+)
+from tidegate.dialect.argo.sets.rolling import without_auto_sync
+from tidegate.dialect.declared import ApplicationSet
 from tidegate.documents import Document
-from tidegate.errors import Place
+from tidegate.errors import Location
 from tidegate.model.objects import Json
 
 WEB: Json = {"list": {"elements": [{"name": "web"}]}}
 
 
-async def generated(one: DeclaredSet) -> Generated:
+async def generated(one: ApplicationSet) -> GenerationResult:
     return await Runner().generated(one)
 
 
-def codes(found: Generated) -> list[str]:
+def codes(found: GenerationResult) -> list[str]:
     return [f"{one.severity} {one.code}" for one in found.findings]
 
 
@@ -72,7 +76,7 @@ def test_a_patch_removes_what_is_null_and_joins_finalizers() -> None:
     old: Json = {"a": {"b": 1, "c": 2}, "finalizers": ["x"], "list": [1]}
     new: Json = {"a": {"b": None}, "finalizers": ["y"], "list": [2]}
 
-    assert patched(old, new) == {"a": {"c": 2}, "finalizers": ["y", "x"], "list": [2]}
+    assert strategic_merge(old, new) == {"a": {"c": 2}, "finalizers": ["y", "x"], "list": [2]}
 
 
 @pytest.mark.parametrize(
@@ -90,7 +94,7 @@ async def test_what_is_wrong_with_a_set_is_told(elements: list[Json], told: list
 
     assert codes(found) == told
     assert found.applications == ()
-    assert {(one.where.name, one.where.line) for one in found.findings if one.where} == {
+    assert {(one.location.name, one.location.line) for one in found.findings if one.location} == {
         ("sets.yaml", 3)
     }
 
@@ -106,7 +110,7 @@ async def test_of_a_set_at_fault_nothing_is_generated() -> None:
     found = await generated(a_set(WEB, {"plugin": {}}))
 
     assert found.applications == ()
-    assert [one.sentence for one in found.findings] == [
+    assert [one.message for one in found.findings] == [
         "what `plugin` finds is not known here: it asks a server elsewhere"
     ]
 
@@ -114,15 +118,15 @@ async def test_of_a_set_at_fault_nothing_is_generated() -> None:
 async def test_units_tell_their_set_and_what_is_wrong_with_many_is_said_once() -> None:
     one = a_set({"list": {"elements": [{"name": "web"}, {"name": "cart"}]}})
 
-    found = units_of(one, await generated(one), {})
+    found = application_units(one, await generated(one), {})
 
     assert [str(unit.id) for unit in found.units] == [
         "Application/argocd/web",
         "Application/argocd/cart",
     ]
-    assert {unit.made_by for unit in found.units} == {"ApplicationSet/argocd/apps"}
-    assert str(found.units[1].where) == "sets.yaml:3 (generator 0, 2: name=cart)"
-    sentences = [finding.sentence for finding in found.findings]
+    assert {unit.generated_by for unit in found.units} == {"ApplicationSet/argocd/apps"}
+    assert str(found.units[1].location) == "sets.yaml:3 (generator 0, 2: name=cart)"
+    sentences = [finding.message for finding in found.findings]
     assert sentences.count("an Application needs a source") == 1
 
 
@@ -146,18 +150,18 @@ async def test_units_tell_their_set_and_what_is_wrong_with_many_is_said_once() -
     ],
 )
 def test_what_keeps_applications_from_following_is_told(spec: Body, told: list[str]) -> None:
-    found = units_of(a_set(WEB, **spec), Generated(), {})
+    found = application_units(a_set(WEB, **spec), GenerationResult(), {})
 
     assert [f"{one.severity} {one.code}" for one in found.findings] == told
 
 
 def test_a_set_without_generators_is_told() -> None:
-    document = Document({"metadata": {"name": "apps"}, "spec": {}}, Place("sets.yaml", 3))
+    document = Document({"metadata": {"name": "apps"}, "spec": {}}, Location("sets.yaml", 3))
 
-    found = read_set(document, "argocd")
+    found = read_application_set(document, "argocd")
 
     assert [f"{one.severity} {one.code}" for one in found.findings] == ["error argo.set-generator"]
-    assert found.sets[0].mark == "ApplicationSet/argocd/apps"
+    assert found.application_sets[0].tracking_id == "ApplicationSet/argocd/apps"
 
 
 @pytest.mark.parametrize(
@@ -168,10 +172,10 @@ def test_a_set_without_generators_is_told() -> None:
         ("create-only", {}, False, False),
         ("create-update", {}, True, False),
         ("create-delete", {}, False, True),
-        ("create-only", {POLICY: "sync"}, True, True),
-        ("", {POLICY: "create-only"}, False, False),
-        ("create-delete", {POLICY: "create-only", OVERRIDE: "true"}, False, True),
-        ("create-only", {OVERRIDE: "false"}, True, True),
+        ("create-only", {POLICY_SETTING: "sync"}, True, True),
+        ("", {POLICY_SETTING: "create-only"}, False, False),
+        ("create-delete", {POLICY_SETTING: "create-only", OVERRIDE_SETTING: "true"}, False, True),
+        ("create-only", {OVERRIDE_SETTING: "false"}, True, True),
     ],
 )
 def test_the_policy_is_the_sets_own_unless_its_controller_says_otherwise(
@@ -179,11 +183,11 @@ def test_the_policy_is_the_sets_own_unless_its_controller_says_otherwise(
 ) -> None:
     one = a_set(WEB, syncPolicy={"applicationsSync": own} if own else {})
 
-    unit = unit_of(one, policy_of(one, settings), is_whole=True)
+    unit = application_set_unit(one, effective_policy(one, settings), is_complete=True)
 
-    assert policy_of(one, settings) == SetPolicy(updates, deletes)
+    assert effective_policy(one, settings) == ApplicationSetPolicy(updates, deletes)
     assert unit.policy.prunes is deletes
-    assert not unit_of(one, SetPolicy(), is_whole=False).policy.prunes
+    assert not application_set_unit(one, ApplicationSetPolicy(), is_complete=False).policy.prunes
 
 
 def test_preserved_fields_are_as_they_live_where_they_are_there() -> None:
@@ -191,7 +195,7 @@ def test_preserved_fields_are_as_they_live_where_they_are_there() -> None:
     generated: Body = {"metadata": {"annotations": {"a/b": "new", "x": "1"}, "labels": {"d": "2"}}}
     live: Body = {"metadata": {"annotations": {"a/b": "old", "y": "3"}, "labels": {"c": "4"}}}
 
-    assert with_preserved(generated, live, one) == {
+    assert with_preserved_fields(generated, live, one) == {
         "metadata": {"annotations": {"a/b": "old", "x": "1"}, "labels": {"c": "4", "d": "2"}}
     }
 
@@ -199,9 +203,9 @@ def test_preserved_fields_are_as_they_live_where_they_are_there() -> None:
 def test_who_comes_step_by_step_is_not_synced_by_itself() -> None:
     body: Body = {"spec": {"syncPolicy": {"automated": {"prune": True}, "retry": {"limit": 2}}}}
 
-    assert unautomated(body) == {
+    assert without_auto_sync(body) == {
         "spec": {
             "syncPolicy": {"automated": {"prune": True, "enabled": False}, "retry": {"limit": 2}}
         }
     }
-    assert unautomated({"spec": {}}) == {"spec": {}}
+    assert without_auto_sync({"spec": {}}) == {"spec": {}}

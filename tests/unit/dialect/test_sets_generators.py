@@ -8,34 +8,36 @@ from hypothesis import strategies as some
 
 from tests.unit.dialect.running_sets import Body, Runner, a_set
 from tidegate.dialect.argo.sets.asking import (
-    AskContents,
-    AskFiles,
-    Fault,
-    Known,
-    KnownCluster,
-    Language,
+    FileContentQuery,
+    FileListQuery,
+    GeneratorContext,
+    GeneratorError,
+    GeneratorInputs,
     Params,
-    SetRun,
+    RegisteredCluster,
+    TemplateLanguage,
 )
-from tidegate.dialect.argo.sets.combined import parameters_of
+from tidegate.dialect.argo.sets.combined import generate_parameters
 from tidegate.dialect.argo.sets.given import slug
-from tidegate.dialect.argo.sets.parameters import deep_merged, printed
-from tidegate.dialect.argo.sets.patterns import directories_of, file_pattern
-from tidegate.dialect.argo.sets.templates import filled
+from tidegate.dialect.argo.sets.parameters import deep_merge, go_format
+from tidegate.dialect.argo.sets.patterns import compile_file_pattern, list_directories
+from tidegate.dialect.argo.sets.templates import fill_text
 from tidegate.model.objects import Json
 
 URL = "https://git.example/shop.git"
-PLAIN, GO = Language(), Language(is_go=True)
+PLAIN, GO = TemplateLanguage(), TemplateLanguage(is_go=True)
 
 
 async def params(
     entry: Body,
-    language: Language = PLAIN,
-    known: Known | None = None,
+    language: TemplateLanguage = PLAIN,
+    known: GeneratorInputs | None = None,
     files: dict[str, str] | None = None,
 ) -> list[Params]:
     runner = Runner(files or {})
-    ((_, found),) = await runner.run(parameters_of(entry, SetRun(known or Known(), language)))
+    ((_, found),) = await runner.run(
+        generate_parameters(entry, GeneratorContext(known or GeneratorInputs(), language))
+    )
     return found
 
 
@@ -60,7 +62,7 @@ async def test_a_list_is_its_elements_and_those_in_a_text() -> None:
 
 async def test_a_number_in_a_list_needs_go_templates() -> None:
     assert await params(a_list({"replicas": 3}), GO) == [{"replicas": 3}]
-    with pytest.raises(Fault, match="must be text"):
+    with pytest.raises(GeneratorError, match="must be text"):
         await params(a_list({"replicas": 3}))
 
 
@@ -72,7 +74,7 @@ TREE = dict.fromkeys(
 async def test_directories_come_as_one_walks_through_them_and_an_exclusion_always_wins() -> None:
     wanted: list[Json] = [{"path": "apps/web-*", "exclude": True}, {"path": "apps/*"}]
 
-    assert directories_of(TREE) == ["apps", "apps/web", "apps/web/eu", "apps/web-api"]
+    assert list_directories(TREE) == ["apps", "apps/web", "apps/web/eu", "apps/web-api"]
     found = await params(git(directories=wanted), files=TREE)
     assert found == [
         {
@@ -136,9 +138,13 @@ async def test_what_stands_in_files_is_made_flat_and_printed_by_go() -> None:
 async def test_files_are_asked_for_once_their_names_are_known() -> None:
     runner = Runner({"a.yaml": "name: a", "b.txt": "x"})
 
-    await runner.run(parameters_of(git(files=[{"path": "*.yaml"}]), SetRun(Known(), PLAIN)))
+    await runner.run(
+        generate_parameters(
+            git(files=[{"path": "*.yaml"}]), GeneratorContext(GeneratorInputs(), PLAIN)
+        )
+    )
 
-    assert runner.asked == [AskFiles(URL, "main"), AskContents(URL, "main", ("a.yaml",))]
+    assert runner.asked == [FileListQuery(URL, "main"), FileContentQuery(URL, "main", ("a.yaml",))]
 
 
 @pytest.mark.parametrize(
@@ -154,15 +160,15 @@ async def test_files_are_asked_for_once_their_names_are_known() -> None:
 def test_patterns_of_files_are_read_by_git_or_by_a_switch(
     pattern: str, path: str, *, plain: bool, doublestar: bool
 ) -> None:
-    assert file_pattern(pattern, doublestar=False)(path) is plain
-    assert file_pattern(pattern, doublestar=True)(path) is doublestar
+    assert compile_file_pattern(pattern, doublestar=False)(path) is plain
+    assert compile_file_pattern(pattern, doublestar=True)(path) is doublestar
 
 
-EAST = KnownCluster(name="East_1", server="https://east", labels={"env": "prod"})
+EAST = RegisteredCluster(name="East_1", server="https://east", labels={"env": "prod"})
 
 
 async def test_the_own_cluster_comes_last_unless_clusters_are_chosen() -> None:
-    known = Known(clusters=(EAST,))
+    known = GeneratorInputs(clusters=(EAST,))
     chosen: Body = {"clusters": {"selector": {"matchLabels": {"env": "prod"}}}}
 
     found = await params({"clusters": {"values": {"x": "{{name}}!"}}}, known=known)
@@ -193,7 +199,7 @@ async def test_a_matrix_pairs_and_the_second_sees_the_first() -> None:
 @pytest.mark.parametrize("count", [1, 3])
 async def test_a_matrix_has_two_generators(count: int) -> None:
     """Acceptance case 75."""
-    with pytest.raises(Fault, match="two generators"):
+    with pytest.raises(GeneratorError, match="two generators"):
         await params({"matrix": {"generators": [a_list({"a": "b"})] * count}})
 
 
@@ -202,7 +208,7 @@ async def test_of_two_values_the_first_wins_with_go_and_else_it_is_an_error() ->
     pair: Body = {"matrix": {"generators": [a_list({"a": "1"}), a_list({"a": "2"})]}}
 
     assert await params(pair, GO) == [{"a": "1"}]
-    with pytest.raises(Fault, match="different values"):
+    with pytest.raises(GeneratorError, match="different values"):
         await params(pair)
 
 
@@ -228,7 +234,7 @@ async def test_a_merge_keeps_what_the_first_finds() -> None:
     ],
 )
 async def test_a_merge_at_fault_is_told(body: Body, said: str) -> None:
-    with pytest.raises(Fault, match=said):
+    with pytest.raises(GeneratorError, match=said):
         await params({"merge": body})
 
 
@@ -237,7 +243,7 @@ async def test_generators_of_generators_go_one_deep() -> None:
     two: Body = {"matrix": {"generators": [one, a_list({"c": "3"})]}}
 
     assert await params(two) == [{"a": "1", "b": "2", "c": "3"}]
-    with pytest.raises(Fault, match="too deep"):
+    with pytest.raises(GeneratorError, match="too deep"):
         await params({"matrix": {"generators": [two, a_list({"d": "4"})]}})
 
 
@@ -273,7 +279,7 @@ async def test_a_selector_chooses_by_flat_parameters(selector: Body, names: list
     ],
 )
 async def test_what_argo_cd_refuses_is_told(entry: Body, code: str) -> None:
-    with pytest.raises(Fault) as refused:
+    with pytest.raises(GeneratorError) as refused:
         await params(entry)
     assert refused.value.code == code
 
@@ -282,9 +288,9 @@ async def test_what_servers_elsewhere_find_can_be_said() -> None:
     pull: Params = {"number": 7, "branch": "Feat/New_Cart", "head_sha": "0123456789", "labels": []}
     repository: Params = {"repository": "web", "sha": "0123456789", "branch": "Main_1"}
     decision: Params = {"name": "East_1", "weight": 3}
-    known = Known(
+    known = GeneratorInputs(
         clusters=(EAST,),
-        given={
+        provided={
             "pullRequest": (pull,),
             "scmProvider": (repository,),
             "plugin": ({"a": {"b": 1}},),
@@ -326,7 +332,7 @@ def test_a_slug_ends_behind_a_whole_word() -> None:
     ],
 )
 def test_a_plain_template_leaves_what_it_does_not_know(text: str, said: str) -> None:
-    assert filled(text, {"name": "web", "number": 3}) == said
+    assert fill_text(text, {"name": "web", "number": 3}) == said
 
 
 def plain(element: dict[str, str]) -> Json:
@@ -348,7 +354,7 @@ async def test_a_merge_is_what_a_plain_loop_makes_of_it(
     both: list[Json] = [a_list(*map(plain, base)), a_list(*map(plain, over))]
     asked = params({"merge": {"mergeKeys": [*keys], "generators": both}})
     if any(len({key(one) for one in many}) < len(many) for many in (base, over)):
-        with pytest.raises(Fault):
+        with pytest.raises(GeneratorError):
             await asked
         return
     wanted = []
@@ -373,11 +379,11 @@ async def test_a_matrix_is_what_two_loops_make_of_it(
 
 @given(some.floats(allow_nan=False, allow_infinity=False))
 def test_a_number_that_go_prints_is_that_number(number: float) -> None:
-    assert float(printed(number)) == number
+    assert float(go_format(number)) == number
 
 
 def test_mappings_are_merged_at_any_depth() -> None:
-    assert deep_merged({"a": {"b": 1, "c": [1]}}, {"a": {"c": [2], "d": None}}) == {
+    assert deep_merge({"a": {"b": 1, "c": [1]}}, {"a": {"c": [2], "d": None}}) == {
         "a": {"b": 1, "c": [2], "d": None}
     }
 

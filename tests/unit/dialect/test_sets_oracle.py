@@ -13,13 +13,13 @@ import msgspec
 import pytest
 
 from tests.unit.dialect.running_sets import Body, Runner
-from tidegate.dialect.argo.sets.applications import generate_entry, run_of
-from tidegate.dialect.argo.sets.asking import Fault, Known, KnownCluster
-from tidegate.dialect.declared import DeclaredSet
-from tidegate.errors import Place, RenderError
+from tidegate.dialect.argo.sets.applications import generate_from_entry, generator_context
+from tidegate.dialect.argo.sets.asking import GeneratorError, GeneratorInputs, RegisteredCluster
+from tidegate.dialect.declared import ApplicationSet
+from tidegate.errors import Location, RenderError
 from tidegate.external.worker import Workers
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.render.helm import helm_workers
 
 ANSWERS = Path(__file__).parents[2] / "data" / "sets" / "argo.jsonl.gz"
@@ -28,41 +28,49 @@ RECORDED: list[Body] = [
 ]
 
 
-def clusters_of(asked: Body) -> tuple[KnownCluster, ...]:
+def clusters_of(asked: Body) -> tuple[RegisteredCluster, ...]:
     return tuple(
-        KnownCluster(
-            name=base64.b64decode(text(one, "data", "name")).decode(),
-            server=base64.b64decode(text(one, "data", "server")).decode(),
-            labels={key: str(value) for key, value in mapping(one, "metadata", "labels").items()},
+        RegisteredCluster(
+            name=base64.b64decode(get_text(one, "data", "name")).decode(),
+            server=base64.b64decode(get_text(one, "data", "server")).decode(),
+            labels={
+                key: str(value) for key, value in get_mapping(one, "metadata", "labels").items()
+            },
             annotations={
-                key: str(value) for key, value in mapping(one, "metadata", "annotations").items()
+                key: str(value)
+                for key, value in get_mapping(one, "metadata", "annotations").items()
             },
         )
-        for one in mappings(asked, "secrets")
+        for one in get_mappings(asked, "secrets")
     )
 
 
 async def ours(asked: Body, workers: Workers) -> list[Body] | str:
     """All Applications, those that the controller leaves out later among them."""
-    files = {name: str(one) for name, one in mapping(asked, "files").items()}
-    body = mapping(asked, "set")
-    one = DeclaredSet(namespace="argocd", name="set", where=Place("set.yaml", 1), body=body)
-    runner, run = Runner(files, workers), run_of(one, Known(clusters=clusters_of(asked)))
+    files = {name: str(one) for name, one in get_mapping(asked, "files").items()}
+    body = get_mapping(asked, "set")
+    one = ApplicationSet(
+        namespace="argocd", name="set", location=Location("set.yaml", 1), body=body
+    )
+    runner, run = (
+        Runner(files, workers),
+        generator_context(one, GeneratorInputs(clusters=clusters_of(asked))),
+    )
     made: list[Body] = []
     try:
-        for entry in mappings(body, "spec", "generators"):
-            found = await runner.run(generate_entry(entry, (), one, run))
+        for entry in get_mappings(body, "spec", "generators"):
+            found = await runner.run(generate_from_entry(entry, (), one, run))
             made += [application.body for application in found]
-    except (RenderError, Fault) as error:
+    except (RenderError, GeneratorError) as error:
         return str(error)
     return made
 
 
 def _plain(body: Body) -> Body:
     metadata = {
-        key: one for key, one in mapping(body, "metadata").items() if key != "creationTimestamp"
+        key: one for key, one in get_mapping(body, "metadata").items() if key != "creationTimestamp"
     }
-    return {"metadata": metadata, "spec": _without_empty(mapping(body, "spec"))}
+    return {"metadata": metadata, "spec": _without_empty(get_mapping(body, "spec"))}
 
 
 def _without_empty(value: Json) -> Json:
@@ -81,13 +89,13 @@ def alike(one: Body) -> bytes:
 async def test_we_generate_what_argo_cd_does(number: int) -> None:
     async with helm_workers(count=1) as workers:
         for at, recorded in enumerate(RECORDED[number : number + 100], number):
-            asked, answer = mapping(recorded, "asked"), mapping(recorded, "answer")
-            made, error = await ours(asked, workers), text(answer, "error")
+            asked, answer = get_mapping(recorded, "asked"), get_mapping(recorded, "answer")
+            made, error = await ours(asked, workers), get_text(answer, "error")
             if error.startswith("panic"):  # it merges values of two types, and dies
                 continue
             if isinstance(made, str) or error:
                 assert isinstance(made, str), (at, error, "and we generate")
                 assert error, (at, made, "and Argo CD generates")
                 continue
-            wanted = map(_plain, mappings(answer, "applications"))
+            wanted = map(_plain, get_mappings(answer, "applications"))
             assert sorted(map(alike, map(_plain, made))) == sorted(map(alike, wanted)), at

@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.dialect.running_sets import Body
 from tests.unit.dialect.test_sets_generators import a_list, git, params
-from tidegate.dialect.argo.sets.applications import patched
-from tidegate.dialect.argo.sets.asking import Fault
+from tidegate.dialect.argo.sets.applications import strategic_merge
+from tidegate.dialect.argo.sets.asking import GeneratorError
 from tidegate.model.objects import Json
 
 
@@ -27,7 +27,7 @@ from tidegate.model.objects import Json
     ],
 )
 async def test_what_argo_cd_cannot_take_is_told(entry: Body, code: str) -> None:
-    with pytest.raises(Fault) as refused:
+    with pytest.raises(GeneratorError) as refused:
         await params(entry)
     assert refused.value.code == code
 
@@ -64,4 +64,4 @@ async def test_go_and_git_read_patterns_each_in_its_own_way(more: Body, bases: l
     ],
 )
 def test_a_patch_is_merged_as_kubernetes_merges_it(patch: Json, made: Json) -> None:
-    assert patched({"a": 1, "b": {"c": 1}}, patch) == made
+    assert strategic_merge({"a": 1, "b": {"c": 1}}, patch) == made

@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from tests.unit.dialect.documents import a_document
-from tidegate.dialect.manifests import read_manifests
-from tidegate.dialect.tracking import marks_of, owner_of
+from tidegate.dialect.manifests import parse_all_manifests
+from tidegate.dialect.tracking import owning_unit, tracking_metadata
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.policy import Policy, Tracking
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 from tidegate.model.unit import Destination, Unit, UnitId
 
 WEB = Ref(Kind("apps", "v1", "Deployment"), "shop", "web")
@@ -24,7 +24,7 @@ RELEASE = UnitId("HelmRelease", "", "shop", "apps")
 @pytest.mark.parametrize(
     ("unit", "tracking"),
     [
-        (OURS, Tracking.OWN),
+        (OURS, Tracking.TIDEGATE),
         (APPLICATION, Tracking.ARGO),
         (ELSEWHERE, Tracking.ARGO),
         (KUSTOMIZATION, Tracking.FLUX),
@@ -39,21 +39,21 @@ def test_an_object_bears_the_mark_of_its_unit_and_keeps_its_own(
         id=unit, destination=Destination(namespace="shop"), policy=Policy(tracking=tracking)
     )
 
-    (manifest,) = read_manifests(wanted, [document], lambda _: True).manifests
+    (manifest,) = parse_all_manifests(wanted, [document], lambda _: True).manifests
 
     body: dict[str, Json] = msgspec.json.decode(manifest.body)
-    assert owner_of(body) == unit.mark
-    assert mapping(body, "metadata", "annotations")["mine"] == "1"
-    assert mapping(body, "metadata", "labels")["app"] == "web"
+    assert owning_unit(body) == unit.tracking_id
+    assert get_mapping(body, "metadata", "annotations")["mine"] == "1"
+    assert get_mapping(body, "metadata", "labels")["app"] == "web"
 
 
 def test_argo_cd_tracks_by_application_kind_and_name() -> None:
     unit = Unit(id=APPLICATION, policy=Policy(tracking=Tracking.ARGO))
     document = a_document("apps/v1 Deployment", "web", namespace="shop")
 
-    (manifest,) = read_manifests(unit, [document], lambda _: True).manifests
+    (manifest,) = parse_all_manifests(unit, [document], lambda _: True).manifests
 
-    notes = mapping(msgspec.json.decode(manifest.body), "metadata", "annotations")
+    notes = get_mapping(msgspec.json.decode(manifest.body), "metadata", "annotations")
     assert notes == {"argocd.argoproj.io/tracking-id": "web:apps/Deployment:shop/web"}
 
 
@@ -65,11 +65,11 @@ LONG = UnitId("Application", "", "team-a", f"{'w' * 53}-{'b' * 20}")
 @pytest.mark.parametrize("labels_only", [False, True])
 def test_argo_cd_tracks_by_a_label_besides_or_alone(unit: UnitId, *, labels_only: bool) -> None:
     policy = Policy(tracking=Tracking.ARGO, instance_label=KEY, labels_only=labels_only)
-    notes, labels = marks_of(unit, policy, WEB)
+    notes, labels = tracking_metadata(unit, policy, WEB)
 
     body: dict[str, Json] = {"metadata": {"annotations": {**notes}, "labels": {**labels}}}
 
-    assert owner_of(body, policy.owner_label) == unit.mark
+    assert owning_unit(body, policy.owner_label) == unit.tracking_id
     assert (notes == {}) is labels_only
     assert labels_only or len(labels[KEY]) <= 63
 
@@ -88,10 +88,10 @@ def test_whose_an_object_is_depends_on_what_argo_cd_goes_by(
 ) -> None:
     body: dict[str, Json] = {"metadata": {"labels": labels, "annotations": notes}}
 
-    assert owner_of(body, KEY).rpartition("/")[2] == by_label
-    assert owner_of(body).rpartition("/")[2] == by_note
+    assert owning_unit(body, KEY).rpartition("/")[2] == by_label
+    assert owning_unit(body).rpartition("/")[2] == by_note
 
 
 def test_what_nobody_marked_is_nobodys() -> None:
-    assert owner_of({"metadata": {"labels": {"kustomize.toolkit.fluxcd.io/name": "apps"}}}) == ""
-    assert owner_of({}) == ""
+    assert owning_unit({"metadata": {"labels": {"kustomize.toolkit.fluxcd.io/name": "apps"}}}) == ""
+    assert owning_unit({}) == ""

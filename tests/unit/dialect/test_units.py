@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.dialect.units import UnitFinder
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.model.unit import Destination, UnitId
 
 REPOSITORY = """\
@@ -37,18 +37,22 @@ metadata: {name: plain}
 
 
 def test_units_are_found_by_their_kind_and_group_with_their_place() -> None:
-    units = UnitFinder().find(read(REPOSITORY.encode(), "all.yaml"), "default").units
+    units = UnitFinder().find(read_documents(REPOSITORY.encode(), "all.yaml"), "default").units
 
     assert [str(unit.id) for unit in units] == [
         "Application/argocd/web",
         "Kustomization/flux-system/apps",
         "HelmRelease/default/apps",
     ]
-    assert [str(unit.where) for unit in units] == ["all.yaml:1:1", "all.yaml:7:1", "all.yaml:17:1"]
+    assert [str(unit.location) for unit in units] == [
+        "all.yaml:1:1",
+        "all.yaml:7:1",
+        "all.yaml:17:1",
+    ]
 
 
 def test_a_unit_says_where_its_objects_go_and_by_whose_rules() -> None:
-    units = UnitFinder().find(read(REPOSITORY.encode(), "all.yaml"), "default").units
+    units = UnitFinder().find(read_documents(REPOSITORY.encode(), "all.yaml"), "default").units
 
     assert [unit.destination for unit in units] == [
         Destination("prod", "shop"),
@@ -56,11 +60,11 @@ def test_a_unit_says_where_its_objects_go_and_by_whose_rules() -> None:
         Destination("", "default"),
     ]
     assert [unit.policy.semantics.name for unit in units] == ["argocd", "flux", "flux"]
-    assert [unit.suspended for unit in units] == [False, True, False]
+    assert [unit.is_suspended for unit in units] == [False, True, False]
 
 
 def test_what_a_unit_depends_on_is_of_its_kind_and_at_home_unless_it_says_otherwise() -> None:
-    _, apps, _ = UnitFinder().find(read(REPOSITORY.encode(), "all.yaml"), "default").units
+    _, apps, _ = UnitFinder().find(read_documents(REPOSITORY.encode(), "all.yaml"), "default").units
 
     assert [(one.unit, one.ready_when) for one in apps.dependencies] == [
         (UnitId("Kustomization", "", "flux-system", "infra"), "dep.status.ready"),

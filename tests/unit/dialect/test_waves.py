@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.dialect.documents import WAVE, WEIGHT, a_document, noting
-from tidegate.dialect.argo.waves import live_wave, wave_of
+from tidegate.dialect.argo.waves import live_wave, manifest_wave
 from tidegate.errors import DialectError
 from tidegate.model.objects import Json
 
@@ -25,7 +25,7 @@ from tidegate.model.objects import Json
     ],
 )
 def test_a_wave_is_argo_cds_or_else_helms(notes: dict[str, Json], wave: int) -> None:
-    assert wave_of(a_document(notes=notes)) == wave
+    assert manifest_wave(a_document(notes=notes)) == wave
 
 
 @pytest.mark.parametrize(
@@ -33,21 +33,21 @@ def test_a_wave_is_argo_cds_or_else_helms(notes: dict[str, Json], wave: int) -> 
 )
 def test_a_wave_that_is_no_whole_number_is_refused_with_its_place(word: str) -> None:
     with pytest.raises(DialectError) as raised:
-        wave_of(a_document(notes={WAVE: word}, line=7))
+        manifest_wave(a_document(notes={WAVE: word}, line=7))
 
     error = raised.value
-    assert (error.code, error.where and error.where.line) == ("dialect.wave", 7)
+    assert (error.code, error.location and error.location.line) == ("dialect.wave", 7)
     assert len(error.problem) < 300
 
 
 def test_a_weight_is_not_looked_at_where_a_wave_is_wrong() -> None:
     with pytest.raises(DialectError, match="sync-wave"):
-        wave_of(a_document(notes={WAVE: "first", WEIGHT: "4"}))
+        manifest_wave(a_document(notes={WAVE: "first", WEIGHT: "4"}))
 
 
 def test_a_number_without_quotes_is_told_to_be_in_quotes() -> None:
     with pytest.raises(DialectError) as raised:
-        wave_of(a_document(notes={WAVE: 3}))
+        manifest_wave(a_document(notes={WAVE: 3}))
 
     assert raised.value.hint == 'write "3" in quotes'
 
@@ -55,7 +55,7 @@ def test_a_number_without_quotes_is_told_to_be_in_quotes() -> None:
 @pytest.mark.parametrize("value", [True, 1.5, ["1"], {"a": "1"}])
 def test_a_wave_that_is_no_text_at_all_is_refused(value: Json) -> None:
     with pytest.raises(DialectError, match="not a whole number"):
-        wave_of(a_document(notes={WAVE: value}))
+        manifest_wave(a_document(notes={WAVE: value}))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json
 from tidegate.errors import DocumentError
 
@@ -80,7 +80,7 @@ def numbered(cases: list[Case]) -> list[str]:
 
 def our_answer(source: str) -> str:
     try:
-        (document,) = read(source, "case.yaml")
+        (document,) = read_documents(source, "case.yaml")
     except DocumentError:
         return REFUSED
     return answer_of(to_json(document.body))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.documents.build import DEPTH_LIMIT
-from tidegate.errors import DocumentError, Place
+from tidegate.errors import DocumentError, Location
 
 
 def refusal(source: str) -> DocumentError:
     with pytest.raises(DocumentError) as caught:
-        read(source, "some.yaml")
+        read_documents(source, "some.yaml")
     return caught.value
 
 
@@ -27,18 +27,18 @@ def test_aliases_that_multiply_are_refused_where_they_explode() -> None:
     error = refusal(a_bomb(9))
 
     assert error.code == "documents.alias.excess"
-    assert error.where is not None
-    assert error.where.line > 1
+    assert error.location is not None
+    assert error.location.line > 1
 
 
 def test_a_few_aliases_of_large_values_are_read() -> None:
-    (document,) = read(a_bomb(3), "some.yaml")
+    (document,) = read_documents(a_bomb(3), "some.yaml")
 
     assert len(str(document.body["a2"])) > 1000
 
 
 def test_an_aliased_value_is_shared_and_not_copied() -> None:
-    (document,) = read("a: &x {b: [1]}\nc: *x\n", "some.yaml")
+    (document,) = read_documents("a: &x {b: [1]}\nc: *x\n", "some.yaml")
 
     assert document.body["c"] is document.body["a"]
 
@@ -46,7 +46,7 @@ def test_an_aliased_value_is_shared_and_not_copied() -> None:
 def test_an_unknown_alias_is_refused_with_its_place() -> None:
     error = refusal("a: 1\nb: *nobody\n")
 
-    assert (error.code, error.where) == ("documents.alias.unknown", Place("some.yaml", 2, 4))
+    assert (error.code, error.location) == ("documents.alias.unknown", Location("some.yaml", 2, 4))
 
 
 def test_an_anchor_does_not_reach_into_the_next_document() -> None:
@@ -61,7 +61,7 @@ def test_an_anchor_that_contains_itself_is_refused(source: str) -> None:
 def test_values_may_be_nested_to_the_limit() -> None:
     inner = DEPTH_LIMIT - 1
 
-    assert len(read("a: " + "[" * inner + "]" * inner, "some.yaml")) == 1
+    assert len(read_documents("a: " + "[" * inner + "]" * inner, "some.yaml")) == 1
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_aliases_do_not_help_to_nest_deeper() -> None:
 
     error = refusal("\n".join(lines))
 
-    assert (error.code, error.where and error.where.line) == ("documents.depth", 3)
+    assert (error.code, error.location and error.location.line) == ("documents.depth", 3)
 
 
 def test_a_shallow_anchor_does_not_hide_a_deep_neighbour() -> None:
@@ -92,11 +92,11 @@ def test_a_shallow_anchor_does_not_hide_a_deep_neighbour() -> None:
 
     error = refusal(f"a: &a [{deep}, &b [1]]\nb: {'[' * 100}*a{']' * 100}\n")
 
-    assert (error.code, error.where and error.where.line) == ("documents.depth", 2)
+    assert (error.code, error.location and error.location.line) == ("documents.depth", 2)
 
 
 def test_an_anchor_may_stand_before_a_key() -> None:
-    assert read("&k a: 1\nb: *k\n", "some.yaml")[0].body == {"a": 1, "b": "a"}
+    assert read_documents("&k a: 1\nb: *k\n", "some.yaml")[0].body == {"a": 1, "b": "a"}
 
 
 @pytest.mark.parametrize(
@@ -119,4 +119,4 @@ def test_what_kubernetes_refuses_is_refused_with_its_place(
 ) -> None:
     error = refusal(source)
 
-    assert (error.code, error.where) == (code, Place("some.yaml", 1, column))
+    assert (error.code, error.location) == (code, Location("some.yaml", 1, column))

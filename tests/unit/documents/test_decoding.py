@@ -9,9 +9,9 @@ from typing import Annotated
 import msgspec
 import pytest
 
-from tidegate.documents.decoding import Flaw, decode, decode_one, decode_placed
+from tidegate.documents.decoding import FileProblem, decode, decode_single, decode_with_locations
 from tidegate.errors import FileError, TidegateError
-from tidegate.model.moment import Ms, Seconds, Span
+from tidegate.model.moment import Duration, Ms, WholeSeconds
 
 
 class Colour(StrEnum):
@@ -29,8 +29,8 @@ class Raft(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="f
 
 class Harbour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: str
-    opens: Span = Ms(0)
-    tide: Seconds | None = None
+    opens: Duration = Ms(0)
+    tide: WholeSeconds | None = None
     colour: Colour = Colour.BLUE
     ships: tuple[Boat | Raft, ...] = ()
     depth: Annotated[float, msgspec.Meta(ge=0, le=9)] = 1
@@ -38,7 +38,7 @@ class Harbour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     notes: dict[str, object] = {}
 
 
-def named_once(harbours: Harbour) -> Iterator[Flaw]:
+def named_once(harbours: Harbour) -> Iterator[FileProblem]:
     if harbours.name == "nowhere":
         yield ("name",), FileError("file.value", "it must be somewhere", hint="name a place")
 
@@ -49,7 +49,7 @@ def mistakes(text: str) -> list[str]:
     errors = [one for one in caught.value.exceptions if isinstance(one, TidegateError)]
     assert len(errors) == len(caught.value.exceptions)
     assert all(one.hint for one in errors if one.code.startswith("file."))
-    return [f"{one.code} {one.where} {one.problem}" for one in errors]
+    return [f"{one.code} {one.location} {one.problem}" for one in errors]
 
 
 def test_a_file_becomes_a_value_of_its_type() -> None:
@@ -58,7 +58,7 @@ def test_a_file_becomes_a_value_of_its_type() -> None:
         b"ships: [{form: boat, crew: 3}, {form: raft, drifts: true}]\nnotes: {any: [thing, 1]}\n"
     )
 
-    assert decode_one(text, "h.yaml", Harbour, noun="harbour") == Harbour(
+    assert decode_single(text, "h.yaml", Harbour, noun="harbour") == Harbour(
         name="here",
         opens=Ms(90_000),
         tide=Ms(0),
@@ -142,18 +142,18 @@ def test_a_file_of_one_document_may_be_empty_and_has_no_second() -> None:
         length: int = 7
 
     with pytest.raises(ExceptionGroup) as caught:
-        decode_one(b"length: 1\n---\nlength: 2\n", "p.yaml", Pier, noun="pier")
+        decode_single(b"length: 1\n---\nlength: 2\n", "p.yaml", Pier, noun="pier")
 
     (error,) = caught.value.exceptions
-    assert decode_one(b"# later\n", "p.yaml", Pier, noun="pier") == Pier()
+    assert decode_single(b"# later\n", "p.yaml", Pier, noun="pier") == Pier()
     assert isinstance(error, FileError)
-    assert (error.code, str(error.where)) == ("file.documents", "p.yaml:3:1")
+    assert (error.code, str(error.location)) == ("file.documents", "p.yaml:3:1")
 
 
 def test_where_a_part_is_written_can_be_asked() -> None:
     text = b"# a harbour\n---\nname: here\nships:\n- {form: raft}\n"
 
-    found, place_of = decode_placed(text, "h.yaml", Harbour, noun="harbour")
+    found, place_of = decode_with_locations(text, "h.yaml", Harbour, noun="harbour")
 
     assert found.name == "here"
     assert (place_of(("name",)).line, place_of(("ships", 0)).line) == (3, 5)
@@ -161,6 +161,6 @@ def test_where_a_part_is_written_can_be_asked() -> None:
 
 
 def test_of_an_empty_file_there_is_the_file_alone() -> None:
-    found, place_of = decode_placed(b"", "r.yaml", Raft, noun="raft")
+    found, place_of = decode_with_locations(b"", "r.yaml", Raft, noun="raft")
 
     assert (found, str(place_of(("drifts",)))) == (Raft(), "r.yaml")

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json, to_yaml
 from tidegate.errors import DocumentError
 from tidegate.model.objects import Json
@@ -61,7 +61,7 @@ def test_a_string_that_would_be_read_as_something_else_is_quoted(text: str) -> N
     written = to_yaml({"a": text})
 
     assert written.startswith('a: "')
-    assert read(written, "written.yaml")[0].body == {"a": text}
+    assert read_documents(written, "written.yaml")[0].body == {"a": text}
 
 
 @pytest.mark.parametrize(
@@ -90,13 +90,13 @@ def test_a_string_that_is_read_as_itself_is_bare(text: str) -> None:
 )
 def test_a_text_of_several_lines_is_a_block_when_it_can_be(text: str, written: str) -> None:
     assert to_yaml({"t": text}) == f"t: {written}\n"
-    assert read(f"t: {written}\n", "written.yaml")[0].body == {"t": text}
+    assert read_documents(f"t: {written}\n", "written.yaml")[0].body == {"t": text}
 
 
 def test_a_key_that_is_too_long_for_a_line_is_written_all_the_same() -> None:
     body: Json = {"k" * 2000: {"a": 1}, "l" * 2000: [1], "m" * 2000: "x"}
 
-    assert read(to_yaml(body), "written.yaml")[0].body == body
+    assert read_documents(to_yaml(body), "written.yaml")[0].body == body
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_what_has_no_json_is_refused(number: float) -> None:
 
 @pytest.mark.parametrize("body", [[], {}, None, True, "on", 3, [[1], []], ["a\nb", {}]])
 def test_any_json_value_can_be_written(body: Json) -> None:
-    (document,) = read(to_yaml({"v": body}), "written.yaml")
+    (document,) = read_documents(to_yaml({"v": body}), "written.yaml")
 
     assert document.body == {"v": body}
     assert to_yaml(body).endswith("\n")

@@ -6,14 +6,14 @@ import pytest
 
 from tidegate.documents import (
     Document,
-    Duplicate,
+    DuplicateKey,
     FieldPath,
-    find_place,
-    find_places,
-    read,
-    refuse_duplicates,
+    find_location,
+    find_locations,
+    read_documents,
+    reject_duplicates,
 )
-from tidegate.errors import DocumentError, Place
+from tidegate.errors import DocumentError, Location
 
 LIST = """\
 # two objects
@@ -46,25 +46,27 @@ yes: 1
 """
 
 
-def at(line: int, column: int) -> Place:
-    return Place("some.yaml", line, column)
+def at(line: int, column: int) -> Location:
+    return Location("some.yaml", line, column)
 
 
 def refusal(source: str) -> DocumentError:
     with pytest.raises(DocumentError) as caught:
-        read(source, "some.yaml")
+        read_documents(source, "some.yaml")
     return caught.value
 
 
 def only(source: str) -> Document:
-    (document,) = read(source, "some.yaml")
+    (document,) = read_documents(source, "some.yaml")
     return document
 
 
 def test_an_object_stands_where_its_mapping_begins() -> None:
-    documents = read("# note\n\nkind: A\n---\n# note\nkind: B\n---\n\n  kind: C\n", "some.yaml")
+    documents = read_documents(
+        "# note\n\nkind: A\n---\n# note\nkind: B\n---\n\n  kind: C\n", "some.yaml"
+    )
 
-    assert [document.place for document in documents] == [at(3, 1), at(6, 1), at(9, 3)]
+    assert [document.location for document in documents] == [at(3, 1), at(6, 1), at(9, 3)]
 
 
 def test_a_document_does_not_print_its_body() -> None:
@@ -75,20 +77,20 @@ def test_a_document_does_not_print_its_body() -> None:
 def test_what_is_no_mapping_is_refused(source: str) -> None:
     error = refusal("---\n" + source)
 
-    assert (error.code, error.where) == ("documents.object", at(2, 1))
+    assert (error.code, error.location) == ("documents.object", at(2, 1))
 
 
 def test_a_list_is_read_as_its_items_each_with_its_line() -> None:
-    documents = read(LIST, "some.yaml")
+    documents = read_documents(LIST, "some.yaml")
 
     assert [document.body["kind"] for document in documents] == ["A", "B", "C"]
-    assert [document.place for document in documents] == [at(5, 3), at(12, 5), at(14, 5)]
+    assert [document.location for document in documents] == [at(5, 3), at(12, 5), at(14, 5)]
 
 
 def test_items_of_a_list_with_a_kind_of_its_own_get_that_kind() -> None:
     source = "apiVersion: x/v1\nkind: AList\nitems:\n- {a: 1}\n- {kind: B, apiVersion: v1}\n"
 
-    bodies = [document.body for document in read(source, "some.yaml")]
+    bodies = [document.body for document in read_documents(source, "some.yaml")]
 
     assert bodies == [
         {"a": 1, "apiVersion": "x/v1", "kind": "A"},
@@ -102,32 +104,32 @@ def test_items_of_a_plain_list_are_left_as_they_are() -> None:
 
 @pytest.mark.parametrize("items", ["[]", "null", ""])
 def test_an_empty_list_gives_no_object(items: str) -> None:
-    assert read(f"kind: List\nitems: {items}\n", "some.yaml") == ()
+    assert read_documents(f"kind: List\nitems: {items}\n", "some.yaml") == ()
 
 
 @pytest.mark.parametrize("source", ["kind: List\n", "kind: A\nitems: [1]\n", "items: [1]\n"])
 def test_what_only_resembles_a_list_is_an_object(source: str) -> None:
-    assert len(read(source, "some.yaml")) == 1
+    assert len(read_documents(source, "some.yaml")) == 1
 
 
 def test_items_that_are_no_list_are_refused() -> None:
     error = refusal("kind: List\nitems: {}\n")
 
-    assert (error.code, error.where) == ("documents.list", at(2, 1))
+    assert (error.code, error.location) == ("documents.list", at(2, 1))
 
 
 @pytest.mark.parametrize("item", ["null", "word", "[]"])
 def test_an_item_that_is_no_mapping_is_refused(item: str) -> None:
     error = refusal(f"kind: List\nitems:\n- {{kind: A}}\n- {item}\n")
 
-    assert (error.code, error.where) == ("documents.object", at(4, 3))
+    assert (error.code, error.location) == ("documents.object", at(4, 3))
 
 
 def test_a_key_written_twice_is_reported_with_both_places_and_the_last_counts() -> None:
     document = only("kind: A\nspec:\n  ports:\n  - {port: 80, port: 81}\n")
 
     assert document.body["spec"] == {"ports": [{"port": 81}]}
-    assert document.duplicates == (Duplicate(("spec", "ports", 0, "port"), at(4, 6), at(4, 16)),)
+    assert document.duplicates == (DuplicateKey(("spec", "ports", 0, "port"), at(4, 6), at(4, 16)),)
 
 
 def test_a_key_written_three_times_is_reported_twice() -> None:
@@ -149,7 +151,7 @@ def test_a_merged_key_that_is_overridden_is_no_duplicate() -> None:
 def test_duplicates_belong_to_the_item_they_stand_in() -> None:
     source = "kind: List\nitems:\n- {kind: A}\n- {kind: B, items: [{c: 1, c: 2}]}\n"
 
-    first, second = read(source, "some.yaml")
+    first, second = read_documents(source, "some.yaml")
 
     assert first.duplicates == ()
     assert [twice.path for twice in second.duplicates] == [("items", 0, "c")]
@@ -158,17 +160,17 @@ def test_duplicates_belong_to_the_item_they_stand_in() -> None:
 def test_duplicates_of_the_list_itself_are_told_with_its_first_item() -> None:
     source = "kind: List\nitems:\n- {kind: A}\nitems:\n- {kind: B}\n- {kind: C}\n"
 
-    first, second = read(source, "some.yaml")
+    first, second = read_documents(source, "some.yaml")
 
     assert (first.body["kind"], second.duplicates) == ("B", ())
     assert [twice.path for twice in first.duplicates] == [("items",)]
 
 
 def test_a_caller_may_refuse_duplicates() -> None:
-    documents = read("kind: A\nmetadata:\n  name: a\n  name: b\n", "some.yaml")
+    documents = read_documents("kind: A\nmetadata:\n  name: a\n  name: b\n", "some.yaml")
 
     with pytest.raises(DocumentError) as caught:
-        refuse_duplicates(documents)
+        reject_duplicates(documents)
 
     assert str(caught.value) == (
         "error[documents.duplicate]: the key `metadata.name` is written twice: in line 3 and in"
@@ -179,17 +181,17 @@ def test_a_caller_may_refuse_duplicates() -> None:
 
 
 def test_two_in_one_line_are_said_to_be_in_that_line() -> None:
-    documents = read("kind: A\ndata: {a: 1, a: 2}\n", "some.yaml")
+    documents = read_documents("kind: A\ndata: {a: 1, a: 2}\n", "some.yaml")
 
     with pytest.raises(DocumentError) as caught:
-        refuse_duplicates(documents)
+        reject_duplicates(documents)
 
     told = "the key `data.a` is written twice in line 2, and Kubernetes drops the first"
     assert caught.value.problem == told
 
 
 def test_a_file_without_duplicates_is_not_refused() -> None:
-    refuse_duplicates(read(LIST, "some.yaml"))
+    reject_duplicates(read_documents(LIST, "some.yaml"))
 
 
 @pytest.mark.parametrize(
@@ -207,8 +209,8 @@ def test_a_file_without_duplicates_is_not_refused() -> None:
         (("base", "absent", "deeper"), at(2, 1)),
     ],
 )
-def test_a_place_is_found_again_by_its_path(path: FieldPath, place: Place) -> None:
-    found = find_place(SHARED, only(SHARED), path)
+def test_a_place_is_found_again_by_its_path(path: FieldPath, place: Location) -> None:
+    found = find_location(SHARED, only(SHARED), path)
 
     assert (found.line, found.column) == (place.line, place.column)
 
@@ -217,7 +219,7 @@ def test_a_place_says_which_field_it_is() -> None:
     source = "metadata: {labels: {app.dev/name: web}}\nlist: [{a: 1}]\n"
     document = only(source)
 
-    places = find_places(
+    places = find_locations(
         source, [(document, ("metadata", "labels", "app.dev/name")), (document, ("list", 0, "a"))]
     )
 
@@ -229,9 +231,9 @@ def test_a_place_says_which_field_it_is() -> None:
 
 def test_places_are_found_in_items_and_in_later_documents() -> None:
     source = "kind: X\n---\n" + LIST
-    _, one, two, three = read(source, "some.yaml")
+    _, one, two, three = read_documents(source, "some.yaml")
 
-    places = find_places(
+    places = find_locations(
         source, [(one, ("metadata", "name")), (two, ("kind",)), (three, ("apiVersion",))]
     )
 
@@ -242,10 +244,10 @@ def test_places_are_found_in_items_and_in_later_documents() -> None:
 def test_a_file_that_has_changed_gives_the_old_place(changed: str) -> None:
     document = only("kind: A\nspec: {a: 1}\n")
 
-    place = find_place(changed, document, ("spec", "a"))
+    place = find_location(changed, document, ("spec", "a"))
 
     assert (place.line, place.column, place.field) == (1, 1, "spec.a")
 
 
 def test_no_paths_give_no_places() -> None:
-    assert find_places(LIST, []) == ()
+    assert find_locations(LIST, []) == ()

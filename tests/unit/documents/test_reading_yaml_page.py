@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.documents.recorded import HEAD, our_answer
-from tidegate.documents import read
+from tidegate.documents import read_documents
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "reading-yaml.md"
 VALUES, KEYS = (
@@ -30,6 +30,6 @@ def test_a_key_is_what_the_page_says(written: str, answer: str) -> None:
 def test_the_merge_key_does_what_the_page_says() -> None:
     (example,) = re.findall(r"```yaml\n(.+?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 
-    body = read(example, "page.md")[0].body
+    body = read_documents(example, "page.md")[0].body
 
     assert (body["first"], body["second"]) == ({"replicas": 3}, {"replicas": 1})

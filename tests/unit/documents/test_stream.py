@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.documents import read
-from tidegate.documents.stream import SIZE_LIMIT, split
-from tidegate.errors import DocumentError, Place
+from tidegate.documents import read_documents
+from tidegate.documents.stream import SIZE_LIMIT, split_documents
+from tidegate.errors import DocumentError, Location
 
 TWO = "kind: A\ntext: é\n---\nkind: B\n"
 
 
 def kinds(source: str | bytes) -> list[object]:
-    return [document.body["kind"] for document in read(source, "some.yaml")]
+    return [document.body["kind"] for document in read_documents(source, "some.yaml")]
 
 
 def refusal(source: str | bytes) -> DocumentError:
     with pytest.raises(DocumentError) as caught:
-        read(source, "some.yaml")
+        read_documents(source, "some.yaml")
     return caught.value
 
 
@@ -45,11 +45,11 @@ def test_two_objects_are_read_however_the_file_is_written(source: str | bytes) -
 
 @pytest.mark.parametrize("source", ["", b"\n", " \n", "# note\n", "---\n---\n", "---", "\ufeff"])
 def test_a_file_with_nothing_in_it_gives_no_document(source: str | bytes) -> None:
-    assert read(source, "some.yaml") == ()
+    assert read_documents(source, "some.yaml") == ()
 
 
 def test_windows_line_ends_do_not_get_into_blocks() -> None:
-    (document,) = read("kind: A\r\ntext: |\r\n  one\r\n  two\r\n", "some.yaml")
+    (document,) = read_documents("kind: A\r\ntext: |\r\n  one\r\n  two\r\n", "some.yaml")
 
     assert document.body["text"] == "one\ntwo\n"
 
@@ -59,7 +59,7 @@ def test_text_behind_a_separator_is_refused(line: str) -> None:
     error = refusal(f"kind: A\n{line}\n")
 
     assert error.code == "documents.separator"
-    assert error.where == Place("some.yaml", 2, 1)
+    assert error.location == Location("some.yaml", 2, 1)
 
 
 @pytest.mark.parametrize("source", ["kind: A\n...\nkind: B\n", "kind: A\r---\rkind: B\r"])
@@ -67,8 +67,8 @@ def test_what_kubernetes_would_silently_leave_out_is_refused(source: str) -> Non
     error = refusal(source)
 
     assert error.code == "documents.separator"
-    assert error.where is not None
-    assert error.where.line in (2, 3)
+    assert error.location is not None
+    assert error.location.line in (2, 3)
 
 
 @pytest.mark.parametrize("line", ["%YAML 1.1", "%YAML 1.2", "%TAG ! tag:x,2002:", "%X y"])
@@ -76,14 +76,14 @@ def test_a_directive_is_refused(line: str) -> None:
     error = refusal(f"kind: A\n---\n{line}\n---\nkind: B\n")
 
     assert error.code == "documents.directive"
-    assert error.where == Place("some.yaml", 3, 1)
+    assert error.location == Location("some.yaml", 3, 1)
 
 
 def test_bytes_that_are_no_utf8_are_refused_with_their_place() -> None:
     error = refusal(b"kind: A\nname: b\xe9\n")
 
     assert error.code == "documents.encoding"
-    assert error.where == Place("some.yaml", 2, 8)
+    assert error.location == Location("some.yaml", 2, 8)
 
 
 @pytest.mark.parametrize("source", ["kind: \ud800\n", b"\xff\xfek"])
@@ -97,14 +97,14 @@ def test_a_control_character_is_refused_with_its_place(sign: str) -> None:
 
     assert error.code == "documents.character"
     assert error.problem == f"the character U+{ord(sign):04X} cannot stand in YAML"
-    assert error.where == Place("some.yaml", 3, 8)
+    assert error.location == Location("some.yaml", 3, 8)
 
 
 def test_json_values_may_follow_each_other_without_a_separator() -> None:
-    documents = read('{"kind": "A"}\n{"kind": "B"}{"kind": "C"}', "some.json")
+    documents = read_documents('{"kind": "A"}\n{"kind": "B"}{"kind": "C"}', "some.json")
 
     assert [document.body["kind"] for document in documents] == ["A", "B", "C"]
-    assert [document.place.line for document in documents] == [1, 2, 2]
+    assert [document.location.line for document in documents] == [1, 2, 2]
 
 
 def test_json_may_begin_with_a_byte_order_mark() -> None:
@@ -120,7 +120,9 @@ def test_what_starts_like_json_may_be_yaml() -> None:
 
 
 def test_json_writes_large_characters_as_two_escapes() -> None:
-    (document,) = read(r'{"a": "\ud83d\ude00", "b": "\\ud83d", "c": "\ud83d!"}', "some.json")
+    (document,) = read_documents(
+        r'{"a": "\ud83d\ude00", "b": "\\ud83d", "c": "\ud83d!"}', "some.json"
+    )
 
     assert document.body == {"a": "\U0001f600", "b": r"\ud83d", "c": "\ufffd!"}
 
@@ -130,6 +132,6 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read() -> None:
 
 
 def test_parts_keep_their_numbers_when_some_are_empty() -> None:
-    parts = split("---\n\n---\nkind: A\n", "some.yaml")
+    parts = split_documents("---\n\n---\nkind: A\n", "some.yaml")
 
     assert [(part.number, part.lines_before) for part in parts] == [(0, 0), (1, 0), (2, 2)]

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.errors import DocumentError
 
 
 def refusal(source: str) -> DocumentError:
     with pytest.raises(DocumentError) as caught:
-        read(source, "some.yaml")
+        read_documents(source, "some.yaml")
     return caught.value
 
 
 def spot(error: DocumentError) -> tuple[int, int]:
-    assert error.where is not None
-    return error.where.line, error.where.column
+    assert error.location is not None
+    return error.location.line, error.location.column
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_template_is_called_a_template(source: str, line: int) -> None:
     ],
 )
 def test_a_template_inside_a_string_is_read(source: str) -> None:
-    assert len(read(source, "some.yaml")) == 1
+    assert len(read_documents(source, "some.yaml")) == 1
 
 
 def test_bad_yaml_beside_a_template_in_quotes_is_not_called_a_template() -> None:

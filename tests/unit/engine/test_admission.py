@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.engine.reach.admission import Guard, GuardSight, covers, guards_of, takes
-from tidegate.model.objects import Json, Kind, Ref, Served, Spot
+from tidegate.engine.reach.admission import (
+    AdmissionRule,
+    AdmissionSubject,
+    build_rules,
+    covers_kind,
+    selects,
+)
+from tidegate.model.objects import ClusterRef, Json, Kind, Ref, ServedKind
 from tidegate.testing import Body
 
 GROUP = "admissionregistration.k8s.io"
-DEPLOYMENT = Served(Kind("apps", "v1", "Deployment"), "deployments", True, (), ())
-OLDER = Served(Kind("apps", "v1beta1", "Deployment"), "deployments", True, (), ())
-NODE = Served(Kind("", "v1", "Node"), "nodes", False, (), ())
+DEPLOYMENT = ServedKind(Kind("apps", "v1", "Deployment"), "deployments", True, (), ())
+OLDER = ServedKind(Kind("apps", "v1beta1", "Deployment"), "deployments", True, (), ())
+NODE = ServedKind(Kind("", "v1", "Node"), "nodes", False, (), ())
 RULE: Body = {
     "apiGroups": ["apps"],
     "apiVersions": ["v1"],
@@ -20,19 +26,19 @@ RULE: Body = {
 }
 
 
-def spot_of(kind: str, name: str = "guard") -> Spot:
-    return Spot("", Ref(Kind(GROUP, "v1", kind), "", name))
+def spot_of(kind: str, name: str = "guard") -> ClusterRef:
+    return ClusterRef("", Ref(Kind(GROUP, "v1", kind), "", name))
 
 
-def a_webhook(rule: Body | None = None, **parts: Json) -> Guard:
+def a_webhook(rule: Body | None = None, **parts: Json) -> AdmissionRule:
     hook: Body = {"sideEffects": "None", "rules": [{**RULE, **(rule or {})}], **parts}
-    (guard,) = guards_of({spot_of("ValidatingWebhookConfiguration"): {"webhooks": [hook]}})
+    (guard,) = build_rules({spot_of("ValidatingWebhookConfiguration"): {"webhooks": [hook]}})
     return guard
 
 
-def policies(actions: list[Json], *, policy: Body, binding: Body) -> list[Guard]:
+def policies(actions: list[Json], *, policy: Body, binding: Body) -> list[AdmissionRule]:
     spec: Body = {"policyName": "guard", "validationActions": actions, "matchResources": binding}
-    return guards_of(
+    return build_rules(
         {
             spot_of("ValidatingAdmissionPolicy"): {"spec": {"matchConstraints": policy}},
             spot_of("ValidatingAdmissionPolicyBinding", "bound"): {"spec": spec},
@@ -57,21 +63,21 @@ RULES: dict[str, tuple[Body, bool]] = {
 def test_rules_say_which_writes_a_webhook_is_asked_about(name: str) -> None:
     rule, asked = RULES[name]
 
-    assert covers(a_webhook(rule), [DEPLOYMENT], "CREATE") is asked
+    assert covers_kind(a_webhook(rule), [DEPLOYMENT], "CREATE") is asked
 
 
 def test_a_rule_for_another_version_of_the_same_objects_counts() -> None:
     older: Body = {"apiVersions": ["v1beta1"]}
 
-    assert covers(a_webhook(older), [DEPLOYMENT, OLDER], "CREATE")
-    assert not covers(a_webhook(older, matchPolicy="Exact"), [DEPLOYMENT, OLDER], "CREATE")
+    assert covers_kind(a_webhook(older), [DEPLOYMENT, OLDER], "CREATE")
+    assert not covers_kind(a_webhook(older, matchPolicy="Exact"), [DEPLOYMENT, OLDER], "CREATE")
 
 
 def test_selectors_say_which_objects() -> None:
     guard = a_webhook(objectSelector={"matchLabels": {"tier": "front"}})
 
-    assert takes(guard, GuardSight({"tier": "front"}))
-    assert not takes(guard, GuardSight({"tier": "back"}))
+    assert selects(guard, AdmissionSubject({"tier": "front"}))
+    assert not selects(guard, AdmissionSubject({"tier": "back"}))
 
 
 IN_SHOP: Body = {
@@ -80,12 +86,12 @@ IN_SHOP: Body = {
         {"key": "guarded", "operator": "Exists"},
     ]
 }
-PLACES: dict[str, tuple[GuardSight, bool]] = {
-    "a namespace with the labels": (GuardSight({}, "shop", {"guarded": "yes"}), True),
-    "a namespace without": (GuardSight({}, "shop", {}), False),
-    "a namespace of which only the name is known": (GuardSight({}, "shop", None), True),
-    "another of which only the name is known": (GuardSight({}, "bank", None), False),
-    "no namespace": (GuardSight({}), True),
+PLACES: dict[str, tuple[AdmissionSubject, bool]] = {
+    "a namespace with the labels": (AdmissionSubject({}, "shop", {"guarded": "yes"}), True),
+    "a namespace without": (AdmissionSubject({}, "shop", {}), False),
+    "a namespace of which only the name is known": (AdmissionSubject({}, "shop", None), True),
+    "another of which only the name is known": (AdmissionSubject({}, "bank", None), False),
+    "no namespace": (AdmissionSubject({}), True),
 }
 
 
@@ -93,12 +99,12 @@ PLACES: dict[str, tuple[GuardSight, bool]] = {
 def test_a_namespace_is_taken_by_what_is_known_of_it(name: str) -> None:
     sight, taken = PLACES[name]
 
-    assert takes(a_webhook(namespaceSelector=IN_SHOP), sight) is taken
+    assert selects(a_webhook(namespaceSelector=IN_SHOP), sight) is taken
 
 
 def test_a_webhook_with_side_effects_takes_no_dry_runs() -> None:
-    assert a_webhook().harmless
-    assert not a_webhook(sideEffects="Some").harmless
+    assert a_webhook().allows_dry_run
+    assert not a_webhook(sideEffects="Some").allows_dry_run
 
 
 def test_a_policy_counts_where_it_and_its_binding_match() -> None:
@@ -108,10 +114,10 @@ def test_a_policy_counts_where_it_and_its_binding_match() -> None:
         binding={"objectSelector": {"matchLabels": {"tier": "front"}}},
     )
 
-    assert covers(guard, [DEPLOYMENT], "CREATE")
-    assert not covers(guard, [NODE], "CREATE")
-    assert takes(guard, GuardSight({"tier": "front"}))
-    assert not takes(guard, GuardSight({}))
+    assert covers_kind(guard, [DEPLOYMENT], "CREATE")
+    assert not covers_kind(guard, [NODE], "CREATE")
+    assert selects(guard, AdmissionSubject({"tier": "front"}))
+    assert not selects(guard, AdmissionSubject({}))
 
 
 def test_what_a_policy_leaves_out_is_none_of_its_business() -> None:
@@ -119,7 +125,7 @@ def test_what_a_policy_leaves_out_is_none_of_its_business() -> None:
     left_out: Body = {"resourceRules": [everything], "excludeResourceRules": [RULE]}
     (guard,) = policies(["Deny"], policy=left_out, binding={})
 
-    assert not covers(guard, [DEPLOYMENT], "CREATE")
+    assert not covers_kind(guard, [DEPLOYMENT], "CREATE")
 
 
 def test_a_policy_that_only_warns_refuses_nothing() -> None:
@@ -129,12 +135,12 @@ def test_a_policy_that_only_warns_refuses_nothing() -> None:
 def test_a_policy_that_is_not_bound_does_nothing() -> None:
     policy: Body = {"spec": {"matchConstraints": {"resourceRules": [RULE]}}}
 
-    assert guards_of({spot_of("ValidatingAdmissionPolicy"): policy}) == []
+    assert build_rules({spot_of("ValidatingAdmissionPolicy"): policy}) == []
 
 
 def test_those_who_may_change_an_object_are_known() -> None:
     hook: Body = {"sideEffects": "None", "rules": [RULE]}
-    (guard,) = guards_of({spot_of("MutatingWebhookConfiguration"): {"webhooks": [hook]}})
+    (guard,) = build_rules({spot_of("MutatingWebhookConfiguration"): {"webhooks": [hook]}})
 
     assert guard.mutates
     assert not a_webhook().mutates

@@ -9,18 +9,18 @@ from tests.unit.plan.orders import a_thing, no_budget, ref_of
 from tidegate.engine.drive import drive
 from tidegate.flows.journal import read_journal
 from tidegate.flows.jq import Jq
-from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.event import StepState, Told
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.model.event import EventType, StepState
 from tidegate.model.manifest import Manifests
 from tidegate.model.plan import Plan
-from tidegate.model.policy import Gates, Policy
+from tidegate.model.policy import GateScope, Policy
 from tidegate.model.unit import Dependency, Unit
 from tidegate.plan.build import build_plan, plan_unit
 from tidegate.testing import Desk, body_of
 from tidegate.testing.builders import USUAL, a_deployment, a_name, a_plan, a_unit
 from tidegate.testing.rollouts import Run, a_driver, governed, roll_out, settings_of
-from tidegate.world.exchange import Exchange
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.line import ResilientWorld
 from tidegate.world.protocol import World
 
 THEIRS = ref_of("apps/v1 Deployment", "theirs")
@@ -39,12 +39,12 @@ def waiting(policy: Policy = USUAL, *, depends: bool = True) -> Manifests:
 
 
 def planned(*units: Manifests) -> Plan:
-    return build_plan(units, budget=no_budget)
+    return build_plan(units, readiness_timeout=no_budget)
 
 
 async def together(world: World, *plans: Plan) -> list[Run]:
     """What these rollouts tell, each of which has its own place in one world."""
-    exchange, runs = Exchange(Line(world)), [Run() for _ in plans]
+    exchange, runs = Dispatcher(ResilientWorld(world)), [Run() for _ in plans]
     with closing(Jq()) as jq:
         async with asyncio.TaskGroup() as group:
             for number, (plan, run) in enumerate(zip(plans, runs, strict=True)):
@@ -56,39 +56,41 @@ async def together(world: World, *plans: Plan) -> list[Run]:
 
 
 def written(run: Run) -> dict[str, int]:
-    events = run.told(Told.OBJECT_WRITTEN)
+    events = run.told(EventType.OBJECT_WRITTEN)
     return {event.ref.name: event.at for event in events if event.ref is not None}
 
 
 async def test_nothing_is_written_before_what_is_awaited_is_well() -> None:
-    ours, theirs = await together(make_living(Simulation()), planned(waiting()), BRINGS)
+    ours, theirs = await together(build_sandbox(SimulationConfig()), planned(waiting()), BRINGS)
 
-    (opened,) = [event.at for event in theirs.told(Told.GATE_OPENED)]
+    (opened,) = [event.at for event in theirs.told(EventType.GATE_OPENED)]
     assert (ours.result, theirs.result) == ("passed", "passed")
     assert list(written(ours)) == ["ours"]
     assert written(ours)["ours"] >= opened > written(theirs)["theirs"]
-    waits = [event for event in ours.told(Told.GATE_WAITING) if event.ref == THEIRS]
+    waits = [event for event in ours.told(EventType.GATE_WAITING) if event.ref == THEIRS]
     assert waits
     assert {event.step for event in waits} == {"shop/awaits"}
 
 
 async def test_what_is_awaited_is_not_touched_nor_remembered_as_the_units() -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     await roll_out(world, BRINGS, settings_of(0))
-    before = await Desk(Exchange(Line(world))).get(THEIRS)
+    before = await Desk(Dispatcher(ResilientWorld(world))).get(THEIRS)
 
     plan = governed(planned(waiting()), prunes=True)
     run = await roll_out(world, plan, settings_of(1))
 
-    after = await Desk(Exchange(Line(world))).get(THEIRS)
-    journal = (await read_journal(plan_unit(waiting().unit), Exchange(Line(world)))).journal
+    after = await Desk(Dispatcher(ResilientWorld(world))).get(THEIRS)
+    journal = (
+        await read_journal(plan_unit(waiting().unit), Dispatcher(ResilientWorld(world)))
+    ).journal
     assert run.result == "passed"
     assert body_of(after) == body_of(before)
     assert [ref.name for ref in journal.entries] == ["ours"]
 
 
 async def test_a_second_run_awaits_it_again_and_writes_nothing() -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     await roll_out(world, BRINGS, settings_of(0))
     await roll_out(world, planned(waiting()), settings_of(1))
 
@@ -99,22 +101,22 @@ async def test_a_second_run_awaits_it_again_and_writes_nothing() -> None:
 
 
 async def test_what_never_comes_fails_the_gate_and_nothing_is_written() -> None:
-    run = await roll_out(make_living(Simulation()), planned(waiting()))
+    run = await roll_out(build_sandbox(SimulationConfig()), planned(waiting()))
 
     assert run.result == "failed"
     assert run.states == {"shop/awaits": StepState.FAILED, "shop/sync/0": StepState.SKIPPED}
     assert written(run) == {}
-    (failure,) = run.told(Told.STEP_FAILED)
-    assert "Deployment default/theirs" in failure.sentence
+    (failure,) = run.told(EventType.STEP_FAILED)
+    assert "Deployment default/theirs" in failure.message
 
 
 async def test_what_is_listed_holds_those_behind_the_unit_and_not_the_unit_itself() -> None:
-    policy = Policy(gates=Gates.LISTED, listed=(THEIRS,))
+    policy = Policy(gates=GateScope.LISTED, listed=(THEIRS,))
     behind = a_unit(a_deployment("behind"), name="behind", after=("shop",))
     plan = planned(waiting(policy, depends=False), behind)
 
-    ours, theirs = await together(make_living(Simulation()), plan, BRINGS)
+    ours, theirs = await together(build_sandbox(SimulationConfig()), plan, BRINGS)
 
-    (opened,) = [event.at for event in theirs.told(Told.GATE_OPENED)]
+    (opened,) = [event.at for event in theirs.told(EventType.GATE_OPENED)]
     assert ours.result == "passed"
     assert written(ours)["ours"] < opened <= written(ours)["behind"]

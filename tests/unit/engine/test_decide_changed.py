@@ -6,21 +6,21 @@ import pytest
 from msgspec import structs
 
 from tests.fakes.decide_play import Play
-from tidegate.engine.vocabulary import Apply, Judged, Trouble, Verified, Verify
-from tidegate.model.event import StepState, Told
-from tidegate.model.objects import Spot
-from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE, Semantics, Vanishing
+from tidegate.engine.vocabulary import Apply, Failure, HealthChanged, Verify, VerifyFinished
+from tidegate.model.event import EventType, StepState
+from tidegate.model.objects import ClusterRef
+from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE, OnDisappear, Semantics
 from tidegate.model.verdict import Health, Verdict
 from tidegate.testing.builders import a_deployment, a_plan
 
 DB, WEB = "shop/sync/0", "shop/sync/1"
 TWO_WAVES = a_plan(a_deployment("db"), a_deployment("web"))
 ONE_WAVE = a_plan((a_deployment("db"), a_deployment("mail")))
-CHANGED = Trouble("Changed", "was changed by kubectl: `spec.replicas`")
-STRICT = structs.replace(TIDEGATE, vanishing=Vanishing.FAIL)
+CHANGED = Failure("Changed", "was changed by kubectl: `spec.replicas`")
+STRICT = structs.replace(TIDEGATE, vanishing=OnDisappear.FAIL)
 
 
-def spot_of(play: Play, name: str) -> Spot:
+def spot_of(play: Play, name: str) -> ClusterRef:
     return next(spot for spot in play.rollout.items if spot.ref.name == name)
 
 
@@ -28,14 +28,16 @@ def change(play: Play, name: str, *, health: Health = Health.HEALTHY, generation
     """Somebody writes another text, of which the controller says how it is."""
     (run,) = play.rollout.items[spot_of(play, name)]
     assert run.written is not None
-    verdict = Verdict(health, health.value, checked=True, speaks_of=generation)
+    verdict = Verdict(health, health.value, is_checked=True, observed_generation=generation)
     version = str(int(run.written.version) + 100)
-    play.hear(Judged(run.spot, run.written.uid, generation, version, verdict, "another"))
+    play.hear(
+        HealthChanged(run.object_ref, run.written.uid, generation, version, verdict, "another")
+    )
 
 
-def verify(play: Play, name: str, trouble: Trouble | None, *, generation: int = 2) -> None:
+def verify(play: Play, name: str, trouble: Failure | None, *, generation: int = 2) -> None:
     step = next(run.step.step.id for run in play.rollout.items[spot_of(play, name)])
-    play.hear(Verified(step, spot_of(play, name), generation, "101", trouble))
+    play.hear(VerifyFinished(step, spot_of(play, name), generation, "101", trouble))
     play.wait(0)
 
 
@@ -45,7 +47,7 @@ def asked(play: Play) -> int:
 
 def writes(play: Play, name: str) -> int:
     applied = (one for one in play.commands if isinstance(one, Apply))
-    return sum(one.spot.ref.name == name for one in applied)
+    return sum(one.object_ref.ref.name == name for one in applied)
 
 
 @pytest.mark.parametrize("rules", [ARGOCD, FLUX], ids=lambda rules: str(rules.name))
@@ -90,7 +92,7 @@ def test_what_somebody_changed_is_told_and_written_again() -> None:
     verify(play, "db", CHANGED)
 
     (wait,) = [one for one in play.events if one.reason == "Changed"]
-    assert (wait.told, wait.sentence) == (Told.GATE_WAITING, CHANGED.sentence)
+    assert (wait.type, wait.message) == (EventType.GATE_WAITING, CHANGED.message)
     assert writes(play, "db") == 2
     assert play.states[DB] is StepState.GATING
 
@@ -153,5 +155,5 @@ def test_by_rules_that_put_nothing_back_a_change_fails_the_step() -> None:
 
     assert writes(play, "db") == 1
     assert play.states == {DB: StepState.FAILED, WEB: StepState.SKIPPED}
-    (failure,) = [one for one in play.events if one.told is Told.STEP_FAILED]
-    assert CHANGED.sentence in failure.sentence
+    (failure,) = [one for one in play.events if one.type is EventType.STEP_FAILED]
+    assert CHANGED.message in failure.message

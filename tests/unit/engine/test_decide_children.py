@@ -5,16 +5,16 @@ from __future__ import annotations
 from tests.fakes.decide_play import Play
 from tests.fakes.joined_units import bring, joined, plan_of, setting
 from tests.unit.plan.orders import a_thing
-from tidegate.model.event import Told
+from tidegate.model.event import EventType
 from tidegate.model.manifest import Manifest, Phase
 from tidegate.model.plan import Plan
-from tidegate.model.policy import Gates, Order, Policy
+from tidegate.model.policy import GateScope, Order, Policy
 from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE
 from tidegate.model.verdict import Health
 from tidegate.testing.builders import a_deployment, a_manifest
 
 BY_ARGO = Policy(semantics=ARGOCD)
-BY_FLUX = Policy(semantics=FLUX, order=Order.STAGES, gates=Gates.ALL)
+BY_FLUX = Policy(semantics=FLUX, order=Order.STAGES, gates=GateScope.ALL)
 
 
 def web(name: str, wave: int = 0) -> Manifest:
@@ -27,7 +27,7 @@ def well(play: Play, *names: str) -> None:
 
 
 def ends(play: Play) -> dict[str, str]:
-    told = [one for one in play.events if one.told is Told.UNIT_ENDED]
+    told = [one for one in play.events if one.type is EventType.UNIT_FINISHED]
     return {one.unit.name: one.reason for one in told if one.unit is not None}
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.decide_play import Play
-from tidegate.engine.vocabulary import LookAgain
-from tidegate.model.event import StepState, Told
-from tidegate.model.reading import mapping
+from tidegate.engine.vocabulary import ReadStatus
+from tidegate.model.event import EventType, StepState
+from tidegate.model.reading import get_mapping
 from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE
 from tidegate.model.verdict import Health
 from tidegate.testing.builders import a_deployment, a_plan
@@ -71,7 +71,7 @@ def test_degraded_that_stays_fails_when_its_time_is_up() -> None:
     play.judge("db", Health.DEGRADED)
     play.wait(60)
 
-    assert play.moments(Told.STEP_FAILED) == [(30.0, "step.failed", DB)]
+    assert play.moments(EventType.STEP_FAILED) == [(30.0, "step.failed", DB)]
 
 
 def test_degraded_for_good_fails_at_once() -> None:
@@ -80,7 +80,7 @@ def test_degraded_for_good_fails_at_once() -> None:
     play.wait(1)
     play.judge("db", Health.DEGRADED, final=True)
 
-    assert play.moments(Told.STEP_FAILED) == [(1.0, "step.failed", DB)]
+    assert play.moments(EventType.STEP_FAILED) == [(1.0, "step.failed", DB)]
 
 
 def test_suspended_has_ten_minutes() -> None:
@@ -89,17 +89,17 @@ def test_suspended_has_ten_minutes() -> None:
     play.judge("db", Health.SUSPENDED)
     play.wait(601)
 
-    assert play.moments(Told.STEP_FAILED) == [(600.0, "step.failed", DB)]
+    assert play.moments(EventType.STEP_FAILED) == [(600.0, "step.failed", DB)]
 
 
 def test_a_gate_has_the_time_that_its_object_asks_for() -> None:
     slow = a_deployment("db")
-    spec = {**mapping(slow, "spec"), "progressDeadlineSeconds": 900}
+    spec = {**get_mapping(slow, "spec"), "progressDeadlineSeconds": 900}
     play = Play(a_plan({**slow, "spec": spec}), TIDEGATE)
 
     play.wait(2_000)
 
-    ((failed_after, *_),) = play.moments(Told.STEP_FAILED)
+    ((failed_after, *_),) = play.moments(EventType.STEP_FAILED)
     assert failed_after >= 900
 
 
@@ -110,7 +110,7 @@ def test_before_time_fails_a_gate_its_objects_are_looked_at_again(health: Health
     play.judge("db", health)
     play.wait(2_000)
 
-    looks = [command for command in play.commands if isinstance(command, LookAgain)]
+    looks = [command for command in play.commands if isinstance(command, ReadStatus)]
     assert [look.objects[0][0].ref.name for look in looks] == ["db"]
 
 
@@ -122,7 +122,7 @@ def test_argo_cd_fails_a_wave_when_all_of_it_has_settled() -> None:
     play.judge("mail", Health.HEALTHY)
     play.wait(6)
 
-    assert play.moments(Told.RETRY_PLANNED) == [(25.0, "retry.planned", DB)]
+    assert play.moments(EventType.RETRY_SCHEDULED) == [(25.0, "retry.planned", DB)]
 
 
 def test_one_object_that_fails_for_good_fails_its_step() -> None:
@@ -131,7 +131,7 @@ def test_one_object_that_fails_for_good_fails_its_step() -> None:
     play.wait(1)
     play.judge("db", Health.DEGRADED, final=True)
 
-    assert play.moments(Told.STEP_FAILED) == [(1.0, "step.failed", DB)]
+    assert play.moments(EventType.STEP_FAILED) == [(1.0, "step.failed", DB)]
 
 
 def test_what_lies_behind_a_failure_is_tried_again_too_where_everything_has_its_turn() -> None:

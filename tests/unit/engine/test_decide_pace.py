@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.fakes.decide_play import Play
-from tidegate.model.event import StepState, Told
+from tidegate.model.event import EventType, StepState
 from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE
 from tidegate.model.verdict import Health
 from tidegate.testing.builders import a_deployment, a_plan, a_unit
@@ -50,7 +50,7 @@ def test_argo_cd_does_not_wait_for_the_last_wave() -> None:
     play = Play(ONE_WAVE, ARGOCD)
 
     assert play.states == {DB: StepState.PASSED}
-    assert play.moments(Told.ROLLOUT_ENDED) == [(0.0, "rollout.ended", "")]
+    assert play.moments(EventType.ROLLOUT_FINISHED) == [(0.0, "rollout.ended", "")]
 
 
 def test_the_last_wave_is_waited_for() -> None:
@@ -68,7 +68,7 @@ def test_flux_looks_at_health_every_five_seconds() -> None:
     play.judge("db", Health.HEALTHY)
     play.wait(10)
 
-    assert play.moments(Told.GATE_OPENED) == [(10.0, "gate.opened", DB)]
+    assert play.moments(EventType.GATE_OPENED) == [(10.0, "gate.opened", DB)]
 
 
 def test_flux_looks_at_dependencies_every_thirty_seconds() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import structs
 
 from tests.fakes.decide_play import Play
-from tidegate.engine.vocabulary import Expand, Superseded
-from tidegate.model.event import StepState, Told
-from tidegate.model.plan import Fragment, Plan, Step, digest_step
+from tidegate.engine.vocabulary import Expand, PlanSuperseded
+from tidegate.model.event import EventType, StepState
+from tidegate.model.plan import Plan, PlanFragment, Step, digest_step
 from tidegate.model.semantics import ARGOCD
 from tidegate.model.verdict import Health
 from tidegate.testing.builders import a_deployment, a_name, a_plan, a_unit
@@ -24,7 +24,7 @@ def a_rescue() -> Step:
 
 def with_rescue(plan: Plan) -> Plan:
     steps = (*plan.steps, a_rescue())
-    return Plan.of(Fragment(units=plan.units, steps=steps, edges=plan.edges))
+    return Plan.from_fragment(PlanFragment(units=plan.units, steps=steps, edges=plan.edges))
 
 
 def test_a_step_that_is_the_same_goes_on_where_it_was() -> None:
@@ -54,22 +54,24 @@ def test_a_newer_plan_waits_for_the_writes_that_are_under_way() -> None:
     play = Play(TWO_WAVES, slow=("db",))
 
     play.supersede(a_plan(a_deployment("db", image="app:2")))
-    before = play.moments(Told.ROLLOUT_SUPERSEDED)
+    before = play.moments(EventType.ROLLOUT_SUPERSEDED)
     play.wrote("db")
 
     assert before == []
-    assert [told for _, told, _ in play.moments(Told.ROLLOUT_SUPERSEDED)] == ["rollout.superseded"]
+    assert [told for _, told, _ in play.moments(EventType.ROLLOUT_SUPERSEDED)] == [
+        "rollout.superseded"
+    ]
 
 
 def test_nothing_is_begun_and_nothing_ends_while_a_newer_plan_is_looked_at() -> None:
     play = Play(TWO_WAVES)
 
-    play.hear(Superseded(None))
+    play.hear(PlanSuperseded(None))
     play.judge("db", Health.HEALTHY)
     play.wait(60)
 
     assert play.states == {DB: StepState.PASSED, WEB: StepState.WAITING}
-    assert play.moments(Told.ROLLOUT_ENDED) == []
+    assert play.moments(EventType.ROLLOUT_FINISHED) == []
 
 
 def test_what_is_for_a_failure_is_left_out_when_the_newer_plan_has_none() -> None:
@@ -92,7 +94,7 @@ def test_an_object_that_failed_is_not_forgiven_by_a_newer_plan() -> None:
     play.judge("mail", Health.HEALTHY)
     play.wait(6)
 
-    assert [step for *_, step in play.moments(Told.RETRY_PLANNED)] == [DB]
+    assert [step for *_, step in play.moments(EventType.RETRY_SCHEDULED)] == [DB]
 
 
 def test_a_unit_that_a_newer_plan_does_not_have_ends_nothing_of_it() -> None:
@@ -101,18 +103,18 @@ def test_a_unit_that_a_newer_plan_does_not_have_ends_nothing_of_it() -> None:
     play.supersede(a_plan(web))
 
     play.wrote("db")
-    before = play.moments(Told.UNIT_ENDED, Told.ROLLOUT_ENDED)
+    before = play.moments(EventType.UNIT_FINISHED, EventType.ROLLOUT_FINISHED)
     play.judge("web", Health.HEALTHY)
 
     assert before == []
-    ended = [event for event in play.events if event.told is Told.UNIT_ENDED]
+    ended = [event for event in play.events if event.type is EventType.UNIT_FINISHED]
     assert [(event.unit, event.reason) for event in ended] == [(a_name("web"), "passed")]
     assert play.events[-1].reason == "passed"
 
 
 def test_what_is_still_expanding_expands_again() -> None:
     sprout = Step(id="apps", unit=a_name("shop"), digest=digest_step((), "apps"), expands="apps")
-    plan = Plan.of(Fragment(units=TWO_WAVES.units, steps=(sprout,)))
+    plan = Plan.from_fragment(PlanFragment(units=TWO_WAVES.units, steps=(sprout,)))
     play = Play(plan)
     play.expand("apps", TWO_WAVES)
 

@@ -6,17 +6,23 @@ from msgspec import structs
 
 from tests.fakes.decide_play import START, Play
 from tests.unit.plan.orders import a_hook, a_thing, a_unit_of, no_budget
-from tidegate.engine.vocabulary import Approved, Collect, Collected, Stopped, Trouble
-from tidegate.model.event import Event, StepState, Told
+from tidegate.engine.vocabulary import (
+    ApprovalGranted,
+    DeleteHooks,
+    Failure,
+    HooksDeleted,
+    StopRequested,
+)
+from tidegate.model.event import Event, EventType, StepState
 from tidegate.model.manifest import Manifests, Phase
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Spot
-from tidegate.model.plan import Barrier, Plan, Slots
+from tidegate.model.objects import ClusterRef
+from tidegate.model.plan import Barrier, ConcurrencyLimit, Plan
 from tidegate.model.verdict import Health
 from tidegate.plan.build import build_plan
 from tidegate.testing.builders import a_deployment, a_name, a_plan, a_unit
 
-FAULT = Trouble("Invalid", "spec.replicas: -1", final=True)
+FAULT = Failure("Invalid", "spec.replicas: -1", final=True)
 TWO = a_plan(a_deployment("db"), a_deployment("web"))
 
 
@@ -32,24 +38,32 @@ def units(*names: str, after: str = "") -> list[Manifests]:
 def grouped(*names: str, limit: int, after: str = "") -> Plan:
     """Units of one group, so many of them at once; the last one behind those of `after`."""
     members = [
-        structs.replace(one, unit=structs.replace(one.unit, group="canary"))
+        structs.replace(one, unit=structs.replace(one.unit, concurrency_group="canary"))
         for one in units(*names, after=after)
     ]
-    return build_plan(members, slots=(Slots("canary", limit),), budget=no_budget)
+    return build_plan(
+        members,
+        concurrency_limits=(ConcurrencyLimit("canary", limit),),
+        readiness_timeout=no_budget,
+    )
 
 
 def ended(play: Play) -> list[tuple[str, str]]:
     """How units ended, in their order, and then the rollout."""
-    told = (one for one in play.events if one.told in {Told.UNIT_ENDED, Told.ROLLOUT_ENDED})
+    told = (
+        one
+        for one in play.events
+        if one.type in {EventType.UNIT_FINISHED, EventType.ROLLOUT_FINISHED}
+    )
     return [(str(one.unit or ""), one.reason) for one in told]
 
 
 def started(play: Play) -> list[str]:
-    return [step.partition("/")[0] for *_, step in play.moments(Told.STEP_CHECKING)]
+    return [step.partition("/")[0] for *_, step in play.moments(EventType.STEP_CHECKING)]
 
 
 def waits(play: Play) -> list[Event]:
-    return [event for event in play.events if event.told is Told.STEP_WAITING]
+    return [event for event in play.events if event.type is EventType.STEP_WAITING]
 
 
 def behind_a_barrier(barrier: Barrier) -> Plan:
@@ -93,17 +107,17 @@ def test_a_failure_ends_its_unit_and_skips_those_that_wait_for_it() -> None:
 def test_hooks_are_collected_when_their_unit_is_at_rest() -> None:
     seed = a_hook("Pod", "seed", Phase.SYNC)
     hooked = a_unit_of(seed, name="db")
-    play = Play(build_plan([hooked, *units("web")], budget=no_budget))
+    play = Play(build_plan([hooked, *units("web")], readiness_timeout=no_budget))
 
     play.judge("seed", Health.HEALTHY)
-    collects = [one for one in play.commands if isinstance(one, Collect)]
+    collects = [one for one in play.commands if isinstance(one, DeleteHooks)]
     before = ended(play)
-    play.hear(Collected(a_name("db"), (Spot("", seed.ref),)))
+    play.hear(HooksDeleted(a_name("db"), (ClusterRef("", seed.ref),)))
 
-    assert collects == [Collect(a_name("db"), failed=False)]
+    assert collects == [DeleteHooks(a_name("db"), failed=False)]
     assert before == []
     assert ended(play) == [("db", "passed")]
-    (deleted,) = [one for one in play.events if one.told is Told.HOOK_DELETED]
+    (deleted,) = [one for one in play.events if one.type is EventType.HOOK_DELETED]
     assert (deleted.unit, deleted.ref) == (a_name("db"), seed.ref)
 
 
@@ -139,7 +153,7 @@ def test_who_was_under_way_and_waits_for_another_of_its_group_leaves_the_slot_to
 def test_who_waits_for_a_slot_says_so_once() -> None:
     play = Play(grouped("a", "b", "c", limit=1))
 
-    told = [(one.step, one.reason, one.sentence) for one in waits(play)]
+    told = [(one.step, one.reason, one.message) for one in waits(play)]
 
     sentence = "1 of 1 units of `canary` are under way"
     assert told == [("b/sync/0", "Slots", sentence), ("c/sync/0", "Slots", sentence)]
@@ -150,10 +164,16 @@ def test_who_waits_for_a_slot_says_so_once() -> None:
 def test_a_unit_keeps_its_slot_for_all_its_steps_and_for_good_when_it_failed() -> None:
     long = a_unit(a_deployment("a"), a_deployment("b"), name="long")
     members = [
-        structs.replace(one, unit=structs.replace(one.unit, group="canary"))
+        structs.replace(one, unit=structs.replace(one.unit, concurrency_group="canary"))
         for one in (long, *units("short"))
     ]
-    play = Play(build_plan(members, slots=(Slots("canary", 1),), budget=no_budget))
+    play = Play(
+        build_plan(
+            members,
+            concurrency_limits=(ConcurrencyLimit("canary", 1),),
+            readiness_timeout=no_budget,
+        )
+    )
 
     play.judge("a", Health.HEALTHY)
     between = started(play)
@@ -166,10 +186,16 @@ def test_a_unit_keeps_its_slot_for_all_its_steps_and_for_good_when_it_failed() -
 
 def test_units_of_other_groups_do_not_wait_for_slots() -> None:
     members = [
-        structs.replace(one, unit=structs.replace(one.unit, group=group))
+        structs.replace(one, unit=structs.replace(one.unit, concurrency_group=group))
         for one, group in zip(units("a", "b", "c"), ("canary", "canary", "rest"), strict=True)
     ]
-    play = Play(build_plan(members, slots=(Slots("canary", 1),), budget=no_budget))
+    play = Play(
+        build_plan(
+            members,
+            concurrency_limits=(ConcurrencyLimit("canary", 1),),
+            readiness_timeout=no_budget,
+        )
+    )
 
     assert started(play) == ["a", "c"]
 
@@ -178,11 +204,11 @@ def test_with_no_slots_each_unit_waits_until_somebody_approves_it() -> None:
     play = Play(grouped("a", "b", limit=0), due=(a_name("a"), a_name("b")))
     before, told = started(play), waits(play)
 
-    play.hear(Approved(unit=a_name("b")))
+    play.hear(ApprovalGranted(unit=a_name("b")))
     play.judge("b", Health.HEALTHY)
 
     assert before == []
-    assert {(one.reason, one.sentence) for one in told} == {
+    assert {(one.reason, one.message) for one in told} == {
         ("Approval", "`canary` goes on when somebody approves")
     }
     assert started(play) == ["b"]
@@ -195,10 +221,10 @@ def test_a_step_behind_a_barrier_starts_when_somebody_approves_it() -> None:
     play.wait(3_600)
     before = play.states["shop/sync/1"]
 
-    play.hear(Approved("shop/sync/1"))
+    play.hear(ApprovalGranted("shop/sync/1"))
 
     (wait,) = waits(play)
-    assert (wait.step, wait.reason, wait.sentence, wait.until) == (
+    assert (wait.step, wait.reason, wait.message, wait.until) == (
         "shop/sync/1",
         "Approval",
         "somebody must look",
@@ -211,7 +237,7 @@ def test_a_step_behind_a_barrier_starts_when_somebody_approves_it() -> None:
 def test_an_approval_that_comes_early_is_remembered() -> None:
     play = Play(behind_a_barrier(Barrier("Approval", "somebody must look")))
 
-    play.hear(Approved("shop/sync/1"))
+    play.hear(ApprovalGranted("shop/sync/1"))
     before = play.starts("shop/sync/1")
     play.judge("db", Health.HEALTHY)
 
@@ -234,7 +260,7 @@ def test_a_barrier_with_a_moment_falls_then() -> None:
 def test_a_unit_that_is_stopped_leaves_the_others_running() -> None:
     play = Play(a_plan(*units("db", "mail", "web", after="db")))
 
-    play.hear(Stopped("somebody wants it so", unit=a_name("db")))
+    play.hear(StopRequested("somebody wants it so", unit=a_name("db")))
     before = play.states
     play.judge("mail", Health.HEALTHY)
 
@@ -249,13 +275,13 @@ def test_a_unit_that_is_stopped_leaves_the_others_running() -> None:
         ("mail", "passed"),
         ("", "stopped"),
     ]
-    assert play.events[-1].sentence == "somebody wants it so"
+    assert play.events[-1].message == "somebody wants it so"
 
 
 def test_a_unit_that_is_stopped_waits_for_the_writes_that_are_under_way() -> None:
     play = Play(a_plan(*units("db", "web")), slow=("db",))
 
-    play.hear(Stopped("enough", unit=a_name("db")))
+    play.hear(StopRequested("enough", unit=a_name("db")))
     before = ended(play)
     play.wrote("db")
 
@@ -267,7 +293,7 @@ def test_a_unit_that_ended_already_cannot_be_stopped() -> None:
     play = Play(a_plan(*units("db", "web")))
     play.judge("db", Health.HEALTHY)
 
-    play.hear(Stopped("enough", unit=a_name("db")))
+    play.hear(StopRequested("enough", unit=a_name("db")))
     play.judge("web", Health.HEALTHY)
 
     assert ended(play) == [("db", "passed"), ("web", "passed"), ("", "passed")]
@@ -278,8 +304,8 @@ def test_a_unit_that_is_left_out_fails_with_its_fault_and_the_others_begin() -> 
 
     play.judge("mail", Health.HEALTHY)
 
-    (failure,) = [event for event in play.events if event.told is Told.STEP_FAILED]
-    assert (failure.step, failure.reason, failure.sentence) == (
+    (failure,) = [event for event in play.events if event.type is EventType.STEP_FAILED]
+    assert (failure.step, failure.reason, failure.message) == (
         "db/sync/0",
         "Invalid",
         "spec.replicas: -1",
@@ -300,7 +326,7 @@ def test_nothing_of_a_unit_that_is_left_out_is_run_for_its_failure() -> None:
         a_hook("Pod", "sorry", Phase.SYNC_FAIL),
         name="db",
     )
-    play = Play(build_plan([unit], budget=no_budget), left_out={a_name("db"): FAULT})
+    play = Play(build_plan([unit], readiness_timeout=no_budget), left_out={a_name("db"): FAULT})
 
     assert started(play) == []
     assert play.states == {

@@ -5,44 +5,46 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.script import ScriptedWorld, a_write
-from tidegate.engine.reach.errands import Ask, Errand, Errands, Pause, together
+from tidegate.engine.reach.errands import ApiCall, Pause, Procedure, ProcedureRunner, gather
 from tidegate.model.moment import Ms
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Done, Loss, Lost, Missing, Outcome, Sent
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import Delivery, LossReason, NoResponse, NotFound, Outcome, Success
 
-ASK = Ask("", a_write().request)
-LATE = Lost(Sent.NO, Loss.LATE, "its time was up before it was sent")
+ASK = ApiCall("", a_write().request)
+LATE = NoResponse(
+    Delivery.NOT_SENT, LossReason.DEADLINE_PASSED, "its time was up before it was sent"
+)
 
 
-def asks(times: int) -> Errand[list[Outcome]]:
+def asks(times: int) -> Procedure[list[Outcome]]:
     heard: list[Outcome] = []
     for _ in range(times):
         heard += yield (ASK,)
     return heard
 
 
-def pauses(until: int) -> Errand[list[Outcome]]:
+def pauses(until: int) -> Procedure[list[Outcome]]:
     yield Pause(Ms(until))
     return []
 
 
 def test_what_is_asked_at_the_same_time_is_asked_at_once() -> None:
-    errand = together([asks(2), asks(1), asks(0)])
+    errand = gather([asks(2), asks(1), asks(0)])
 
     first = next(errand)
-    second = errand.send((Done(), Missing("")))
+    second = errand.send((Success(), NotFound("")))
 
     with pytest.raises(StopIteration) as end:
-        errand.send((Done(),))
+        errand.send((Success(),))
 
     assert (first, second) == ((ASK, ASK), (ASK,))
-    assert end.value.value == [[Done(), Done()], [Missing("")], []]
+    assert end.value.value == [[Success(), Success()], [NotFound("")], []]
 
 
 def test_pauses_end_one_after_another() -> None:
-    errand = together([pauses(7), pauses(5), asks(1)])
+    errand = gather([pauses(7), pauses(5), asks(1)])
 
-    wishes = [next(errand), errand.send((Done(),)), errand.send(())]
+    wishes = [next(errand), errand.send((Success(),)), errand.send(())]
 
     assert wishes == [(ASK,), Pause(Ms(5)), Pause(Ms(7))]
 
@@ -50,12 +52,12 @@ def test_pauses_end_one_after_another() -> None:
 def test_a_write_that_was_late_goes_again_if_its_moment_has_moved() -> None:
     world, heard = ScriptedWorld(), list[list[Outcome]]()
     moments = iter([world.now(), Ms(world.now() + 1), Ms(world.now() + 1), world.now()])
-    errands = Errands(Exchange(world).party(), until=lambda _: next(moments))
+    errands = ProcedureRunner(Dispatcher(world).client(), write_deadline=lambda _: next(moments))
 
     errands.run(asks(1), heard.append)
-    errands.answered(world.sent[0].ticket, LATE)
-    again = [call.until for call in world.sent]
-    errands.answered(world.sent[1].ticket, LATE)
+    errands.deliver(world.sent[0].request_id, LATE)
+    again = [call.deadline for call in world.sent]
+    errands.deliver(world.sent[1].request_id, LATE)
 
     assert again == [world.now(), world.now() + 1]
     assert heard == [[LATE]]

@@ -11,13 +11,13 @@ from msgspec import structs
 from tests.fakes.rollout_cases import IN_A_HURRY, no_budget
 from tests.fakes.rollout_plays import NOTHING, Actor, Part, Stage, blocks, finished
 from tidegate.engine.drive import Driver
-from tidegate.engine.stored import UNIT, resource_name
-from tidegate.model.event import Told
+from tidegate.engine.stored import UNIT_LABEL, resource_name
+from tidegate.model.event import EventType
 from tidegate.model.manifest import Manifests
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.plan import Because, Edge, Plan
+from tidegate.model.plan import Edge, EdgeReason, Plan
 from tidegate.plan.build import build_plan
-from tidegate.sandbox.faults import CallFault, Match, Often, Slow
+from tidegate.sandbox.faults import CallFault, Delay, FaultSelector, Frequency
 from tidegate.sandbox.world import START
 from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_deployment, a_unit, an_object, noted
@@ -34,7 +34,7 @@ def member(number: int, image: str = "app:1", *, slow: int = 0, after: int = -1)
 
 
 def plan_of(members: Iterable[Manifests]) -> Plan:
-    return build_plan(members, budget=no_budget)
+    return build_plan(members, readiness_timeout=no_budget)
 
 
 def first_write(stage: Stage, sender: str, name: str) -> int:
@@ -44,7 +44,7 @@ def first_write(stage: Stage, sender: str, name: str) -> int:
 
 
 def ended(actor: Actor) -> dict[str, str]:
-    return {str(one.unit): one.reason for one in actor.run.told(Told.UNIT_ENDED)}
+    return {str(one.unit): one.reason for one in actor.run.told(EventType.UNIT_FINISHED)}
 
 
 def test_a_unit_that_is_held_delays_only_what_depends_on_it() -> None:
@@ -57,10 +57,10 @@ def test_a_unit_that_is_held_delays_only_what_depends_on_it() -> None:
 
     assert first_write(stage, "2", "u1-a") < 1_100
     assert ended(second) == {"unit-0": "passed", "unit-1": "passed", "unit-2": "passed"}
-    waits = second.run.told(Told.UNIT_WAITING)
+    waits = second.run.told(EventType.UNIT_WAITING)
     assert {(str(one.unit), one.reason) for one in waits} == {("unit-0", "Held")}
-    assert "`z-first` holds it" in waits[0].sentence
-    (taken,) = second.run.told(Told.UNIT_TAKEN)
+    assert "`z-first` holds it" in waits[0].message
+    (taken,) = second.run.told(EventType.UNIT_ACQUIRED)
     assert first_write(stage, "2", "u2-a") > taken.at - START
 
 
@@ -108,7 +108,7 @@ def test_what_its_holder_left_behind_is_pruned_when_the_unit_is_taken() -> None:
     stage = Stage(NOTHING)
     slow = noted(a_deployment("u0-a"), after="3000")
     old = a_config_map("u0-old")
-    marked: Body = {"name": "u0-old", "namespace": "default", "annotations": {UNIT: "unit-0"}}
+    marked: Body = {"name": "u0-old", "namespace": "default", "annotations": {UNIT_LABEL: "unit-0"}}
     more = a_unit(slow, {**old, "metadata": marked}, name="unit-0", policy=IN_A_HURRY)
     less = a_unit(slow, name="unit-0", policy=structs.replace(IN_A_HURRY, prunes=True))
     first = stage.actor(plan_of([more]))
@@ -117,14 +117,16 @@ def test_what_its_holder_left_behind_is_pruned_when_the_unit_is_taken() -> None:
     stage.play(first, second)
 
     assert second.run.result == "passed"
-    assert [one.ref.name for one in second.run.told(Told.OBJECT_PRUNED) if one.ref] == ["u0-old"]
+    assert [one.ref.name for one in second.run.told(EventType.OBJECT_PRUNED) if one.ref] == [
+        "u0-old"
+    ]
     assert "u0-old" not in " ".join(stage.objects())
 
 
 def test_a_rollout_that_waits_for_a_unit_can_be_stopped() -> None:
     stage, plan = Stage(NOTHING), plan_of([member(0, slow=SLOW)])
     first = stage.actor(plan)
-    stops = {Told.UNIT_WAITING: lambda driver: driver.stop("enough")}
+    stops = {EventType.UNIT_WAITING: lambda driver: driver.stop("enough")}
     second = stage.actor(plan, Part(holder="two", begins=1_000, answers=stops))
 
     stage.play(first, second)
@@ -139,9 +141,9 @@ def test_a_unit_that_a_newer_plan_leaves_out_and_the_next_one_wants_is_still_tak
     again = plan_of([held, member(1, "app:3")])
     first = stage.actor(plan_of([held]))
 
-    changes: dict[Told, Callable[[Driver], object]] = {
-        Told.UNIT_WAITING: lambda driver: driver.supersede(without),
-        Told.ROLLOUT_SUPERSEDED: lambda driver: driver.supersede(again),
+    changes: dict[EventType, Callable[[Driver], object]] = {
+        EventType.UNIT_WAITING: lambda driver: driver.supersede(without),
+        EventType.ROLLOUT_SUPERSEDED: lambda driver: driver.supersede(again),
     }
     second = stage.actor(plan, Part(holder="two", begins=500, answers=changes))
 
@@ -156,14 +158,14 @@ def crossed(slow: int) -> Plan:
     plan = plan_of([member(0, slow=slow), member(1, slow=slow)])
     names = [step.id for step in plan.steps]
     (v, v2), (w, w2) = ([one for one in names if f"unit-{n}/" in one] for n in (0, 1))
-    edges = (Edge(v, w2, Because.REFERENCE), Edge(w, v2, Because.REFERENCE))
+    edges = (Edge(v, w2, EdgeReason.REFERENCE), Edge(w, v2, EdgeReason.REFERENCE))
     return structs.replace(plan, edges=(*plan.edges, *edges))
 
 
 def divided() -> Stage:
     """Of two that begin at once, the first comes late to the record of `unit-1`."""
-    late = Match(verbs=("create",), name=resource_name("unit-1"))
-    slow = CallFault(Slow(by=Ms(100)), late, Often(times=1))
+    late = FaultSelector(verbs=("create",), name=resource_name("unit-1"))
+    slow = CallFault(Delay(duration=Ms(100)), late, Frequency(times=1))
     return Stage(replace(NOTHING, faults=(slow,)))
 
 

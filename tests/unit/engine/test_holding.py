@@ -9,15 +9,15 @@ import pytest
 from tests.fakes.mortal import Absence, Landed
 from tests.fakes.rollout_cases import Case, Shape
 from tests.fakes.rollout_plays import NOTHING, Part, Stage, finished
-from tidegate.engine.heartbeat import LASTS, LEASE
-from tidegate.engine.stored import NAMESPACE, SECRET
-from tidegate.model.event import Told
+from tidegate.engine.heartbeat import LEASE, LEASE_DURATION
+from tidegate.engine.stored import SECRET, TIDEGATE_NAMESPACE
+from tidegate.model.event import EventType
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.plan import Plan
 from tidegate.plan.build import build_plan
 from tidegate.sandbox.world import START
 from tidegate.testing.builders import a_config_map, a_unit
-from tidegate.world.facts import is_refusal
+from tidegate.world.facts import is_error
 
 CONFIG = Shape("ConfigMap", 0, 0, "well")
 SLOW = Shape("Deployment", 7_000, 0, "well")
@@ -35,7 +35,7 @@ def many(number: int) -> Plan:
     units = [
         a_unit(a_config_map(f"u{one}", image="app:1"), name=f"unit-{one}") for one in range(number)
     ]
-    return build_plan(units, budget=lambda _: None)
+    return build_plan(units, readiness_timeout=lambda _: None)
 
 
 @pytest.mark.parametrize("fast", [16_000, -16_000, 3_600_000, -3_600_000])
@@ -64,9 +64,9 @@ def test_a_dead_holder_is_waited_for_as_long_as_its_term(fast: int) -> None:
     taken = min(one.at for one in secrets if one.sender == "2")
     assert killed.life.result == "killed"
     assert written(stage, "2")
-    assert died + LASTS <= taken <= died + LASTS + 3 * SECOND
-    assert [event.reason for event in heir.run.told(Told.UNIT_WAITING)] == ["Held"]
-    assert len(heir.run.told(Told.UNIT_TAKEN)) == 1
+    assert died + LEASE_DURATION <= taken <= died + LEASE_DURATION + 3 * SECOND
+    assert [event.reason for event in heir.run.told(EventType.UNIT_WAITING)] == ["Held"]
+    assert len(heir.run.told(EventType.UNIT_ACQUIRED)) == 1
 
 
 def test_who_waits_says_for_whom_and_that_it_goes_on() -> None:
@@ -76,20 +76,20 @@ def test_who_waits_says_for_whom_and_that_it_goes_on() -> None:
 
     stage.play(first, second)
 
-    waits = second.run.told(Told.UNIT_WAITING)
+    waits = second.run.told(EventType.UNIT_WAITING)
     assert {str(event.unit) for event in waits} == {"unit-0"}
-    assert waits[-1].sentence.startswith("`one` holds it, as we see since 00:00:01 UTC")
-    assert waits[-1].sentence.endswith(", and was asked to give way")
-    assert [str(event.unit) for event in second.run.told(Told.UNIT_TAKEN)] == ["unit-0"]
+    assert waits[-1].message.startswith("`one` holds it, as we see since 00:00:01 UTC")
+    assert waits[-1].message.endswith(", and was asked to give way")
+    assert [str(event.unit) for event in second.run.told(EventType.UNIT_ACQUIRED)] == ["unit-0"]
     assert first.run.result == "stopped"
-    assert not first.run.told(Told.UNIT_WAITING, Told.UNIT_TAKEN)
+    assert not first.run.told(EventType.UNIT_WAITING, EventType.UNIT_ACQUIRED)
 
 
 @pytest.mark.parametrize("at", [52, 56, 60, 64])
 def test_a_frozen_holder_writes_nothing_before_it_holds_the_unit_again(at: int) -> None:
     stage = Stage(NOTHING)
     bodies = tuple(a_config_map(f"u0-{number}", image="app:1") for number in range(200))
-    plan = build_plan([a_unit(bodies, name="unit-0")], budget=lambda _: None)
+    plan = build_plan([a_unit(bodies, name="unit-0")], readiness_timeout=lambda _: None)
     first = stage.actor(plan)
     second = stage.actor(plan, Part(holder="two", begins=1_000))
 
@@ -121,12 +121,12 @@ def test_two_hundred_units_are_taken_side_by_side_with_few_calls() -> None:
 
     run = stage.roll_out(plan).run
 
-    ours = [one for one in stage.realm.landed if one.write.ref.namespace == NAMESPACE]
+    ours = [one for one in stage.realm.landed if one.write.ref.namespace == TIDEGATE_NAMESPACE]
     calls = Counter(one.write.ref.name for one in ours if one.write.ref.kind == SECRET)
     assert run.result == "passed"
     assert len(calls) == 200
     assert max(calls.values()) <= 3
-    assert not [one for one in ours if is_refusal(one.outcome) and one.write.ref.kind == SECRET]
+    assert not [one for one in ours if is_error(one.outcome) and one.write.ref.kind == SECRET]
     first_written = min(one.at for one in written(stage, "1"))
     assert first_written - START < 1_000
 
@@ -136,5 +136,5 @@ def test_a_heartbeat_is_gone_when_its_rollout_is() -> None:
 
     stage.roll_out(WAITS.plan())
 
-    assert stage.realm.clusters[""].view.all_of(LEASE, NAMESPACE) == []
+    assert stage.realm.clusters[""].reader.list_objects(LEASE, TIDEGATE_NAMESPACE) == []
     assert stage.objects() == finished(WAITS.plan())

@@ -8,22 +8,22 @@ from collections.abc import Iterable
 import msgspec
 
 from tidegate.engine.reach.errands import Pause
-from tidegate.engine.record import PER_PART, Record
-from tidegate.model.journal import Entry
+from tidegate.engine.record import ENTRIES_PER_PART, UnitRecord
+from tidegate.model.journal import JournalEntry
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Live, Ref
+from tidegate.model.objects import Kind, LiveObject, Ref
 from tidegate.world.calls import Get, Request, Write
-from tidegate.world.facts import Conflict, Done, Missing, Outcome
+from tidegate.world.facts import Conflict, NotFound, Outcome, Success
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
-MANY = [f"m{number}" for number in range(PER_PART + 1)]
+MANY = [f"m{number}" for number in range(ENTRIES_PER_PART + 1)]
 
 
 class Secrets:
     """A cluster that has nothing but the Secrets of one record."""
 
     def __init__(self) -> None:
-        self.stored: dict[Ref, Live] = {}
+        self.stored: dict[Ref, LiveObject] = {}
         self.written: dict[str, list[str]] = {}
         """The names in each Secret that was written since somebody looked."""
 
@@ -32,15 +32,15 @@ class Secrets:
         ref = request.ref
         known = self.stored.get(ref)
         if not isinstance(request, Write):
-            return Missing("") if known is None else Done(known)
-        if (known.version if known else "") != request.version:
+            return NotFound("") if known is None else Success(known)
+        if (known.resource_version if known else "") != request.resource_version:
             return Conflict("changed")
-        version = str(int(request.version or 0) + 1)
-        self.stored[ref] = live = Live(ref, "uid", 1, version, request.body)
+        version = str(int(request.resource_version or 0) + 1)
+        self.stored[ref] = live = LiveObject(ref, "uid", 1, version, request.body)
         self.written[ref.name] = names_in(request.body)
-        return Done(live)
+        return Success(live)
 
-    def write(self, record: Record) -> dict[str, list[str]]:
+    def write(self, record: UnitRecord) -> dict[str, list[str]]:
         """Write a record; the parts that this took, or the head if there are none."""
         self.written.clear()
         errand = record.write(lambda: Ms(0))
@@ -65,10 +65,10 @@ def a_ref(name: str) -> Ref:
     return Ref(CONFIG_MAP, "default", name)
 
 
-def a_record(names: Iterable[str], holder: str = "me") -> Record:
-    record = Record("shop", "")
+def a_record(names: Iterable[str], holder: str = "me") -> UnitRecord:
+    record = UnitRecord("shop", "")
     record.claim(holder)
-    record.expect("plan", map(a_ref, names), text="text", source="", now=Ms(0))
+    record.register_objects("plan", map(a_ref, names), digest="text", source="", now=Ms(0))
     return record
 
 
@@ -76,7 +76,7 @@ def test_what_comes_later_is_in_the_next_writing() -> None:
     secrets, record = Secrets(), a_record(["a", "c"])
     (before,) = secrets.write(record).values()
 
-    record.remember(a_ref("b"), Entry("digest"))
+    record.set_entry(a_ref("b"), JournalEntry("digest"))
     (after,) = secrets.write(record).values()
 
     assert (before, after) == (["a", "c"], ["a", "b", "c"])
@@ -86,7 +86,7 @@ def test_what_is_forgotten_is_not() -> None:
     secrets, record = Secrets(), a_record(["a", "b"])
     secrets.write(record)
 
-    record.forget(a_ref("a"))
+    record.remove_entry(a_ref("a"))
     (left,) = secrets.write(record).values()
 
     assert left == ["b"]
@@ -96,11 +96,11 @@ def test_only_the_part_of_what_has_changed_is_written() -> None:
     secrets, record = Secrets(), a_record(MANY)
     whole = secrets.write(record)
 
-    record.remember(a_ref("m7"), Entry("digest"))
+    record.set_entry(a_ref("m7"), JournalEntry("digest"))
     changed = secrets.write(record)
 
     assert len(whole) == 2
-    assert sum(map(len, whole.values())) == PER_PART + 1
+    assert sum(map(len, whole.values())) == ENTRIES_PER_PART + 1
     assert [name for name, names in whole.items() if "m7" in names] == list(changed)
 
 
@@ -108,25 +108,25 @@ def test_what_was_in_one_secret_is_in_parts_when_it_has_grown() -> None:
     secrets, record = Secrets(), a_record(["a"])
     secrets.write(record)
 
-    record.expect("plan", map(a_ref, MANY), text="text", source="", now=Ms(0))
+    record.register_objects("plan", map(a_ref, MANY), digest="text", source="", now=Ms(0))
     secrets.write(record)
-    again = Record("shop", "")
+    again = UnitRecord("shop", "")
     read(secrets, again)
 
     assert set(again.entries) == {a_ref(name) for name in ("a", *MANY)}
-    assert len(again.secrets) == 3
+    assert len(again.secret_refs) == 3
 
 
 def test_who_had_a_large_unit_before_cannot_write_its_parts() -> None:
     secrets, late = Secrets(), a_record(MANY)
     secrets.write(late)
-    heir = Record("shop", "")
+    heir = UnitRecord("shop", "")
     read(secrets, heir)
     heir.claim("heir")
-    heir.expect("plan", map(a_ref, MANY), text="text", source="", now=Ms(0))
+    heir.register_objects("plan", map(a_ref, MANY), digest="text", source="", now=Ms(0))
     secrets.write(heir)
 
-    late.remember(a_ref("m7"), Entry("late"))
+    late.set_entry(a_ref("m7"), JournalEntry("late"))
     written = secrets.write(late)
 
     assert written == {}
@@ -134,7 +134,7 @@ def test_who_had_a_large_unit_before_cannot_write_its_parts() -> None:
     assert (heir.is_ours, late.is_ours) == (True, False)
 
 
-def read(secrets: Secrets, record: Record) -> None:
+def read(secrets: Secrets, record: UnitRecord) -> None:
     errand = record.read(lambda: Ms(0))
     wish = next(errand)
     while True:

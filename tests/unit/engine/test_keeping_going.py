@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.event import StepState, Told
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.model.event import EventType, StepState
 from tidegate.model.plan import Plan
 from tidegate.testing.builders import a_config_map, a_plan, a_unit, an_object
 from tidegate.testing.rollouts import Run, roll_out, settings_of
@@ -23,18 +23,20 @@ def a_faulty_plan() -> Plan:
 
 
 async def run(plan: Plan, *, keeps_going: bool) -> Run:
-    settings = replace(settings_of(), keeps_going=keeps_going)
-    return await roll_out(make_living(Simulation()), plan, settings)
+    settings = replace(settings_of(), skip_faulty_units=keeps_going)
+    return await roll_out(build_sandbox(SimulationConfig()), plan, settings)
 
 
 def written(told: Run) -> list[str]:
-    return [event.ref.name for event in told.told(Told.OBJECT_WRITTEN) if event.ref is not None]
+    return [
+        event.ref.name for event in told.told(EventType.OBJECT_WRITTEN) if event.ref is not None
+    ]
 
 
 async def test_one_fault_means_that_nothing_is_written() -> None:
     told = await run(a_faulty_plan(), keeps_going=False)
 
-    refused = [event.ref.name for event in told.told(Told.OBJECT_REFUSED) if event.ref]
+    refused = [event.ref.name for event in told.told(EventType.OBJECT_REFUSED) if event.ref]
     assert told.result == "invalid"
     assert refused == ["odd"]
     assert written(told) == []
@@ -43,7 +45,7 @@ async def test_one_fault_means_that_nothing_is_written() -> None:
 async def test_who_keeps_going_leaves_out_the_unit_at_fault_and_what_waits_for_it() -> None:
     told = await run(a_faulty_plan(), keeps_going=True)
 
-    ended = {str(event.unit): event.reason for event in told.told(Told.UNIT_ENDED)}
+    ended = {str(event.unit): event.reason for event in told.told(EventType.UNIT_FINISHED)}
     assert told.result == "failed"
     assert ended == {"bad": "failed", "late": "skipped", "well": "passed"}
     assert written(told) == ["well"]

@@ -8,12 +8,12 @@ from tests.fakes.mortal import Absence
 from tests.fakes.rollout_cases import Case, Shape, down
 from tests.fakes.rollout_plays import NOTHING, Part, Stage, finished
 from tests.fakes.rollout_record import assert_counted
-from tidegate.model.event import Told
+from tidegate.model.event import EventType
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
-from tidegate.sandbox.faults import ERROR, CallFault, Match, Often, Refuse
+from tidegate.sandbox.faults import ERROR, CallFault, FaultSelector, Frequency, Rejection
 from tidegate.testing.builders import a_config_map, a_deployment, a_plan, an_object, noted
-from tidegate.world.facts import Change
+from tidegate.world.facts import WatchEventType
 
 CONFIG = Shape("ConfigMap", 0, 0, "well")
 SERVER = Shape("Deployment", 900, 0, "well")
@@ -29,7 +29,7 @@ def a_case(*waves: tuple[Shape, ...]) -> Case:
 
 def times_made(stage: Stage, name: str) -> int:
     """How often an object was created."""
-    made = [event for event in stage.record.changes if event.change is Change.ADDED]
+    made = [event for event in stage.record.changes if event.change is WatchEventType.ADDED]
     return sum(event.stored.ref.name == name for event in made)
 
 
@@ -54,7 +54,9 @@ def test_a_rollout_is_over_only_when_its_journal_is_written() -> None:
 
 def test_a_server_that_refuses_the_journal_for_a_while_costs_time() -> None:
     secrets = CallFault(
-        Refuse(ERROR), Match(kind="Secret", verbs=("create", "replace")), Often(times=7)
+        Rejection(ERROR),
+        FaultSelector(kind="Secret", verbs=("create", "replace")),
+        Frequency(times=7),
     )
     case = replace(TWO_UNITS, faults=(secrets,))
 
@@ -71,7 +73,7 @@ def test_a_rollout_that_is_stopped_before_it_began_has_stopped() -> None:
     next_one = stage.roll_out(TWO_UNITS.plan(), Part(holder="two"))
 
     assert stopped.run.result == "stopped"
-    assert not stopped.run.told(Told.ROLLOUT_BEGUN)
+    assert not stopped.run.told(EventType.ROLLOUT_STARTED)
     assert next_one.run.result == "passed"
     assert stage.realm.now() - after < 1_000
 
@@ -82,18 +84,18 @@ def test_a_newer_plan_that_comes_before_the_beginning_is_the_one_that_runs() -> 
     part = Part(deeds={3: lambda one: one.supersede(newer)})
     run = stage.roll_out(TWO_UNITS.plan(), part).run
 
-    assert [event.reason for event in run.told(Told.ROLLOUT_BEGUN)] == [newer.digest]
+    assert [event.reason for event in run.told(EventType.ROLLOUT_STARTED)] == [newer.digest]
     assert stage.objects() == finished(newer)
 
 
-def superseded(stage: Stage, older: Plan, newer: Plan) -> list[Told]:
+def superseded(stage: Stage, older: Plan, newer: Plan) -> list[EventType]:
     """What is told of objects when a plan takes over from one whose gate still waits."""
-    part = Part(answers={Told.STEP_GATING: lambda one: one.supersede(newer)})
+    part = Part(answers={EventType.STEP_GATING: lambda one: one.supersede(newer)})
     run = stage.roll_out(older, part).run
     assert run.result == "passed"
-    assert run.told(Told.ROLLOUT_SUPERSEDED)
-    kinds = (Told.OBJECT_WRITTEN, Told.OBJECT_UNCHANGED)
-    return [event.told for event in run.told(*kinds) if event.ref and event.ref.name == "u-more"]
+    assert run.told(EventType.ROLLOUT_SUPERSEDED)
+    kinds = (EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED)
+    return [event.type for event in run.told(*kinds) if event.ref and event.ref.name == "u-more"]
 
 
 def test_an_object_of_a_kind_that_is_watched_already_is_seen() -> None:
@@ -103,18 +105,18 @@ def test_an_object_of_a_kind_that_is_watched_already_is_seen() -> None:
 
     told = superseded(stage, a_plan(slow), a_plan(slow, more))
 
-    assert told == [Told.OBJECT_UNCHANGED]
+    assert told == [EventType.OBJECT_UNCHANGED]
 
 
 def test_an_object_in_a_namespace_that_is_not_watched_yet_is_seen() -> None:
     stage, slow = Stage(NOTHING), noted(a_deployment("u-slow"), after="9000")
-    stage.realm.give([an_object("v1 Namespace", "other", namespace="")])
+    stage.realm.preload([an_object("v1 Namespace", "other", namespace="")])
     spec = a_deployment("u-more")["spec"]
     more = an_object("apps/v1 Deployment", "u-more", namespace="other", spec=spec)
 
     told = superseded(stage, a_plan(slow), a_plan(slow, more))
 
-    assert told == [Told.OBJECT_WRITTEN]
+    assert told == [EventType.OBJECT_WRITTEN]
 
 
 def test_the_journal_names_objects_of_a_newer_plan_before_they_are_there() -> None:
@@ -160,8 +162,12 @@ def test_one_that_was_away_does_not_take_back_what_a_newer_plan_brought() -> Non
     stage.play(first, second, happenings=Absence(400, 36, "cut").of(first.life))
 
     last = first.run.events[-1]
-    assert (first.life.error, last.told, last.reason) == (None, Told.ROLLOUT_ENDED, "stopped")
-    assert last.sentence == "another rollout of `unit-0` took over while this one was cut off"
+    assert (first.life.error, last.type, last.reason) == (
+        None,
+        EventType.ROLLOUT_FINISHED,
+        "stopped",
+    )
+    assert last.message == "another rollout of `unit-0` took over while this one was cut off"
     assert stage.objects() == finished(newer)
 
 

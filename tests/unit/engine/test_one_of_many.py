@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.mortal import Absence, Happening
 from tests.fakes.rollout_cases import IN_A_HURRY, no_budget
 from tests.fakes.rollout_plays import NOTHING, Actor, Part, Stage
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, EventType
 from tidegate.model.manifest import Manifests
 from tidegate.model.moment import SECOND, Ms
 from tidegate.plan.build import build_plan
@@ -30,21 +30,21 @@ def a_quick_member(number: int, image: str = "app:1") -> Manifests:
     return a_unit(a_config_map(f"u{number}", image=image), name=f"unit-{number}")
 
 
-PLAN = build_plan([a_member(number) for number in range(MANY)], budget=no_budget)
-NEWER = build_plan([a_member(42, "app:2")], budget=no_budget)
+PLAN = build_plan([a_member(number) for number in range(MANY)], readiness_timeout=no_budget)
+NEWER = build_plan([a_member(42, "app:2")], readiness_timeout=no_budget)
 
 
-def told_of_others(actor: Actor) -> dict[str, list[tuple[Told, str, str]]]:
+def told_of_others(actor: Actor) -> dict[str, list[tuple[EventType, str, str]]]:
     """What was told of each of the others, in its order."""
-    found: dict[str, list[tuple[Told, str, str]]] = {}
+    found: dict[str, list[tuple[EventType, str, str]]] = {}
     for event in actor.run.events:
         if event.unit is not None and event.unit != TAKEN:
             found.setdefault(str(event.unit), []).append(_words(event))
     return found
 
 
-def _words(event: Event) -> tuple[Told, str, str]:
-    return event.told, event.reason, event.ref.name if event.ref else ""
+def _words(event: Event) -> tuple[EventType, str, str]:
+    return event.type, event.reason, event.ref.name if event.ref else ""
 
 
 def others(stage: Stage) -> dict[str, object]:
@@ -52,7 +52,7 @@ def others(stage: Stage) -> dict[str, object]:
 
 
 def ended(actor: Actor) -> dict[str, str]:
-    return {str(one.unit): one.reason for one in actor.run.told(Told.UNIT_ENDED)}
+    return {str(one.unit): one.reason for one in actor.run.told(EventType.UNIT_FINISHED)}
 
 
 @pytest.fixture(scope="module")
@@ -99,8 +99,8 @@ def test_a_unit_that_was_taken_over_while_its_process_was_away_leaves_the_rest_a
 
 
 def test_a_unit_that_was_taken_over_before_the_first_write_leaves_the_rest_alone() -> None:
-    trio = build_plan([a_quick_member(number) for number in range(3)], budget=no_budget)
-    newer = build_plan([a_quick_member(1, "app:2")], budget=no_budget)
+    trio = build_plan([a_quick_member(number) for number in range(3)], readiness_timeout=no_budget)
+    newer = build_plan([a_quick_member(1, "app:2")], readiness_timeout=no_budget)
     results = set()
     for away in range(0, 120, 4):
         stage = Stage(NOTHING)

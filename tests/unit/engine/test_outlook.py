@@ -4,61 +4,61 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.engine.reach.outlook import Outlook
-from tidegate.model.objects import Kind, Live, Ref, Spot
-from tidegate.world.calls import Ticket
-from tidegate.world.facts import Change, Changed
+from tidegate.engine.reach.outlook import LiveCache
+from tidegate.model.objects import ClusterRef, Kind, LiveObject, Ref
+from tidegate.world.calls import RequestId
+from tidegate.world.facts import WatchEvent, WatchEventType
 
 REF = Ref(Kind("", "v1", "ConfigMap"), "default", "settings")
-SPOT = Spot("", REF)
+SPOT = ClusterRef("", REF)
 
 
-def a_live(version: str, *, uid: str = "one") -> Live:
-    return Live(REF, uid, 0, version, b"{}")
+def a_live(version: str, *, uid: str = "one") -> LiveObject:
+    return LiveObject(REF, uid, 0, version, b"{}")
 
 
-def told(live: Live, change: Change = Change.MODIFIED) -> Changed:
-    return Changed(Ticket(1), change, live)
+def told(live: LiveObject, change: WatchEventType = WatchEventType.MODIFIED) -> WatchEvent:
+    return WatchEvent(RequestId(1), change, live)
 
 
 @pytest.fixture
-def outlook() -> Outlook:
+def outlook() -> LiveCache:
     """One object is wanted, and our write of it returned version 5."""
-    outlook = Outlook()
-    outlook.want([SPOT])
-    outlook.wrote(SPOT, a_live("5"))
+    outlook = LiveCache()
+    outlook.track([SPOT])
+    outlook.store(SPOT, a_live("5"))
     return outlook
 
 
 @pytest.mark.parametrize("version", ["5", "4"])
 def test_what_our_own_write_returned_is_no_news_nor_is_what_was_before_it(
-    outlook: Outlook, version: str
+    outlook: LiveCache, version: str
 ) -> None:
-    news = outlook.changed("", told(a_live(version)))
+    news = outlook.apply_watch_event("", told(a_live(version)))
 
     assert news is None
-    assert outlook.lives[SPOT].version == "5"
+    assert outlook.objects[SPOT].resource_version == "5"
 
 
 @pytest.mark.parametrize("live", [a_live("6"), a_live("x"), a_live("4", uid="two")])
-def test_another_state_and_another_object_are_news(outlook: Outlook, live: Live) -> None:
-    news = outlook.changed("", told(live))
+def test_another_state_and_another_object_are_news(outlook: LiveCache, live: LiveObject) -> None:
+    news = outlook.apply_watch_event("", told(live))
 
     assert news == SPOT
-    assert outlook.lives[SPOT] is live
+    assert outlook.objects[SPOT] is live
 
 
-def test_an_end_is_news_whatever_its_version(outlook: Outlook) -> None:
-    news = outlook.changed("", told(a_live("5"), Change.DELETED))
+def test_an_end_is_news_whatever_its_version(outlook: LiveCache) -> None:
+    news = outlook.apply_watch_event("", told(a_live("5"), WatchEventType.DELETED))
 
     assert news == SPOT
-    assert SPOT not in outlook.lives
+    assert SPOT not in outlook.objects
 
 
-def test_a_stranger_is_no_news(outlook: Outlook) -> None:
-    other = Live(Ref(REF.kind, "default", "other"), "two", 0, "9", b"{}")
+def test_a_stranger_is_no_news(outlook: LiveCache) -> None:
+    other = LiveObject(Ref(REF.kind, "default", "other"), "two", 0, "9", b"{}")
 
-    news = outlook.changed("", told(other))
+    news = outlook.apply_watch_event("", told(other))
 
     assert news is None
-    assert list(outlook.lives) == [SPOT]
+    assert list(outlook.objects) == [SPOT]

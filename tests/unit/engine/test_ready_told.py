@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.fakes.quick_workloads import quick_sandbox
-from tidegate.model.event import Told
+from tidegate.model.event import EventType
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.builders import a_config_map, a_deployment, a_plan, an_object, noted
 from tidegate.testing.rollouts import roll_out
@@ -14,15 +14,15 @@ LATE = noted(a_deployment("late"), after="5000")
 
 def a_world() -> Sandbox:
     world = quick_sandbox()
-    world.give([an_object("v1 Namespace", "default", namespace="")])
+    world.preload([an_object("v1 Namespace", "default", namespace="")])
     return world
 
 
 async def test_an_object_that_is_ready_before_the_others_is_told() -> None:
     run = await roll_out(a_world(), a_plan((EARLY, LATE)))
 
-    told = [(event.ref.name, event.at) for event in run.told(Told.OBJECT_READY) if event.ref]
-    (opened,) = run.told(Told.GATE_OPENED)
+    told = [(event.ref.name, event.at) for event in run.told(EventType.OBJECT_READY) if event.ref]
+    (opened,) = run.told(EventType.GATE_OPENED)
     assert [name for name, _ in told] == ["early", "late"]
     assert told[0][1] < told[1][1] == opened.at
 
@@ -31,4 +31,4 @@ async def test_an_object_that_was_never_waited_for_is_not_spoken_of() -> None:
     run = await roll_out(a_world(), a_plan(a_config_map()))
 
     assert run.result == "passed"
-    assert not run.told(Told.OBJECT_READY)
+    assert not run.told(EventType.OBJECT_READY)

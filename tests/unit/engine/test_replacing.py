@@ -8,24 +8,24 @@ from tidegate.engine.decide import decide
 from tidegate.engine.turns.rollout import Rollout
 from tidegate.engine.vocabulary import (
     Apply,
-    Begun,
-    Checked,
     Command,
+    ComparedObject,
+    CompareResult,
     Delete,
-    Gone,
     Input,
-    Stand,
-    Standing,
-    Written,
-    Wrote,
+    ObjectDeleted,
+    RolloutStarted,
+    StepCompared,
+    WriteFinished,
+    WrittenObject,
 )
 from tidegate.model.event import StepState
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Spot
+from tidegate.model.objects import ClusterRef
 from tidegate.testing.builders import a_job, a_plan
 
-OLD = Written("old", 1, "5")
-NEW = Written("new", 1, "9", changed=True)
+OLD = WrittenObject("old", 1, "5")
+NEW = WrittenObject("new", 1, "9", changed=True)
 
 
 class Replacing:
@@ -34,11 +34,11 @@ class Replacing:
     def __init__(self) -> None:
         plan = a_plan(a_job())
         (step,) = plan.steps
-        self.name, self.spot = step.id, Spot(step.cluster, step.batches[0][0].ref)
+        self.name, self.spot = step.id, ClusterRef(step.cluster, step.batches[0][0].ref)
         self.rollout = Rollout()
-        self.hear(Begun(plan))
-        standing = Standing(self.spot, Stand.OBSOLETE, OLD)
-        (self.deletion,) = self.hear(Checked(self.name, (standing,)))
+        self.hear(RolloutStarted(plan))
+        standing = ComparedObject(self.spot, CompareResult.RECREATE, OLD)
+        (self.deletion,) = self.hear(StepCompared(self.name, (standing,)))
 
     @property
     def state(self) -> StepState:
@@ -47,18 +47,18 @@ class Replacing:
     def hear(self, heard: Input) -> tuple[Command, ...]:
         return tuple(decide(self.rollout, heard, Ms(0)).commands)
 
-    def wrote(self, outcome: Written | None) -> tuple[Command, ...]:
-        return self.hear(Wrote(self.name, self.spot, outcome))
+    def wrote(self, outcome: WrittenObject | None) -> tuple[Command, ...]:
+        return self.hear(WriteFinished(self.name, self.spot, outcome))
 
 
 @pytest.mark.parametrize("answer", [None, OLD], ids=["it was gone", "it is going"])
 def test_an_end_that_is_told_before_the_deletion_is_answered_keeps_the_gate_shut(
-    answer: Written | None,
+    answer: WrittenObject | None,
 ) -> None:
     replacing = Replacing()
     assert isinstance(replacing.deletion, Delete)
 
-    early = replacing.hear(Gone(replacing.spot, "old"))
+    early = replacing.hear(ObjectDeleted(replacing.spot, "old"))
     (late,) = replacing.wrote(answer)
     before = replacing.state
     replacing.wrote(NEW)

@@ -7,34 +7,34 @@ from collections.abc import Callable
 
 from tests.fakes.quick_workloads import quick_sandbox
 from tidegate.engine.drive import Driver, drive
-from tidegate.flows.means import Craft
+from tidegate.flows.means import DefaultEvaluator
 from tidegate.health.judge import Judge
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, EventType
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.testing.builders import a_config_map, a_deployment, a_plan, a_unit, an_object
 from tidegate.testing.rollouts import settings_of
-from tidegate.world.ask import ask
-from tidegate.world.calls import Get, Kinds
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Done, Missing, Outcome
-from tidegate.world.line import Line
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import Discover, Get
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import NotFound, Outcome, Success
+from tidegate.world.line import ResilientWorld
 
 READING = Ms(2)
 """How long a simulated server takes to answer."""
 Hear = Callable[[Event], None]
 
 
-def a_world() -> Exchange:
+def a_world() -> Dispatcher:
     sandbox = quick_sandbox()
-    sandbox.give([an_object("v1 Namespace", "default", namespace="")])
-    return Exchange(Line(sandbox))
+    sandbox.preload([an_object("v1 Namespace", "default", namespace="")])
+    return Dispatcher(ResilientWorld(sandbox))
 
 
-def a_rollout(world: Exchange, name: str, hear: Hear) -> Driver:
+def a_rollout(world: Dispatcher, name: str, hear: Hear) -> Driver:
     waves = (a_config_map(f"{name}-first"), a_deployment(name), a_config_map(f"{name}-last"))
     plan = a_plan(a_unit(*waves, name=name))
-    return Driver(world, plan, Craft(Judge.of(())), settings_of(), hear)
+    return Driver(world, plan, DefaultEvaluator(Judge.of(())), settings_of(), hear)
 
 
 def the_map(name: str) -> Get:
@@ -46,8 +46,8 @@ async def tell_all() -> list[object]:
     world, heard = a_world(), list[object]()
 
     async def keep_asking() -> None:
-        while not isinstance(heard[-1], Done):
-            heard.extend(await ask(world, the_map("blue-last")))
+        while not isinstance(heard[-1], Success):
+            heard.extend(await send_requests(world, the_map("blue-last")))
 
     heard.append(world.now())
     async with asyncio.TaskGroup() as group:
@@ -59,14 +59,14 @@ async def tell_all() -> list[object]:
 
 def ends(heard: list[object]) -> list[str]:
     events = [one for one in heard if isinstance(one, Event)]
-    return [event.reason for event in events if event.told is Told.ROLLOUT_ENDED]
+    return [event.reason for event in events if event.type is EventType.ROLLOUT_FINISHED]
 
 
 async def test_two_rollouts_and_a_question_go_on_side_by_side() -> None:
     heard = await tell_all()
 
     assert ends(heard) == ["passed", "passed"]
-    assert any(isinstance(one, Missing) for one in heard)
+    assert any(isinstance(one, NotFound) for one in heard)
 
 
 async def test_the_same_happens_in_the_same_order_each_time() -> None:
@@ -79,14 +79,14 @@ async def test_a_question_in_the_middle_of_a_rollout_is_answered_as_of_that_mome
 
     async def question() -> None:
         begun.append(world.now())
-        outcomes = await ask(world, the_map("web-first"), the_map("web-last"), Kinds())
+        outcomes = await send_requests(world, the_map("web-first"), the_map("web-last"), Discover())
         told.append((world.now(), outcomes))
 
     async with asyncio.TaskGroup() as group:
 
         def hear(event: Event) -> None:
             events.append(event)
-            if event.told is Told.GATE_WAITING and not begun:
+            if event.type is EventType.GATE_WAITING and not begun:
                 group.create_task(question())
                 begun.append(event.at)
 
@@ -95,8 +95,8 @@ async def test_a_question_in_the_middle_of_a_rollout_is_answered_as_of_that_mome
     ((at, (first, last, _)),) = told
     assert begun == [begun[0]] * 2
     assert at == begun[0] + READING
-    assert isinstance(first, Done)
-    assert isinstance(last, Missing)
+    assert isinstance(first, Success)
+    assert isinstance(last, NotFound)
     assert events[-1].reason == "passed"
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.fakes.rollout_plays import NOTHING, Stage
 from tidegate.health.judge import ARGO, KSTATUS
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, EventType
 from tidegate.model.objects import Json
 from tidegate.model.plan import Plan
 from tidegate.model.policy import Policy
@@ -24,7 +24,12 @@ from tidegate.testing.builders import a_deployment, a_plan, a_unit, an_object, n
 
 KEPT = Path(__file__).parents[2] / "data" / "timelines" / "engines.txt"
 ENGINES = (ARGOCD, FLUX, TIDEGATE)
-SHOWN = (Told.STEP_APPLYING, Told.GATE_UNPROVEN, Told.STEP_PASSED, Told.ROLLOUT_ENDED)
+SHOWN = (
+    EventType.STEP_APPLYING,
+    EventType.GATE_UNPROVEN,
+    EventType.STEP_PASSED,
+    EventType.ROLLOUT_FINISHED,
+)
 
 
 def test_the_engines_differ_as_they_are_kept(pytestconfig: pytest.Config) -> None:
@@ -39,7 +44,7 @@ def test_the_engines_differ_as_they_are_kept(pytestconfig: pytest.Config) -> Non
 
 def _play(rules: Semantics) -> list[Event]:
     stage = Stage(NOTHING)
-    stage.realm.give([a_definition_of_applications()])
+    stage.realm.preload([a_definition_of_applications()])
     return stage.roll_out(_plan(rules)).run.events
 
 
@@ -80,7 +85,7 @@ def a_definition_of_applications() -> Body:
 
 
 def _times(events: list[Event]) -> dict[tuple[str, str], int]:
-    return {(one.step, one.told.value): one.at - START for one in events if one.told in SHOWN}
+    return {(one.step, one.type.value): one.at - START for one in events if one.type in SHOWN}
 
 
 def _table(events: dict[str, list[Event]]) -> str:

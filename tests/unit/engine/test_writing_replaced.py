@@ -4,36 +4,38 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.reach.writing import REPLACEMENTS, apply
-from tidegate.flows.means import Craft
+from tidegate.engine.reach.errands import ApiCall, Procedure
+from tidegate.engine.reach.writing import REPLACE_TRIES, apply_object
+from tidegate.flows.means import DefaultEvaluator
 from tidegate.health.judge import Judge
-from tidegate.model.objects import Live, Spot, read_live
-from tidegate.model.plan import Item, PlannedUnit
-from tidegate.model.policy import Handling
+from tidegate.model.objects import ClusterRef, LiveObject, parse_live_object
+from tidegate.model.plan import PlanItem, PlannedUnit
+from tidegate.model.policy import ObjectOptions
 from tidegate.testing.builders import a_config_map, a_manifest, a_name
 from tidegate.world.calls import Get, Request, Verb, Write
-from tidegate.world.facts import Conflict, Done, Exists, Forbidden, Missing, Outcome
+from tidegate.world.facts import AlreadyExists, Conflict, Forbidden, NotFound, Outcome, Success
 
 UNIT = PlannedUnit(id=a_name("shop"))
 MANIFEST = a_manifest(a_config_map(color="red"))
-ITEM = Item(ref=MANIFEST.ref, body=MANIFEST.body, handling=Handling(replaces=True))
+ITEM = PlanItem(ref=MANIFEST.ref, body=MANIFEST.body, handling=ObjectOptions(replaces=True))
 OVERTAKEN = Conflict("the object has been modified")
 
 
-def a_life(version: str) -> Live:
+def a_life(version: str) -> LiveObject:
     body = a_config_map(color="green")
     metadata = {"name": "settings", "namespace": "default", "uid": "1"}
     told = {**body, "metadata": {**metadata, "resourceVersion": version}}
-    return read_live(msgspec.json.encode(told))
+    return parse_live_object(msgspec.json.encode(told))
 
 
 class Talk:
     """An errand that is answered by a test."""
 
-    def __init__(self, live: Live | None) -> None:
-        craft, spot = Craft(Judge.of(())), Spot("", ITEM.ref)
-        self._errand: Errand[Outcome] = apply(spot, ITEM, UNIT, live=live, means=craft, urgent=True)
+    def __init__(self, live: LiveObject | None) -> None:
+        craft, spot = DefaultEvaluator(Judge.of(())), ClusterRef("", ITEM.ref)
+        self._errand: Procedure[Outcome] = apply_object(
+            spot, ITEM, UNIT, live=live, evaluator=craft, urgent=True
+        )
         self.asked = self._request(next(self._errand))
         self.outcome: Outcome | None = None
 
@@ -46,13 +48,13 @@ class Talk:
     def _request(self, wish: object) -> Request:
         assert isinstance(wish, tuple)
         (ask,) = wish
-        assert isinstance(ask, Ask)
+        assert isinstance(ask, ApiCall)
         return ask.request
 
 
 def told(request: Request) -> tuple[Verb, str, str]:
     assert isinstance(request, Write)
-    return request.verb, request.version, request.manager
+    return request.verb, request.resource_version, request.manager
 
 
 def test_what_is_not_there_is_created() -> None:
@@ -72,20 +74,20 @@ def test_what_somebody_else_has_changed_meanwhile_is_read_and_replaced() -> None
 
     talk.answer(OVERTAKEN)
     read = talk.asked
-    talk.answer(Done(a_life("8")))
+    talk.answer(Success(a_life("8")))
     again = talk.asked
-    talk.answer(Done(a_life("9")))
+    talk.answer(Success(a_life("9")))
 
     assert isinstance(read, Get)
     assert told(again) == (Verb.REPLACE, "8", "tidegate")
-    assert talk.outcome == Done(a_life("9"))
+    assert talk.outcome == Success(a_life("9"))
 
 
 def test_what_somebody_else_has_made_meanwhile_is_replaced() -> None:
     talk = Talk(None)
 
-    talk.answer(Exists("it is there"))
-    talk.answer(Done(a_life("8")))
+    talk.answer(AlreadyExists("it is there"))
+    talk.answer(Success(a_life("8")))
 
     assert told(talk.asked) == (Verb.REPLACE, "8", "tidegate")
 
@@ -93,8 +95,8 @@ def test_what_somebody_else_has_made_meanwhile_is_replaced() -> None:
 def test_what_somebody_else_has_deleted_meanwhile_is_created() -> None:
     talk = Talk(a_life("7"))
 
-    talk.answer(Missing("it is gone"))
-    talk.answer(Missing("it is gone"))
+    talk.answer(NotFound("it is gone"))
+    talk.answer(NotFound("it is gone"))
 
     assert told(talk.asked) == (Verb.CREATE, "", "tidegate")
 
@@ -102,9 +104,9 @@ def test_what_somebody_else_has_deleted_meanwhile_is_created() -> None:
 def test_who_is_overtaken_again_and_again_gives_up() -> None:
     talk = Talk(a_life("1"))
 
-    for version in range(2, REPLACEMENTS + 1):
+    for version in range(2, REPLACE_TRIES + 1):
         talk.answer(OVERTAKEN)
-        talk.answer(Done(a_life(str(version))))
+        talk.answer(Success(a_life(str(version))))
     talk.answer(OVERTAKEN)
 
     assert talk.outcome == OVERTAKEN

@@ -34,12 +34,12 @@ def started(command: Command, limits: Limits = ENOUGH) -> Iterator[BlockingWorke
     try:
         yield worker
     finally:
-        worker.end()
+        worker.kill()
 
 
 def refused(worker: BlockingWorker, request: bytes) -> str:
     with pytest.raises(ProcessError) as caught:
-        worker.ask(request)
+        worker.request(request)
     return caught.value.code
 
 
@@ -47,7 +47,11 @@ def test_one_worker_answers_one_request_after_another_byte_for_byte() -> None:
     given = bytes(range(256)) * 10_000
 
     with started(program()) as worker:
-        answers = [worker.ask(b"echo " + given), worker.ask(b"echo "), worker.ask(b"count")]
+        answers = [
+            worker.request(b"echo " + given),
+            worker.request(b"echo "),
+            worker.request(b"count"),
+        ]
 
     assert answers == [given, b"", b"3"]
 
@@ -63,10 +67,10 @@ def test_one_worker_answers_one_request_after_another_byte_for_byte() -> None:
 )
 def test_a_worker_that_dies_is_one_error_and_the_next_works(request_text: bytes, code: str) -> None:
     with started(program()) as worker:
-        first = worker.ask(b"who")
+        first = worker.request(b"who")
 
         assert refused(worker, request_text) == code
-        assert worker.ask(b"who") != first
+        assert worker.request(b"who") != first
 
 
 def test_a_worker_that_is_too_slow_is_killed_with_its_children(tmp_path: Path) -> None:
@@ -79,21 +83,21 @@ def test_a_worker_that_is_too_slow_is_killed_with_its_children(tmp_path: Path) -
 
         # While anyone can still write to the pipe, reading it says: try again.
         assert os.read(reader, 10) == b""
-        assert worker.ask(b"count") == b"1"
+        assert worker.request(b"count") == b"1"
     os.close(reader)
 
 
 def test_a_worker_that_died_while_it_had_nothing_to_do_is_an_error_once() -> None:
     with started(program()) as worker:
-        os.kill(int(worker.ask(b"who")), signal.SIGKILL)
+        os.kill(int(worker.request(b"who")), signal.SIGKILL)
 
         assert refused(worker, b"echo x") == "external.worker.crash"
-        assert worker.ask(b"echo x") == b"x"
+        assert worker.request(b"echo x") == b"x"
 
 
 def test_the_block_ends_it() -> None:
     with started(program()) as worker:
-        pid = int(worker.ask(b"who"))
+        pid = int(worker.request(b"who"))
 
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

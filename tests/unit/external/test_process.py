@@ -30,7 +30,7 @@ async def refused(command: Command, limits: Limits | None = None) -> ProcessErro
 async def test_what_a_program_writes_comes_back_as_bytes() -> None:
     ran = await run(shell("printf 'out\\000put'; printf talk >&2"))
 
-    assert (ran.code, ran.stdout, ran.stderr) == (0, b"out\0put", b"talk")
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, b"out\0put", b"talk")
 
 
 async def test_a_program_reads_what_it_is_given() -> None:
@@ -126,9 +126,11 @@ async def test_an_error_never_tells_arguments_or_variables() -> None:
 
 
 async def test_an_exit_code_can_be_an_answer() -> None:
-    ran = await run(Command(argv=("sh", "-c", "echo differs; exit 1"), accepts=frozenset({0, 1})))
+    ran = await run(
+        Command(argv=("sh", "-c", "echo differs; exit 1"), accepted_codes=frozenset({0, 1}))
+    )
 
-    assert (ran.code, ran.stdout) == (1, b"differs\n")
+    assert (ran.exit_code, ran.stdout) == (1, b"differs\n")
 
 
 async def test_a_program_ended_by_a_signal_is_told_so() -> None:

@@ -63,7 +63,7 @@ def program(script: str = PROGRAM) -> Command:
 
 async def refused(workers: Workers, request: bytes) -> ProcessError:
     with pytest.raises(ProcessError) as caught:
-        await workers.ask(request)
+        await workers.request(request)
     return caught.value
 
 
@@ -71,21 +71,21 @@ async def test_an_answer_comes_back_byte_for_byte() -> None:
     given = bytes(range(256)) * 10_000
 
     async with Workers(program(), limits=ENOUGH) as workers:
-        answer = await workers.ask(b"echo " + given)
+        answer = await workers.request(b"echo " + given)
 
     assert answer == given
 
 
 async def test_an_empty_answer_is_an_answer() -> None:
     async with Workers(program(), limits=ENOUGH) as workers:
-        answers = [await workers.ask(b"echo "), await workers.ask(b"echo x")]
+        answers = [await workers.request(b"echo "), await workers.request(b"echo x")]
 
     assert answers == [b"", b"x"]
 
 
 async def test_one_worker_answers_one_request_after_another() -> None:
     async with Workers(program(), limits=ENOUGH) as workers:
-        pids = {await workers.ask(b"who") for _ in range(5)}
+        pids = {await workers.request(b"who") for _ in range(5)}
 
     assert len(pids) == 1
 
@@ -93,7 +93,7 @@ async def test_one_worker_answers_one_request_after_another() -> None:
 async def test_as_many_work_at_once_as_there_may_be() -> None:
     async with Workers(program(), count=2, limits=ENOUGH) as workers, asyncio.TaskGroup() as group:
         asked = [
-            group.create_task(workers.ask(b"who"), name=f"ask {number}") for number in range(6)
+            group.create_task(workers.request(b"who"), name=f"ask {number}") for number in range(6)
         ]
 
     assert len({task.result() for task in asked}) == 2
@@ -101,7 +101,7 @@ async def test_as_many_work_at_once_as_there_may_be() -> None:
 
 async def test_what_a_library_prints_does_not_break_the_line() -> None:
     async with Workers(program(), limits=ENOUGH) as workers:
-        answers = [await workers.ask(b"print"), await workers.ask(b"echo x")]
+        answers = [await workers.request(b"print"), await workers.request(b"echo x")]
 
     assert answers == [b"printed", b"x"]
 
@@ -120,12 +120,12 @@ async def test_a_worker_that_dies_is_one_error_and_the_next_works(
     request_text: bytes, code: str, words: str
 ) -> None:
     async with Workers(program(), count=1, limits=ENOUGH) as workers:
-        first = await workers.ask(b"who")
+        first = await workers.request(b"who")
 
         error = await refused(workers, request_text)
 
         assert (error.code, words in error.problem) == (code, True), error.problem
-        assert await workers.ask(b"who") != first
+        assert await workers.request(b"who") != first
 
 
 async def test_a_worker_that_is_too_slow_is_killed_and_the_next_works() -> None:
@@ -135,16 +135,16 @@ async def test_a_worker_that_is_too_slow_is_killed_and_the_next_works() -> None:
 
         assert error.code == "external.worker.timeout"
         assert "0.5 s" in error.problem
-        assert await workers.ask(b"count") == b"1"
+        assert await workers.request(b"count") == b"1"
 
 
 async def test_a_worker_that_died_while_it_had_nothing_to_do_is_replaced() -> None:
     async with Workers(program(), count=1, limits=ENOUGH) as workers:
-        pid = int(await workers.ask(b"who"))
+        pid = int(await workers.request(b"who"))
         os.kill(pid, signal.SIGKILL)
         await workers._idle[0].ended.wait()
 
-        answer = await workers.ask(b"echo still here")
+        answer = await workers.request(b"echo still here")
 
     assert answer == b"still here"
 
@@ -154,13 +154,13 @@ async def test_a_cancelled_request_ends_its_worker_and_the_next_works(tmp_path: 
     os.mkfifo(pipe)
     async with Workers(program(), count=1, limits=ENOUGH) as workers:
         async with asyncio.TaskGroup() as group:
-            asking = group.create_task(workers.ask(b"child " + os.fsencode(pipe)), name="ask")
+            asking = group.create_task(workers.request(b"child " + os.fsencode(pipe)), name="ask")
             reader = await asyncio.to_thread(pipe.open)
             asking.cancel()
 
         assert asking.cancelled()
         assert await asyncio.to_thread(reader.read) == "", "nobody holds the pipe any more"
-        assert await workers.ask(b"count") == b"1"
+        assert await workers.request(b"count") == b"1"
     reader.close()
 
 
@@ -179,7 +179,7 @@ async def test_nothing_is_left_when_a_slow_worker_is_ended(tmp_path: Path) -> No
 
 async def test_the_block_ends_its_workers() -> None:
     async with Workers(program(), limits=ENOUGH) as workers:
-        pid = int(await workers.ask(b"who"))
+        pid = int(await workers.request(b"who"))
 
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

@@ -8,25 +8,25 @@ from pathlib import Path
 import msgspec
 
 from tests.fakes.sessions import a_session, ruled
-from tidegate.dialect.argo.options import with_options
+from tidegate.dialect.argo.options import with_sync_options
 from tidegate.engine.drive import drive
 from tidegate.flows.delete import Deletion, finish_deletion, plan_deletion
-from tidegate.flows.journal import Remembered, read_journal
+from tidegate.flows.journal import StoredJournal, read_journal
 from tidegate.flows.planning import make_plan
-from tidegate.flows.pointing import point_at
+from tidegate.flows.pointing import unit_for_path
 from tidegate.flows.preview import Preview, preview
-from tidegate.flows.rollout import Rolling, make_driver
-from tidegate.model.event import Event, Told
+from tidegate.flows.rollout import RolloutOptions, build_driver
+from tidegate.model.event import Event, EventType
 from tidegate.model.objects import Kind
 from tidegate.model.plan import Plan
 from tidegate.model.policy import Policy
 from tidegate.model.unit import Unit
 from tidegate.plan.build import plan_unit
 from tidegate.testing.families import a_family, a_read
-from tidegate.world.ask import ask
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import List, Selection
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Listed
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import ListPage
 from tidegate.world.protocol import World
 
 SECRET = Kind("", "v1", "Secret")
@@ -67,17 +67,17 @@ def a_hook(name: str, hook: str, policy: str = "BeforeHookCreation") -> str:
 def a_directory(folder: Path, *texts: str, options: tuple[str, ...] = ()) -> Unit:
     for number, text in enumerate(texts):
         (folder / f"{number}.yaml").write_text(text)
-    policy = with_options(Policy(), options)
-    return point_at(str(folder), policy, name="shop", namespace="default")
+    policy = with_sync_options(Policy(), options)
+    return unit_for_path(str(folder), policy, name="shop", namespace="default")
 
 
-SOMEBODY = Rolling(holder="somebody")
+SOMEBODY = RolloutOptions(holder="somebody")
 
 
-async def run(world: World, plan: Plan, rolling: Rolling = SOMEBODY) -> list[Event]:
+async def run(world: World, plan: Plan, rolling: RolloutOptions = SOMEBODY) -> list[Event]:
     """All that a rollout tells; its last word is how it ended."""
     events: list[Event] = []
-    await drive(make_driver(plan, a_session(world), rolling, events.append))
+    await drive(build_driver(plan, a_session(world), rolling, events.append))
     return events
 
 
@@ -103,22 +103,22 @@ async def delete(world: World, unit: Unit, *, confirmed: bool = False) -> list[E
     found = await deletion_of(ruled(unit, consents=confirmed), world)
     events = await run(world, found.plan)
     assert events[-1].reason == "passed"
-    await finish_deletion(found, Exchange(world))
+    await finish_deletion(found, Dispatcher(world))
     return events
 
 
-async def remembered_of(world: World, unit: Unit) -> Remembered:
-    return await read_journal(plan_unit(unit), Exchange(world))
+async def remembered_of(world: World, unit: Unit) -> StoredJournal:
+    return await read_journal(plan_unit(unit), Dispatcher(world))
 
 
 async def names(world: World, kind: Kind, namespace: str = "default") -> list[str]:
-    (page,) = await ask(Exchange(world), List(Selection(kind, namespace)))
-    assert isinstance(page, Listed)
+    (page,) = await send_requests(Dispatcher(world), List(Selection(kind, namespace)))
+    assert isinstance(page, ListPage)
     found = [live.ref.name for live in page.items]
     return sorted(name for name in found if name != "kube-root-ca.crt")
 
 
 def waves_of(events: Iterable[Event]) -> list[int]:
     """The waves in which something went, each once, in their order."""
-    pruned = (event for event in events if event.told is Told.OBJECT_PRUNED)
+    pruned = (event for event in events if event.type is EventType.OBJECT_PRUNED)
     return list(dict.fromkeys(int(event.step.rpartition("/")[2]) for event in pruned))

@@ -10,12 +10,12 @@ import pytest
 from tests.fakes.repo_texts import application, config_map
 from tests.fakes.rule_pages import write_files
 from tests.fakes.served_cluster import served_cluster
-from tidegate.flows.pointing import Pointed
-from tidegate.flows.render import own_setting
-from tidegate.flows.session import Target
-from tidegate.flows.simulate import Playing, Simulated, simulate
-from tidegate.flows.wiring import Simulation
-from tidegate.model.event import Result, Told
+from tidegate.flows.pointing import LoadRequest
+from tidegate.flows.render import user_render_settings
+from tidegate.flows.session import ClusterTargets
+from tidegate.flows.simulate import SimulationOptions, SimulationResult, simulate
+from tidegate.flows.wiring import SimulationConfig
+from tidegate.model.event import EventType, RolloutOutcome
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.semantics import TIDEGATE
 
@@ -25,26 +25,26 @@ def depending(manifest: str, head: str, said: str) -> str:
     return manifest.replace(head, f'{head}, annotations: {{tidegate.dev/depends-on: "{said}"}}')
 
 
-async def play_unit(folder: Path, said: str) -> Simulated:
+async def play_unit(folder: Path, said: str) -> SimulationResult:
     """A rollout of an Application that depends on this."""
     app = depending(application(), "metadata: {name: shop, namespace: argocd", said)
     return await play(folder, {"app.yaml": app, "shop/settings.yaml": config_map("settings")})
 
 
-async def play_object(folder: Path, said: str) -> Simulated:
+async def play_object(folder: Path, said: str) -> SimulationResult:
     """A rollout of a ConfigMap that depends on this, beside one that does not."""
     late = depending(config_map("late"), "metadata: {name: late", said)
     files = {"app.yaml": application(), "shop/late.yaml": late, "shop/own.yaml": config_map("own")}
     return await play(folder, files)
 
 
-async def play(folder: Path, files: dict[str, str]) -> Simulated:
+async def play(folder: Path, files: dict[str, str]) -> SimulationResult:
     (run,) = await simulate(
-        Pointed(what=str(write_files(folder, files))),
+        LoadRequest(path_or_url=str(write_files(folder, files))),
         [TIDEGATE],
-        Target(simulation=Simulation()),
-        own_setting(offline=True, maps=()),
-        Playing(until=Ms(20 * MINUTE), greenfield=True),
+        ClusterTargets(simulation=SimulationConfig()),
+        user_render_settings(offline=True, maps=()),
+        SimulationOptions(until=Ms(20 * MINUTE), greenfield=True),
     )
     return run
 
@@ -65,9 +65,9 @@ async def test_a_unit_begins_when_what_it_names_is_as_it_asks(
 ) -> None:
     run = await play_unit(tmp_path, said)
 
-    assert (run.result is Result.PASSED) is passes
+    assert (run.result is RolloutOutcome.PASSED) is passes
     if not passes:
-        told = [event.sentence for event in run.events]
+        told = [event.message for event in run.events]
         reason = "it is still there" if said.endswith("@absent") else "it is not there yet"
         assert any(reason in one for one in told)
 
@@ -89,8 +89,10 @@ async def test_an_object_comes_when_what_it_names_is_as_it_asks_and_the_others_d
 ) -> None:
     run = await play_object(tmp_path, said)
 
-    applied = {one.ref.name for one in run.events if one.told is Told.OBJECT_WRITTEN and one.ref}
-    assert (run.result is Result.PASSED) is passes
+    applied = {
+        one.ref.name for one in run.events if one.type is EventType.OBJECT_WRITTEN and one.ref
+    }
+    assert (run.result is RolloutOutcome.PASSED) is passes
     assert applied - {"shop"} == ({"own", "late"} if passes else {"own"})
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.flows.rendering.bases import Base, read_base
-from tidegate.model.source import GitRef, GitSource, RefKind
+from tidegate.flows.rendering.bases import RemoteBase, parse_base
+from tidegate.model.source import GitRef, GitRefKind, GitSource
 
 
-def at(text: str, kind: RefKind = RefKind.ANY) -> GitRef:
+def at(text: str, kind: GitRefKind = GitRefKind.ANY) -> GitRef:
     return GitRef(kind, text)
 
 
@@ -27,17 +27,17 @@ def at(text: str, kind: RefKind = RefKind.ANY) -> GitRef:
         ("ssh://git@host:22/org/repo//a", "ssh://git@host:22/org/repo", "a", GitRef()),
         ("https://u@dev/o/p/_git/r/a/b", "https://u@dev/o/p/_git/r", "a/b", GitRef()),
         ("file:///srv/repo", "file:///srv/repo", ".", GitRef()),
-        ("https://host/o/r?ref=1.x", "https://host/o/r", ".", at("1.x", RefKind.BRANCH)),
+        ("https://host/o/r?ref=1.x", "https://host/o/r", ".", at("1.x", GitRefKind.BRANCH)),
     ],
 )
 def test_a_reference_is_a_repository_a_directory_and_a_ref(
     reference: str, url: str, path: str, ref: GitRef
 ) -> None:
-    assert read_base(reference) == Base(GitSource(url, at=ref, submodules=True), path)
+    assert parse_base(reference) == RemoteBase(GitSource(url, ref=ref, submodules=True), path)
 
 
 def test_submodules_can_be_left_out() -> None:
-    base = read_base("https://host/o/r?submodules=false")
+    base = parse_base("https://host/o/r?submodules=false")
 
     assert base is not None
     assert not base.source.submodules
@@ -45,4 +45,4 @@ def test_submodules_can_be_left_out() -> None:
 
 @pytest.mark.parametrize("text", ["base", "../base", "https://host/only", "a.yaml", ""])
 def test_other_texts_are_none(text: str) -> None:
-    assert read_base(text) is None
+    assert parse_base(text) is None

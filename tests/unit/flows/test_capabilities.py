@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.fakes.sessions import a_session
 from tests.unit.render.helm_charts import data_of, write_chart
-from tidegate.flows.pointing import point_at
-from tidegate.flows.rendering import Rendered, Setting, Unrendered, Workshop
+from tidegate.flows.pointing import unit_for_path
+from tidegate.flows.rendering import RenderContext, RenderFailure, RenderResult, RenderSettings
 from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.rendering.units import render_unit
 from tidegate.model.release import DEFAULT_KUBE_VERSION
@@ -28,9 +28,9 @@ CLUSTER = Capabilities("v1.30.1", ("monitoring.example/v1", "monitoring.example/
 
 
 async def render_all(
-    wanted: list[tuple[Unit, Capabilities]], setting: Setting
-) -> list[Rendered | Unrendered]:
-    async with Workshop(setting) as workshop:
+    wanted: list[tuple[Unit, Capabilities]], setting: RenderSettings
+) -> list[RenderResult | RenderFailure]:
+    async with RenderContext(setting) as workshop:
         return [await render_unit(unit, cluster, workshop) for unit, cluster in wanted]
 
 
@@ -43,26 +43,26 @@ async def test_a_cluster_says_its_version_and_its_kinds() -> None:
 
 async def test_what_the_user_gives_wins_over_what_the_cluster_says(tmp_path: Path) -> None:
     chart = await asyncio.to_thread(write_chart, tmp_path / "web", template=SEES)
-    setting = Setting(cache=Cache(tmp_path / "cache"))
-    asked = point_at(str(chart), name="shop", kube_version="v1.33.0")
-    open_to_all = point_at(str(chart), name="shop")
+    setting = RenderSettings(cache=Cache(tmp_path / "cache"))
+    asked = unit_for_path(str(chart), name="shop", kube_version="v1.33.0")
+    open_to_all = unit_for_path(str(chart), name="shop")
 
     meant, usual = await render_all([(asked, CLUSTER), (open_to_all, CLUSTER)], setting)
 
-    assert isinstance(meant, Rendered)
-    assert isinstance(usual, Rendered)
+    assert isinstance(meant, RenderResult)
+    assert isinstance(usual, RenderResult)
     assert data_of(meant.documents) == {"version": "v1.33.0", "monitors": "true"}
     assert data_of(usual.documents) == {"version": "v1.30.1", "monitors": "true"}
 
 
 async def test_a_chart_sees_the_cluster_that_it_is_for(tmp_path: Path) -> None:
     chart = await asyncio.to_thread(write_chart, tmp_path / "web", template=SEES)
-    setting = Setting(cache=Cache(tmp_path / "cache"))
-    plain = point_at(str(chart), name="shop")
+    setting = RenderSettings(cache=Cache(tmp_path / "cache"))
+    plain = unit_for_path(str(chart), name="shop")
 
     usual, meant = await render_all([(plain, UNKNOWN), (plain, CLUSTER)], setting)
 
-    assert isinstance(usual, Rendered)
-    assert isinstance(meant, Rendered)
+    assert isinstance(usual, RenderResult)
+    assert isinstance(meant, RenderResult)
     assert data_of(usual.documents) == {"version": DEFAULT_KUBE_VERSION, "monitors": "false"}
     assert data_of(meant.documents) == {"version": "v1.30.1", "monitors": "true"}

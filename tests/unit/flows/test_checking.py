@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json
-from tidegate.errors import Place
-from tidegate.flows.checking import check_units
+from tidegate.errors import Location
+from tidegate.flows.checking import check_objects
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
 
@@ -45,40 +45,40 @@ SOURCE = "github.com/argoproj/argo-cd/v3@v3.5.6"
 
 
 def check(text: str, name: str = "shop.yaml") -> tuple[Finding, ...]:
-    return check_units(read(text, name), text_of=lambda _: text.encode())
+    return check_objects(read_documents(text, name), read_file=lambda _: text.encode())
 
 
 def test_each_finding_has_the_line_of_its_field() -> None:
     refused, unknown, missing = check(TEXT)
 
     assert (refused.code, refused.severity) == ("schema.refused", Severity.ERROR)
-    assert refused.where == Place("shop.yaml", 15, 7, "spec.syncPolicy.automated.prune")
-    assert "of Application `shop` is refused: " in refused.sentence
+    assert refused.location == Location("shop.yaml", 15, 7, "spec.syncPolicy.automated.prune")
+    assert "of Application `shop` is refused: " in refused.message
     assert (unknown.code, unknown.severity) == ("schema.unknown", Severity.WARNING)
-    assert unknown.where == Place("shop.yaml", 12, 5, "spec.destination.namespaces")
+    assert unknown.location == Location("shop.yaml", 12, 5, "spec.destination.namespaces")
     assert unknown.fix == "did you mean `namespace`?"
-    assert SOURCE in unknown.why
-    assert missing.where == Place("shop.yaml", 23, 3, "spec.sourceRef")
+    assert SOURCE in unknown.reason
+    assert missing.location == Location("shop.yaml", 23, 3, "spec.sourceRef")
 
 
 def test_a_version_that_there_is_not_is_an_error() -> None:
     (finding,) = check("apiVersion: argoproj.io/v2\nkind: Application\nmetadata: {name: a}\n")
 
     assert finding.severity is Severity.ERROR
-    assert finding.where == Place("shop.yaml", 1, 1, "apiVersion")
-    assert "`argoproj.io/v1alpha1`" in finding.sentence
+    assert finding.location == Location("shop.yaml", 1, 1, "apiVersion")
+    assert "`argoproj.io/v1alpha1`" in finding.message
 
 
 def test_what_a_render_has_made_keeps_its_place() -> None:
-    document = read(TEXT, "shop.yaml")[1]
+    document = read_documents(TEXT, "shop.yaml")[1]
     made = msgspec.structs.replace(document, body={**document.body, "extra": 1})
 
-    findings = check_units([made], text_of=lambda _: TEXT.encode())
+    findings = check_objects([made], read_file=lambda _: TEXT.encode())
 
-    assert {(finding.where.name, finding.where.line) for finding in findings if finding.where} == {
-        ("shop.yaml", 5)
-    }
-    assert [finding.where.field for finding in findings if finding.where] == [
+    assert {
+        (finding.location.name, finding.location.line) for finding in findings if finding.location
+    } == {("shop.yaml", 5)}
+    assert [finding.location.field for finding in findings if finding.location] == [
         "spec.syncPolicy.automated.prune",
         "spec.destination.namespaces",
         "extra",
@@ -89,15 +89,15 @@ def test_a_file_on_disk_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "shop.yaml"
     path.write_text(TEXT)
 
-    findings = check_units(read(path.read_bytes(), str(path)))
+    findings = check_objects(read_documents(path.read_bytes(), str(path)))
 
-    assert [finding.where.line for finding in findings if finding.where] == [15, 12, 23]
+    assert [finding.location.line for finding in findings if finding.location] == [15, 12, 23]
 
 
 def test_a_file_that_is_gone_leaves_the_place_of_the_object() -> None:
-    findings = check_units(read(TEXT, "no/such/file.yaml"))
+    findings = check_objects(read_documents(TEXT, "no/such/file.yaml"))
 
-    assert [finding.where.line for finding in findings if finding.where] == [5, 5, 20]
+    assert [finding.location.line for finding in findings if finding.location] == [5, 5, 20]
 
 
 def test_nothing_is_found_in_what_is_right() -> None:
@@ -141,7 +141,9 @@ def test_what_a_server_says_of_an_application_is_said_once(
         f"  {name}: {to_json(one).decode()}\n" for name, one in kept.items()
     )
 
-    found = [f"{one.code.split('.')[1]} at {one.where.field}" for one in check(text) if one.where]
+    found = [
+        f"{one.code.split('.')[1]} at {one.location.field}" for one in check(text) if one.location
+    ]
 
     assert sum(one.startswith(told) for one in found) == 1, found
 
@@ -152,5 +154,5 @@ def test_text_that_yaml_reads_as_a_number_is_to_be_put_in_quotes() -> None:
         "  source: {repoURL: a, targetRevision: 1.2}\n"
     )
 
-    assert str(finding.where) == "shop.yaml:7:24 (spec.source.targetRevision)"
+    assert str(finding.location) == "shop.yaml:7:24 (spec.source.targetRevision)"
     assert finding.fix == "put it in quotes"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.flows.config import checkouts_of, read_config, without_ignored
+from tidegate.flows.config import configured_checkouts, filter_ignored, read_config
 from tidegate.model.config import Config
 from tidegate.source import Checkout
 
@@ -45,12 +45,12 @@ def test_maps_become_checkouts_charts_before_repositories(tmp_path: Path) -> Non
     config = config_of(tmp_path / "clusters", text, tmp_path)
 
     redis, packed = tmp_path / "vendor" / "redis", tmp_path / "packed.tgz"
-    assert checkouts_of(config) == (
+    assert configured_checkouts(config) == (
         Checkout("https://charts", redis, always=True, chart="redis", version="17.0.1"),
         Checkout("https://charts", packed, always=True, chart="web"),
         Checkout("https://charts", tmp_path / "vendor", always=True),
     )
-    assert checkouts_of(Config()) == ()
+    assert configured_checkouts(Config()) == ()
 
 
 @pytest.mark.parametrize(
@@ -68,18 +68,18 @@ def test_patterns_are_seen_from_their_file(
 ) -> None:
     config = config_of(tmp_path / folder, f"ignore: [{patterns}]\n", tmp_path)
 
-    assert without_ignored(FILES, tmp_path, config) == kept
+    assert filter_ignored(FILES, tmp_path, config) == kept
 
 
 def test_patterns_reach_a_tree_below_their_file(tmp_path: Path) -> None:
     config = config_of(tmp_path, "ignore: [apps/docs/]\n")
 
-    assert without_ignored(("docs/a.yaml", "web.yaml"), tmp_path / "apps", config) == ("web.yaml",)
+    assert filter_ignored(("docs/a.yaml", "web.yaml"), tmp_path / "apps", config) == ("web.yaml",)
 
 
 def test_without_a_file_nothing_is_left_out(tmp_path: Path) -> None:
     assert read_config(tmp_path, tmp_path) == Config()
-    assert without_ignored(FILES, tmp_path, Config()) == FILES
+    assert filter_ignored(FILES, tmp_path, Config()) == FILES
 
 
 def test_above_its_root_a_path_has_no_file(tmp_path: Path) -> None:

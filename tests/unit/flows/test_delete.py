@@ -25,59 +25,59 @@ from tests.unit.flows.deletions import (
 )
 from tidegate.engine.drive import drive
 from tidegate.engine.heartbeat import LEASE, lease_ref
-from tidegate.engine.stored import NAMESPACE, put, read_head
+from tidegate.engine.stored import TIDEGATE_NAMESPACE, build_secret_write, read_head
 from tidegate.errors import PlanError
-from tidegate.flows.delete import Deletion, plan_deletion, refuse_other
-from tidegate.flows.journal import forget_unit
-from tidegate.flows.pointing import point_at
-from tidegate.flows.rollout import Rolling, make_driver
-from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.event import Told
+from tidegate.flows.delete import Deletion, plan_deletion, refuse_changed_deletions
+from tidegate.flows.journal import delete_record
+from tidegate.flows.pointing import unit_for_path
+from tidegate.flows.rollout import RolloutOptions, build_driver
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.model.event import EventType
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.policy import Policy
 from tidegate.plan.build import plan_unit
 from tidegate.testing.builders import an_object
 from tidegate.testing.families import a_read
-from tidegate.world.ask import ask
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import Get, Verb, Write
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Done, is_refusal
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import Success, is_error
 from tidegate.world.protocol import World
 
 FIRST = Path(__file__).parents[3] / "examples" / "first"
 
 
 async def test_what_was_brought_goes_in_reverse_and_nothing_is_left() -> None:
-    world = make_living(Simulation())
-    chosen = point_at(str(FIRST), namespace="default")
+    world = build_sandbox(SimulationConfig())
+    chosen = unit_for_path(str(FIRST), namespace="default")
     await bring(world, chosen)
 
     events = await delete(world, chosen)
 
-    pruned = {event.ref for event in events if event.told is Told.OBJECT_PRUNED}
+    pruned = {event.ref for event in events if event.type is EventType.OBJECT_PRUNED}
     assert waves_of(events) == [1, 0, -1, -2, -3]
     assert len(pruned) == 10
     again = await deletion_of(chosen, world)
-    assert (again.going, again.staying) == ((), ())
+    assert (again.deleted, again.remaining) == ((), ())
     assert await names(world, JOB) == []
 
 
 async def test_a_wave_goes_when_the_one_before_is_gone(tmp_path: Path) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("early", -1), a_setting("late", 5))
     await bring(world, chosen)
 
     events = await delete(world, chosen)
 
-    steps = [(event.told, event.step) for event in events]
-    last_passed = steps.index((Told.STEP_PASSED, "default/shop/delete/5"))
-    first_begins = steps.index((Told.STEP_APPLYING, "default/shop/delete/-1"))
+    steps = [(event.type, event.step) for event in events]
+    last_passed = steps.index((EventType.STEP_PASSED, "default/shop/delete/5"))
+    first_begins = steps.index((EventType.STEP_APPLYING, "default/shop/delete/-1"))
     assert last_passed < first_begins
 
 
 async def test_journal_and_lease_go_with_their_unit(tmp_path: Path) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"))
     await bring(world, chosen)
     before = await remembered_of(world, chosen)
@@ -87,12 +87,12 @@ async def test_journal_and_lease_go_with_their_unit(tmp_path: Path) -> None:
     after = await remembered_of(world, chosen)
     assert len(before.secrets) == 1
     assert after.secrets == ()
-    assert await names(world, SECRET, NAMESPACE) == []
-    assert await names(world, LEASE, NAMESPACE) == []
+    assert await names(world, SECRET, TIDEGATE_NAMESPACE) == []
+    assert await names(world, LEASE, TIDEGATE_NAMESPACE) == []
 
 
 async def test_hooks_of_the_end_run_before_and_behind(tmp_path: Path) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     chosen = a_directory(
         tmp_path,
         a_setting("one"),
@@ -104,14 +104,14 @@ async def test_hooks_of_the_end_run_before_and_behind(tmp_path: Path) -> None:
 
     events = await delete(world, chosen)
 
-    passed = [event.step for event in events if event.told is Told.STEP_PASSED]
+    passed = [event.step for event in events if event.type is EventType.STEP_PASSED]
     assert brought == []
     assert passed == [f"default/shop/{step}" for step in ("predelete", "delete/0", "postdelete")]
     assert await names(world, JOB) == []
 
 
 async def test_hooks_of_earlier_syncs_go_as_well(tmp_path: Path) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"), a_hook("check", "PostSync"))
     await bring(world, chosen)
     brought = await names(world, JOB)
@@ -123,7 +123,7 @@ async def test_hooks_of_earlier_syncs_go_as_well(tmp_path: Path) -> None:
 
 
 async def test_what_left_the_directory_goes_as_well(tmp_path: Path) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"), a_setting("two"))
     await bring(world, chosen)
     (tmp_path / "1.yaml").unlink()
@@ -134,7 +134,7 @@ async def test_what_left_the_directory_goes_as_well(tmp_path: Path) -> None:
 
 
 async def test_what_is_not_to_be_deleted_stays(tmp_path: Path) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     kept = a_setting("kept", sync_options="Delete=false")
     chosen = a_directory(tmp_path, a_setting("one"), kept)
     await bring(world, chosen)
@@ -142,8 +142,8 @@ async def test_what_is_not_to_be_deleted_stays(tmp_path: Path) -> None:
     found = await deletion_of(chosen, world)
     await delete(world, chosen)
 
-    assert [ref.name for ref in found.staying] == ["kept"]
-    assert found.asking == ()
+    assert [ref.name for ref in found.remaining] == ["kept"]
+    assert found.unconfirmed == ()
     assert await names(world, SETTINGS) == ["kept"]
 
 
@@ -153,7 +153,7 @@ async def test_what_asks_goes_only_when_somebody_agrees(
     confirmed: bool,  # noqa: FBT001 - a parameter of the test
     left: list[str],
 ) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     asks = a_setting("precious", sync_options="Delete=confirm")
     chosen = a_directory(tmp_path, a_setting("one"), asks)
     await bring(world, chosen)
@@ -166,19 +166,19 @@ async def test_what_asks_goes_only_when_somebody_agrees(
 
 
 async def test_what_belongs_to_another_unit_is_left_alone(tmp_path: Path) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"))
-    other = point_at(str(tmp_path), name="other", namespace="default")
+    other = unit_for_path(str(tmp_path), name="other", namespace="default")
     await bring(world, chosen)
     await bring(world, other)
 
     found = await deletion_of(chosen, world)
 
-    assert found.going == ()
+    assert found.deleted == ()
 
 
 async def test_a_plan_that_nobody_has_seen_is_refused(tmp_path: Path) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"))
     await bring(world, chosen)
     seen = await deletion_of(chosen, world)
@@ -187,16 +187,16 @@ async def test_a_plan_that_nobody_has_seen_is_refused(tmp_path: Path) -> None:
 
     found: Deletion = await deletion_of(chosen, world)
 
-    refuse_other([seen], seen.plan.digest)
+    refuse_changed_deletions([seen], seen.plan.digest)
     with pytest.raises(PlanError, match="changed meanwhile"):
-        refuse_other([found], seen.plan.digest)
+        refuse_changed_deletions([found], seen.plan.digest)
 
 
 @pytest.mark.parametrize("lives", [True, False])
 async def test_a_unit_that_somebody_holds_is_remembered_while_that_one_lives(
     tmp_path: Path, *, lives: bool
 ) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"))
     await bring(world, chosen)
     (record,) = (await remembered_of(world, chosen)).secrets
@@ -205,10 +205,10 @@ async def test_a_unit_that_somebody_holds_is_remembered_while_that_one_lives(
         ref = lease_ref("another")
         body = an_object("coordination.k8s.io/v1 Lease", ref.name, namespace=ref.namespace)
         write = Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body))
-        (made,) = await ask(Exchange(world), write)
-        assert not is_refusal(made)
+        (made,) = await send_requests(Dispatcher(world), write)
+        assert not is_error(made)
 
-    gone = await forget_unit(plan_unit(chosen), Exchange(world))
+    gone = await delete_record(plan_unit(chosen), Dispatcher(world))
 
     assert gone is not lives
     assert len((await remembered_of(world, chosen)).secrets) == int(lives)
@@ -216,43 +216,45 @@ async def test_a_unit_that_somebody_holds_is_remembered_while_that_one_lives(
 
 async def hold(world: World, record: Ref, holder: str) -> None:
     """Have a record say who holds its unit."""
-    (found,) = await ask(Exchange(world), Get(record))
-    assert isinstance(found, Done)
+    (found,) = await send_requests(Dispatcher(world), Get(record))
+    assert isinstance(found, Success)
     assert found.live is not None
     head = read_head(found.live)
-    held = put(record, "", structs.replace(head, holder=holder), found.live.version)
-    (outcome,) = await ask(Exchange(world), held)
-    assert not is_refusal(outcome)
+    held = build_secret_write(
+        record, "", structs.replace(head, holder=holder), found.live.resource_version
+    )
+    (outcome,) = await send_requests(Dispatcher(world), held)
+    assert not is_error(outcome)
 
 
 async def test_a_deletion_that_was_stopped_goes_on(tmp_path: Path) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     held = a_setting("held", 1).replace('"name"', '"finalizers":["example.com/held"],"name"')
     chosen = a_directory(tmp_path, a_setting("early"), held, a_setting("late", 2))
     await bring(world, chosen)
     session = a_session(world)
     plan = (await plan_deletion(await a_read(chosen, session), session)).plan
-    stopped = make_driver(plan, session, Rolling(holder="stopped"), lambda _: None)
+    stopped = build_driver(plan, session, RolloutOptions(holder="stopped"), lambda _: None)
     result = await drive(stopped, until=Ms(world.now() + 5 * SECOND))
     left = await names(world, SETTINGS)
     freed = b'{"metadata":{"finalizers":null}}'
     ref = Ref(SETTINGS, "default", "held")
-    (outcome,) = await ask(Exchange(world), Write(verb=Verb.PATCH, ref=ref, body=freed))
+    (outcome,) = await send_requests(Dispatcher(world), Write(verb=Verb.PATCH, ref=ref, body=freed))
 
     events = await delete(world, chosen)
 
     assert (result, left) == ("stopped", ["early", "held"])
-    assert not is_refusal(outcome)
+    assert not is_error(outcome)
     assert waves_of(events) == [0]
     assert await names(world, SETTINGS) == []
     assert (await remembered_of(world, chosen)).secrets == ()
 
 
 async def test_a_namespace_that_was_created_stays(tmp_path: Path) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     a_directory(tmp_path, a_setting("one"))
     policy = Policy(creates_namespace=True)
-    chosen = point_at(str(tmp_path), policy, name="shop", namespace="web")
+    chosen = unit_for_path(str(tmp_path), policy, name="shop", namespace="web")
     await bring(world, chosen)
 
     await delete(world, chosen)
@@ -262,7 +264,7 @@ async def test_a_namespace_that_was_created_stays(tmp_path: Path) -> None:
 
 
 async def test_a_sync_of_a_part_forgets_nothing_of_the_rest(tmp_path: Path) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"), a_setting("two"))
     await bring(world, chosen)
     (tmp_path / "0.yaml").write_text(a_setting("one", 3))
@@ -270,6 +272,6 @@ async def test_a_sync_of_a_part_forgets_nothing_of_the_rest(tmp_path: Path) -> N
     await bring(world, chosen, ":ConfigMap:one")
 
     found = await deletion_of(chosen, world)
-    assert [ref.name for ref in found.going] == ["one", "two"]
+    assert [ref.name for ref in found.deleted] == ["one", "two"]
     journal = (await remembered_of(world, chosen)).journal
     assert sorted(ref.name for ref in journal.entries) == ["one", "two"]

@@ -23,13 +23,13 @@ from tests.unit.flows.deletions import (
 )
 from tidegate.engine.drive import Driver, drive
 from tidegate.flows.delete import finish_deletion, plan_deletion
-from tidegate.flows.rollout import Rolling, make_driver
-from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.event import Event, Told
+from tidegate.flows.rollout import RolloutOptions, build_driver
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.model.event import Event, EventType
 from tidegate.model.unit import Unit
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.families import a_read
-from tidegate.world.exchange import Exchange
+from tidegate.world.exchange import Dispatcher
 from tidegate.world.protocol import World
 
 FAILING = "behaviours:\n- {effect: fails, when: {image: 'busybox:1'}}\n"
@@ -47,18 +47,18 @@ async def stopped_at(world: World, chosen: Unit, at: Callable[[Event], bool]) ->
         if at(event):
             driver.stop("somebody wants it so")
 
-    driver = make_driver(plan, session, Rolling(holder="stopped"), hear)
+    driver = build_driver(plan, session, RolloutOptions(holder="stopped"), hear)
     assert await drive(driver) == "stopped"
     return events
 
 
 def passes(step: str) -> Callable[[Event], bool]:
-    return lambda event: (event.told, event.step) == (Told.STEP_PASSED, f"default/shop/{step}")
+    return lambda event: (event.type, event.step) == (EventType.STEP_PASSED, f"default/shop/{step}")
 
 
 def ran(events: list[Event]) -> list[str]:
     """The hooks that were written."""
-    written = (event for event in events if event.told is Told.OBJECT_WRITTEN)
+    written = (event for event in events if event.type is EventType.OBJECT_WRITTEN)
     return [event.ref.name for event in written if event.ref is not None]
 
 
@@ -66,7 +66,7 @@ def a_failing(folder: Path) -> World:
     """A cluster in which hooks fail that nobody mended."""
     scenario = folder / "scenario.yaml"
     scenario.write_text(FAILING)
-    return make_living(Simulation(scenario=scenario))
+    return build_sandbox(SimulationConfig(scenario=scenario))
 
 
 def mend(path: Path) -> None:
@@ -85,7 +85,7 @@ def shop(tmp_path: Path) -> Path:
 async def test_what_ran_before_does_not_run_again_when_a_deletion_goes_on(
     shop: Path, step: str, hook: str
 ) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     farewell = a_hook(hook, "PreDelete")
     chosen = a_directory(shop, a_setting("low", -3), a_setting("a"), a_setting("b", 7), farewell)
     await bring(world, chosen)
@@ -99,7 +99,7 @@ async def test_what_ran_before_does_not_run_again_when_a_deletion_goes_on(
 
 
 async def test_a_hook_that_is_another_one_now_runs(shop: Path) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     chosen = a_directory(shop, a_setting("one"), a_hook("goodbye", "PreDelete"))
     await bring(world, chosen)
     await stopped_at(world, chosen, passes("predelete"))
@@ -111,7 +111,7 @@ async def test_a_hook_that_is_another_one_now_runs(shop: Path) -> None:
 async def test_what_is_left_to_run_behind_everything_runs_when_a_deletion_goes_on(
     shop: Path,
 ) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     chosen = a_directory(shop, a_setting("one"), a_hook("sweep", "PostDelete"))
     await bring(world, chosen)
     await stopped_at(world, chosen, passes("delete/0"))
@@ -119,13 +119,13 @@ async def test_what_is_left_to_run_behind_everything_runs_when_a_deletion_goes_o
     found = await deletion_of(chosen, world)
     events = await delete(world, chosen)
 
-    assert (found.going, found.is_due) == ((), True)
+    assert (found.deleted, found.is_needed) == ((), True)
     assert ran(events) == ["sweep"]
     assert await names(world, JOB) == ["sweep"]
 
 
 async def test_a_deletion_that_is_done_has_nothing_more_to_do(shop: Path) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     assert isinstance(world, Sandbox)
     hooks = a_hook("goodbye", "PreDelete"), a_hook("sweep", "PostDelete")
     chosen = a_directory(shop, a_setting("one"), *hooks)
@@ -135,14 +135,14 @@ async def test_a_deletion_that_is_done_has_nothing_more_to_do(shop: Path) -> Non
     before = store.version
 
     found = await deletion_of(chosen, world)
-    await finish_deletion(found, Exchange(world))
+    await finish_deletion(found, Dispatcher(world))
 
-    assert (found.going, found.is_due) == ((), False)
+    assert (found.deleted, found.is_needed) == ((), False)
     assert store.version == before
 
 
 async def test_what_is_gone_by_its_turn_takes_no_lease_and_no_write(shop: Path) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     assert isinstance(world, Sandbox)
     chosen = a_directory(shop, a_setting("one"))
     await bring(world, chosen)
@@ -176,7 +176,7 @@ async def test_a_hook_that_fails_keeps_everything_and_runs_again_the_next_time(
 
 
 async def test_hooks_whose_names_were_made_for_earlier_syncs_go_as_well(shop: Path) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     chosen = a_directory(shop, a_setting("one"), a_hook("check-", "PostSync"))
     await bring(world, chosen)
     (shop / "0.yaml").write_text(a_setting("one", 1))

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.flows.evidence import Background, collect_evidence
-from tidegate.flows.wiring import Simulation, make_living
+from tidegate.flows.evidence import DiagnosisContext, collect_evidence
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.change import MASK
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, Kind, Ref, Spot
-from tidegate.report.rollout.discretion import Discretion
+from tidegate.model.objects import ClusterRef, Json, Kind, Ref
+from tidegate.report.rollout.discretion import Redactor
 from tidegate.report.rollout.evidence import Evidence
 from tidegate.testing.builders import a_config_map, an_object
 from tidegate.testing.desk import Body
-from tidegate.world.ask import ask
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import Verb, Write
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import is_refusal
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import is_error
 from tidegate.world.protocol import World
 
 DIALS: Body = {"env": [{"name": "DB_HOST", "value": "db"}]}
@@ -51,13 +51,13 @@ def ref_of(body: Body) -> Ref:
 
 async def living_with(*bodies: Body) -> World:
     """A cluster some time after these were applied."""
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     for body in bodies:
         text, ref = msgspec.json.encode(body), ref_of(body)
-        (outcome,) = await ask(
-            Exchange(world), Write(verb=Verb.APPLY, ref=ref, body=text, manager="me")
+        (outcome,) = await send_requests(
+            Dispatcher(world), Write(verb=Verb.APPLY, ref=ref, body=text, manager="me")
         )
-        assert not is_refusal(outcome)
+        assert not is_error(outcome)
     end = Ms(world.now() + 2 * MINUTE)
     while world.now() < end:
         await world.wait(end)
@@ -66,7 +66,9 @@ async def living_with(*bodies: Body) -> World:
 
 async def evidence_of(world: World, body: Body, *hidden: str) -> Evidence:
     (found,) = await collect_evidence(
-        Exchange(world), [Spot("", ref_of(body))], Background(discretion=Discretion(hidden))
+        Dispatcher(world),
+        [ClusterRef("", ref_of(body))],
+        DiagnosisContext(redactor=Redactor(hidden)),
     )
     return found
 
@@ -83,7 +85,7 @@ async def test_a_job_that_failed_has_its_pods_their_words_and_its_events() -> No
     assert (container.name, container.exit_code) == ("app", 1)
     assert container.message.startswith("Service default/db has no ready endpoints")
     assert container.log == ("dial tcp: lookup db: no endpoints",)
-    assert {note.reason for note in found.notes} >= {"SuccessfulCreate", "BackoffLimitExceeded"}
+    assert {note.reason for note in found.events} >= {"SuccessfulCreate", "BackoffLimitExceeded"}
 
 
 async def test_a_deployment_has_some_pods_of_its_replica_set() -> None:
@@ -105,7 +107,7 @@ async def test_pods_that_are_gone_are_remembered_by_their_events() -> None:
     found = await evidence_of(world, job)
 
     assert found.pods == ()
-    told = [(note.reason, note.message) for note in found.notes]
+    told = [(note.reason, note.message) for note in found.events]
     assert ("Failed", 'Error: secret "missing" not found') in told
     assert told[-1] == ("DeadlineExceeded", "Job was active longer than specified deadline")
 

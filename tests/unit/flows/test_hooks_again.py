@@ -9,8 +9,8 @@ import pytest
 from tests.fakes.sessions import a_session, ruled
 from tests.unit.flows.deletions import a_directory, a_hook, a_setting, run
 from tidegate.flows.planning import make_plan
-from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.event import Event, Told
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.model.event import Event, EventType
 from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
 from tidegate.model.unit import Unit
 from tidegate.testing.families import a_family
@@ -25,7 +25,7 @@ FAILING = "behaviours: [{effect: fails, when: {kind: Job, name: check}}]\n"
 def a_cluster(folder: Path, scenario: str) -> World:
     path = folder / "scenario.yaml"
     path.write_text(scenario)
-    return make_living(Simulation(scenario=path))
+    return build_sandbox(SimulationConfig(scenario=path))
 
 
 async def sync(world: World, chosen: Unit, rules: Semantics = TIDEGATE) -> list[Event]:
@@ -37,7 +37,7 @@ async def sync(world: World, chosen: Unit, rules: Semantics = TIDEGATE) -> list[
 
 def ran(events: list[Event]) -> list[str]:
     """The hooks that were written, each time."""
-    written = [one.ref for one in events if one.told is Told.OBJECT_WRITTEN]
+    written = [one.ref for one in events if one.type is EventType.OBJECT_WRITTEN]
     return [ref.name for ref in written if ref is not None and ref.kind.name == "Job"]
 
 

@@ -14,14 +14,14 @@ from tests.unit.plan.lives import find_paths
 from tidegate.errors import DialectError
 from tidegate.external.process import MIB, Limits
 from tidegate.flows.jq import Jq
-from tidegate.model.ignoring import Ignored, Paths
+from tidegate.model.ignoring import DifferencePaths, IgnoreDifference
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.plan import Item
-from tidegate.plan.diff.ignoring import keep_living
+from tidegate.model.plan import PlanItem
+from tidegate.plan.diff.ignoring import with_live_values
 
 Body = dict[str, Json]
-ITEM = Item(ref=Ref(Kind("", "v1", "Secret"), "shop", "key"), origin="key.yaml:3")
+ITEM = PlanItem(ref=Ref(Kind("", "v1", "Secret"), "shop", "key"), origin="key.yaml:3")
 BODY: Body = {
     "kind": "Secret",
     "data": {"password": "hunter2", "app.conf": "x"},
@@ -39,7 +39,7 @@ def jq() -> Iterator[Jq]:
         yield running
 
 
-def found(jq: Jq, *expressions: str, wanted: Body = BODY) -> Paths:
+def found(jq: Jq, *expressions: str, wanted: Body = BODY) -> DifferencePaths:
     paths, none = jq.paths_for(ITEM)(expressions, (wanted, {}))
     assert not any(none)
     return paths
@@ -101,13 +101,13 @@ def refusal(jq: Jq, expression: str) -> DialectError:
     ],
 )
 def test_what_is_ignored_is_what_jq_deletes(expression: str) -> None:
-    rules = (Ignored(kind="*", expressions=(expression,)),)
+    rules = (IgnoreDifference(kind="*", expressions=(expression,)),)
     try:
         (left,) = oracle.compile(f"del({expression})").input_value(BODY).all() or [BODY]
     except ValueError:
         left = BODY
 
-    assert keep_living(BODY, {}, rules, find_paths) == left
+    assert with_live_values(BODY, {}, rules, find_paths) == left
 
 
 def test_expressions_of_an_object_are_asked_together_and_both_bodies_at_once(jq: Jq) -> None:

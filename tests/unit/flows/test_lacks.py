@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.flows.evidence import Background, collect_evidence
-from tidegate.flows.wiring import Simulation, make_living
+from tidegate.flows.evidence import DiagnosisContext, collect_evidence
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.reader import builtin
-from tidegate.model.objects import Json, Kind, Ref, Spot
+from tidegate.model.objects import ClusterRef, Json, Kind, Ref
 from tidegate.model.plan import Plan
-from tidegate.report.rollout.evidence import Comes, Evidence
+from tidegate.report.rollout.evidence import Evidence, StepRelation
 from tidegate.testing import Desk, live_of
 from tidegate.testing.builders import a_config_map, a_plan, an_object
 from tidegate.testing.desk import Body
-from tidegate.world.exchange import Exchange
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.line import ResilientWorld
 from tidegate.world.protocol import World
 
 JOB = Ref(Kind("batch", "v1", "Job"), "default", "migrate")
@@ -40,22 +40,22 @@ def reads(kind: str, name: str, *, optional: bool = False) -> Body:
 async def asked(plan: Plan, ref: Ref = JOB, *, there: Iterable[Body] = ()) -> Evidence:
     world = await living_with(there)
     known = KnownRows.of(builtin().rows)
-    background = Background(plan=plan, catalogue=known, behind=world)
-    (found,) = await collect_evidence(Exchange(world), [Spot("", ref)], background)
+    background = DiagnosisContext(plan=plan, catalogue=known, raw_world=world)
+    (found,) = await collect_evidence(Dispatcher(world), [ClusterRef("", ref)], background)
     return found
 
 
 async def living_with(bodies: Iterable[Body]) -> World:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     for body in bodies:
-        live_of(await Desk(Exchange(Line(world))).apply(body))
+        live_of(await Desk(Dispatcher(ResilientWorld(world))).apply(body))
     return world
 
 
-def told(found: Evidence) -> list[tuple[str, list[tuple[str, Comes]]]]:
+def told(found: Evidence) -> list[tuple[str, list[tuple[str, StepRelation]]]]:
     return [
-        (str(lack.ref), [(str(maker.ref), maker.comes) for maker in lack.makers])
-        for lack in found.lacks
+        (str(lack.ref), [(str(maker.ref), maker.relation) for maker in lack.producers])
+        for lack in found.missing
     ]
 
 
@@ -65,7 +65,7 @@ async def test_a_secret_that_an_operator_would_make_later_has_its_maker() -> Non
     found = await asked(a_plan(job, a_database()), there=[job])
 
     assert told(found) == [
-        ("Secret default/shop-login", [("Database default/shop-db", Comes.BEHIND)])
+        ("Secret default/shop-login", [("Database default/shop-db", StepRelation.AFTER)])
     ]
 
 
@@ -79,9 +79,9 @@ async def test_what_the_plan_brings_itself_is_its_own_maker() -> None:
 
     name = "ConfigMap default/settings"
     assert [told(one) for one in (behind, beside, before)] == [
-        [(name, [(name, Comes.BEHIND)])],
-        [(name, [(name, Comes.SAME)])],
-        [(name, [(name, Comes.BEFORE)])],
+        [(name, [(name, StepRelation.AFTER)])],
+        [(name, [(name, StepRelation.SAME_STEP)])],
+        [(name, [(name, StepRelation.BEFORE)])],
     ]
 
 
@@ -143,7 +143,7 @@ async def test_a_maker_that_is_late_has_its_own_lacks() -> None:
     found = await asked(a_plan(a_database(), job), there=[job])
 
     assert told(found) == [
-        ("Secret default/shop-login", [("Database default/shop-db", Comes.BEFORE)]),
+        ("Secret default/shop-login", [("Database default/shop-db", StepRelation.BEFORE)]),
         ("DbInstance main", []),
     ]
 
@@ -153,7 +153,7 @@ async def test_a_kind_that_nobody_serves_in_a_simulated_cluster_is_told_with_its
 
     found = await asked(a_plan(a_database()), ref)
 
-    assert found.unserved == (
+    assert found.not_served_reason == (
         "no operator for Database: no workload here is known to run one for kinda.rocks;"
         " a scenario has it with `given: {operators: [db-operator]}`"
     )

@@ -10,8 +10,8 @@ from tests.fakes.sessions import a_session
 from tests.unit.flows.deletions import SETTINGS, a_setting, bring, names, run
 from tidegate.errors import PlanError
 from tidegate.flows.planning import make_plan
-from tidegate.flows.pointing import point_at
-from tidegate.flows.wiring import Simulation, make_living
+from tidegate.flows.pointing import unit_for_path
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.policy import Policy
 from tidegate.model.unit import Unit
 from tidegate.testing.families import a_family
@@ -30,11 +30,11 @@ def a_repository(root: Path) -> Path:
 
 
 def a_unit(root: Path, app: str, policy: Policy = PRUNES, name: str = "") -> Unit:
-    return point_at(str(root / app / "overlays" / "prod"), policy, name=name)
+    return unit_for_path(str(root / app / "overlays" / "prod"), policy, name=name)
 
 
 async def test_overlays_of_one_name_leave_each_other_alone(tmp_path: Path) -> None:
-    root, world = a_repository(tmp_path), make_living(Simulation())
+    root, world = a_repository(tmp_path), build_sandbox(SimulationConfig())
 
     for app in ("web", "api", "web"):
         await bring(world, a_unit(root, app))
@@ -45,7 +45,7 @@ async def test_overlays_of_one_name_leave_each_other_alone(tmp_path: Path) -> No
 async def test_a_name_that_another_directory_has_is_refused_before_the_first_write(
     tmp_path: Path,
 ) -> None:
-    root, world = a_repository(tmp_path), make_living(Simulation())
+    root, world = a_repository(tmp_path), build_sandbox(SimulationConfig())
     await bring(world, a_unit(root, "web", name="shop"))
 
     session = a_session(world)
@@ -61,7 +61,7 @@ async def test_a_name_that_another_directory_has_is_refused_before_the_first_wri
 
 
 async def test_a_directory_that_has_moved_keeps_its_name_and_its_objects(tmp_path: Path) -> None:
-    root, world = a_repository(tmp_path), make_living(Simulation())
+    root, world = a_repository(tmp_path), build_sandbox(SimulationConfig())
     await bring(world, a_unit(root, "web", name="shop"))
 
     moved = Policy(prunes=True, adopts_name=True)

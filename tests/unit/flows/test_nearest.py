@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.flows.discover.nearest import Nearest
+from tidegate.flows.discover.nearest import ClosestFileIndex
 
 paths = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map("/".join)
 
@@ -20,7 +20,7 @@ def apart(one: str, other: str) -> int:
 
 @given(st.lists(paths), paths)
 def test_the_nearest_file_is_found(files: list[str], near: str) -> None:
-    nearest = Nearest[str, int]()
+    nearest = ClosestFileIndex[str, int]()
     for number, file in enumerate(files):
         nearest.add("name", file, number)
         nearest.add("other", f"{near}/{file}", number)

@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 
 from tidegate.engine.drive import Driver, drive
-from tidegate.flows.means import Craft
-from tidegate.flows.pace import Paced
+from tidegate.flows.means import DefaultEvaluator
+from tidegate.flows.pace import PacedWorld
 from tidegate.health.judge import Judge
 from tidegate.knowledge.reader import builtin
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, EventType
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.plan import Plan
-from tidegate.sandbox.first_objects import base_objects
-from tidegate.sandbox.living import living
-from tidegate.sandbox.physics.profile_file import typical
+from tidegate.sandbox.first_objects import load_base_objects
+from tidegate.sandbox.living import build_controllers
+from tidegate.sandbox.physics.profile_file import default_profile
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.builders import a_config_map, a_deployment, a_plan
 from tidegate.testing.rollouts import settings_of
-from tidegate.world.exchange import Exchange
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.line import ResilientWorld
 from tidegate.world.protocol import World
 
 PLAN = a_plan(a_config_map(), a_deployment("web"))
@@ -27,25 +27,27 @@ SWIFT = 10_000.0
 
 
 def a_world() -> Sandbox:
-    sandbox = Sandbox(controllers=living(typical(), builtin()))
-    sandbox.give(base_objects())
+    sandbox = Sandbox(controllers=build_controllers(default_profile(), builtin()))
+    sandbox.preload(load_base_objects())
     return sandbox
 
 
-def a_paced_world(pace: float) -> Paced:
-    world = Paced(Line(a_world()))
-    world.keep(pace)
+def a_paced_world(pace: float) -> PacedWorld:
+    world = PacedWorld(ResilientWorld(a_world()))
+    world.set_pace(pace)
     return world
 
 
 def a_driver(world: World, events: list[Event], plan: Plan = PLAN) -> Driver:
-    return Driver(Exchange(world), plan, Craft(Judge.of(())), settings_of(), events.append)
+    return Driver(
+        Dispatcher(world), plan, DefaultEvaluator(Judge.of(())), settings_of(), events.append
+    )
 
 
 async def test_the_same_happens_at_any_pace() -> None:
     free, paced = list[Event](), list[Event]()
 
-    await drive(a_driver(Line(a_world()), free))
+    await drive(a_driver(ResilientWorld(a_world()), free))
     await drive(a_driver(a_paced_world(SWIFT), paced))
 
     assert paced == free
@@ -67,13 +69,13 @@ async def test_time_passes_in_proportion() -> None:
 async def test_a_rollout_that_is_stopped_before_it_begins_ends() -> None:
     """Nothing is under way then, and no answer would ever end the wait."""
     events = list[Event]()
-    driver = a_driver(Line(a_world()), events)
+    driver = a_driver(ResilientWorld(a_world()), events)
     asyncio.get_running_loop().call_soon(driver.stop, "interrupted")
 
     result = await drive(driver)
 
     assert result == "stopped"
-    assert [event.told for event in events] == [Told.ROLLOUT_ENDED]
+    assert [event.type for event in events] == [EventType.ROLLOUT_FINISHED]
 
 
 async def test_a_stop_does_not_wait_for_real_time() -> None:

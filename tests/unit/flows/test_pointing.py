@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tidegate.errors import RenderError
-from tidegate.flows.pointing import point_at
-from tidegate.model.release import Release, ValuesAddress, ValuesFile
-from tidegate.model.rendering import Detected
-from tidegate.model.source import ChartSource, GitRef, GitSource, LocalSource, OciSource, RefKind
+from tidegate.flows.pointing import unit_for_path
+from tidegate.model.release import ChartRequest, ValuesFile, ValuesUrl
+from tidegate.model.rendering import ToolDetection
+from tidegate.model.source import ChartSource, GitRef, GitRefKind, GitSource, LocalSource, OciSource
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_a_directory_gives_its_name_with_those_above_where_it_says_little(
 ) -> None:
     (tmp_path / path).mkdir(parents=True)
 
-    assert point_at(str(tmp_path / path)).id.name == name
+    assert unit_for_path(str(tmp_path / path)).id.name == name
 
 
 def test_the_name_is_the_same_from_inside_the_directory(
@@ -36,11 +36,11 @@ def test_the_name_is_the_same_from_inside_the_directory(
 ) -> None:
     folder = tmp_path / "web" / "prod"
     folder.mkdir(parents=True)
-    outside = point_at(str(folder))
+    outside = unit_for_path(str(folder))
 
     monkeypatch.chdir(folder)
 
-    assert point_at(".").id == outside.id
+    assert unit_for_path(".").id == outside.id
 
 
 @pytest.mark.parametrize(
@@ -59,23 +59,23 @@ def test_the_name_is_the_same_from_inside_the_directory(
     ],
 )
 def test_an_address_gives_a_name_without_its_revision(address: str, name: str) -> None:
-    assert point_at(address).id.name == name
+    assert unit_for_path(address).id.name == name
 
 
 @pytest.mark.parametrize("address", ["https://host/org/repo//path", "oci://registry/org/path"])
 def test_another_revision_is_the_same_unit(address: str) -> None:
-    units = [point_at(address, revision=revision) for revision in ("", "v1.0.0", "v2.0.0")]
+    units = [unit_for_path(address, revision=revision) for revision in ("", "v1.0.0", "v2.0.0")]
 
     assert len({unit.id for unit in units}) == 1
     assert len({unit.sources[0].source for unit in units}) == 3
 
 
 def test_a_revision_beside_an_address_wins_over_the_one_in_it() -> None:
-    unit = point_at("https://host/org/repo//path?ref=v1", revision="v2")
+    unit = unit_for_path("https://host/org/repo//path?ref=v1", revision="v2")
 
     source = unit.sources[0].source
     assert isinstance(source, GitSource)
-    assert source.at == GitRef(RefKind.ANY, "v2")
+    assert source.ref == GitRef(GitRefKind.ANY, "v2")
 
 
 @pytest.mark.parametrize(
@@ -90,11 +90,11 @@ def test_a_revision_beside_an_address_wins_over_the_one_in_it() -> None:
 def test_a_revision_of_an_artifact_is_a_tag_a_range_or_a_digest(
     revision: str, source: OciSource
 ) -> None:
-    assert point_at("oci://host/web", revision=revision).sources[0].source == source
+    assert unit_for_path("oci://host/web", revision=revision).sources[0].source == source
 
 
 def test_a_chart_of_a_repository_is_called_like_the_chart() -> None:
-    unit = point_at("https://charts.example", chart="web", revision="1.x")
+    unit = unit_for_path("https://charts.example", chart="web", revision="1.x")
 
     assert unit.id.name == "web"
     assert unit.sources[0].source == ChartSource("https://charts.example", "web", "1.x")
@@ -103,16 +103,16 @@ def test_a_chart_of_a_repository_is_called_like_the_chart() -> None:
 def test_a_packed_chart_is_called_like_its_file_and_is_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "web-1.2.0.tgz").write_bytes(b"")
 
-    unit = point_at(str(tmp_path / "web-1.2.0.tgz"))
+    unit = unit_for_path(str(tmp_path / "web-1.2.0.tgz"))
 
     assert unit.id.name == "web-1.2.0"
-    assert isinstance(unit.sources[0].request, Release)
+    assert isinstance(unit.sources[0].request, ChartRequest)
 
 
 def test_what_the_user_says_counts(tmp_path: Path) -> None:
     (tmp_path / "prod").mkdir()
 
-    unit = point_at(str(tmp_path / "prod"), name="shop", namespace="web", cluster="east")
+    unit = unit_for_path(str(tmp_path / "prod"), name="shop", namespace="web", cluster="east")
 
     assert (unit.id.cluster, str(unit.id)) == ("east", "east:web/shop")
     assert (unit.destination.cluster, unit.destination.namespace) == ("east", "web")
@@ -122,26 +122,26 @@ def test_a_tree_reaches_to_the_root_of_its_repository(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "web" / "prod").mkdir(parents=True)
 
-    (wanted,) = point_at(str(tmp_path / "web" / "prod")).sources
+    (wanted,) = unit_for_path(str(tmp_path / "web" / "prod")).sources
 
     assert wanted.source == LocalSource(str(tmp_path.resolve()))
-    assert isinstance(wanted.request, Detected)
+    assert isinstance(wanted.request, ToolDetection)
     assert wanted.request.path == "web/prod"
 
 
 def test_values_are_files_wherever_they_lie_or_addresses(tmp_path: Path) -> None:
     values = (str(tmp_path / "v.yaml"), "https://host/v.yaml")
 
-    (wanted,) = point_at(str(tmp_path), values=values, parameters=(("a", "1"),)).sources
+    (wanted,) = unit_for_path(str(tmp_path), values=values, parameters=(("a", "1"),)).sources
 
-    assert isinstance(wanted.request, Detected)
+    assert isinstance(wanted.request, ToolDetection)
     file, address, *_ = wanted.request.chart.layers
     assert file == ValuesFile(str((tmp_path / "v.yaml").resolve()), root="/")
-    assert address == ValuesAddress("https://host/v.yaml")
+    assert address == ValuesUrl("https://host/v.yaml")
 
 
 def test_what_is_neither_here_nor_an_address_is_told(tmp_path: Path) -> None:
     with pytest.raises(RenderError, match="is not a directory"):
-        point_at(str(tmp_path / "nothing"))
+        unit_for_path(str(tmp_path / "nothing"))
     with pytest.raises(RenderError, match="has no revisions"):
-        point_at(str(tmp_path), revision="v1")
+        unit_for_path(str(tmp_path), revision="v1")

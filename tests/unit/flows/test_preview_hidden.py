@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from tests.fakes.sessions import a_session
 from tests.unit.flows.deletions import SETTINGS, bring
 from tests.unit.render.sops_program import AgeKey, encrypt
-from tidegate.flows.pointing import point_at
+from tidegate.flows.pointing import unit_for_path
 from tidegate.flows.preview import preview
-from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.change import MASK, Fate
-from tidegate.model.objects import Ref, Spot
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.model.change import MASK, DiffAction
+from tidegate.model.objects import ClusterRef, Ref
 from tidegate.render.sops import Keys
 from tidegate.testing.families import a_family
 
@@ -23,21 +23,25 @@ CONFIG = (
 
 
 async def test_of_a_decrypted_field_only_that_it_differs_is_shown(tmp_path: Path) -> None:
-    key, world, file = AgeKey.generate(), make_living(Simulation()), tmp_path / "unit" / "web.yaml"
+    key, world, file = (
+        AgeKey.generate(),
+        build_sandbox(SimulationConfig()),
+        tmp_path / "unit" / "web.yaml",
+    )
     file.parent.mkdir()
     file.write_text(CONFIG.format("blue"))
-    unit = point_at(str(file.parent), name="shop")
+    unit = unit_for_path(str(file.parent), name="shop")
     await bring(world, unit)
     sealed = encrypt(file, CONFIG.format("kea"), key, "--encrypted-regex", "^motto$")
     file.write_bytes(sealed)
     session = a_session(world)
     keys = Keys.from_environment({"SOPS_AGE_KEY": key.identity})
-    session.setting = replace(session.setting, keys=keys)
+    session.render_settings = replace(session.render_settings, keys=keys)
 
     found = await preview([await a_family(unit, session)], session)
 
-    difference = found.differences[Spot("", Ref(SETTINGS, "default", "web"))]
-    assert difference.deed is Fate.CHANGE
+    difference = found.differences[ClusterRef("", Ref(SETTINGS, "default", "web"))]
+    assert difference.action is DiffAction.CHANGE
     assert {one.path: (one.before, one.after) for one in difference.fields} == {
         "data.colour": ("blue", "kea"),
         "data.motto": (MASK, MASK),

@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 
 from tests.unit.flows.deletions import SETTINGS, a_directory, a_setting, bring, preview_of
-from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.change import Fate
-from tidegate.model.objects import Ref, Spot
-from tidegate.world.ask import ask
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.model.change import DiffAction
+from tidegate.model.objects import ClusterRef, Ref
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import Verb, Write
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import is_refusal
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import is_error
 from tidegate.world.protocol import World
 
 ONE = Ref(SETTINGS, "default", "one")
@@ -22,22 +22,22 @@ ONE = Ref(SETTINGS, "default", "one")
 async def add(world: World, manager: str) -> None:
     """Somebody adds a field to the object."""
     body = msgspec.json.encode({"data": {manager: "here"}})
-    (outcome,) = await ask(
-        Exchange(world), Write(verb=Verb.PATCH, ref=ONE, body=body, manager=manager)
+    (outcome,) = await send_requests(
+        Dispatcher(world), Write(verb=Verb.PATCH, ref=ONE, body=body, manager=manager)
     )
-    assert not is_refusal(outcome)
+    assert not is_error(outcome)
 
 
 async def test_only_what_people_have_added_since_is_to_be_replaced(tmp_path: Path) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     chosen = a_directory(tmp_path, a_setting("one"), options=("Replace=true",))
     await bring(world, chosen)
 
     await add(world, "some-controller")
-    kept = (await preview_of(chosen, world)).differences[Spot("", ONE)]
+    kept = (await preview_of(chosen, world)).differences[ClusterRef("", ONE)]
     await add(world, "kubectl-edit")
-    found = (await preview_of(chosen, world)).differences[Spot("", ONE)]
+    found = (await preview_of(chosen, world)).differences[ClusterRef("", ONE)]
 
-    assert kept.deed is Fate.KEEP
-    assert found.deed is Fate.REPLACE
+    assert kept.action is DiffAction.KEEP
+    assert found.action is DiffAction.REPLACE
     assert [field.path for field in found.fields] == ["data.kubectl-edit"]

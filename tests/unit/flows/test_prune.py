@@ -20,18 +20,18 @@ from tests.unit.flows.deletions import (
 )
 from tidegate.errors import PlanError
 from tidegate.flows.planning import make_plan
-from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.event import Event, Told
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.model.event import Event, EventType
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
 from tidegate.model.unit import Unit
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.families import a_family
 from tidegate.testing.rollouts import PolicyChanges
-from tidegate.world.ask import ask
+from tidegate.world.ask import send_requests
 from tidegate.world.calls import Verb, Write
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import is_refusal
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import is_error
 from tidegate.world.protocol import World
 
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
@@ -70,13 +70,13 @@ async def prune(world: World, unit: Unit, **changes: Unpack[PolicyChanges]) -> l
     return events
 
 
-def told(events: list[Event], kind: Told) -> list[str]:
-    return [one.ref.name for one in events if one.told is kind and one.ref is not None]
+def told(events: list[Event], kind: EventType) -> list[str]:
+    return [one.ref.name for one in events if one.type is kind and one.ref is not None]
 
 
 async def brought(folder: Path, leaving: str, *more: str, options: tuple[str, ...] = ()) -> World:
     """A cluster with a unit of which something has just left its directory."""
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     await bring(world, a_directory(folder, a_setting("stays"), *more, leaving, options=options))
     (folder / f"{1 + len(more)}.yaml").unlink()
     return world
@@ -96,8 +96,8 @@ async def test_what_asks_first_is_left_alone_and_nothing_is_written_for_it(tmp_p
 
     again = await prune(world, chosen)
 
-    assert [told(one, Told.OBJECT_KEPT) for one in (first, again)] == [["precious"]] * 2
-    assert told(first, Told.OBJECT_PRUNED) == []
+    assert [told(one, EventType.OBJECT_SKIPPED) for one in (first, again)] == [["precious"]] * 2
+    assert told(first, EventType.OBJECT_PRUNED) == []
     assert store.version == before, "there was nothing to do, and no hook to run"
 
 
@@ -106,7 +106,7 @@ async def test_what_asks_first_goes_when_somebody_agrees(tmp_path: Path) -> None
 
     events = await prune(world, a_directory(tmp_path), consents=True)
 
-    assert told(events, Told.OBJECT_PRUNED) == ["precious"]
+    assert told(events, EventType.OBJECT_PRUNED) == ["precious"]
     assert await names(world, SETTINGS) == ["stays"]
 
 
@@ -117,7 +117,7 @@ async def test_what_is_left_alone_keeps_nothing_else_of_its_wave(tmp_path: Path)
 
     events = await prune(world, a_directory(tmp_path))
 
-    assert told(events, Told.OBJECT_PRUNED) == ["old"]
+    assert told(events, EventType.OBJECT_PRUNED) == ["old"]
     assert await names(world, SETTINGS) == ["new", "precious", "stays"]
 
 
@@ -128,7 +128,7 @@ async def test_what_a_pruned_object_owns_goes_with_it(tmp_path: Path, how: str) 
 
     events = await prune(world, a_directory(tmp_path, options=options))
 
-    assert told(events, Told.OBJECT_PRUNED) == ["web"]
+    assert told(events, EventType.OBJECT_PRUNED) == ["web"]
     assert (await names(world, POD) == []) is (how == "foreground"), "it may still be ending"
 
 
@@ -138,7 +138,7 @@ async def test_what_an_orphaning_unit_prunes_leaves_what_it_owns(tmp_path: Path)
 
     events = await prune(world, a_directory(tmp_path, options=options))
 
-    assert told(events, Told.OBJECT_PRUNED) == ["web"]
+    assert told(events, EventType.OBJECT_PRUNED) == ["web"]
     assert len(await names(world, REPLICA_SET)) == 1
 
 
@@ -149,7 +149,7 @@ async def test_what_was_pruned_is_forgotten(tmp_path: Path, semantics: Semantics
 
     events = await prune(world, chosen, semantics=semantics)
 
-    assert told(events, Told.OBJECT_PRUNED) == ["old"]
+    assert told(events, EventType.OBJECT_PRUNED) == ["old"]
     assert await remembered(world, chosen) == ["stays"]
 
 
@@ -157,19 +157,19 @@ async def test_what_somebody_else_deleted_is_forgotten_with_the_next_write(tmp_p
     world = await brought(tmp_path, a_setting("old"))
     chosen = a_directory(tmp_path, a_setting("stays", 2))
     ref = Ref(SETTINGS, "default", "old")
-    (outcome,) = await ask(Exchange(world), Write(verb=Verb.DELETE, ref=ref))
+    (outcome,) = await send_requests(Dispatcher(world), Write(verb=Verb.DELETE, ref=ref))
 
     events = await prune(world, chosen)
 
-    assert not is_refusal(outcome)
-    assert told(events, Told.OBJECT_PRUNED) == []
+    assert not is_error(outcome)
+    assert told(events, EventType.OBJECT_PRUNED) == []
     assert await remembered(world, chosen) == ["stays"]
 
 
 async def test_what_was_written_in_a_version_that_is_gone_is_pruned_in_another(
     tmp_path: Path,
 ) -> None:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     gadget = "apiVersion: example.org/v1beta1\nkind: Gadget\nmetadata: {name: old}\n"
     await bring(world, a_directory(tmp_path, GADGETS % "true", gadget))
     (tmp_path / "1.yaml").unlink()
@@ -179,7 +179,7 @@ async def test_what_was_written_in_a_version_that_is_gone_is_pruned_in_another(
 
     events = await prune(world, chosen)
 
-    assert told(events, Told.OBJECT_PRUNED) == ["old"]
+    assert told(events, EventType.OBJECT_PRUNED) == ["old"]
     assert await names(world, GADGET) == []
     assert await remembered(world, chosen) == ["gadgets.example.org"]
 
@@ -187,7 +187,7 @@ async def test_what_was_written_in_a_version_that_is_gone_is_pruned_in_another(
 async def test_a_part_of_a_unit_is_not_pruned(tmp_path: Path) -> None:
     pruning = ruled(a_directory(tmp_path), prunes=True)
 
-    session = a_session(make_living(Simulation()))
+    session = a_session(build_sandbox(SimulationConfig()))
     family = await a_family(pruning, session)
     with pytest.raises(PlanError) as caught:
         await make_plan([family], session, (":ConfigMap:one",))

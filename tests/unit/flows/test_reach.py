@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from tidegate.dialect.tracking import marks_of
-from tidegate.flows.means import stale_of
+from tidegate.dialect.tracking import tracking_metadata
+from tidegate.flows.means import prune_candidate
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.plan import PlannedUnit
 from tidegate.model.policy import Policy, Tracking
-from tidegate.model.project import DestinationRule, KindRule, Project, Reach
+from tidegate.model.project import DestinationRule, KindRule, Project, ProjectScope
 from tidegate.model.unit import UnitId
 
 WEB = UnitId("Application", "", "argocd", "web")
@@ -22,13 +22,13 @@ SHOP = DestinationRule(server="*", name="", namespace="shop", where="team.yaml:5
 
 def living(kind: str, namespace: str = "shop") -> dict[str, Json]:
     ref = Ref(Kind("", "v1", kind), namespace, "old")
-    notes, _ = marks_of(WEB, Policy(tracking=Tracking.ARGO), ref)
+    notes, _ = tracking_metadata(WEB, Policy(tracking=Tracking.ARGO), ref)
     metadata: Json = {"name": "old", "namespace": namespace, "annotations": {**notes}}
     return {"apiVersion": "v1", "kind": kind, "metadata": metadata}
 
 
 def unit(project: Project | None) -> PlannedUnit:
-    reach = None if project is None else Reach(project=project, server="https://here")
+    reach = None if project is None else ProjectScope(project=project, server="https://here")
     return PlannedUnit(id=WEB, policy=Policy(tracking=Tracking.ARGO, reach=reach))
 
 
@@ -44,4 +44,4 @@ def unit(project: Project | None) -> PlannedUnit:
 def test_only_what_the_project_allows_is_pruned(
     project: Project | None, body: dict[str, Json], *, goes: bool
 ) -> None:
-    assert (stale_of(body, unit(project)) is not None) is goes
+    assert (prune_candidate(body, unit(project)) is not None) is goes

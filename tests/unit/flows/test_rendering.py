@@ -15,9 +15,15 @@ from tests.unit.render.helm_charts import a_release, data_of, names_of, write_ch
 from tests.unit.render.sops_program import AgeKey, encrypt
 from tidegate.errors import RenderError, SourceError
 from tidegate.external.process import MIB
-from tidegate.flows.rendering import Rendered, Setting, Workshop, refuse_unsound, render_request
-from tidegate.flows.rendering.unsealing import Unsealing
-from tidegate.model.release import Release
+from tidegate.flows.rendering import (
+    RenderContext,
+    RenderResult,
+    RenderSettings,
+    render_request,
+    require_deployable,
+)
+from tidegate.flows.rendering.unsealing import Decryption
+from tidegate.model.release import ChartRequest
 from tidegate.model.rendering import Directory, Overlay
 from tidegate.render.kustomize import Builder, build
 from tidegate.source import Cache, Kept
@@ -34,11 +40,11 @@ print("apiVersion: v1\\nkind: ConfigMap\\nmetadata:\\n  name: a")
 
 
 @pytest.fixture
-def setting(tmp_path: Path) -> Setting:
-    return Setting(cache=Cache(tmp_path / "cache"), offline=True)
+def setting(tmp_path: Path) -> RenderSettings:
+    return RenderSettings(cache=Cache(tmp_path / "cache"), offline=True)
 
 
-def kept(setting: Setting) -> int:
+def kept(setting: RenderSettings) -> int:
     return next(one.count for one in setting.cache.holdings() if one.kind is Kept.RENDERS)
 
 
@@ -46,17 +52,19 @@ def is_gone(place: str) -> bool:
     return not Path(place).exists()
 
 
-async def rendered(unit: Release | Overlay | Directory, setting: Setting) -> Rendered:
-    async with Workshop(setting) as workshop:
+async def rendered(
+    unit: ChartRequest | Overlay | Directory, setting: RenderSettings
+) -> RenderResult:
+    async with RenderContext(setting) as workshop:
         return await render_request(unit, workshop)
 
 
-async def test_what_may_not_be_kept_is_not(setting: Setting, tmp_path: Path) -> None:
+async def test_what_may_not_be_kept_is_not(setting: RenderSettings, tmp_path: Path) -> None:
     write_chart(tmp_path / "web")
     release = a_release("web", root=tmp_path)
 
-    async with Workshop(setting) as workshop:
-        first = await render_request(release, workshop, keeps=False)
+    async with RenderContext(setting) as workshop:
+        first = await render_request(release, workshop, use_cache=False)
         before = kept(setting)
         second = await render_request(release, workshop)
 
@@ -64,7 +72,7 @@ async def test_what_may_not_be_kept_is_not(setting: Setting, tmp_path: Path) -> 
     assert second == first
 
 
-async def test_a_directory_is_read_each_time(setting: Setting, tmp_path: Path) -> None:
+async def test_a_directory_is_read_each_time(setting: RenderSettings, tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
 
     found = await rendered(Directory(root=tmp_path), setting)
@@ -74,7 +82,7 @@ async def test_a_directory_is_read_each_time(setting: Setting, tmp_path: Path) -
 
 
 async def test_a_value_that_helm_writes_as_a_float_stays_one(
-    setting: Setting, tmp_path: Path
+    setting: RenderSettings, tmp_path: Path
 ) -> None:
     body = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shop}\ndata: {a: 1.0, b: 1, c: 1e3}\n"
     write_chart(tmp_path / "web", template=body)
@@ -87,7 +95,7 @@ async def test_a_value_that_helm_writes_as_a_float_stays_one(
 
 
 async def test_the_cache_stays_within_its_limit(tmp_path: Path) -> None:
-    setting = Setting(cache=Cache(tmp_path / "cache", limit=0), offline=True)
+    setting = RenderSettings(cache=Cache(tmp_path / "cache", limit=0), offline=True)
     write_chart(tmp_path / "web")
 
     found = await rendered(a_release("web", root=tmp_path), setting)
@@ -106,21 +114,21 @@ async def test_generator_inputs_are_open_only_in_a_private_place_that_is_gone_af
     (tree / "token").write_bytes(encrypt(tree / "token", CANARY, key))
     program.write_text(WITNESS.format(python=sys.executable, report=str(report)))
     program.chmod(0o755)
-    unsealing = Unsealing(key.keys)
+    unsealing = Decryption(key.keys)
 
-    await build(Overlay(root=tree), tool=Builder((str(program),)), decrypt=unsealing.open_input)
+    await build(Overlay(root=tree), tool=Builder((str(program),)), decrypt=unsealing.decrypt_input)
 
     found = json.loads(report.read_bytes())
     assert (found["mode"], found["token"]) == (0o700, CANARY)
     assert is_gone(found["place"])
     if sys.platform == "linux":
         assert found["place"].startswith("/dev/shm/")  # noqa: S108  (nothing is written there)
-    assert unsealing.has_met_inputs
+    assert unsealing.has_encrypted_inputs
     assert CANARY not in repr(unsealing)
 
 
 async def test_the_secret_of_a_patch_is_hidden_wherever_it_went(
-    setting: Setting, tmp_path: Path
+    setting: RenderSettings, tmp_path: Path
 ) -> None:
     key = AgeKey.generate()
     head = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n"
@@ -139,10 +147,10 @@ async def test_the_secret_of_a_patch_is_hidden_wherever_it_went(
         encrypt(tree / "patch.yaml", patch, key, "--encrypted-regex", "^data$")
     )
 
-    async with Workshop(setting) as workshop:
+    async with RenderContext(setting) as workshop:
         found = await render_request(Overlay(root=tree), workshop, keys=key.keys)
 
-    hidden = dict(zip(names_of(found.documents), found.hidden, strict=True))
+    hidden = dict(zip(names_of(found.documents), found.secret_fields, strict=True))
     assert hidden == {
         "ConfigMap web": (("data", "motto"),),
         "ConfigMap other": (("data", "copy"),),
@@ -151,7 +159,7 @@ async def test_the_secret_of_a_patch_is_hidden_wherever_it_went(
 
 
 async def test_what_stands_in_or_was_changed_by_hand_is_not_applied(
-    setting: Setting, tmp_path: Path
+    setting: RenderSettings, tmp_path: Path
 ) -> None:
     key, rule = AgeKey.generate(), ("--encrypted-regex", "^stringData$")
     secret = tmp_path / "manifests" / "secret.yaml"
@@ -166,16 +174,16 @@ async def test_what_stands_in_or_was_changed_by_hand_is_not_applied(
     secret.write_bytes(sealed.replace(b"name: a", b"name: b"))
     changed = await rendered(directory, opened)
 
-    refuse_unsound(sound)
-    refuse_unsound(changed, takes_broken_seals=True)
+    require_deployable(sound)
+    require_deployable(changed, ignore_sops_mac=True)
     for one, code in ((locked, "render.sops.key"), (changed, "render.sops.mac")):
         with pytest.raises(RenderError) as caught:
-            refuse_unsound(one)
+            require_deployable(one)
         assert caught.value.code == code
 
 
 async def test_what_could_not_be_had_is_not_applied_without(
-    setting: Setting, tmp_path: Path
+    setting: RenderSettings, tmp_path: Path
 ) -> None:
     far = "dependencies:\n- {name: db, version: 1.x, repository: 'https://charts.example.com'}\n"
     write_chart(tmp_path / "web", chart=far)
@@ -184,14 +192,14 @@ async def test_what_could_not_be_had_is_not_applied_without(
 
     assert len(found.documents) == 1
     with pytest.raises(SourceError) as caught:
-        refuse_unsound(found)
+        require_deployable(found)
     assert caught.value.code == "source.offline"
 
 
-async def test_many_renders_do_not_grow_us(setting: Setting, tmp_path: Path) -> None:
+async def test_many_renders_do_not_grow_us(setting: RenderSettings, tmp_path: Path) -> None:
     charts = [write_chart(tmp_path / f"web{number}") for number in range(5)]
     releases = [a_release(chart.name, root=tmp_path) for chart in charts]
-    async with Workshop(setting) as workshop:
+    async with RenderContext(setting) as workshop:
         for _ in range(30):
             await render_each(releases, workshop)
         gc.collect()
@@ -203,11 +211,11 @@ async def test_many_renders_do_not_grow_us(setting: Setting, tmp_path: Path) -> 
         assert own_memory() - before < 8 * MIB
 
 
-async def render_each(releases: list[Release], workshop: Workshop) -> None:
+async def render_each(releases: list[ChartRequest], workshop: RenderContext) -> None:
     """Anew each time: what is kept is thrown away."""
     for release in releases:
         await render_request(release, workshop)
-    workshop.setting.cache.clear(kinds=frozenset({Kept.RENDERS}))
+    workshop.settings.cache.clear(kinds=frozenset({Kept.RENDERS}))
 
 
 def own_memory() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.flows.rendering.stand_ins import fitting_version
+from tidegate.flows.rendering.stand_ins import matching_version
 from tidegate.source.semver import read_range, read_version
 
 
@@ -17,7 +17,7 @@ from tidegate.source.semver import read_range, read_version
     ],
 )
 def test_it_is_one_that_the_range_takes(wanted: str) -> None:
-    version, bounds = read_version(fitting_version(wanted)), read_range(wanted or "*")
+    version, bounds = read_version(matching_version(wanted)), read_range(wanted or "*")
 
     assert version is not None
     assert bounds is not None
@@ -25,4 +25,4 @@ def test_it_is_one_that_the_range_takes(wanted: str) -> None:
 
 
 def test_for_what_is_no_range_it_is_some_version() -> None:
-    assert fitting_version("the newest") == "0.0.0"
+    assert matching_version("the newest") == "0.0.0"

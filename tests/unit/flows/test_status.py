@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.flows.pointing import point_at
-from tidegate.flows.render import own_setting
-from tidegate.flows.session import Target, open_session
+from tidegate.flows.pointing import unit_for_path
+from tidegate.flows.render import user_render_settings
+from tidegate.flows.session import ClusterTargets, open_session
 from tidegate.flows.status import read_status
-from tidegate.flows.wiring import Simulation
+from tidegate.flows.wiring import SimulationConfig
 from tidegate.model.verdict import Health
 from tidegate.testing.families import a_family
 
@@ -46,14 +46,14 @@ async def test_scripts_go_before_rows(
         path = tmp_path / f"{name}.yaml"
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-    target = Target(
-        simulation=Simulation(scenario=tmp_path / "given.yaml"),
+    target = ClusterTargets(
+        simulation=SimulationConfig(scenario=tmp_path / "given.yaml"),
         health_rules=tmp_path / "rules.yaml" if rules else None,
     )
 
-    async with open_session(target, own_setting()) as session:
+    async with open_session(target, user_render_settings()) as session:
         (found,) = await read_status(
-            [await a_family(point_at(str(tmp_path / "unit")), session)], session
+            [await a_family(unit_for_path(str(tmp_path / "unit")), session)], session
         )
 
-    assert (found.verdict.health, found.verdict.sentence) == (health, sentence)
+    assert (found.verdict.health, found.verdict.message) == (health, sentence)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.flows.statuses import difference
+from tidegate.flows.statuses import merge_patch
 from tidegate.model.objects import Json
-from tidegate.sandbox.server.patches import merge_patch
+from tidegate.sandbox.server.patches import apply_merge_patch
 from tidegate.testing import Body
 
 KEYS = st.sampled_from("abcd")
@@ -21,9 +21,9 @@ BODIES: st.SearchStrategy[Body] = st.dictionaries(KEYS, VALUES, max_size=4)
 
 @given(BODIES, BODIES)
 def test_a_server_makes_one_of_the_other(before: Body, after: Body) -> None:
-    assert merge_patch(before, difference(before, after)) == after
+    assert apply_merge_patch(before, merge_patch(before, after)) == after
 
 
 @given(BODIES)
 def test_what_is_so_already_is_not_written(body: Body) -> None:
-    assert difference(body, body) == {}
+    assert merge_patch(body, body) == {}

@@ -6,11 +6,11 @@ from functools import cache
 
 import msgspec
 
-from tidegate.dialect.manifests import read_manifests
-from tidegate.documents import read
-from tidegate.flows.graph import ground_of
+from tidegate.dialect.manifests import parse_all_manifests
+from tidegate.documents import read_documents
+from tidegate.flows.graph import graph_inputs
 from tidegate.graph.build import build_graph
-from tidegate.graph.ground import GraphGround
+from tidegate.graph.ground import GraphInputs
 from tidegate.model.graph import Graph, GraphEdge, GraphNode
 from tidegate.model.manifest import Manifests
 from tidegate.model.moment import Ms
@@ -22,8 +22,8 @@ from tidegate.plan.build import build_plan
 
 
 @cache
-def ground() -> GraphGround:
-    return ground_of(None)
+def ground() -> GraphInputs:
+    return graph_inputs(None)
 
 
 def unit_of(name: str, *, rules: Semantics = TIDEGATE, depends: tuple[str, ...] = ()) -> Unit:
@@ -38,20 +38,20 @@ def unit_of(name: str, *, rules: Semantics = TIDEGATE, depends: tuple[str, ...] 
 
 
 def manifests_of(unit: Unit, text: str) -> Manifests:
-    documents = read(text.encode(), f"{unit.id.name}.yaml")
-    wide = {(group, kind) for (group, kind), named in ground().served.items() if not named}
+    documents = read_documents(text.encode(), f"{unit.id.name}.yaml")
+    wide = {(group, kind) for (group, kind), named in ground().served_kinds.items() if not named}
 
     def is_namespaced(kind: Kind) -> bool | None:
-        if (kind.group, kind.name) in wide or ground().is_wide(kind.group, kind.name):
+        if (kind.group, kind.name) in wide or ground().is_cluster_scoped(kind.group, kind.name):
             return False
-        return True if (kind.group, kind.name) in ground().served else None
+        return True if (kind.group, kind.name) in ground().served_kinds else None
 
-    return read_manifests(unit, documents, is_namespaced)
+    return parse_all_manifests(unit, documents, is_namespaced)
 
 
 def graph_of(*wanted: Manifests) -> Graph:
     known = [msgspec.structs.replace(one) for one in wanted]
-    plan = build_plan(known, budget=lambda _: Ms(0))
+    plan = build_plan(known, readiness_timeout=lambda _: Ms(0))
     return build_graph(known, plan, ground())
 
 
@@ -67,5 +67,5 @@ def node(graph: Graph, name: str) -> GraphNode:
 def edges_of(graph: Graph, name: str) -> dict[str, GraphEdge]:
     """What a node needs: by the name of what it names, or of whoever brings it."""
     number = node(graph, name).number
-    found = (graph.edges[at] for at in graph.needs[number])
-    return {str(one.through or graph.nodes[one.before].name): one for one in found}
+    found = (graph.edges[at] for at in graph.dependency_edges[number])
+    return {str(one.required_object or graph.nodes[one.before].name): one for one in found}

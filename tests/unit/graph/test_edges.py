@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.graph.repository import edges_of, graph_of, graph_of_text, manifests_of, unit_of
-from tidegate.graph.missing import missing
-from tidegate.model.graph import NodeKind, Tie
-from tidegate.model.operators import Effect, Until
+from tidegate.graph.missing import find_unmet_dependencies
+from tidegate.model.graph import EdgeKind, NodeKind
+from tidegate.model.operators import Effect, RequiredState
 from tidegate.model.semantics import ARGOCD
 from tidegate.model.unit import Strength
 
@@ -39,7 +39,7 @@ def together(*texts: str) -> str:
 
 
 def lacking(text: str) -> list[str]:
-    return [one.name for one in missing(graph_of_text(together(NAMESPACE, text)))]
+    return [one.name for one in find_unmet_dependencies(graph_of_text(together(NAMESPACE, text)))]
 
 
 def test_a_namespace_of_the_repository_is_needed_and_every_clusters_own_is_not() -> None:
@@ -47,7 +47,7 @@ def test_a_namespace_of_the_repository_is_needed_and_every_clusters_own_is_not()
     everywhere = WEB.replace("{name: web}", "{name: web, namespace: kube-system}", 1)
 
     edge = edges_of(graph, "Deployment shop/web")["Namespace shop"]
-    assert (edge.tie, edge.effect) == (Tie.NAMESPACE, Effect.REFUSED)
+    assert (edge.kind, edge.effect) == (EdgeKind.NAMESPACE, Effect.REJECTED)
     assert graph.nodes[edge.before].kind is NodeKind.OBJECT
     assert edges_of(graph_of_text(everywhere), "Deployment kube-system/web") == {}
 
@@ -59,9 +59,13 @@ def test_what_two_rows_say_of_one_field_is_asked_for_once() -> None:
         "          connectTokenSecretRef: {name: token, namespace: shop, key: token}\n"
     )
 
-    (lack,) = [one for one in missing(graph_of_text(store)) if one.name == "Secret shop/token"]
+    (lack,) = [
+        one
+        for one in find_unmet_dependencies(graph_of_text(store))
+        if one.name == "Secret shop/token"
+    ]
 
-    assert len(lack.askers) == 1
+    assert len(lack.dependents) == 1
 
 
 def test_a_key_that_a_secret_has_not_got_is_missing() -> None:
@@ -76,15 +80,15 @@ def test_what_is_optional_is_not_missing() -> None:
     env = "        envFrom:\n        - secretRef: {name: db, optional: true}\n"
     graph = graph_of_text(together(NAMESPACE, WEB + env))
 
-    assert missing(graph) == ()
-    assert edges_of(graph, "Deployment shop/web")["Secret shop/db"].optional
+    assert find_unmet_dependencies(graph) == ()
+    assert edges_of(graph, "Deployment shop/web")["Secret shop/db"].is_optional
 
 
 @pytest.mark.parametrize(
     ("container", "effect"),
     [
         ("command: [psql, -h, db]", Effect.FAILS),
-        ("command: [sh, -c, 'until nc -z db 5432; do sleep 1; done']", Effect.HELD),
+        ("command: [sh, -c, 'until nc -z db 5432; do sleep 1; done']", Effect.BLOCKED),
     ],
 )
 def test_a_task_fails_without_the_service_that_it_calls_unless_it_waits(
@@ -94,7 +98,11 @@ def test_a_task_fails_without_the_service_that_it_calls_unless_it_waits(
     service = SERVICE.replace("name: web", "name: db").replace("app: web", "app: db")
 
     edge = edges_of(graph_of_text(together(job, service)), "Job shop/web")["Service shop/db"]
-    assert (edge.tie, edge.effect, edge.until) == (Tie.HOST, effect, Until.SERVING)
+    assert (edge.kind, edge.effect, edge.required_state) == (
+        EdgeKind.HOST,
+        effect,
+        RequiredState.SERVING,
+    )
 
 
 def test_a_server_starts_without_what_it_calls_and_its_init_container_does_not() -> None:
@@ -103,7 +111,7 @@ def test_a_server_starts_without_what_it_calls_and_its_init_container_does_not()
 
     served = edges_of(graph_of_text(WEB + call), "Deployment shop/web")["Service data/db"]
     begun = edges_of(graph_of_text(init + call), "Deployment shop/web")["Service data/db"]
-    assert (served.effect, begun.effect) == (Effect.NOTHING, Effect.HELD)
+    assert (served.effect, begun.effect) == (Effect.NONE, Effect.BLOCKED)
     assert served.field[-4:] == ("containers", 0, "env", 0)
 
 
@@ -134,9 +142,9 @@ def test_a_workload_does_not_call_itself() -> None:
     call = "        env: [{name: DB_HOST, value: web}]\n"
     graph = graph_of_text(together(WEB + call, SERVICE))
 
-    assert Tie.HOST not in {edge.tie for edge in graph.edges}
+    assert EdgeKind.HOST not in {edge.kind for edge in graph.edges}
     edge = edges_of(graph, "Service shop/web")["Deployment shop/web"]
-    assert (edge.tie, edge.until) == (Tie.SELECTS, Until.READY)
+    assert (edge.kind, edge.required_state) == (EdgeKind.SELECTOR, RequiredState.READY)
 
 
 def test_a_url_in_a_custom_resource_or_a_config_map_names_a_service() -> None:
@@ -219,10 +227,10 @@ def test_a_certificate_needs_its_issuer_its_operator_and_its_definition() -> Non
     found = edges_of(graph, "Certificate shop/web")
 
     issuer = found["ClusterIssuer acme"]
-    assert (issuer.until, issuer.effect) == (Until.READY, Effect.HELD)
-    assert found["Deployment cert-manager/cert-manager"].tie is Tie.OPERATOR
+    assert (issuer.required_state, issuer.effect) == (RequiredState.READY, Effect.BLOCKED)
+    assert found["Deployment cert-manager/cert-manager"].kind is EdgeKind.OPERATOR
     definition = found["CustomResourceDefinition certificates.cert-manager.io"]
-    assert definition.tie is Tie.DEFINITION
+    assert definition.kind is EdgeKind.DEFINITION
     assert graph.nodes[definition.before].kind is NodeKind.OBJECT
 
 
@@ -276,17 +284,25 @@ CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first}\n"
 @pytest.mark.parametrize(
     ("name", "said", "until"),
     [
-        ("tidegate.dev/depends-on", "ConfigMap/shop/first", Until.READY),
-        ("tidegate.dev/depends-on", "ConfigMap/first@present", Until.EXISTS),
-        ("config.kubernetes.io/depends-on", "/namespaces/shop/ConfigMap/first", Until.READY),
+        ("tidegate.dev/depends-on", "ConfigMap/shop/first", RequiredState.READY),
+        ("tidegate.dev/depends-on", "ConfigMap/first@present", RequiredState.EXISTS),
+        (
+            "config.kubernetes.io/depends-on",
+            "/namespaces/shop/ConfigMap/first",
+            RequiredState.READY,
+        ),
     ],
 )
-def test_an_annotation_declares_an_edge(name: str, said: str, until: Until) -> None:
+def test_an_annotation_declares_an_edge(name: str, said: str, until: RequiredState) -> None:
     graph = graph_of_text(together(noted(WEB, name, said), CONFIG))
 
     edge = edges_of(graph, "Deployment shop/web")["ConfigMap shop/first"]
-    assert (edge.tie, edge.strength, edge.until) == (Tie.ANNOTATION, Strength.HARD, until)
-    assert edge.in_force
+    assert (edge.kind, edge.strength, edge.required_state) == (
+        EdgeKind.ANNOTATION,
+        Strength.HARD,
+        until,
+    )
+    assert edge.is_enforced
     assert edge.field == ("metadata", "annotations", name)
 
 
@@ -294,7 +310,7 @@ def test_argo_cd_does_not_obey_annotations_of_others() -> None:
     web = noted(WEB, "tidegate.dev/depends-on", "ConfigMap/shop/first")
     graph = graph_of_text(together(web, CONFIG), rules=ARGOCD)
 
-    assert not edges_of(graph, "Deployment shop/web")["ConfigMap shop/first"].in_force
+    assert not edges_of(graph, "Deployment shop/web")["ConfigMap shop/first"].is_enforced
 
 
 @pytest.mark.parametrize(
@@ -307,9 +323,9 @@ def test_argo_cd_does_not_obey_annotations_of_others() -> None:
     ],
 )
 def test_what_an_annotation_says_that_nobody_can_read_is_told(name: str, said: str) -> None:
-    (wrong,) = graph_of_text(noted(WEB, name, said)).misread
+    (wrong,) = graph_of_text(noted(WEB, name, said)).unparsed_annotations
 
-    assert (wrong.annotation, wrong.said) == (name, said)
+    assert (wrong.annotation, wrong.text) == (name, said)
 
 
 def test_what_is_asked_not_to_be_there_is_not_missing() -> None:
@@ -325,7 +341,9 @@ def test_change_rules_of_kapp_are_edges() -> None:
     web = noted(WEB, "kapp.k14s.io/change-rule", "upsert after upserting shop/first")
     graph = graph_of_text(together(web, config))
 
-    assert edges_of(graph, "Deployment shop/web")["ConfigMap shop/first"].tie is Tie.CHANGE_RULE
+    assert (
+        edges_of(graph, "Deployment shop/web")["ConfigMap shop/first"].kind is EdgeKind.CHANGE_RULE
+    )
 
 
 def test_units_that_depend_and_what_nobody_is() -> None:
@@ -335,8 +353,8 @@ def test_units_that_depend_and_what_nobody_is() -> None:
     )
 
     edge = edges_of(graph, "shop/app")["shop/database"]
-    assert (edge.tie, edge.strength) == (Tie.DEPENDS_ON, Strength.HARD)
-    assert edges_of(graph, "Deployment shop/web")["Namespace shop"].effect is Effect.REFUSED
+    assert (edge.kind, edge.strength) == (EdgeKind.DEPENDS_ON, Strength.HARD)
+    assert edges_of(graph, "Deployment shop/web")["Namespace shop"].effect is Effect.REJECTED
 
 
 def test_of_a_kind_with_two_makers_one_is_enough() -> None:
@@ -345,10 +363,12 @@ def test_of_a_kind_with_two_makers_one_is_enough() -> None:
     graph = graph_of_text(together(WEB + env, CERTIFICATE, secret))
 
     found = [
-        one for one in graph.edges if one.tie is Tie.REFERENCE and one.field[-1] == "secretRef"
+        one
+        for one in graph.edges
+        if one.kind is EdgeKind.REFERENCE and one.field[-1] == "secretRef"
     ]
     assert len(found) == 2
-    assert len({one.want for one in found}) == 1
+    assert len({one.alternative for one in found}) == 1
 
 
 def a_task(container: str, volumes: str = "") -> str:

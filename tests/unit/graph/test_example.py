@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.unit.graph.repository import graph_of_text, node
-from tidegate.graph.circles import find_circles
-from tidegate.graph.missing import missing
-from tidegate.graph.reach import NodeStanding, StepReach, standing
+from tidegate.graph.circles import find_cycles
+from tidegate.graph.missing import find_unmet_dependencies
+from tidegate.graph.reach import RelativePosition, StepReachability, relative_position
 
 SHOP = """\
 apiVersion: batch/v1
@@ -41,20 +41,23 @@ def test_the_producer_comes_after_the_consumer() -> None:
     graph = graph_of_text(SHOP)
     job, secret = node(graph, "Job shop/migrate"), node(graph, "ExternalSecret shop/db")
 
-    assert standing(graph, StepReach(graph), secret.number, job.number) is NodeStanding.BEHIND
+    assert (
+        relative_position(graph, StepReachability(graph), secret.number, job.number)
+        is RelativePosition.AFTER
+    )
 
 
 def test_the_circle_is_told_in_words_with_places() -> None:
-    (circle,) = find_circles(graph_of_text(SHOP))
+    (circle,) = find_cycles(graph_of_text(SHOP))
 
-    assert [f"{one.who} {one.why}" for one in circle.waits] == [
+    assert [f"{one.waiter} {one.reason}" for one in circle.links] == [
         f"Job shop/migrate waits for Secret shop/db ({FIELD})",
         "Secret shop/db is made when ExternalSecret shop/db is ready",
         "ExternalSecret shop/db is applied in wave 2 of shop/app",
         "wave 2 of shop/app starts when wave 1 of shop/app is over",
         "wave 1 of shop/app is over when Job shop/migrate is ready",
     ]
-    assert [str(one.where) for one in circle.waits[:3]] == [
+    assert [str(one.location) for one in circle.links[:3]] == [
         "app.yaml:1:1",
         "app.yaml:16:1",
         "app.yaml:16:1",
@@ -62,9 +65,9 @@ def test_the_circle_is_told_in_words_with_places() -> None:
 
 
 def test_what_nobody_brings_is_listed_with_who_needs_it() -> None:
-    lacks = missing(graph_of_text(SHOP))
+    lacks = find_unmet_dependencies(graph_of_text(SHOP))
 
-    assert [(one.kind.value, one.name, [who.name for who in one.askers]) for one in lacks] == [
+    assert [(one.type.value, one.name, [who.name for who in one.dependents]) for one in lacks] == [
         (
             "definition",
             "CustomResourceDefinition externalsecrets.external-secrets.io",
@@ -79,4 +82,4 @@ def test_what_nobody_brings_is_listed_with_who_needs_it() -> None:
 def test_the_other_way_round_nothing_waits_for_itself() -> None:
     mended = SHOP.replace('"2"', '"0"')
 
-    assert find_circles(graph_of_text(mended)) == ()
+    assert find_cycles(graph_of_text(mended)) == ()

@@ -14,10 +14,10 @@ from tests.unit.graph.repository import (
     unit_of,
 )
 from tidegate.graph.build import build_graph
-from tidegate.graph.circles import find_circles
-from tidegate.graph.paths import critical_path, why
-from tidegate.graph.reach import StepReach
-from tidegate.model.graph import Graph, GraphStep, NodeCheck
+from tidegate.graph.circles import find_cycles
+from tidegate.graph.paths import explain_wait, find_critical_path
+from tidegate.graph.reach import StepReachability
+from tidegate.model.graph import Graph, GraphStep, HealthCoverage
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.plan import Edge
 from tidegate.model.semantics import ARGOCD
@@ -39,7 +39,7 @@ def steps_with(edges: set[tuple[int, int]]) -> Graph:
             stage="",
             part=0,
             nodes=(),
-            last=False,
+            is_last=False,
             is_gated=True,
         )
         for at in range(MOST)
@@ -59,11 +59,11 @@ def test_a_step_is_behind_those_that_lead_to_it_and_no_others(edges: set[tuple[i
         for one, other in edges:
             if one == at:
                 behind[at] |= behind[other]
-    reach = StepReach(steps_with(edges))
+    reach = StepReachability(steps_with(edges))
 
     for one in range(MOST):
         for other in range(MOST):
-            assert reach.is_behind(other, one) is (other != one and other in behind[one])
+            assert reach.is_after(other, one) is (other != one and other in behind[one])
 
 
 CONFIG = """\
@@ -85,31 +85,38 @@ spec:
 
 
 def test_a_config_map_that_a_later_wave_makes_is_a_circle() -> None:
-    (circle,) = find_circles(graph_of_text(CONFIG % 5 + MOUNTS))
+    (circle,) = find_cycles(graph_of_text(CONFIG % 5 + MOUNTS))
 
-    assert circle.waits[0].why == (
+    assert circle.links[0].reason == (
         "waits for ConfigMap shop/settings (spec.template.spec.volumes[0].configMap)"
     )
-    assert find_circles(graph_of_text(CONFIG % 1 + MOUNTS)) == ()
+    assert find_cycles(graph_of_text(CONFIG % 1 + MOUNTS)) == ()
 
 
 def test_a_kind_that_nobody_can_judge_holds_nothing() -> None:
     unit = unit_of("app", rules=ARGOCD)
     text = CONFIG % 5 + MOUNTS
     known = [manifests_of(unit, text)]
-    plan = build_plan(known, budget=lambda _: Ms(0))
-    graph = build_graph(known, plan, ground(), check=lambda _unit, _body: NodeCheck(checked=False))
+    plan = build_plan(known, readiness_timeout=lambda _: Ms(0))
+    graph = build_graph(
+        known,
+        plan,
+        ground(),
+        lookup_coverage=lambda _unit, _body: HealthCoverage(has_health_check=False),
+    )
 
-    assert find_circles(graph) == ()
+    assert find_cycles(graph) == ()
 
 
 def test_units_that_depend_on_each_other_are_a_circle() -> None:
     first = manifests_of(unit_of("first", depends=("second",)), CONFIG % 0)
     second = manifests_of(unit_of("second", depends=("first",)), "")
-    plan = build_plan([manifests_of(unit_of("first"), CONFIG % 0)], budget=lambda _: Ms(0))
+    plan = build_plan(
+        [manifests_of(unit_of("first"), CONFIG % 0)], readiness_timeout=lambda _: Ms(0)
+    )
 
-    (circle,) = find_circles(build_graph([first, second], plan, ground()))
-    assert [f"{one.who} {one.why}" for one in circle.waits] == [
+    (circle,) = find_cycles(build_graph([first, second], plan, ground()))
+    assert [f"{one.waiter} {one.reason}" for one in circle.links] == [
         "shop/first depends on shop/second",
         "shop/second depends on shop/first",
     ]
@@ -141,9 +148,9 @@ spec:
     metadata: {labels: {app: db}}
     spec: {containers: [{name: db, image: postgres}]}
 """
-    (circle,) = find_circles(graph_of_text(job, rules=ARGOCD))
+    (circle,) = find_cycles(graph_of_text(job, rules=ARGOCD))
 
-    told = [f"{one.who} {one.why}" for one in circle.waits]
+    told = [f"{one.waiter} {one.reason}" for one in circle.links]
     assert told[0] == (
         "Job shop/migrate calls Service shop/db (spec.template.spec.containers[0].env[0])"
     )
@@ -158,14 +165,16 @@ def test_the_critical_path_is_the_chain_that_takes_longest() -> None:
     )
     graph = graph_of(slow, quick, last)
 
-    path = critical_path(graph, lambda one: Ms(5 * SECOND if one.name.startswith("Dep") else 0))
+    path = find_critical_path(
+        graph, lambda one: Ms(5 * SECOND if one.name.startswith("Dep") else 0)
+    )
     assert [graph.steps[one.step].id for one in path] == [
         "shop/slow/sync/0",
         "shop/slow/sync/1",
         "shop/last/sync/0",
     ]
-    assert path[-1].until == 5 * SECOND
-    assert graph.nodes[path[1].slowest].name == "Deployment shop/web"
+    assert path[-1].finishes_at == 5 * SECOND
+    assert graph.nodes[path[1].slowest_node].name == "Deployment shop/web"
 
 
 def test_why_one_waits_for_another_is_the_shortest_chain() -> None:
@@ -175,11 +184,13 @@ def test_why_one_waits_for_another_is_the_shortest_chain() -> None:
     )
     web, settings = node(graph, "Deployment shop/web"), node(graph, "ConfigMap shop/settings")
 
-    (wait,) = why(graph, web.number, settings.number)
-    assert (wait.who, wait.why) == (
+    (wait,) = explain_wait(graph, web.number, settings.number)
+    assert (wait.waiter, wait.reason) == (
         "Deployment shop/web",
         "needs ConfigMap shop/settings (reference)",
     )
-    assert why(graph, settings.number, web.number) == []
-    (unit,) = why(graph, node(graph, "shop/app").number, node(graph, "shop/database").number)
-    assert unit.why == "needs shop/database (dependsOn)"
+    assert explain_wait(graph, settings.number, web.number) == []
+    (unit,) = explain_wait(
+        graph, node(graph, "shop/app").number, node(graph, "shop/database").number
+    )
+    assert unit.reason == "needs shop/database (dependsOn)"

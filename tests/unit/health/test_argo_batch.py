@@ -49,13 +49,13 @@ def test_a_running_job_counts_its_pods() -> None:
 def test_a_failed_job_stays_failed() -> None:
     verdict = verdict_on(a_job(("FailureTarget", "True"), ("Failed", "True")))
 
-    assert verdict == Verdict(Health.DEGRADED, "WasFailed", "it was Failed", final=True)
+    assert verdict == Verdict(Health.DEGRADED, "WasFailed", "it was Failed", is_final=True)
 
 
 def test_a_condition_that_is_false_counts_and_is_not_final() -> None:
     verdict = verdict_on(a_job(("Failed", "False")))
 
-    assert (verdict.health, verdict.final) == (Health.DEGRADED, False)
+    assert (verdict.health, verdict.is_final) == (Health.DEGRADED, False)
 
 
 def test_a_job_that_was_resumed_and_still_runs_is_healthy_to_argo_cd() -> None:
@@ -67,7 +67,7 @@ def test_a_job_that_was_resumed_and_still_runs_is_healthy_to_argo_cd() -> None:
 def test_a_complete_job_stays_complete() -> None:
     verdict = verdict_on(a_job(("Suspended", "False"), ("Complete", "True")))
 
-    assert verdict == Verdict(Health.HEALTHY, "WasComplete", "it was Complete", final=True)
+    assert verdict == Verdict(Health.HEALTHY, "WasComplete", "it was Complete", is_final=True)
 
 
 def test_a_suspended_cron_job_is_healthy() -> None:
@@ -85,7 +85,7 @@ def test_a_suspended_cron_job_is_healthy() -> None:
 def test_a_run_that_failed_stays_failed(kind: str) -> None:
     verdict = verdict_on(a_run(kind, "Failed"))
 
-    assert verdict == Verdict(Health.DEGRADED, "Failed", "as measured", final=True)
+    assert verdict == Verdict(Health.DEGRADED, "Failed", "as measured", is_final=True)
 
 
 def test_a_phase_that_argo_cd_does_not_know_is_unknown() -> None:

@@ -78,7 +78,7 @@ def test_a_pod_that_is_placed_counts_its_containers() -> None:
 
     verdict = verdict_on(an_object("v1 Pod", {"restartPolicy": "Always"}, status))
 
-    assert verdict.sentence == "1 of 2 containers are ready"
+    assert verdict.message == "1 of 2 containers are ready"
 
 
 def test_a_gateway_speaks_of_the_generation_in_its_condition() -> None:
@@ -86,7 +86,9 @@ def test_a_gateway_speaks_of_the_generation_in_its_condition() -> None:
 
     verdict = verdict_on(an_object("gateway.networking.k8s.io/v1 Gateway", {}, status))
 
-    assert verdict == Verdict(Health.HEALTHY, "Programmed", "Gateway is healthy", speaks_of=5)
+    assert verdict == Verdict(
+        Health.HEALTHY, "Programmed", "Gateway is healthy", observed_generation=5
+    )
 
 
 def test_a_condition_without_a_message_leaves_the_word_to_its_reason() -> None:
@@ -118,5 +120,5 @@ def test_a_long_message_is_cut_and_kept_on_one_line() -> None:
 
     verdict = verdict_on(an_object("cert-manager.io/v1 Issuer", {}, status))
 
-    assert verdict.sentence.startswith("a b ccc")
-    assert len(verdict.sentence) == 200
+    assert verdict.message.startswith("a b ccc")
+    assert len(verdict.message) == 200

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tidegate.errors import foreign
+from tidegate.errors import sanitize
 from tidegate.health.argo import builtin_rows, judge
 from tidegate.health.argo.judge import RULES
 from tidegate.health.rows import HealthRow
@@ -70,7 +70,7 @@ def test_every_object_has_the_health_that_argo_cd_gives_it() -> None:
     differing = [
         (one.body, one.theirs, one.ours)
         for one in judged()
-        if one.ours is None or one.ours.checked
+        if one.ours is None or one.ours.is_checked
         if (one.ours and one.ours.health.value) != (one.theirs and one.theirs.status)
     ]
 
@@ -83,7 +83,7 @@ def test_where_argo_cd_has_words_for_a_builtin_kind_they_are_ours() -> None:
         for one in judged()
         if one.ours is not None and one.theirs is not None and in_rules(one)
         if one.theirs.message.strip(", ") and not one.theirs.message.startswith(SCRIPT_ERRORS)
-        if foreign(one.theirs.message) != one.ours.sentence
+        if sanitize(one.theirs.message) != one.ours.message
     ]
 
     assert differing[:1] == []
@@ -92,7 +92,7 @@ def test_where_argo_cd_has_words_for_a_builtin_kind_they_are_ours() -> None:
 def test_every_verdict_has_a_reason_for_programs_and_a_sentence_for_people() -> None:
     verdicts = [(one.body, one.ours) for one in judged() if one.ours is not None]
 
-    silent = [(body, ours) for body, ours in verdicts if not (ours.reason and ours.sentence)]
+    silent = [(body, ours) for body, ours in verdicts if not (ours.reason and ours.message)]
 
     assert silent[:1] == []
 

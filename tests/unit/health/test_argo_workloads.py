@@ -49,21 +49,23 @@ def test_a_deployment_on_its_way_counts_its_replicas() -> None:
     verdict = verdict_on(a_deployment(available=1))
 
     sentence = "Waiting for rollout to finish: 1 of 3 updated replicas are available..."
-    assert verdict == Verdict(Health.PROGRESSING, "ReplicasNotAvailable", sentence, speaks_of=4)
+    assert verdict == Verdict(
+        Health.PROGRESSING, "ReplicasNotAvailable", sentence, observed_generation=4
+    )
 
 
 def test_a_deployment_that_is_done_counts_them_too() -> None:
     verdict = verdict_on(a_deployment(available=3))
 
     sentence = "3 of 3 replicas are available"
-    assert verdict == Verdict(Health.HEALTHY, "Available", sentence, speaks_of=4)
+    assert verdict == Verdict(Health.HEALTHY, "Available", sentence, observed_generation=4)
 
 
 def test_a_passed_deadline_is_degraded_and_may_still_pass_away() -> None:
     verdict = verdict_on(a_deployment(available=0, reason="ProgressDeadlineExceeded"))
 
     assert (verdict.health, verdict.reason) == (Health.DEGRADED, "ProgressDeadlineExceeded")
-    assert not verdict.final
+    assert not verdict.is_final
 
 
 def test_another_version_of_a_known_kind_is_unknown() -> None:
@@ -72,7 +74,7 @@ def test_another_version_of_a_known_kind_is_unknown() -> None:
     verdict = verdict_on(body)
 
     assert verdict.health is Health.UNKNOWN
-    assert verdict.sentence == "unsupported Deployment GVK: apps/v1beta2, Kind=Deployment"
+    assert verdict.message == "unsupported Deployment GVK: apps/v1beta2, Kind=Deployment"
 
 
 def test_a_kind_without_a_check_has_no_verdict() -> None:
@@ -86,7 +88,7 @@ def test_whatever_is_being_deleted_is_on_its_way() -> None:
 
     verdict = verdict_on({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
 
-    assert (verdict.health, verdict.sentence) == (Health.PROGRESSING, "Pending deletion")
+    assert (verdict.health, verdict.message) == (Health.PROGRESSING, "Pending deletion")
 
 
 def test_an_image_that_cannot_be_pulled_is_degraded_and_not_final() -> None:
@@ -112,7 +114,7 @@ def test_a_failed_pod_tells_the_exit_code_and_is_final() -> None:
     verdict = verdict_on(a_pod("Failed", "Never", ended))
 
     sentence = 'container "web" failed with exit code 3'
-    assert verdict == Verdict(Health.DEGRADED, "Failed", sentence, final=True)
+    assert verdict == Verdict(Health.DEGRADED, "Failed", sentence, is_final=True)
 
 
 def test_an_annotation_makes_a_pod_one_that_lasts() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tidegate.errors import Place
+from tidegate.errors import Location
 from tidegate.health.cel.exchange import (
     CelAnswer,
     CelQuestion,
@@ -99,7 +99,7 @@ def test_expressions_are_asked_in_fluxs_order(
 
 
 def rule(group: str, kind: str, current: str = "true") -> HealthExpressions:
-    return HealthExpressions(group=group, kind=kind, current=current, where=Place("a.yaml"))
+    return HealthExpressions(group=group, kind=kind, current=current, where=Location("a.yaml"))
 
 
 def test_an_exact_kind_goes_before_all_of_its_group() -> None:

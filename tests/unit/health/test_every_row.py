@@ -16,8 +16,8 @@ from tidegate.health.argo.judge import RULES
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
-from tidegate.model.operators import Case, Check, Row
-from tidegate.model.reading import mapping, part
+from tidegate.model.operators import Check, HealthCase, KindRow
+from tidegate.model.reading import get_mapping, get_value
 from tidegate.model.verdict import Health
 
 BEYOND = [
@@ -73,10 +73,10 @@ def with_value(body: dict[str, Json], place: str, value: Json) -> dict[str, Json
     head, rest = found_head.group(), place[found_head.end() + 1 :]
     name, sign, which = head.partition("[")
     if not sign:
-        inner = with_value(mapping(body, name), rest, value) if rest else value
+        inner = with_value(get_mapping(body, name), rest, value) if rest else value
         return {**body, name: inner}
     key, _, wanted = which.rstrip("]").partition("=")
-    found = part(body, name)
+    found = get_value(body, name)
     items = [dict(one) for one in found if isinstance(one, dict)] if isinstance(found, list) else []
     item: dict[str, Json] = next((one for one in items if one.get(key) == wanted), {key: wanted})
     changed: list[Json] = [one for one in items if one.get(key) != wanted]
@@ -86,16 +86,18 @@ def with_value(body: dict[str, Json], place: str, value: Json) -> dict[str, Json
 def value_for(check: Check) -> Json:
     """One that the check holds of."""
     if not check.negated:
-        return check.wanted[0]
+        return check.expected_values[0]
     return "False" if check.condition else "Anything"
 
 
-def a_failure(row: Row, kind: str, case: Case, within: Case | None) -> dict[str, Json]:
+def a_failure(
+    row: KindRow, kind: str, case: HealthCase, within: HealthCase | None
+) -> dict[str, Json]:
     """A body that a case is written for, and no other of its row is."""
     status = a_status(row, row.group, kind, 0)
     body = a_body(row.group, kind, status)
     for check in case.when:
-        place = check.place
+        place = check.target_path
         if within is not None:
             place = f"{within.among}[type=It]{place.removeprefix('item')}"
         if not check.absent:
@@ -104,7 +106,7 @@ def a_failure(row: Row, kind: str, case: Case, within: Case | None) -> dict[str,
 
 
 @pytest.mark.parametrize(("row", "kind"), BEYOND, ids=lambda one: str(getattr(one, "group", one)))
-def test_a_kind_of_ours_is_told_well_on_its_way_and_not_well(row: Row, kind: str) -> None:
+def test_a_kind_of_ours_is_told_well_on_its_way_and_not_well(row: KindRow, kind: str) -> None:
     done = a_body(row.group, kind, a_status(row, row.group, kind, -1))
     new = a_body(row.group, kind, {})
     failures = [

@@ -51,7 +51,7 @@ def test_a_verdict_speaks_of_the_observed_generation() -> None:
         {"observedGeneration": 2, "conditions": saying("Ready", observedGeneration=1)},
     )
 
-    assert judge(body, LATER).speaks_of == 2
+    assert judge(body, LATER).observed_generation == 2
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_without_one_a_verdict_speaks_of_what_the_deciding_condition_observed(
 
     verdict = judge(an_object(kind, {"conditions": [other, deciding]}), LATER)
 
-    assert verdict.speaks_of == 4
+    assert verdict.observed_generation == 4
 
 
 def test_an_available_deployment_speaks_of_what_its_availability_observed() -> None:
@@ -81,7 +81,7 @@ def test_an_available_deployment_speaks_of_what_its_availability_observed() -> N
 
     verdict = judge(body, LATER)
 
-    assert (verdict.health, verdict.speaks_of) == (Health.HEALTHY, 4)
+    assert (verdict.health, verdict.observed_generation) == (Health.HEALTHY, 4)
 
 
 def test_a_verdict_on_an_older_generation_says_so() -> None:
@@ -89,25 +89,29 @@ def test_a_verdict_on_an_older_generation_says_so() -> None:
 
     verdict = judge(body, LATER)
 
-    assert (verdict.health, verdict.speaks_of) == (Health.PROGRESSING, 1)
+    assert (verdict.health, verdict.observed_generation) == (Health.PROGRESSING, 1)
 
 
 def test_an_object_that_says_nothing_is_taken_for_healthy_but_not_checked() -> None:
     verdict = judge(an_object("example.com/v1 Thing", {}), LATER)
 
-    assert (verdict.health, verdict.checked, verdict.speaks_of) == (Health.HEALTHY, False, 0)
+    assert (verdict.health, verdict.is_checked, verdict.observed_generation) == (
+        Health.HEALTHY,
+        False,
+        0,
+    )
 
 
 @pytest.mark.parametrize("kind", ["v1 ConfigMap", "apps/v1 Deployment", "batch/v1 CronJob"])
 def test_a_kind_that_has_a_rule_is_checked(kind: str) -> None:
-    assert judge(an_object(kind, {}), LATER).checked
+    assert judge(an_object(kind, {}), LATER).is_checked
 
 
 @pytest.mark.parametrize("condition", ["Failed", "Complete"])
 def test_a_job_that_ended_stays_as_it_is(condition: str) -> None:
     body = an_object("batch/v1 Job", {"conditions": saying(condition)})
 
-    assert judge(body, LATER).final
+    assert judge(body, LATER).is_final
 
 
 def test_a_rollout_past_its_deadline_may_yet_come_through() -> None:
@@ -116,7 +120,7 @@ def test_a_rollout_past_its_deadline_may_yet_come_through() -> None:
 
     verdict = judge(body, LATER)
 
-    assert (verdict.health, verdict.final) == (Health.DEGRADED, False)
+    assert (verdict.health, verdict.is_final) == (Health.DEGRADED, False)
 
 
 def test_a_job_that_runs_is_in_progress_even_while_it_is_deleted() -> None:
@@ -143,7 +147,7 @@ def test_a_field_of_a_wrong_type_is_named_and_its_value_is_not_told() -> None:
     verdict = judge(body, LATER)
 
     assert verdict.health is Health.UNKNOWN
-    assert verdict.sentence == "status.observedGeneration is not a whole number"
+    assert verdict.message == "status.observedGeneration is not a whole number"
 
 
 @pytest.mark.parametrize(
@@ -194,13 +198,13 @@ def test_a_crash_looping_pod_fails_the_set_that_waits_for_it() -> None:
     verdict = judge_with_pods(a_set(replicas=1), [a_crash_looping_pod()], LATER)
 
     assert (verdict.health, verdict.reason) == (Health.DEGRADED, "PodsFailed")
-    assert (verdict.sentence, verdict.speaks_of) == ("1 pods have failed", 2)
+    assert (verdict.message, verdict.observed_generation) == ("1 pods have failed", 2)
 
 
 def test_pods_count_though_items_of_a_list_do_not_name_their_kind() -> None:
     pods = [a_crash_looping_pod(), {**a_crash_looping_pod(), "apiVersion": "v1", "kind": "Pod"}]
 
-    assert judge_with_pods(a_set(), pods, LATER).sentence == "2 pods have failed"
+    assert judge_with_pods(a_set(), pods, LATER).message == "2 pods have failed"
 
 
 @pytest.mark.parametrize(

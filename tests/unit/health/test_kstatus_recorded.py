@@ -38,9 +38,9 @@ def differs(verdict: Verdict, told: Answer) -> bool:
     """Where kstatus gives no reason, or no sentence because it gave up, we have our own."""
     return (
         verdict.health is not STATUSES[told.status]
-        or (told.status == "Terminating") != (verdict.sentence == "Resource scheduled for deletion")
+        or (told.status == "Terminating") != (verdict.message == "Resource scheduled for deletion")
         or verdict.reason != (told.reason or verdict.reason)
-        or (told.status != "Unknown" and verdict.sentence != told.message)
+        or (told.status != "Unknown" and verdict.message != told.message)
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.errors import foreign
+from tidegate.errors import sanitize
 from tidegate.health.argo import judge
 from tidegate.health.lua import LuaRules, read_lua_rules, read_verdict
 from tidegate.health.lua.machine import Machine
@@ -69,7 +69,7 @@ def said(verdict: Verdict | None) -> tuple[str, str] | None:
     """A verdict in the words of Argo CD."""
     if verdict is None or verdict.reason == "NoStatus":
         return None if verdict is None else ("", "")
-    sentence = "" if verdict.sentence.startswith(OUR_WORDS) else verdict.sentence
+    sentence = "" if verdict.message.startswith(OUR_WORDS) else verdict.message
     return verdict.health.value, sentence
 
 
@@ -96,7 +96,7 @@ def test_every_other_script_says_what_it_says_in_argo_cd() -> None:
         for one in judged()
         if one.rules is not None and not one.theirs.error
         if said(one.ours)
-        != (one.theirs.answer and (one.theirs.answer.status, foreign(one.theirs.answer.message)))
+        != (one.theirs.answer and (one.theirs.answer.status, sanitize(one.theirs.answer.message)))
     ]
 
     assert differing == []

@@ -140,9 +140,9 @@ def test_a_verdict_has_the_words_of_the_script_and_the_generation_of_the_status(
 
     verdict = read_verdict(write_answer(Returned("Degraded", "two\nlines")), body)
 
-    assert verdict == Verdict(Health.DEGRADED, "Degraded", "two lines", speaks_of=7)
-    assert verdict.checked
-    assert not verdict.final
+    assert verdict == Verdict(Health.DEGRADED, "Degraded", "two lines", observed_generation=7)
+    assert verdict.is_checked
+    assert not verdict.is_final
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_what_is_no_state_is_unknown(
 def test_an_observed_generation_that_is_no_number_is_none(seen: Json) -> None:
     body = a_body(status={"observedGeneration": seen})
 
-    assert read_verdict(write_answer(Returned("Healthy", "")), body).speaks_of == 0
+    assert read_verdict(write_answer(Returned("Healthy", "")), body).observed_generation == 0
 
 
 def test_an_application_is_as_its_status_says() -> None:
@@ -180,18 +180,18 @@ def test_an_application_is_as_its_status_says() -> None:
 def test_time_is_what_the_world_says_in_utc() -> None:
     script = 'local os = require("os") return {status = "Healthy", message = os.date("%F %X")}'
 
-    assert evaluated(script, a_body(), Ms(86_400_000)).sentence == "1970-01-02 00:00:00"
+    assert evaluated(script, a_body(), Ms(86_400_000)).message == "1970-01-02 00:00:00"
 
 
 def test_a_number_too_large_for_a_word_is_a_number_still() -> None:
     script = 'return {status = "Healthy", message = type(obj.spec.huge)}'
 
-    assert evaluated(script, a_body(spec={"huge": 2**70, "none": None})).sentence == "number"
+    assert evaluated(script, a_body(spec={"huge": 2**70, "none": None})).message == "number"
 
 
 def test_bytes_that_are_no_text_are_replaced() -> None:
     script = 'return {status = "Healthy", message = obj.spec.word .. ("\\255"):rep(2)}'
 
-    said = evaluated(script, a_body(spec={"word": "grün"}), open_libs=True).sentence
+    said = evaluated(script, a_body(spec={"word": "grün"}), open_libs=True).message
 
     assert said == "grün��"

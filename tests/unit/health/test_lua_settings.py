@@ -21,7 +21,7 @@ def refused(text: str) -> list[tuple[str, int]]:
         rules(text)
     errors = [one for one in caught.value.exceptions if isinstance(one, TidegateError)]
     assert len(errors) == len(caught.value.exceptions)
-    return [(one.code, one.where.line if one.where else -1) for one in errors]
+    return [(one.code, one.location.line if one.location else -1) for one in errors]
 
 
 def texts(known: LuaRules) -> dict[str, tuple[str, bool]]:

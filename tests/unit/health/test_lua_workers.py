@@ -11,10 +11,10 @@ from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
 from tidegate.model.verdict import Health, Verdict
 from tidegate.sandbox.world import Sandbox
-from tidegate.world.ask import ask
-from tidegate.world.calls import Local
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Said
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import RunWorker
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import RawResponse
 
 BODY: dict[str, Json] = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}}
 FINE = 'return {status = "Healthy", message = "as it is"}'
@@ -22,7 +22,7 @@ ENDLESS_MATCH = 'return string.find(("a"):rep(40), ("a?"):rep(40) .. ("a"):rep(4
 LATE = Limits(time=Ms(60_000), memory=256 * MIB, output=MIB)
 
 
-def request(script: str, body: dict[str, Json] | None = None) -> Local:
+def request(script: str, body: dict[str, Json] | None = None) -> RunWorker:
     rules = LuaRules({"example.com/Thing": Script(script, open_libs=True)})
     made = rules.request(body or BODY, Ms(0))
     assert made is not None
@@ -35,15 +35,15 @@ def verdict(reply: bytes) -> Verdict:
 
 async def test_a_worker_says_what_the_script_says() -> None:
     async with lua_workers(count=1) as lua:
-        reply = await lua.ask(request(FINE).argument)
+        reply = await lua.request(request(FINE).argument)
 
     assert verdict(reply) == Verdict(Health.HEALTHY, "Healthy", "as it is")
 
 
 async def test_a_pattern_that_never_ends_costs_the_worker_and_the_next_one_answers() -> None:
     async with lua_workers(count=1) as lua:
-        lost = await lua.ask(request(ENDLESS_MATCH).argument)
-        found = await lua.ask(request(FINE).argument)
+        lost = await lua.request(request(ENDLESS_MATCH).argument)
+        found = await lua.request(request(FINE).argument)
 
     assert verdict(lost) == Verdict(Health.UNKNOWN, "LuaError", "the script did not end in time")
     assert verdict(found).health is Health.HEALTHY
@@ -53,42 +53,44 @@ async def test_an_object_too_large_for_lua_costs_no_more_than_its_worker() -> No
     large: dict[str, Json] = {**BODY, "spec": [{"a": [{}, {}]} for _ in range(200_000)]}
 
     async with lua_workers(count=1, limits=LATE) as lua:
-        lost = await lua.ask(request(FINE, large).argument)
-        found = await lua.ask(request(FINE).argument)
+        lost = await lua.request(request(FINE, large).argument)
+        found = await lua.request(request(FINE).argument)
 
-    assert verdict(lost).sentence == "the object and its script take too much memory"
+    assert verdict(lost).message == "the object and its script take too much memory"
     assert verdict(found).health is Health.HEALTHY
 
 
 async def test_a_world_runs_scripts_for_whoever_asks_through_the_door() -> None:
     async with lua_workers() as lua:
         world = Sandbox(workers={"lua": lua})
-        outcomes = await ask(Exchange(world), *(request(FINE) for _ in range(20)))
+        outcomes = await send_requests(Dispatcher(world), *(request(FINE) for _ in range(20)))
 
-    replies = [one.body for one in outcomes if isinstance(one, Said)]
+    replies = [one.body for one in outcomes if isinstance(one, RawResponse)]
     assert [verdict(reply).health for reply in replies] == [Health.HEALTHY] * 20
 
 
 async def test_a_world_hears_of_a_script_that_does_not_end() -> None:
     async with lua_workers() as lua:
         world = Sandbox(workers={"lua": lua})
-        (lost, found) = await ask(Exchange(world), request(ENDLESS_MATCH), request(FINE))
+        (lost, found) = await send_requests(
+            Dispatcher(world), request(ENDLESS_MATCH), request(FINE)
+        )
 
-    assert isinstance(lost, Said)
-    assert isinstance(found, Said)
-    assert verdict(lost.body).sentence == "the script did not end in time"
+    assert isinstance(lost, RawResponse)
+    assert isinstance(found, RawResponse)
+    assert verdict(lost.body).message == "the script did not end in time"
     assert verdict(found.body).health is Health.HEALTHY
 
 
 async def test_no_thread_waits_beyond_the_block() -> None:
     async with lua_workers(limits=LATE) as lua:
-        await lua.ask(request(FINE).argument)
+        await lua.request(request(FINE).argument)
         waiting = asyncio.get_running_loop().run_in_executor(
             None, lua, request(ENDLESS_MATCH).argument
         )
-        while not lua._asking:
+        while not lua._pending:
             await asyncio.to_thread(int)
 
     withdrawn = await waiting
     late = await asyncio.to_thread(lua, request(FINE).argument)
-    assert verdict(withdrawn).sentence == verdict(late).sentence == "scripts are no longer run"
+    assert verdict(withdrawn).message == verdict(late).message == "scripts are no longer run"

@@ -14,7 +14,7 @@ from tidegate.health.argo.judge import RULES
 from tidegate.health.row_files import read_health_rows
 from tidegate.health.rows import HealthRow
 from tidegate.knowledge.reader import builtin
-from tidegate.model.operators import EVERY, Case, Check, Row
+from tidegate.model.operators import WILDCARD, Check, HealthCase, KindRow
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "health-rows.md"
 
@@ -24,7 +24,8 @@ def table(title: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("title", "noun"), [("key of a case | meaning", Case), ("key of a check | meaning", Check)]
+    ("title", "noun"),
+    [("key of a case | meaning", HealthCase), ("key of a check | meaning", Check)],
 )
 def test_the_page_lists_every_key(title: str, noun: type[msgspec.Struct]) -> None:
     cells = [line.split(" | ")[0] for line in table(title).splitlines()[2:]]
@@ -40,9 +41,9 @@ def test_the_examples_can_be_read() -> None:
     assert all(read_health_rows(example.encode(), "page.md") for example in examples)
 
 
-def is_ours(row: Row, kind: str) -> bool:
+def is_ours(row: KindRow, kind: str) -> bool:
     known = builtin_rows().find(row.group, kind) is not None or (row.group, kind) in RULES
-    return bool(row.ready_when) and row.group != EVERY and not known
+    return bool(row.ready_when) and row.group != WILDCARD and not known
 
 
 def lines(rows: Iterable[tuple[str, tuple[str, ...], str]]) -> str:

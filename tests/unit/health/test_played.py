@@ -13,7 +13,7 @@ from tidegate.knowledge.reader import builtin
 from tidegate.knowledge.templates import NOW, render, scope_of
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
-from tidegate.model.operators import EVERY, Row
+from tidegate.model.operators import WILDCARD, KindRow
 from tidegate.model.verdict import Health
 
 KNOWN = KnownRows.of(builtin().rows)
@@ -49,7 +49,7 @@ def a_body(group: str, kind: str, status: Json) -> dict[str, Json]:
     }
 
 
-def a_status(row: Row, group: str, kind: str, stage: int) -> Json:
+def a_status(row: KindRow, group: str, kind: str, stage: int) -> Json:
     scope = scope_of(a_body(group, kind, None), Kind(group, "v1", kind))
     made = render(row.stages[stage].writes, scope)
     known = cast("dict[str, Json]", made if isinstance(made, dict) else {})
@@ -58,15 +58,15 @@ def a_status(row: Row, group: str, kind: str, stage: int) -> Json:
 
 @pytest.mark.parametrize(("group", "kind"), [key for key in ARGO if key[1] not in NOT_PLAYED])
 def test_a_kind_of_argo_cds_is_healthy_when_its_operator_is_done(group: str, kind: str) -> None:
-    row = KNOWN.row_of(Kind(group, "v1", kind)) or KNOWN.rows[EVERY, EVERY]
+    row = KNOWN.row_of(Kind(group, "v1", kind)) or KNOWN.rows[WILDCARD, WILDCARD]
 
     verdict = JUDGE.judge(a_body(group, kind, a_status(row, group, kind, -1)), Ms(0))
 
-    assert (verdict.health, verdict.checked) == (Health.HEALTHY, True)
+    assert (verdict.health, verdict.is_checked) == (Health.HEALTHY, True)
 
 
 @pytest.mark.parametrize("row", WITH_CASES, ids=lambda row: f"{row.kinds[0]}.{row.group}")
-def test_no_stage_of_a_row_looks_like_one_of_its_failures(row: Row) -> None:
+def test_no_stage_of_a_row_looks_like_one_of_its_failures(row: KindRow) -> None:
     kind = row.kinds[-1]
     states = [
         JUDGE.judge(a_body(row.group, kind, a_status(row, row.group, kind, place)), Ms(0)).health
@@ -162,4 +162,4 @@ def test_a_kind_that_argo_cd_does_not_judge_has_its_states(
 ) -> None:
     verdict = JUDGE.judge({"apiVersion": f"{group}/v1", **body}, Ms(0))
 
-    assert (verdict.health, verdict.checked) == (state, False)
+    assert (verdict.health, verdict.is_checked) == (state, False)

@@ -10,7 +10,7 @@ from tidegate.health.argo import judge
 from tidegate.health.row_files import read_health_rows
 from tidegate.health.rows import Rows, judge_cases, judge_row
 from tidegate.model.objects import Json
-from tidegate.model.operators import Case, Check, Row, Stage
+from tidegate.model.operators import Check, HealthCase, KindRow, Stage
 from tidegate.model.verdict import Health, Verdict
 
 WIDGETS = """
@@ -44,7 +44,7 @@ rows:
 """
 ROWS = Rows.of(read_health_rows(WIDGETS.encode(), "widgets.yaml"))
 A_CASE = "rows:\n- {{group: a, kinds: [B], source: c, cases: [{{health: Healthy, when: [{}]}}]}}"
-DATABASE = Row(
+DATABASE = KindRow(
     group="shop.example",
     kinds=("Database",),
     versions=("v1",),
@@ -85,26 +85,30 @@ def a_database(phase: str, ready: str, seen: int = 1) -> dict[str, Json]:
 def test_the_first_case_that_holds_decides() -> None:
     verdict = judge(a_widget("False", paused=True), ROWS)
 
-    assert verdict == Verdict(Health.SUSPENDED, "Paused", "it is paused", speaks_of=2)
+    assert verdict == Verdict(Health.SUSPENDED, "Paused", "it is paused", observed_generation=2)
 
 
 def test_a_case_speaks_with_the_condition_that_it_asks_for() -> None:
     verdict = judge(a_widget("False"), ROWS)
 
-    expected = Verdict(Health.DEGRADED, "Checked", "it was looked at", final=True, speaks_of=2)
+    expected = Verdict(
+        Health.DEGRADED, "Checked", "it was looked at", is_final=True, observed_generation=2
+    )
     assert verdict == expected
 
 
 def test_a_case_can_speak_with_another_field() -> None:
     verdict = judge(a_widget("True"), ROWS)
 
-    assert verdict == Verdict(Health.HEALTHY, "Checked", "all is well", speaks_of=2)
+    assert verdict == Verdict(Health.HEALTHY, "Checked", "all is well", observed_generation=2)
 
 
 def test_where_no_case_holds_the_last_word_is_the_otherwise() -> None:
     verdict = judge(a_widget(), ROWS)
 
-    assert verdict == Verdict(Health.PROGRESSING, "NoStatus", "it is being made", speaks_of=2)
+    assert verdict == Verdict(
+        Health.PROGRESSING, "NoStatus", "it is being made", observed_generation=2
+    )
 
 
 def test_a_status_that_lags_behind_says_nothing() -> None:
@@ -112,7 +116,7 @@ def test_a_status_that_lags_behind_says_nothing() -> None:
 
     assert verdict is not None
     assert (verdict.health, verdict.reason) == (Health.PROGRESSING, "GenerationNotObserved")
-    assert verdict.speaks_of == 1
+    assert verdict.observed_generation == 1
 
 
 def test_a_pattern_stands_for_every_kind_of_every_group() -> None:
@@ -136,7 +140,7 @@ def test_a_condition_tells_the_generation_where_the_status_does_not() -> None:
 
     verdict = judge_cases({"metadata": {}, "status": {"conditions": [condition]}}, row)
 
-    assert verdict.speaks_of == 7
+    assert verdict.observed_generation == 7
 
 
 def a_crate(*conditions: Json, **status: Json) -> dict[str, Json]:
@@ -178,30 +182,34 @@ def test_a_table_that_nothing_fits_leaves_the_word_to_what_follows() -> None:
 
 
 def test_an_operators_object_has_the_state_of_the_first_of_its_cases_that_holds() -> None:
-    broken = Case(health=Health.DEGRADED, when=(Check(path="status.phase", values=("Lost",)),))
+    broken = HealthCase(
+        health=Health.DEGRADED, when=(Check(path="status.phase", values=("Lost",)),)
+    )
 
     verdict = judge_row(a_database("Lost", "True"), structs.replace(DATABASE, cases=(broken,)))
 
-    assert verdict == Verdict(Health.DEGRADED, "Degraded", "status.phase is Lost", speaks_of=1)
+    assert verdict == Verdict(
+        Health.DEGRADED, "Degraded", "status.phase is Lost", observed_generation=1
+    )
 
 
 def test_an_operators_object_is_healthy_when_all_of_its_row_holds() -> None:
     verdict = judge_row(a_database("Up", "True"), DATABASE)
 
-    assert verdict == Verdict(Health.HEALTHY, "Ready", "it starts", speaks_of=1)
+    assert verdict == Verdict(Health.HEALTHY, "Ready", "it starts", observed_generation=1)
 
 
 def test_an_operators_object_says_what_is_missing() -> None:
     verdict = judge_row(a_database("Booting", "True"), DATABASE)
 
     sentence = "status.phase is Booting"
-    assert verdict == Verdict(Health.PROGRESSING, "NotReady", sentence, speaks_of=1)
+    assert verdict == Verdict(Health.PROGRESSING, "NotReady", sentence, observed_generation=1)
 
 
 def test_an_operators_object_whose_condition_is_not_true_says_the_conditions_words() -> None:
     verdict = judge_row(a_database("Up", "False"), DATABASE)
 
-    assert verdict == Verdict(Health.PROGRESSING, "Starting", "it starts", speaks_of=1)
+    assert verdict == Verdict(Health.PROGRESSING, "Starting", "it starts", observed_generation=1)
 
 
 def test_an_operator_that_has_not_looked_yet_is_waited_for() -> None:
@@ -232,5 +240,5 @@ def test_a_row_that_is_wrong_is_refused_at_its_place(wrong: str, line: int, code
     (error,) = refusal.value.exceptions
     assert isinstance(error, TidegateError)
     assert error.code == code
-    assert error.where is not None
-    assert (error.where.name, error.where.line) == ("mine.yaml", line)
+    assert error.location is not None
+    assert (error.location.name, error.location.line) == ("mine.yaml", line)

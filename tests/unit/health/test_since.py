@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.health.since import last_write, made_by, ready_since
-from tidegate.model.moment import parse_moment
+from tidegate.model.moment import parse_timestamp
 from tidegate.model.objects import Json
 
 Body = dict[str, Json]
@@ -47,7 +47,7 @@ def test_the_moment_that_decides(found: Body, at: str, is_final: bool) -> None: 
     since = ready_since(found)
 
     assert since is not None
-    assert (since.at, since.is_final) == (parse_moment(at), is_final)
+    assert (since.at, since.is_final) == (parse_timestamp(at), is_final)
 
 
 def test_nobody_tells_of_what_is_not_well_or_has_no_status() -> None:
@@ -59,8 +59,8 @@ def test_nobody_tells_of_what_is_not_well_or_has_no_status() -> None:
 def test_who_wrote_last_and_who_made_it() -> None:
     managed = (entry("kubectl", EARLY), entry("tidegate", LATE), entry("tidegate", LATE, "status"))
 
-    assert last_write(body(managed=managed), "kubectl") == parse_moment(EARLY)
-    assert last_write(body(managed=managed)) == parse_moment(LATE)
+    assert last_write(body(managed=managed), "kubectl") == parse_timestamp(EARLY)
+    assert last_write(body(managed=managed)) == parse_timestamp(LATE)
     assert last_write(body(), "kubectl") is None
     assert made_by(body(managed=managed)) == "kubectl"
     assert made_by(body(managed=(entry("a", EARLY), entry("b", EARLY)))) == ""

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.documents.reader import read_value
+from tidegate.documents.reader import read_first_value
 from tidegate.knowledge.fields import find_all, parse_places
 from tidegate.knowledge.naming import Body, Mention, Naming
 from tidegate.knowledge.reader import builtin
 from tidegate.knowledge.settings import keys_of
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.operators import Knowledge, ReferenceRow
-from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 from tidegate.schema.builtin import served_kinds, shape_of
 from tidegate.schema.shape import Shape
 
@@ -23,8 +23,8 @@ NAMING = Naming.of(KNOWN)
 
 
 def entries(name: str) -> list[Body]:
-    found: Json = read_value((DATA / name).read_bytes(), name)
-    return mappings(found)
+    found: Json = read_first_value((DATA / name).read_bytes(), name)
+    return get_mappings(found)
 
 
 REFERENCES = entries("references.yaml")
@@ -32,7 +32,7 @@ PRODUCERS = entries("producers.yaml")
 
 
 def kind_of(body: Body) -> Kind:
-    return Kind.of(text(body, "apiVersion"), text(body, "kind"))
+    return Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
 
 
 def mentions(naming: Naming, body: Body) -> list[Mention]:
@@ -49,9 +49,9 @@ def told(one: Mention) -> str:
 
 @pytest.mark.parametrize("entry", REFERENCES)
 def test_an_object_names_what_its_fields_say(entry: Body) -> None:
-    body = mapping(entry, "object")
+    body = get_mapping(entry, "object")
 
-    assert [told(one) for one in mentions(NAMING, body)] == listed(entry, "names")
+    assert [told(one) for one in mentions(NAMING, body)] == get_list(entry, "names")
 
 
 @pytest.mark.parametrize("row", KNOWN.references)
@@ -62,8 +62,8 @@ def test_each_row_about_references_has_an_entry(row: ReferenceRow) -> None:
         only = Naming.of(
             Knowledge(references=(_at(row, at),), pods=KNOWN.pods),
         )
-        assert any(mentions(only, mapping(one, "object")) for one in REFERENCES), at
-    assert any(mentions(alone, mapping(one, "object")) for one in REFERENCES)
+        assert any(mentions(only, get_mapping(one, "object")) for one in REFERENCES), at
+    assert any(mentions(alone, get_mapping(one, "object")) for one in REFERENCES)
 
 
 def _at(row: ReferenceRow, at: str) -> ReferenceRow:
@@ -73,19 +73,19 @@ def _at(row: ReferenceRow, at: str) -> ReferenceRow:
 
 @pytest.mark.parametrize("entry", PRODUCERS)
 def test_an_object_makes_what_its_producers_say(entry: Body) -> None:
-    body = mapping(entry, "object")
+    body = get_mapping(entry, "object")
     found = []
     for one in NAMING.products_of(body, kind_of(body)):
-        metadata = mapping(one.body, "metadata")
-        ref = Ref(kind_of(one.body), text(metadata, "namespace"), text(metadata, "name"))
+        metadata = get_mapping(one.body, "metadata")
+        ref = Ref(kind_of(one.body), get_text(metadata, "namespace"), get_text(metadata, "name"))
         keys = ", ".join(sorted(keys_of(one.body)))
         found.append(f"{ref}: {keys}" if keys else str(ref))
 
-    assert found == listed(entry, "makes")
+    assert found == get_list(entry, "makes")
 
 
 def test_each_producer_has_an_entry() -> None:
-    seen = {(kind_of(mapping(one, "object"))) for one in PRODUCERS if listed(one, "makes")}
+    seen = {(kind_of(get_mapping(one, "object"))) for one in PRODUCERS if get_list(one, "makes")}
     groups = {(kind.group, kind.name) for kind in seen}
 
     assert all(any((row.group, kind) in groups for kind in row.kinds) for row in KNOWN.producers)

@@ -12,21 +12,21 @@ from tidegate.knowledge.reader import builtin, read_knowledge
 from tidegate.knowledge.templates import FUNCTIONS
 from tidegate.model.operators import (
     Check,
-    Hold,
+    KindRow,
     Need,
     Operator,
-    Pace,
     PodsRow,
     ProducerRow,
     Product,
+    ReadinessBlocker,
     ReferenceRow,
-    Row,
-    ServedBy,
     ServiceProduct,
     Stage,
+    StageDuration,
     Workload,
+    WorkloadSelector,
 )
-from tidegate.report.knowledge import page_lines
+from tidegate.report.knowledge import catalog_page_lines
 
 KINDS = Path(__file__).parents[3] / "docs" / "reference" / "known-kinds.md"
 HEAD = """# Known kinds
@@ -47,15 +47,15 @@ def first_cells(title: str, page: str = PAGE) -> list[str]:
 @pytest.mark.parametrize(
     ("title", "noun"),
     [
-        ("key of a row", Row),
-        ("key of `served_by`", ServedBy),
+        ("key of a row", KindRow),
+        ("key of `served_by`", WorkloadSelector),
         ("key of a need", Need),
         ("key of a stage", Stage),
-        ("key of a pace", Pace),
+        ("key of a pace", StageDuration),
         ("key of a product", Product),
         ("key of a service", ServiceProduct),
         ("key of a check", Check),
-        ("key of a hold", Hold),
+        ("key of a hold", ReadinessBlocker),
         ("key of an operator", Operator),
         ("key of a workload", Workload),
     ],
@@ -91,7 +91,7 @@ def test_the_example_about_references_can_be_read() -> None:
 
 
 def test_the_page_of_kinds_is_made_from_the_rows(pytestconfig: pytest.Config) -> None:
-    made = "\n".join([HEAD, *page_lines(builtin()), ""])
+    made = "\n".join([HEAD, *catalog_page_lines(builtin()), ""])
     if pytestconfig.getoption("golden"):
         KINDS.write_text(made)
 

@@ -29,7 +29,7 @@ def errors_of(text: str) -> list[str]:
         read_knowledge(text.encode(), "rows.yaml")
     errors = [error for error in caught.value.exceptions if isinstance(error, TidegateError)]
     assert all(error.exit_code == 3 for error in errors)
-    return [f"{error.code} {error.where} {error.problem}" for error in errors]
+    return [f"{error.code} {error.location} {error.problem}" for error in errors]
 
 
 def test_a_row_is_read_into_frozen_values() -> None:
@@ -150,8 +150,8 @@ def test_an_operator_that_is_wrong_is_told_with_its_line() -> None:
     (error,) = caught.value.exceptions
     assert isinstance(error, TidegateError)
     assert (error.code, error.problem) == ("file.missing", "an entry of `workloads` needs `image`")
-    assert error.where is not None
-    assert error.where.line == 5
+    assert error.location is not None
+    assert error.location.line == 5
 
 
 def test_a_pace_of_a_row_is_read_with_its_duration() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tidegate.documents.ready import digest_of, read_ready
+from tidegate.documents.ready import digest_texts, read_precompiled
 from tidegate.health.argo.judge import READY as HEALTH
 from tidegate.health.argo.judge import Brought
 from tidegate.health.argo.judge import read_rows as read_health
@@ -45,14 +45,14 @@ def test_what_is_ready_is_what_the_files_say(
 ) -> None:
     fresh = read(texts)
     if pytestconfig.getoption("--golden"):
-        place.write_text(f"{digest_of(texts)}\n{in_lines(msgspec.to_builtins(fresh))}\n")
+        place.write_text(f"{digest_texts(texts)}\n{in_lines(msgspec.to_builtins(fresh))}\n")
 
-    assert read_ready(place.read_bytes(), texts, into) == fresh, "run this test with --golden"
+    assert read_precompiled(place.read_bytes(), texts, into) == fresh, "run this test with --golden"
 
 
 def test_what_is_ready_counts_for_these_very_texts_alone() -> None:
     texts = {"a.yaml": b"1", "b.yaml": b"2"}
-    content = f"{digest_of(texts)}\n[1, 2]".encode()
+    content = f"{digest_texts(texts)}\n[1, 2]".encode()
 
-    assert read_ready(content, texts, list[int]) == [1, 2]
-    assert read_ready(content, {**texts, "b.yaml": b"3"}, list[int]) is None
+    assert read_precompiled(content, texts, list[int]) == [1, 2]
+    assert read_precompiled(content, {**texts, "b.yaml": b"3"}, list[int]) is None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tidegate.knowledge.templates import render, render_text, scope_of, shows
-from tidegate.model.checks import holds
+from tidegate.model.checks import check_passes
 from tidegate.model.objects import Json, Kind
 from tidegate.model.operators import Check
-from tidegate.model.paths import find, parse_path
+from tidegate.model.paths import find_value, parse_path
 from tidegate.testing import Body
 
 KIND = Kind("example.com", "v1", "Widget")
@@ -103,7 +103,7 @@ def test_what_is_no_path_is_refused(path: str) -> None:
 
 
 def test_a_path_that_leads_nowhere_finds_nothing() -> None:
-    assert find(BODY, "spec.size.deeper") is None
+    assert find_value(BODY, "spec.size.deeper") is None
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_path_that_leads_nowhere_finds_nothing() -> None:
 def test_a_check_holds_or_not(check: Check, *, so: bool) -> None:
     body: Body = {**BODY, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
 
-    assert holds(check, body) is so
+    assert check_passes(check, body) is so
 
 
 WANTED: Body = {"phase": "Done", "seen": 2, "conditions": [{"type": "Ready", "status": "True"}]}

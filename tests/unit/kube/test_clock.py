@@ -12,7 +12,7 @@ from tidegate.model.moment import HOUR, Ms
 
 @pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="this system cannot tell")
 async def test_it_goes_on_while_the_machine_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = KubeWorld({}, watching=Ms(1_000))
+    world = KubeWorld({}, watch_timeout=Ms(1_000))
     before, awake = world.now(), time.clock_gettime_ns
 
     def slept(clock: int) -> int:

@@ -10,10 +10,17 @@ import msgspec
 import pytest
 
 from tidegate.errors import ConfigError
-from tidegate.kube.access.context import Anonymous, Basic, KubeTarget, Plugin, Token, TokenFile
+from tidegate.kube.access.context import (
+    Anonymous,
+    BasicAuth,
+    BearerToken,
+    ExecPlugin,
+    KubeTarget,
+    TokenFile,
+)
 from tidegate.kube.config import load_target
 from tidegate.model.objects import Json
-from tidegate.model.secret import Secret
+from tidegate.model.secret import SecretValue
 
 SECRET = "s3cr3t-s3cr3t"
 EXEC: dict[str, Json] = {
@@ -61,7 +68,7 @@ def test_a_context_leads_to_its_server_namespace_and_user(tmp_path: Path) -> Non
     target = load(tmp_path, config({"token": SECRET}, context={"namespace": "shop"}))
 
     assert (target.name, target.server, target.namespace) == ("here", "https://a.example", "shop")
-    assert target.login == Token(Secret(SECRET))
+    assert target.login == BearerToken(SecretValue(SECRET))
     assert SECRET not in repr(target)
 
 
@@ -86,7 +93,7 @@ def test_the_first_file_has_all_of_a_stanza_and_names_the_current_context(tmp_pa
 
     target = load_target(environ={"KUBECONFIG": listed})
 
-    assert target.login == Token(Secret("first"))
+    assert target.login == BearerToken(SecretValue("first"))
     assert (target.name, target.identity) == ("here", None)
 
 
@@ -124,7 +131,7 @@ def test_only_a_plugin_with_a_slash_is_relative_to_the_file(
 ) -> None:
     login = load(tmp_path, config({"exec": {**EXEC, "command": command}})).login
 
-    assert isinstance(login, Plugin)
+    assert isinstance(login, ExecPlugin)
     assert login.command == expected.format(folder=tmp_path)
 
 
@@ -163,14 +170,14 @@ def test_over_plain_http_no_credential_is_sent(tmp_path: Path) -> None:
 def test_a_user_with_a_name_and_a_password(tmp_path: Path) -> None:
     target = load(tmp_path, config({"username": "jane", "password": SECRET}))
 
-    assert target.login == Basic("jane", Secret(SECRET))
+    assert target.login == BasicAuth("jane", SecretValue(SECRET))
 
 
 @pytest.mark.parametrize("other", [{"token": "t"}, {"username": "jane"}])
 def test_a_plugin_is_not_run_where_there_is_something_simpler(
     tmp_path: Path, other: dict[str, Json]
 ) -> None:
-    assert not isinstance(load(tmp_path, config({"exec": EXEC, **other})).login, Plugin)
+    assert not isinstance(load(tmp_path, config({"exec": EXEC, **other})).login, ExecPlugin)
 
 
 def test_the_plugins_of_the_beta_may_ask_where_they_can(tmp_path: Path) -> None:
@@ -179,8 +186,8 @@ def test_the_plugins_of_the_beta_may_ask_where_they_can(tmp_path: Path) -> None:
 
     login = load(tmp_path, config({"exec": beta})).login
 
-    assert isinstance(login, Plugin)
-    assert login.interactive.value == "IfAvailable"
+    assert isinstance(login, ExecPlugin)
+    assert login.interactive_mode.value == "IfAvailable"
 
 
 def test_unknown_fields_and_null_are_no_error(tmp_path: Path) -> None:
@@ -196,7 +203,7 @@ def test_a_context_without_a_user_is_anonymous(tmp_path: Path) -> None:
 def test_only_the_first_document_of_a_file_counts(tmp_path: Path) -> None:
     texts = [msgspec.json.encode(config({"token": token})).decode() for token in ("one", "two")]
 
-    assert load(tmp_path, "---\n" + "\n---\n".join(texts)).login == Token(Secret("one"))
+    assert load(tmp_path, "---\n" + "\n---\n".join(texts)).login == BearerToken(SecretValue("one"))
 
 
 @pytest.fixture

@@ -78,8 +78,8 @@ def test_a_wrong_user_is_told(tmp_path: Path, code: str, user: dict[str, Json]) 
     error = refused(tmp_path, config(user))
 
     assert error.code == code
-    assert error.where is not None
-    assert error.where.line > 0
+    assert error.location is not None
+    assert error.location.line > 0
 
 
 @pytest.mark.parametrize(("code", "cluster"), CLUSTERS)
@@ -87,8 +87,8 @@ def test_a_wrong_cluster_is_told(tmp_path: Path, code: str, cluster: dict[str, J
     error = refused(tmp_path, config({"token": SECRET}, cluster))
 
     assert error.code == code
-    assert error.where is not None
-    assert error.where.line > 0
+    assert error.location is not None
+    assert error.location.line > 0
     assert error.hint
 
 
@@ -97,8 +97,8 @@ def test_a_wrong_file_is_told(tmp_path: Path, code: str, body: dict[str, Json] |
     error = refused(tmp_path, body)
 
     assert error.code == code
-    assert error.where is not None
-    assert error.where.name == str(tmp_path / "config")
+    assert error.location is not None
+    assert error.location.name == str(tmp_path / "config")
     assert error.hint
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from tidegate.errors import ConfigError
-from tidegate.kube.access.context import Basic, KubeTarget, Plugin, Token, TokenFile
+from tidegate.kube.access.context import BasicAuth, BearerToken, ExecPlugin, KubeTarget, TokenFile
 from tidegate.kube.config import load_target
 from tidegate.model.objects import Json
 
@@ -75,9 +75,9 @@ def packed(content: bytes | None) -> str | None:
 
 def seen_by_us(target: KubeTarget) -> Fields:
     login, shown = target.login, target.certificate
-    spare = login.spare if isinstance(login, TokenFile) else None
-    token = login.token if isinstance(login, Token) else spare
-    basic = [login.username, login.password.reveal()] if isinstance(login, Basic) else None
+    spare = login.fallback if isinstance(login, TokenFile) else None
+    token = login.token if isinstance(login, BearerToken) else spare
+    basic = [login.username, login.password.reveal()] if isinstance(login, BasicAuth) else None
     identity = target.identity
     return {
         "name": target.name,
@@ -90,7 +90,7 @@ def seen_by_us(target: KubeTarget) -> Fields:
         "token": token.reveal() if token else None,
         "token file": last_part(str(login.path)) if isinstance(login, TokenFile) else None,
         "basic": list[Json](basic) if basic else None,
-        "command": last_part(login.command) if isinstance(login, Plugin) else None,
+        "command": last_part(login.command) if isinstance(login, ExecPlugin) else None,
         "as": identity.user if identity else None,
         "groups": list[Json](identity.groups) if identity and identity.groups else None,
     }

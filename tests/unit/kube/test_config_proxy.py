@@ -87,4 +87,4 @@ def test_a_proxy_that_cannot_be_used_is_told_by_the_variables_name(tmp_path: Pat
         proxy_of(tmp_path, "https://a.example", {"HTTPS_PROXY": "socks5://proxy.example"})
 
     assert caught.value.code == "config.proxy"
-    assert str(caught.value.where) == "HTTPS_PROXY"
+    assert str(caught.value.location) == "HTTPS_PROXY"

@@ -7,16 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.errors import ConfigError, Place
-from tidegate.kube.access.context import Anonymous, Basic, KubeTarget, Login, Token, TokenFile
-from tidegate.kube.credentials import auth_source, impersonate
-from tidegate.model.identity import Identity
-from tidegate.model.secret import Secret
+from tidegate.errors import ConfigError, Location
+from tidegate.kube.access.context import (
+    Anonymous,
+    BasicAuth,
+    BearerToken,
+    KubeTarget,
+    Login,
+    TokenFile,
+)
+from tidegate.kube.credentials import impersonation_headers, make_auth_source
+from tidegate.model.identity import ImpersonatedUser
+from tidegate.model.secret import SecretValue
 
-HERE = Place("config", 7)
+HERE = Location("config", 7)
 
 
-def target(login: Login, identity: Identity | None = None) -> KubeTarget:
+def target(login: Login, identity: ImpersonatedUser | None = None) -> KubeTarget:
     return KubeTarget(
         name="here",
         server="https://a.example",
@@ -24,7 +31,7 @@ def target(login: Login, identity: Identity | None = None) -> KubeTarget:
         user="jane",
         login=login,
         identity=identity,
-        place=HERE,
+        location=HERE,
     )
 
 
@@ -36,26 +43,26 @@ def write_token(path: Path, token: str) -> None:
 
 
 async def test_without_credentials_nothing_is_sent() -> None:
-    auth = await auth_source(target(Anonymous())).current()
+    auth = await make_auth_source(target(Anonymous())).current()
 
     assert auth.headers() == ()
 
 
 async def test_a_token_is_sent_as_bearer_and_never_printed() -> None:
-    auth = await auth_source(target(Token(Secret("s3cr3t")))).current()
+    auth = await make_auth_source(target(BearerToken(SecretValue("s3cr3t")))).current()
 
     assert auth.headers() == (("Authorization", "Bearer s3cr3t"),)
     assert "s3cr3t" not in repr(auth)
 
 
 async def test_a_name_and_a_password_are_sent_as_basic() -> None:
-    auth = await auth_source(target(Basic("jürgen", Secret("a:b")))).current()
+    auth = await make_auth_source(target(BasicAuth("jürgen", SecretValue("a:b")))).current()
 
     assert auth.headers() == (("Authorization", "Basic asO8cmdlbjphOmI="),)
 
 
 async def test_there_is_nothing_newer_than_what_stands_in_the_kubeconfig() -> None:
-    credentials = auth_source(target(Token(Secret("t"))))
+    credentials = make_auth_source(target(BearerToken(SecretValue("t"))))
     used = await credentials.current()
 
     assert await credentials.refresh(used) is used
@@ -65,7 +72,7 @@ async def test_a_token_file_is_read_without_the_space_around_it(tmp_path: Path) 
     path = tmp_path / "token"
     path.write_text("  t1\n\n")
 
-    auth = await auth_source(target(TokenFile(path, HERE))).current()
+    auth = await make_auth_source(target(TokenFile(path, HERE))).current()
 
     assert auth.headers() == (("Authorization", "Bearer t1"),)
 
@@ -73,7 +80,7 @@ async def test_a_token_file_is_read_without_the_space_around_it(tmp_path: Path) 
 async def test_a_renewed_token_file_is_used_at_once(tmp_path: Path) -> None:
     path = tmp_path / "token"
     write_token(path, "t1")
-    credentials = auth_source(target(TokenFile(path, HERE)))
+    credentials = make_auth_source(target(TokenFile(path, HERE)))
     before = await credentials.current()
 
     write_token(path, "t2")
@@ -85,7 +92,7 @@ async def test_a_renewed_token_file_is_used_at_once(tmp_path: Path) -> None:
 async def test_an_unchanged_token_file_gives_the_very_same(tmp_path: Path) -> None:
     path = tmp_path / "token"
     write_token(path, "t1")
-    credentials = auth_source(target(TokenFile(path, HERE)))
+    credentials = make_auth_source(target(TokenFile(path, HERE)))
     used = await credentials.current()
 
     assert await credentials.current() is used
@@ -98,7 +105,7 @@ async def test_a_refused_token_is_read_again_even_if_the_file_looks_the_same(
     path = tmp_path / "token"
     write_token(path, "t1")
     seen = path.stat()
-    credentials = auth_source(target(TokenFile(path, HERE)))
+    credentials = make_auth_source(target(TokenFile(path, HERE)))
     used = await credentials.current()
     path.write_text("t2")
     os.utime(path, ns=(seen.st_atime_ns, seen.st_mtime_ns))
@@ -114,7 +121,7 @@ async def test_the_last_token_serves_while_the_file_cannot_be_read(
 ) -> None:
     path = tmp_path / "token"
     write_token(path, "t1")
-    credentials = auth_source(target(TokenFile(path, HERE)))
+    credentials = make_auth_source(target(TokenFile(path, HERE)))
     before = await credentials.current()
     assert callable(damage)
 
@@ -125,7 +132,7 @@ async def test_the_last_token_serves_while_the_file_cannot_be_read(
 
 async def test_the_spare_token_serves_until_the_file_is_there(tmp_path: Path) -> None:
     path = tmp_path / "token"
-    credentials = auth_source(target(TokenFile(path, HERE, Secret("spare"))))
+    credentials = make_auth_source(target(TokenFile(path, HERE, SecretValue("spare"))))
     before = await credentials.current()
 
     write_token(path, "t1")
@@ -145,20 +152,20 @@ async def test_a_token_file_that_never_was_good_is_an_error(
         path.write_text(content)
 
     with pytest.raises(ConfigError) as caught:
-        await auth_source(target(TokenFile(path, HERE))).current()
+        await make_auth_source(target(TokenFile(path, HERE))).current()
 
-    assert (caught.value.code, caught.value.where) == (code, HERE)
+    assert (caught.value.code, caught.value.location) == (code, HERE)
 
 
 def test_impersonation_names_everything_that_the_kubeconfig_names() -> None:
-    identity = Identity(
+    identity = ImpersonatedUser(
         user="jane",
         uid="7",
         groups=("g1", "g 2"),
         extra=(("scopes", "a"), ("scopes", "b"), ("acme.com/Ü %", "c")),
     )
 
-    assert impersonate(identity) == (
+    assert impersonation_headers(identity) == (
         ("Impersonate-User", "jane"),
         ("Impersonate-Uid", "7"),
         ("Impersonate-Group", "g1"),
@@ -170,14 +177,18 @@ def test_impersonation_names_everything_that_the_kubeconfig_names() -> None:
 
 
 async def test_the_kubeconfigs_impersonation_is_always_sent() -> None:
-    auth = await auth_source(target(Token(Secret("t")), Identity(user="jane"))).current()
+    auth = await make_auth_source(
+        target(BearerToken(SecretValue("t")), ImpersonatedUser(user="jane"))
+    ).current()
 
     assert auth.headers() == (("Authorization", "Bearer t"), ("Impersonate-User", "jane"))
 
 
 async def test_a_call_may_act_as_somebody_else_instead() -> None:
-    auth = await auth_source(target(Token(Secret("t")), Identity(user="jane"))).current()
+    auth = await make_auth_source(
+        target(BearerToken(SecretValue("t")), ImpersonatedUser(user="jane"))
+    ).current()
 
-    headers = auth.headers(Identity(user="bot"))
+    headers = auth.headers(ImpersonatedUser(user="bot"))
 
     assert headers == (("Authorization", "Bearer t"), ("Impersonate-User", "bot"))

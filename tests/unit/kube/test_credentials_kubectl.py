@@ -21,7 +21,7 @@ from tests.fakes.certificates import issue
 from tests.fakes.echo_server import echo_server
 from tidegate.errors import ConfigError
 from tidegate.kube.config import load_target
-from tidegate.kube.credentials import auth_source
+from tidegate.kube.credentials import make_auth_source
 from tidegate.kube.tls import make_context
 from tidegate.model.objects import Json
 
@@ -103,7 +103,7 @@ def by_us(path: Path) -> Fields | None:
     environ = {"PATH": os.environ["PATH"], "HOME": str(path.parent)}
     try:
         target = load_target(kubeconfig=str(path), environ=environ)
-        source = auth_source(target, has_terminal=lambda: False)
+        source = make_auth_source(target, has_terminal=lambda: False)
         auth = asyncio.run(source.current())
         context = make_context(target, auth.certificate) if target.server[4] == "s" else None
     except ConfigError:

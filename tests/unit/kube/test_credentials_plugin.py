@@ -13,16 +13,16 @@ import pytest
 
 from tests.fakes import exec_plugin
 from tests.unit.kube.test_credentials import HERE, target
-from tidegate.errors import ConfigError, LateError
+from tidegate.errors import ConfigError, WaitTimeoutError
 from tidegate.external.process import Limits
-from tidegate.kube.access.context import Interactive, Plugin
-from tidegate.kube.credentials import Auth, AuthSource, auth_source
-from tidegate.kube.transport import loss_of
+from tidegate.kube.access.context import ExecPlugin, InteractiveMode
+from tidegate.kube.credentials import Auth, AuthSource, make_auth_source
+from tidegate.kube.transport import no_response_from_error
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.model.secret import Secret
-from tidegate.world.facts import Loss
-from tidegate.world.refusals import refusal_error
+from tidegate.model.secret import SecretValue
+from tidegate.world.facts import LossReason
+from tidegate.world.refusals import error_from_outcome
 
 V1 = "client.authentication.k8s.io/v1"
 SECRET = "s3cr3t-s3cr3t"
@@ -44,23 +44,23 @@ def answer(status: Json, version: str = V1) -> str:
     return msgspec.json.encode(body).decode()
 
 
-def plugin(folder: Path, printed: str, *more: str, cluster: bytes | None = None) -> Plugin:
+def plugin(folder: Path, printed: str, *more: str, cluster: bytes | None = None) -> ExecPlugin:
     program = str(Path(exec_plugin.__file__))
-    return Plugin(
+    return ExecPlugin(
         command=sys.executable,
         args=("-I", program, "--log", str(folder / "log"), "--answer", printed, *more),
         environment=(),
         path="",
         api_version=V1,
-        interactive=Interactive.NEVER,
+        interactive_mode=InteractiveMode.NEVER,
         install_hint="",
-        cluster=cluster,
-        place=HERE,
+        cluster_info=cluster,
+        location=HERE,
     )
 
 
-def credentials(asked: Plugin, clock: Clock | None = None) -> AuthSource:
-    return auth_source(target(asked), now=clock or Clock(), has_terminal=lambda: False)
+def credentials(asked: ExecPlugin, clock: Clock | None = None) -> AuthSource:
+    return make_auth_source(target(asked), now=clock or Clock(), has_terminal=lambda: False)
 
 
 def runs(folder: Path) -> list[dict[str, Json]]:
@@ -72,7 +72,7 @@ def bearer(token: str) -> tuple[tuple[str, str], ...]:
     return (("Authorization", f"Bearer {token}"),)
 
 
-async def refused(asked: Plugin) -> ConfigError:
+async def refused(asked: ExecPlugin) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
         await credentials(asked).current()
     seen: BaseException | None = caught.value
@@ -265,7 +265,7 @@ async def test_a_missing_plugin_is_told_with_its_install_hint(tmp_path: Path) ->
 
     error = await refused(asked)
 
-    assert (error.code, error.where) == ("config.exec.missing", HERE)
+    assert (error.code, error.location) == ("config.exec.missing", HERE)
     assert error.problem == "exec plugin: program `no-such-plugin` is not on PATH"
     assert error.hint == "brew install [1mit"
 
@@ -275,7 +275,7 @@ async def test_a_plugin_that_fails_is_told_with_its_last_words(tmp_path: Path) -
 
     error = await refused(asked)
 
-    assert (error.code, error.where) == ("config.exec.failed", HERE)
+    assert (error.code, error.location) == ("config.exec.failed", HERE)
     assert error.problem.endswith("ended with exit code 3: log in first")
 
 
@@ -302,12 +302,12 @@ async def test_an_answer_that_cannot_be_used_is_told_and_not_shown(
 ) -> None:
     error = await refused(plugin(tmp_path, printed))
 
-    assert (error.code, error.where) == ("config.exec.answer", HERE)
+    assert (error.code, error.location) == ("config.exec.answer", HERE)
     assert words in error.problem
 
 
 async def test_a_plugin_that_must_ask_needs_a_terminal(tmp_path: Path) -> None:
-    asked = replace(plugin(tmp_path, answer(TOKEN)), interactive=Interactive.ALWAYS)
+    asked = replace(plugin(tmp_path, answer(TOKEN)), interactive_mode=InteractiveMode.ALWAYS)
 
     error = await refused(asked)
 
@@ -315,9 +315,9 @@ async def test_a_plugin_that_must_ask_needs_a_terminal(tmp_path: Path) -> None:
 
 
 async def test_a_plugin_that_may_ask_is_told_that_it_can(tmp_path: Path) -> None:
-    asked = replace(plugin(tmp_path, answer(TOKEN)), interactive=Interactive.IF_AVAILABLE)
+    asked = replace(plugin(tmp_path, answer(TOKEN)), interactive_mode=InteractiveMode.IF_AVAILABLE)
 
-    await auth_source(target(asked), has_terminal=lambda: True).current()
+    await make_auth_source(target(asked), has_terminal=lambda: True).current()
 
     assert runs(tmp_path)[0]["spec"] == {"interactive": True}
 
@@ -328,12 +328,12 @@ async def test_a_plugin_that_hangs_is_ended_and_told_apart(
     monkeypatch.setattr("tidegate.kube.access.plugin.ALONE", Limits(time=Ms(200), output=1_000))
     hanging = replace(plugin(tmp_path, ""), args=("-c", "import time; time.sleep(1000)"))
 
-    with pytest.raises(LateError) as raised:
+    with pytest.raises(WaitTimeoutError) as raised:
         await credentials(hanging).current()
 
     assert (raised.value.code, raised.value.exit_code) == ("config.exec.timeout", 8)
-    assert loss_of(raised.value).reason is Loss.HANGING
-    told = refusal_error(loss_of(raised.value), "connecting", where=HERE)
+    assert no_response_from_error(raised.value).reason is LossReason.CREDENTIALS_TIMEOUT
+    told = error_from_outcome(no_response_from_error(raised.value), "connecting", location=HERE)
     assert (told.code, told.exit_code) == ("cluster.login-timeout", 8)
 
 
@@ -343,7 +343,7 @@ async def test_what_the_kubeconfig_gives_a_plugin_is_not_repeated(tmp_path: Path
         plugin(tmp_path, ""),
         args=("-c", script),
         environment=(("A", SECRET),),
-        given=(Secret(SECRET),),
+        secrets=(SecretValue(SECRET),),
     )
 
     error = await refused(talking)

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.fakes.certificates import issue
-from tidegate.errors import Place
+from tidegate.errors import Location
 from tidegate.kube.access.context import Anonymous, KubeTarget
 from tidegate.kube.requests import HttpRequest
-from tidegate.kube.transport import Flight, Transport
+from tidegate.kube.transport import InFlightRequest, Transport
 
-HERE = Place("config", 7)
+HERE = Location("config", 7)
 AUTHORITY = issue("authority", is_authority=True)
 SERVER = issue("server", AUTHORITY)
 
@@ -56,11 +56,11 @@ async def give_up(port: int, heard: threading.Event) -> None:
         user="jane",
         login=Anonymous(),
         ca=AUTHORITY.certificate,
-        ca_place=HERE,
-        place=HERE,
+        ca_location=HERE,
+        location=HERE,
     )
     async with Transport(target) as transport, asyncio.TaskGroup() as group:
-        call = group.create_task(transport.send(HttpRequest("GET", "/version"), Flight()))
+        call = group.create_task(transport.send(HttpRequest("GET", "/version"), InFlightRequest()))
         await asyncio.to_thread(heard.wait)
         call.cancel()
 

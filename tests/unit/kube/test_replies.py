@@ -5,28 +5,28 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tidegate.kube.replies import Reply, read_done, read_page, read_refusal
+from tidegate.kube.replies import HttpResponse, read_error, read_list_page, read_object
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.world.facts import (
+    AlreadyExists,
     Cause,
     Conflict,
-    Done,
-    Exists,
     Expired,
-    Failed,
+    FieldOwner,
     Forbidden,
     Invalid,
-    Missing,
+    NotFound,
     NotServed,
-    Owned,
-    Throttled,
+    ServerError,
+    Success,
+    TooManyRequests,
 )
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 
 
-def a_refusal(code: int, reason: str, message: str = "no", **details: Json) -> Reply:
+def a_refusal(code: int, reason: str, message: str = "no", **details: Json) -> HttpResponse:
     status: Json = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -36,7 +36,7 @@ def a_refusal(code: int, reason: str, message: str = "no", **details: Json) -> R
         "details": details,
         "code": code,
     }
-    return Reply(code, msgspec.json.encode(status))
+    return HttpResponse(code, msgspec.json.encode(status))
 
 
 def test_an_object_is_read_no_deeper_than_its_metadata() -> None:
@@ -45,19 +45,19 @@ def test_an_object_is_read_no_deeper_than_its_metadata() -> None:
         b'"uid":"u1","resourceVersion":"7","generation":3},"data":{"color":"blue"}}'
     )
 
-    done = read_done(Reply(200, body, warnings=("deprecated",)), CONFIG_MAP)
+    done = read_object(HttpResponse(200, body, warnings=("deprecated",)), CONFIG_MAP)
 
     assert done.warnings == ("deprecated",)
     assert done.live is not None
     assert done.live.ref == Ref(CONFIG_MAP, "shop", "web")
-    assert (done.live.uid, done.live.generation, done.live.version) == ("u1", 3, "7")
+    assert (done.live.uid, done.live.generation, done.live.resource_version) == ("u1", 3, "7")
     assert done.live.body is body
 
 
 def test_a_deletion_that_took_effect_leaves_nothing_to_show() -> None:
     body = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}'
 
-    assert read_done(Reply(200, body), CONFIG_MAP) == Done()
+    assert read_object(HttpResponse(200, body), CONFIG_MAP) == Success()
 
 
 def test_items_of_a_page_get_the_kind_that_was_asked_for() -> None:
@@ -66,16 +66,16 @@ def test_items_of_a_page_get_the_kind_that_was_asked_for() -> None:
         b'"items":[{"metadata":{"name":"a","namespace":"shop"}}]}'
     )
 
-    page = read_page(Reply(200, body), CONFIG_MAP)
+    page = read_list_page(HttpResponse(200, body), CONFIG_MAP)
 
     assert [item.ref for item in page.items] == [Ref(CONFIG_MAP, "shop", "a")]
-    assert (page.version, page.resume) == ("9", "more")
+    assert (page.resource_version, page.continue_token) == ("9", "more")
 
 
 def test_an_empty_page_may_say_null() -> None:
     body = b'{"kind":"ConfigMapList","metadata":{"resourceVersion":"9"},"items":null}'
 
-    assert read_page(Reply(200, body), CONFIG_MAP).items == ()
+    assert read_list_page(HttpResponse(200, body), CONFIG_MAP).items == ()
 
 
 def test_a_conflict_names_the_managers_and_their_fields() -> None:
@@ -87,37 +87,42 @@ def test_a_conflict_names_the_managers_and_their_fields() -> None:
         }
     ]
 
-    refusal = read_refusal(a_refusal(409, "Conflict", causes=causes))
+    refusal = read_error(a_refusal(409, "Conflict", causes=causes))
 
-    assert refusal == Conflict("no", (Owned("kubectl", "spec.replicas"),))
+    assert refusal == Conflict("no", (FieldOwner("kubectl", "spec.replicas"),))
 
 
 @pytest.mark.parametrize(
     ("reply", "outcome"),
     [
-        (a_refusal(404, "NotFound", name="web", kind="configmaps"), Missing("no")),
+        (a_refusal(404, "NotFound", name="web", kind="configmaps"), NotFound("no")),
         (a_refusal(404, "NotFound"), NotServed("no")),
-        (Reply(404, b"404 page not found\n"), NotServed("404 page not found")),
-        (a_refusal(409, "AlreadyExists", name="web"), Exists("no")),
+        (HttpResponse(404, b"404 page not found\n"), NotServed("404 page not found")),
+        (a_refusal(409, "AlreadyExists", name="web"), AlreadyExists("no")),
         (a_refusal(409, "Conflict", name="web"), Conflict("no")),
         (a_refusal(410, "Expired"), Expired("no")),
         (a_refusal(403, "Forbidden"), Forbidden("no")),
-        (a_refusal(401, "Unauthorized"), Failed(401, "Unauthorized", "no")),
-        (a_refusal(429, "TooManyRequests"), Throttled("no", Ms(1_000))),
-        (a_refusal(429, "TooManyRequests", retryAfterSeconds=3), Throttled("no", Ms(3_000))),
-        (a_refusal(504, "Timeout", retryAfterSeconds=2), Failed(504, "Timeout", "no", Ms(2_000))),
-        (Reply(503, b""), Failed(503, "", "HTTP 503")),
-        (Reply(302, b"<a href=login>"), Failed(302, "", "<a href=login>")),
+        (a_refusal(401, "Unauthorized"), ServerError(401, "Unauthorized", "no")),
+        (a_refusal(429, "TooManyRequests"), TooManyRequests("no", Ms(1_000))),
+        (a_refusal(429, "TooManyRequests", retryAfterSeconds=3), TooManyRequests("no", Ms(3_000))),
+        (
+            a_refusal(504, "Timeout", retryAfterSeconds=2),
+            ServerError(504, "Timeout", "no", Ms(2_000)),
+        ),
+        (HttpResponse(503, b""), ServerError(503, "", "HTTP 503")),
+        (HttpResponse(302, b"<a href=login>"), ServerError(302, "", "<a href=login>")),
     ],
 )
-def test_each_refusal_has_its_own_outcome(reply: Reply, outcome: object) -> None:
-    assert read_refusal(reply) == outcome
+def test_each_refusal_has_its_own_outcome(reply: HttpResponse, outcome: object) -> None:
+    assert read_error(reply) == outcome
 
 
 def test_the_header_says_how_long_to_rest() -> None:
-    busy = Reply(429, b"Too many requests, please try again later.", retry_after="4")
+    busy = HttpResponse(429, b"Too many requests, please try again later.", retry_after="4")
 
-    assert read_refusal(busy) == Throttled("Too many requests, please try again later.", Ms(4_000))
+    assert read_error(busy) == TooManyRequests(
+        "Too many requests, please try again later.", Ms(4_000)
+    )
 
 
 def test_an_invalid_object_names_its_fields() -> None:
@@ -125,7 +130,7 @@ def test_an_invalid_object_names_its_fields() -> None:
         {"reason": "FieldValueRequired", "message": "Required value", "field": "spec.selector"}
     ]
 
-    refusal = read_refusal(a_refusal(422, "Invalid", causes=causes))
+    refusal = read_error(a_refusal(422, "Invalid", causes=causes))
 
     assert refusal == Invalid(
         "no", (Cause("spec.selector", "FieldValueRequired", "Required value"),)
@@ -143,7 +148,7 @@ def test_an_invalid_object_names_its_fields() -> None:
     ],
 )
 def test_an_unknown_field_is_named_however_the_server_words_it(message: str) -> None:
-    refusal = read_refusal(a_refusal(400, "BadRequest", message))
+    refusal = read_error(a_refusal(400, "BadRequest", message))
 
     assert isinstance(refusal, Invalid)
     assert refusal.causes == (Cause("spec.replicsa", "unknown", "unknown field"),)
@@ -157,7 +162,7 @@ def test_a_value_of_the_wrong_type_is_invalid_though_the_server_says_500() -> No
         '  .spec.env[name="a: b"].value: expected string, got 1'
     )
 
-    refusal = read_refusal(a_refusal(500, "", message))
+    refusal = read_error(a_refusal(500, "", message))
 
     assert isinstance(refusal, Invalid)
     assert refusal.causes == (
@@ -173,4 +178,4 @@ def test_a_text_that_is_not_of_its_type_is_invalid_though_the_server_says_500() 
         "unable to convert unstructured object to apps/v1, Kind=Deployment: quantities must match"
     )
 
-    assert read_refusal(a_refusal(500, "", message)) == Invalid(message)
+    assert read_error(a_refusal(500, "", message)) == Invalid(message)

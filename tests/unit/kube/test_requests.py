@@ -6,19 +6,19 @@ import msgspec
 import pytest
 
 from tidegate.kube.requests import (
-    get_request,
-    list_request,
-    logs_request,
+    build_get,
+    build_list,
+    build_logs,
+    build_watch,
+    build_write,
     object_path,
-    watch_request,
-    write_request,
 )
-from tidegate.model.objects import Kind, Propagation, Ref, Served
+from tidegate.model.objects import Kind, Propagation, Ref, ServedKind
 from tidegate.world.calls import (
     Get,
     List,
     Logs,
-    PatchForm,
+    PatchType,
     Selection,
     Verb,
     View,
@@ -27,8 +27,8 @@ from tidegate.world.calls import (
 )
 
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
-DEPLOYMENTS = Served(DEPLOYMENT, "deployments", True, (), ())
-NODES = Served(Kind("", "v1", "Node"), "nodes", False, (), ())
+DEPLOYMENTS = ServedKind(DEPLOYMENT, "deployments", True, (), ())
+NODES = ServedKind(Kind("", "v1", "Node"), "nodes", False, (), ())
 WEB = Ref(DEPLOYMENT, "shop", "web")
 
 
@@ -42,7 +42,7 @@ WEB = Ref(DEPLOYMENT, "shop", "web")
     ],
 )
 def test_paths_name_the_kind_and_cannot_be_escaped_from(
-    served: Served, namespace: str, name: str, path: str
+    served: ServedKind, namespace: str, name: str, path: str
 ) -> None:
     assert object_path(served, namespace, name) == path
 
@@ -50,7 +50,7 @@ def test_paths_name_the_kind_and_cannot_be_escaped_from(
 def test_an_apply_names_its_manager_and_is_sent_as_it_was_encoded() -> None:
     write = Write(verb=Verb.APPLY, ref=WEB, body=b'{"a":1}', manager="tidegate", force=True)
 
-    request = write_request(write, DEPLOYMENTS)
+    request = build_write(write, DEPLOYMENTS)
 
     assert request.method == "PATCH"
     assert request.path.endswith("?fieldManager=tidegate&force=true&fieldValidation=Warn")
@@ -61,7 +61,7 @@ def test_an_apply_names_its_manager_and_is_sent_as_it_was_encoded() -> None:
 def test_a_dry_run_is_strict_only_when_asked() -> None:
     write = Write(verb=Verb.CREATE, ref=WEB, body=b"{}", dry_run=True, strict=True)
 
-    request = write_request(write, DEPLOYMENTS)
+    request = build_write(write, DEPLOYMENTS)
 
     assert request.method == "POST"
     assert request.path == (
@@ -71,10 +71,14 @@ def test_a_dry_run_is_strict_only_when_asked() -> None:
 
 def test_a_deletion_carries_its_preconditions() -> None:
     write = Write(
-        verb=Verb.DELETE, ref=WEB, uid="u1", version="7", propagation=Propagation.FOREGROUND
+        verb=Verb.DELETE,
+        ref=WEB,
+        uid="u1",
+        resource_version="7",
+        propagation=Propagation.FOREGROUND,
     )
 
-    options = msgspec.json.decode(write_request(write, DEPLOYMENTS).body)
+    options = msgspec.json.decode(build_write(write, DEPLOYMENTS).body)
 
     assert options["preconditions"] == {"uid": "u1", "resourceVersion": "7"}
     assert options["propagationPolicy"] == "Foreground"
@@ -82,9 +86,9 @@ def test_a_deletion_carries_its_preconditions() -> None:
 
 
 def test_a_deletion_says_how_long_it_leaves_a_pod() -> None:
-    write = Write(verb=Verb.DELETE, ref=WEB, grace=0)
+    write = Write(verb=Verb.DELETE, ref=WEB, grace_period_seconds=0)
 
-    options = msgspec.json.decode(write_request(write, DEPLOYMENTS).body)
+    options = msgspec.json.decode(build_write(write, DEPLOYMENTS).body)
 
     assert options["gracePeriodSeconds"] == 0
 
@@ -92,9 +96,9 @@ def test_a_deletion_says_how_long_it_leaves_a_pod() -> None:
 @pytest.mark.parametrize("verb", [Verb.APPLY, Verb.REPLACE, Verb.PATCH])
 def test_preconditions_of_other_writes_stand_in_the_objects_own_metadata(verb: Verb) -> None:
     body = b'{"spec":{"big":12345678901234567890},"metadata":{"name":"web"}}'
-    write = Write(verb=verb, ref=WEB, body=body, uid="u1", version="7")
+    write = Write(verb=verb, ref=WEB, body=body, uid="u1", resource_version="7")
 
-    sent = msgspec.json.decode(write_request(write, DEPLOYMENTS).body)
+    sent = msgspec.json.decode(build_write(write, DEPLOYMENTS).body)
 
     assert sent["metadata"] == {"name": "web", "uid": "u1", "resourceVersion": "7"}
     assert sent["spec"] == {"big": 12345678901234567890}
@@ -102,9 +106,9 @@ def test_preconditions_of_other_writes_stand_in_the_objects_own_metadata(verb: V
 
 def test_a_json_patch_claims_its_preconditions_first() -> None:
     body = b'[{"op":"remove","path":"/data/a"}]'
-    write = Write(verb=Verb.PATCH, form=PatchForm.JSON, ref=WEB, body=body, uid="u1")
+    write = Write(verb=Verb.PATCH, patch_type=PatchType.JSON, ref=WEB, body=body, uid="u1")
 
-    sent = msgspec.json.decode(write_request(write, DEPLOYMENTS).body)
+    sent = msgspec.json.decode(build_write(write, DEPLOYMENTS).body)
 
     assert sent == [
         {"op": "replace", "path": "/metadata/uid", "value": "u1"},
@@ -116,9 +120,9 @@ def test_a_view_of_metadata_asks_the_server_to_leave_out_the_rest() -> None:
     seen = Selection(DEPLOYMENT, view=View.METADATA)
 
     asked = [
-        get_request(Get(WEB, View.METADATA), DEPLOYMENTS).accept,
-        watch_request(Watch(seen), DEPLOYMENTS, seconds=300).accept,
-        list_request(List(seen), DEPLOYMENTS).accept,
+        build_get(Get(WEB, View.METADATA), DEPLOYMENTS).accept,
+        build_watch(Watch(seen), DEPLOYMENTS, seconds=300).accept,
+        build_list(List(seen), DEPLOYMENTS).accept,
     ]
 
     assert ["as=PartialObjectMetadata;" in accept for accept in asked] == [True, True, False]
@@ -126,9 +130,11 @@ def test_a_view_of_metadata_asks_the_server_to_leave_out_the_rest() -> None:
 
 
 def test_selectors_are_encoded() -> None:
-    seen = Selection(DEPLOYMENT, "shop", labels="app in (a,b)", fields="metadata.name=web")
+    seen = Selection(
+        DEPLOYMENT, "shop", label_selector="app in (a,b)", field_selector="metadata.name=web"
+    )
 
-    path = list_request(List(seen, 500, "tok/en="), DEPLOYMENTS).path
+    path = build_list(List(seen, 500, "tok/en="), DEPLOYMENTS).path
 
     assert path == (
         "/apis/apps/v1/namespaces/shop/deployments?labelSelector=app+in+%28a%2Cb%29"
@@ -137,9 +143,9 @@ def test_selectors_are_encoded() -> None:
 
 
 def test_logs_ask_for_the_end_of_one_container() -> None:
-    pods = Served(Kind("", "v1", "Pod"), "pods", True, (), ())
+    pods = ServedKind(Kind("", "v1", "Pod"), "pods", True, (), ())
     logs = Logs(ref=Ref(pods.kind, "shop", "p"), container="app", tail=20, previous=True)
 
-    path = logs_request(logs, pods).path
+    path = build_logs(logs, pods).path
 
     assert path == "/api/v1/namespaces/shop/pods/p/log?container=app&tailLines=20&previous=true"

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from tidegate.kube.replies import LineSplitter, read_event
 from tidegate.model.objects import Kind, Ref
-from tidegate.world.calls import Ticket
-from tidegate.world.facts import Bookmark, Change, Changed, Ended, Expired
+from tidegate.world.calls import RequestId
+from tidegate.world.facts import Bookmark, Expired, WatchEnded, WatchEvent, WatchEventType
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
-TICKET = Ticket(1)
+TICKET = RequestId(1)
 
 
 @given(st.lists(st.binary(min_size=1).filter(lambda line: b"\n" not in line)), st.data())
@@ -33,8 +33,8 @@ def test_a_change_carries_the_object_as_bytes() -> None:
 
     fact = read_event(b'{"type":"MODIFIED","object":' + body + b"}", TICKET, CONFIG_MAP)
 
-    assert isinstance(fact, Changed)
-    assert fact.change is Change.MODIFIED
+    assert isinstance(fact, WatchEvent)
+    assert fact.type is WatchEventType.MODIFIED
     assert fact.live.ref == Ref(CONFIG_MAP, "shop", "web")
     assert fact.live.body == body
 
@@ -51,6 +51,6 @@ def test_an_error_in_the_stream_ends_it_with_its_reason() -> None:
         b'"message":"too old resource version"}}'
     )
 
-    assert read_event(line, TICKET, CONFIG_MAP) == Ended(
+    assert read_event(line, TICKET, CONFIG_MAP) == WatchEnded(
         TICKET, Expired("too old resource version")
     )

@@ -21,12 +21,12 @@ from hypothesis import strategies as some
 
 from tests.fakes.certificates import END, Pair, issue
 from tests.fakes.echo_server import echo_server
-from tidegate.errors import ConfigError, Place
+from tidegate.errors import ConfigError, Location
 from tidegate.kube.access.context import Anonymous, ClientCertificate, KubeTarget
-from tidegate.kube.tls import expired, expiry_of, make_context
-from tidegate.model.secret import Secret
+from tidegate.kube.tls import certificate_expiry, expiry_error, make_context
+from tidegate.model.secret import SecretValue
 
-HERE = Place("config", 7)
+HERE = Location("config", 7)
 AUTHORITY = issue("authority", is_authority=True)
 SERVER = issue("server", AUTHORITY)
 CLIENT = issue("jane", AUTHORITY)
@@ -40,14 +40,14 @@ def target(ca: bytes | None = AUTHORITY.certificate, *, insecure: bool = False) 
         user="jane",
         login=Anonymous(),
         ca=ca,
-        ca_place=HERE,
+        ca_location=HERE,
         insecure=insecure,
-        place=HERE,
+        location=HERE,
     )
 
 
 def shown(certificate: bytes, key: bytes) -> ClientCertificate:
-    return ClientCertificate(certificate, Secret(key.decode("latin-1")), HERE)
+    return ClientCertificate(certificate, SecretValue(key.decode("latin-1")), HERE)
 
 
 @contextmanager
@@ -156,7 +156,7 @@ def test_old_versions_of_tls_are_not_spoken() -> None:
 def test_an_authority_that_cannot_be_read_is_told(ca: bytes) -> None:
     error = refused(target(ca))
 
-    assert (error.code, error.where) == ("config.ca", HERE)
+    assert (error.code, error.location) == ("config.ca", HERE)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_client_certificate_that_cannot_be_used_is_told(
 ) -> None:
     error = refused(target(), shown(certificate, key))
 
-    assert (error.code, error.where) == ("config.certificate", HERE)
+    assert (error.code, error.location) == ("config.certificate", HERE)
     assert words in error.problem
     assert "user `jane`" in error.problem
 
@@ -200,22 +200,22 @@ def test_a_key_with_a_passphrase_is_refused_and_nobody_is_asked_for_it() -> None
     ],
 )
 def test_the_end_of_a_certificate_is_read(end: datetime) -> None:
-    assert expiry_of(issue("old", AUTHORITY, expires=end).certificate) == end
+    assert certificate_expiry(issue("old", AUTHORITY, expires=end).certificate) == end
 
 
 def test_the_first_certificate_of_a_chain_counts() -> None:
     end = datetime(2030, 1, 1, tzinfo=UTC)
 
-    assert expiry_of(issue("x", expires=end).certificate + AUTHORITY.certificate) == end
+    assert certificate_expiry(issue("x", expires=end).certificate + AUTHORITY.certificate) == end
 
 
 def test_an_expired_client_certificate_is_told_with_its_date() -> None:
     old = issue("jane", AUTHORITY, expires=datetime(2024, 5, 6, 7, 8, tzinfo=UTC))
 
-    error = expired(shown(old.certificate, old.key), user="jane")
+    error = expiry_error(shown(old.certificate, old.key), user="jane")
 
     assert error is not None
-    assert (error.code, error.where) == ("config.certificate.expired", HERE)
+    assert (error.code, error.location) == ("config.certificate.expired", HERE)
     assert error.problem == (
         "the client certificate of user `jane` expired on 2024-05-06 at 07:08 UTC"
     )
@@ -224,12 +224,12 @@ def test_an_expired_client_certificate_is_told_with_its_date() -> None:
 def test_a_certificate_is_good_until_its_end() -> None:
     pair = shown(CLIENT.certificate, CLIENT.key)
 
-    assert expired(pair, user="jane", now=datetime(2098, 12, 31, tzinfo=UTC)) is None
-    assert expired(pair, user="jane", now=END) is not None
+    assert expiry_error(pair, user="jane", now=datetime(2098, 12, 31, tzinfo=UTC)) is None
+    assert expiry_error(pair, user="jane", now=END) is not None
 
 
 def test_what_cannot_be_read_is_not_called_expired() -> None:
-    assert expired(shown(b"junk", b"junk"), user="jane") is None
+    assert expiry_error(shown(b"junk", b"junk"), user="jane") is None
 
 
 @given(some.binary(max_size=60), some.integers(0, 400), some.integers(0, 60))
@@ -239,6 +239,6 @@ def test_reading_the_end_of_a_damaged_certificate_never_breaks(
     der = ssl.PEM_cert_to_DER_cert(CLIENT.certificate.decode())
     damaged = der[:at] + noise + der[at + dropped :]
 
-    end = expiry_of(ssl.DER_cert_to_PEM_cert(damaged).encode())
+    end = certificate_expiry(ssl.DER_cert_to_PEM_cert(damaged).encode())
 
     assert end is None or end.tzinfo is UTC

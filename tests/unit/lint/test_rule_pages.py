@@ -8,12 +8,12 @@ import pytest
 
 from tests.fakes.linting import lint_at
 from tests.fakes.rule_pages import FOLDER, PAGES, RulePage, write_files
-from tidegate.flows.lint import Asking
+from tidegate.flows.lint import LintOptions
 from tidegate.lint.catalogue import RULES
 
 
-def asking_of(page: RulePage) -> Asking:
-    return Asking(greenfield="--greenfield" in page.text)
+def asking_of(page: RulePage) -> LintOptions:
+    return LintOptions(greenfield="--greenfield" in page.text)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
@@ -25,13 +25,13 @@ async def test_a_rule_speaks_at_the_lines_that_its_bad_example_marks(
     report = await lint_at(write_files(tmp_path, page.bad), asking_of(page))
 
     found = {
-        (one.where.name, one.where.line) if one.where else ("", 0)
+        (one.location.name, one.location.line) if one.location else ("", 0)
         for one in report.findings
         if one.code == page.code
     }
     assert page.marked
     assert found == page.marked, [
-        (one.code, str(one.where), one.sentence) for one in report.ordered
+        (one.code, str(one.location), one.message) for one in report.sorted_findings
     ]
 
 
@@ -41,8 +41,8 @@ async def test_a_rule_is_silent_in_its_good_example(path: Path, tmp_path: Path) 
 
     report = await lint_at(write_files(tmp_path, page.good), asking_of(page))
 
-    assert [one.sentence for one in report.findings if one.code == page.code] == []
-    errors = [f"{one.code} {one.sentence}" for one in report.findings if one.severity == "error"]
+    assert [one.message for one in report.findings if one.code == page.code] == []
+    errors = [f"{one.code} {one.message}" for one in report.findings if one.severity == "error"]
     assert errors == []
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fakes.linting import lint_at
 from tests.fakes.tidegate_runs import ROOT
-from tidegate.flows.lint import Asking
+from tidegate.flows.lint import LintOptions
 from tidegate.model.finding import Severity
 
 SHAPES = ROOT / "tests" / "data" / "lint" / "shapes"
@@ -24,10 +24,10 @@ ASSUMED = {
 @pytest.mark.parametrize("name", sorted(one.name for one in SHAPES.iterdir()))
 async def test_nothing_is_alarming_where_nothing_is_wrong(name: str, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(SHAPES / name, tmp_path / name))
-    report = await lint_at(folder, Asking(greenfield=True))
+    report = await lint_at(folder, LintOptions(greenfield=True))
 
     told = {one.severity: one for one in report.findings}
-    assert Severity.ERROR not in told, told[Severity.ERROR].sentence
+    assert Severity.ERROR not in told, told[Severity.ERROR].message
     warned = {one.code for one in report.findings if one.severity is Severity.WARNING}
     assert warned == WARNINGS[name]
-    assert [one.what for one in report.greenfield or ()] == ASSUMED[name]
+    assert [one.name for one in report.assumed or ()] == ASSUMED[name]

@@ -94,8 +94,8 @@ async def test_a_story_of_argo_cd(story: str, tmp_path: Path) -> None:
     report = await lint_at(write_files(tmp_path, {"app.yaml": application(), **files}))
 
     errors = [one for one in report.findings if one.severity is Severity.ERROR]
-    assert {(one.code, one.where.name if one.where else "") for one in errors} == told
-    assert all(one.where and one.where.line > 4 and one.story for one in errors)
+    assert {(one.code, one.location.name if one.location else "") for one in errors} == told
+    assert all(one.location and one.location.line > 4 and one.sequence for one in errors)
 
 
 @pytest.mark.parametrize(

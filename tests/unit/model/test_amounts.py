@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.amounts import amount, parse_amount
+from tidegate.model.amounts import evaluate_amount, parse_amount
 from tidegate.model.objects import Json
 
 BODY: dict[str, Json] = {
@@ -30,7 +30,7 @@ BODY: dict[str, Json] = {
     ],
 )
 def test_an_amount_is_made_from_an_object(text: str, value: int) -> None:
-    assert amount(BODY, text) == value
+    assert evaluate_amount(BODY, text) == value
 
 
 @pytest.mark.parametrize("text", ["", "1 +", "1 * 2", "count(", "spec.a|b", "sum(a,b,c)"])

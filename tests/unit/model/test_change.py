@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.change import MASK, Difference, Fate, FieldChange, mask_fields
+from tidegate.model.change import MASK, DiffAction, Difference, FieldChange, mask_fields
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from tidegate.model.change import MASK, Difference, Fate, FieldChange, mask_fiel
 def test_hidden_places_are_masked_and_so_is_what_holds_them(
     path: str, hidden: tuple[str | int, ...]
 ) -> None:
-    difference = Difference(deed=Fate.CHANGE, fields=(FieldChange(path, "", "secret"),))
+    difference = Difference(action=DiffAction.CHANGE, fields=(FieldChange(path, "", "secret"),))
 
     masked = mask_fields(difference, [hidden])
 
@@ -27,6 +27,6 @@ def test_hidden_places_are_masked_and_so_is_what_holds_them(
 
 @pytest.mark.parametrize("path", ["spec.passwordRef", "spec.pass", "data.password"])
 def test_other_places_are_shown(path: str) -> None:
-    difference = Difference(deed=Fate.CHANGE, fields=(FieldChange(path, "a", "b"),))
+    difference = Difference(action=DiffAction.CHANGE, fields=(FieldChange(path, "a", "b"),))
 
     assert mask_fields(difference, [("spec", "password")]) == difference

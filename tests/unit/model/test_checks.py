@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.checks import holds
+from tidegate.model.checks import check_passes
 from tidegate.model.objects import Json
 from tidegate.model.operators import Check
-from tidegate.model.paths import find, parse_path
+from tidegate.model.paths import find_value, parse_path
 
 BODY: dict[str, Json] = {
     "metadata": {"annotations": {"a.b/c": "yes"}},
@@ -28,7 +28,7 @@ BODY: dict[str, Json] = {
     ],
 )
 def test_a_path_leads_to_what_stands_there(path: str, found: Json) -> None:
-    assert find(BODY, path) == found
+    assert find_value(BODY, path) == found
 
 
 @pytest.mark.parametrize("text", ["", ".spec", "spec..size", "spec[", "spec.ports[x]"])
@@ -61,4 +61,4 @@ def test_what_is_no_path_is_refused(text: str) -> None:
     ],
 )
 def test_a_check_holds_or_does_not(check: Check, *, is_so: bool) -> None:
-    assert holds(check, BODY) is is_so
+    assert check_passes(check, BODY) is is_so

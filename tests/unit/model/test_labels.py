@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.labels import matches, read_labels, write_labels
+from tidegate.model.labels import format_selector, parse_label_selector, selector_matches
 from tidegate.model.objects import Json
 
 
@@ -22,7 +22,7 @@ from tidegate.model.objects import Json
     ],
 )
 def test_selectors_that_stand_in_objects(selector: Json, *, expected: bool) -> None:
-    assert matches(selector, {"app": "web"}) is expected
+    assert selector_matches(selector, {"app": "web"}) is expected
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_selectors_that_stand_in_objects(selector: Json, *, expected: bool) -> N
 def test_expressions_of_selectors(operator: str, values: list[Json], *, expected: bool) -> None:
     expression: dict[str, Json] = {"key": "app", "operator": operator, "values": values}
 
-    assert matches({"matchExpressions": [expression]}, {"app": "web"}) is expected
+    assert selector_matches({"matchExpressions": [expression]}, {"app": "web"}) is expected
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_numbers_are_compared_where_there_are_numbers(
     expression: dict[str, Json] = {"key": "cores", "operator": operator, "values": [bound]}
     labels = {} if cores is None else {"cores": cores}
 
-    assert matches({"matchExpressions": [expression]}, labels) is expected
+    assert selector_matches({"matchExpressions": [expression]}, labels) is expected
 
 
 def test_a_selector_means_the_same_as_an_object_and_as_text() -> None:
@@ -76,9 +76,9 @@ def test_a_selector_means_the_same_as_an_object_and_as_text() -> None:
     labels: dict[str, Json] = {"app": "web", "tier": "front", "zone": "b", "owner": ""}
     others = [{**labels, key: "yes"} for key in ("app", "zone", "canary", "gone")] + [{}]
 
-    text = write_labels(selector)
+    text = format_selector(selector)
 
     assert text == "app=web,tier=front,zone in (a,b),canary notin (yes),owner,!gone"
     for one in (labels, *others):
-        by_text = all(wanted.holds(one) for wanted in read_labels(text))
-        assert by_text is matches(selector, one) is (one is labels)
+        by_text = all(wanted.matches(one) for wanted in parse_label_selector(text))
+        assert by_text is selector_matches(selector, one) is (one is labels)

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.model.moment import Ms, format_duration, format_moment, parse_duration, parse_moment
+from tidegate.model.moment import (
+    Ms,
+    format_duration,
+    format_timestamp,
+    parse_duration,
+    parse_timestamp,
+)
 
 YEARS_292 = 292 * 365 * 24 * 3_600_000
 
@@ -99,7 +105,7 @@ def test_what_is_written_is_read_again(span: int) -> None:
 
 
 def test_a_moment_is_read_in_its_zone_and_in_utc_where_it_has_none() -> None:
-    assert parse_moment("2026-01-01T01:00:00+01:00") == 1_767_225_600_000
-    assert parse_moment("2026-01-01T00:00:00.250Z") == 1_767_225_600_250
-    assert parse_moment("2026-01-01 00:00:00") == 1_767_225_600_000
-    assert format_moment(parse_moment("2026-01-01T00:00:00Z")) == "2026-01-01 00:00:00 UTC"
+    assert parse_timestamp("2026-01-01T01:00:00+01:00") == 1_767_225_600_000
+    assert parse_timestamp("2026-01-01T00:00:00.250Z") == 1_767_225_600_250
+    assert parse_timestamp("2026-01-01 00:00:00") == 1_767_225_600_000
+    assert format_timestamp(parse_timestamp("2026-01-01T00:00:00Z")) == "2026-01-01 00:00:00 UTC"

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from tidegate.model.objects import Json
-from tidegate.model.quantity import FORMAT, SUFFIX, quantity_of, read_quantity
+from tidegate.model.quantity import FORMAT_ERROR, SUFFIX_ERROR, parse_quantity, to_quantity
 
 READ = """
 0=0  1=1  +1=1  -1=-1  007=7  1.=1  .5=0.5  1.5=1.5  0.5=0.5  500m=0.5  1n=1e-9  0.1n=1e-9
@@ -24,24 +24,24 @@ NO_SUFFIX = ["0.1mi", ".5i", "1i", "-3.01i", "-3.01e-", "1K", "1ki", "1e", "1Mi1
 
 @pytest.mark.parametrize(("text", "amount"), [row.split("=") for row in READ.split()])
 def test_an_amount_is_what_kubernetes_reads(text: str, amount: str) -> None:
-    assert read_quantity(text) == Fraction(Decimal(amount))
+    assert parse_quantity(text) == Fraction(Decimal(amount))
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [*((text, FORMAT) for text in NO_FORMAT), *((text, SUFFIX) for text in NO_SUFFIX)],
+    [*((text, FORMAT_ERROR) for text in NO_FORMAT), *((text, SUFFIX_ERROR) for text in NO_SUFFIX)],
 )
 def test_what_is_no_amount_is_refused_in_the_words_of_a_server(text: str, problem: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011  (the words are what counts)
-        read_quantity(text)
+        parse_quantity(text)
 
     assert str(caught.value) == problem
-    assert quantity_of(text) is None
+    assert to_quantity(text) is None
 
 
 @pytest.mark.parametrize("text", ["1e999999999", "1e-999999999", "1" * 100_000])
 def test_an_absurd_amount_costs_nothing(text: str) -> None:
-    assert quantity_of(text) is None
+    assert to_quantity(text) is None
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_an_absurd_amount_costs_nothing(text: str) -> None:
     [(2, 2), (0.5, Fraction(1, 2)), (True, None), (None, None), ([1], None), ({}, None)],
 )
 def test_a_number_is_an_amount_and_nothing_else_is(value: Json, amount: Fraction | None) -> None:
-    assert quantity_of(value) == amount
+    assert to_quantity(value) == amount

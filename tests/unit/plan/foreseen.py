@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from tests.fakes.sequence_runs import NAMESPACE, Run, prepare
 from tests.fakes.write_sequences import GATE, Deed, Sequence, Step
 from tests.unit.plan.lives import fields_of
-from tidegate.model.change import Difference, Fate
+from tidegate.model.change import DiffAction, Difference
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 from tidegate.plan.diff.compare import compare
-from tidegate.plan.diff.seal import digest_of, seal
+from tidegate.plan.diff.seal import compute_fingerprint, content_digest
 from tidegate.testing import Body, Desk, body_of
 from tidegate.world.calls import Write
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Done
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import Success
+from tidegate.world.line import ResilientWorld
 from tidegate.world.protocol import World
 
 MANAGER = "anna"
@@ -35,8 +35,8 @@ async def surprises_of(world: World, sequences: list[Sequence]) -> list[str]:
 
     Our manager applies everything twice: the second time is foreseen, too.
     """
-    await prepare(Desk(Exchange(Line(world))))
-    desk = Desk(Exchange(world), namespace=NAMESPACE)
+    await prepare(Desk(Dispatcher(ResilientWorld(world))))
+    desk = Desk(Dispatcher(world), namespace=NAMESPACE)
     surprises = []
     for number, sequence in enumerate(sequences):
         run = Run(_forced(sequence), f"foreseen-{number}")
@@ -58,7 +58,7 @@ async def _tried(desk: Desk, run: Run, request: Write) -> list[Body]:
     is_ours = _is_ours(run.step)
     (outcome,) = await desk.ask(request)
     run.hear(outcome)
-    if not isinstance(outcome, Done) or outcome.live is None:
+    if not isinstance(outcome, Success) or outcome.live is None:
         return []
     if not is_ours:
         return [body_of(outcome)]
@@ -94,7 +94,7 @@ def _surprises(step: Step, run: Run, before: Body | None, after: Body) -> Iterat
         "apiVersion": run.ref.kind.api_version,
         "kind": run.ref.kind.name,
         "metadata": {
-            **mapping(said, "metadata"),
+            **get_mapping(said, "metadata"),
             "name": run.ref.name,
             "namespace": NAMESPACE,
         },
@@ -106,7 +106,7 @@ def _surprises(step: Step, run: Run, before: Body | None, after: Body) -> Iterat
 
 def broken_seal(before: Body, after: Body) -> Iterator[str]:
     """Somebody else wrote: the seal holds if what is ours is as it was, and breaks if it is not."""
-    is_same = seal(before, MANAGER) == seal(after, MANAGER)
+    is_same = compute_fingerprint(before, MANAGER) == compute_fingerprint(after, MANAGER)
     if fields_of(before, MANAGER) != fields_of(after, MANAGER):
         if is_same:
             yield "the seal holds though other fields are ours now"
@@ -123,9 +123,9 @@ def unforeseen(
     is_new = _version(before) != _version(after)
     # A null alone is no reason to write, even though a server notes who said it.
     claims = fields_of(before, MANAGER) and fields_of(before, MANAGER) != fields_of(after, MANAGER)
-    if foreseen.deed is Fate.KEEP and (really or (claims and not is_custom)):
+    if foreseen.action is DiffAction.KEEP and (really or (claims and not is_custom)):
         yield f"kept, and yet written: {really}"
-    if not is_new and foreseen.deed is not Fate.KEEP and not _is_doubt(foreseen, is_custom):
+    if not is_new and foreseen.action is not DiffAction.KEEP and not _is_doubt(foreseen, is_custom):
         yield f"nothing was written of {foreseen}"
     for path in really:
         if path != FOLLOWING and not any(is_touched(path, other) for other in said):
@@ -141,7 +141,7 @@ def _is_doubt(foreseen: Difference, is_custom: bool) -> bool:  # noqa: FBT001
 
 
 def _version(body: Body) -> str:
-    return text(body, "metadata", "resourceVersion")
+    return get_text(body, "metadata", "resourceVersion")
 
 
 def not_kept_by_seal(wanted: Body, live: Body, *, manager: str = MANAGER) -> Iterator[str]:
@@ -150,11 +150,11 @@ def not_kept_by_seal(wanted: Body, live: Body, *, manager: str = MANAGER) -> Ite
         wanted,
         live,
         manager=manager,
-        seal=seal(live, manager),
-        digest=digest_of(wanted),
+        fingerprint=compute_fingerprint(live, manager),
+        digest=content_digest(wanted),
         adopted=NOBODY,
     )
-    if recorded.deed is not Fate.KEEP:
+    if recorded.action is not DiffAction.KEEP:
         yield f"not kept by its seal: {recorded}"
 
 
@@ -165,8 +165,8 @@ def changes_between(before: Body, after: Body) -> Iterator[str]:
 
 def _content(body: Body) -> Body:
     """The body without what servers and controllers write by themselves."""
-    metadata = {**mapping(body, "metadata")}
-    notes = {**mapping(metadata, "annotations")}
+    metadata = {**get_mapping(body, "metadata")}
+    notes = {**get_mapping(metadata, "annotations")}
     notes.pop(REVISION, None)
     kept = {name: metadata[name] for name in metadata if name not in SERVERS_OWN}
     kept |= {"annotations": notes or None}

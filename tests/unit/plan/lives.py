@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.flows.jq_machine import JqQuestion, JqReply, answer
-from tidegate.model.ignoring import Paths
+from tidegate.flows.jq_machine import JqQuery, JqReply, evaluate
+from tidegate.model.ignoring import DifferencePaths
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping
-from tidegate.plan.diff.owned import Fields, entries_of, fields_in, is_entry_of
+from tidegate.model.reading import get_mapping
+from tidegate.plan.diff.owned import Fields, entry_fields, is_applied_by, managed_entries
 from tidegate.testing import Body
 
 OURS = "tidegate"
 
 
-def find_paths(expressions: tuple[str, ...], bodies: tuple[Body, ...]) -> tuple[Paths, ...]:
+def find_paths(
+    expressions: tuple[str, ...], bodies: tuple[Body, ...]
+) -> tuple[DifferencePaths, ...]:
     """What jq says, without a worker: these expressions are our own."""
-    question = JqQuestion(expressions, tuple(map(msgspec.json.encode, bodies)))
-    reply = answer(msgspec.msgpack.encode(question))
+    question = JqQuery(expressions, tuple(map(msgspec.json.encode, bodies)))
+    reply = evaluate(msgspec.msgpack.encode(question))
     return msgspec.msgpack.decode(reply, type=JqReply).paths
 
 
@@ -28,14 +30,14 @@ def an_entry(manager: str, fields: Body, *, operation: str = "Apply", **parts: J
 
 def fields_of(live: Body, manager: str) -> Fields:
     """What a manager owns by having applied it."""
-    ours = (entry for entry in entries_of(live) if is_entry_of(entry, manager))
-    return next(map(fields_in, ours), {})
+    ours = (entry for entry in managed_entries(live) if is_applied_by(entry, manager))
+    return next(map(entry_fields, ours), {})
 
 
 def a_live(body: Body, *entries: Body, **metadata: Json) -> Body:
     """The body as it lives: with an identity, and with these owners."""
     told: Body = {
-        **mapping(body, "metadata"),
+        **get_mapping(body, "metadata"),
         "uid": "1",
         "resourceVersion": "7",
         "managedFields": [*entries],
@@ -47,7 +49,9 @@ def a_live(body: Body, *entries: Body, **metadata: Json) -> Body:
 def applied(body: Body, *entries: Body, manager: str = OURS) -> Body:
     """The body as it lives once a manager has applied it, where lists are one piece."""
     said: Body = {name: body[name] for name in body if name not in {"apiVersion", "kind"}}
-    metadata = {name: value for name, value in mapping(body, "metadata").items() if name != "name"}
+    metadata = {
+        name: value for name, value in get_mapping(body, "metadata").items() if name != "name"
+    }
     said["metadata"] = metadata
     if not metadata:
         del said["metadata"]

@@ -9,11 +9,11 @@ import msgspec
 from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.plan import HookPolicy, Item, Plan, PlannedUnit, Step
-from tidegate.model.policy import Handling, Policy
+from tidegate.model.plan import HookPolicy, Plan, PlanItem, PlannedUnit, Step
+from tidegate.model.policy import ObjectOptions, Policy
 from tidegate.model.unit import Dependency, Destination, Unit
 from tidegate.plan.build import build_plan
-from tidegate.plan.pruning import Stale, prune_units
+from tidegate.plan.pruning import PruneCandidate, prune_units
 from tidegate.testing.builders import USUAL, a_name
 
 Body = dict[str, Json]
@@ -61,7 +61,9 @@ def a_hook(
     wave: int = 0,
     policies: tuple[HookPolicy, ...] = DEFAULT,
 ) -> Manifest:
-    return msgspec.structs.replace(a_thing(kind, name, wave=wave, phase=phase), hook=policies)
+    return msgspec.structs.replace(
+        a_thing(kind, name, wave=wave, phase=phase), hook_policies=policies
+    )
 
 
 def a_nameless_hook(start: str, phase: Phase) -> Manifest:
@@ -72,7 +74,7 @@ def a_nameless_hook(start: str, phase: Phase) -> Manifest:
 
 
 def a_definition(name: str, group: str, kind: str, *, wave: int = 0) -> Manifest:
-    return msgspec.structs.replace(a_thing(CRD, name, wave=wave), defines=(group, kind))
+    return msgspec.structs.replace(a_thing(CRD, name, wave=wave), defined_kind=(group, kind))
 
 
 def no_budget(_: Body) -> Ms | None:
@@ -99,14 +101,18 @@ def plan_of(*wanted: Manifest | Manifests) -> Plan:
     """A plan of units, or of one unit with these manifests."""
     units = [one for one in wanted if isinstance(one, Manifests)]
     manifests = [one for one in wanted if isinstance(one, Manifest)]
-    return build_plan([*units, a_unit_of(*manifests)] if manifests else units, budget=no_budget)
+    return build_plan(
+        [*units, a_unit_of(*manifests)] if manifests else units, readiness_timeout=no_budget
+    )
 
 
-def stale(kind: str, name: str, wave: int = 0, handling: Handling | None = None) -> Stale:
-    return Stale(ref_of(kind, name), wave, handling or Handling())
+def stale(
+    kind: str, name: str, wave: int = 0, handling: ObjectOptions | None = None
+) -> PruneCandidate:
+    return PruneCandidate(ref_of(kind, name), wave, handling or ObjectOptions())
 
 
-def add_prunes(plan: Plan, unit: PlannedUnit, going: Iterable[Stale]) -> Plan:
+def add_prunes(plan: Plan, unit: PlannedUnit, going: Iterable[PruneCandidate]) -> Plan:
     """The plan with the deletions of one unit."""
     return prune_units(plan, [(unit, tuple(going))])
 
@@ -131,6 +137,6 @@ def step_of(plan: Plan, name: str) -> Step:
     return next(step for step in plan.steps if step.id == name)
 
 
-def _name(item: Item) -> str:
+def _name(item: PlanItem) -> str:
     name = f"{item.ref.name}?" if item.asks else item.ref.name
     return f"-{name}" if item.deed == "delete" else name

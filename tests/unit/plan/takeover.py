@@ -9,12 +9,12 @@ import msgspec
 from tests.promises.objects import a_deployment, labelled
 from tidegate.model.change import Difference
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 from tidegate.plan.diff.adoption import LAST_APPLIED, adopted_managers, adoption_patch
 from tidegate.plan.diff.compare import compare
 from tidegate.testing import Body, Desk, body_of
-from tidegate.world.calls import PatchForm
-from tidegate.world.facts import Done, Outcome
+from tidegate.world.calls import PatchType
+from tidegate.world.facts import Outcome, Success
 
 OURS = "tidegate"
 
@@ -32,7 +32,7 @@ async def take_over(desk: Desk, *, from_manager: str) -> Taken:
     """Somebody made a Deployment with more than Git says now; we adopt it and apply."""
     wanted = a_deployment(replicas=0, paused=True)
     old = labelled(a_deployment(replicas=0, paused=True, minReadySeconds=7), team="shop")
-    old["metadata"] = {**mapping(old, "metadata"), "annotations": {LAST_APPLIED: "{}"}}
+    old["metadata"] = {**get_mapping(old, "metadata"), "annotations": {LAST_APPLIED: "{}"}}
     ref = await desk.ref(wanted)
     body_of(await desk.create(old, manager=from_manager))
     body_of(await desk.patch(ref, {"metadata": {"labels": {"tier": "front"}}}, manager="operator"))
@@ -40,7 +40,7 @@ async def take_over(desk: Desk, *, from_manager: str) -> Taken:
 
     managers = adopted_managers(live, OURS)
     foreseen = compare(wanted, live, manager=OURS)
-    await desk.eventually(lambda: _adopt(desk, ref), lambda outcome: isinstance(outcome, Done))
+    await desk.eventually(lambda: _adopt(desk, ref), lambda outcome: isinstance(outcome, Success))
     after = body_of(await desk.apply(wanted, force=True, manager=OURS))
     return Taken(managers, foreseen, after, compare(wanted, after, manager=OURS))
 
@@ -50,4 +50,4 @@ async def _adopt(desk: Desk, ref: Ref) -> Outcome:
     patch = adoption_patch(body_of(await desk.get(ref)), OURS)
     assert patch is not None
     operations: list[Json] = msgspec.json.decode(patch)
-    return await desk.patch(ref, operations, form=PatchForm.JSON, manager=OURS)
+    return await desk.patch(ref, operations, patch_type=PatchType.JSON, manager=OURS)

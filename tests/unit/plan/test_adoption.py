@@ -6,20 +6,20 @@ import pytest
 from tests.promises.objects import a_config_map, a_namespace
 from tests.unit.plan.lives import fields_of
 from tests.unit.plan.takeover import OURS, take_over
-from tidegate.model.change import Fate
+from tidegate.model.change import DiffAction
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, part
+from tidegate.model.reading import get_mapping, get_value
 from tidegate.plan.diff.adoption import LAST_APPLIED, adopted_managers, adoption_patch
-from tidegate.plan.diff.owned import entries_of
+from tidegate.plan.diff.owned import managed_entries
 from tidegate.testing import Body, Desk, body_of, sandbox_world
-from tidegate.world.calls import PatchForm
-from tidegate.world.exchange import Exchange
+from tidegate.world.calls import PatchType
+from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import Conflict
-from tidegate.world.line import Line
+from tidegate.world.line import ResilientWorld
 
 
 async def a_desk() -> Desk:
-    exchange = Exchange(Line(sandbox_world()))
+    exchange = Dispatcher(ResilientWorld(sandbox_world()))
     await Desk(exchange).create(a_namespace("shop"))
     return Desk(exchange, namespace="shop")
 
@@ -45,10 +45,10 @@ async def test_what_others_left_goes_when_we_take_over(manager: str) -> None:
         "metadata.labels.team",
         "spec.minReadySeconds",
     ]
-    assert part(taken.live, "spec", "minReadySeconds") is None
-    assert part(taken.live, "metadata", "labels") == {"tier": "front"}
-    assert LAST_APPLIED not in mapping(taken.live, "metadata", "annotations")
-    assert taken.after.deed is Fate.KEEP
+    assert get_value(taken.live, "spec", "minReadySeconds") is None
+    assert get_value(taken.live, "metadata", "labels") == {"tier": "front"}
+    assert LAST_APPLIED not in get_mapping(taken.live, "metadata", "annotations")
+    assert taken.after.action is DiffAction.KEEP
 
 
 async def test_without_adoption_it_would_stay() -> None:
@@ -70,7 +70,7 @@ async def test_an_object_that_changed_meanwhile_is_not_taken_over() -> None:
     await desk.patch(ref, {"data": {"size": "m"}}, manager="anna")
 
     operations: list[Json] = msgspec.json.decode(patch)
-    outcome = await desk.patch(ref, operations, form=PatchForm.JSON, manager=OURS)
+    outcome = await desk.patch(ref, operations, patch_type=PatchType.JSON, manager=OURS)
 
     assert isinstance(outcome, Conflict)
 
@@ -109,12 +109,12 @@ def test_entries_become_one_and_others_are_left_alone() -> None:
 
     patch: list[Json] = msgspec.json.decode(adoption_patch(live, OURS) or b"[]")
 
-    value = part(patch[0], "value")
+    value = get_value(patch[0], "value")
     merged: Body = {"metadata": {"managedFields": value}}
-    assert [entry["manager"] for entry in entries_of(merged)] == [OURS, "anna"]
+    assert [entry["manager"] for entry in managed_entries(merged)] == [OURS, "anna"]
     assert fields_of(merged, OURS) == {"f:data": {".": {}, "f:a": {}, "f:b": {}}}
-    assert entries_of(merged)[0]["time"] == "2026-01-02T00:00:00Z"
-    assert part(patch[1], "value") == "7"
+    assert managed_entries(merged)[0]["time"] == "2026-01-02T00:00:00Z"
+    assert get_value(patch[1], "value") == "7"
 
 
 def test_what_argo_cd_reports_of_an_application_stays_its_own() -> None:

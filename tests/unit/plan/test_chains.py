@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.unit.plan.orders import links_of
-from tidegate.model.plan import Because, Edge, Plan, Step
+from tidegate.model.plan import Edge, EdgeReason, Plan, Step
 from tidegate.model.unit import Strength
-from tidegate.plan.chains import narrow
+from tidegate.plan.chains import narrow_plan
 from tidegate.testing.builders import a_name
 
 
@@ -18,7 +18,7 @@ def plan_of_steps(*names: str, edges: tuple[Edge, ...]) -> Plan:
 
 
 def without(plan: Plan, *names: str) -> Plan:
-    return narrow(plan, lambda step: None if step.id in names else step)
+    return narrow_plan(plan, lambda step: None if step.id in names else step)
 
 
 def test_an_edge_over_two_steps_that_are_gone_is_one_edge() -> None:
@@ -30,10 +30,10 @@ def test_an_edge_over_two_steps_that_are_gone_is_one_edge() -> None:
 
 def test_everything_before_a_step_that_is_gone_comes_before_everything_behind_it() -> None:
     edges = (
-        Edge("a0", "c0", Because.DEPENDS_ON),
-        Edge("b0", "c0", Because.REFERENCE),
-        Edge("c0", "d0", Because.DEPENDS_ON),
-        Edge("c0", "e0", Because.PARENT),
+        Edge("a0", "c0", EdgeReason.DEPENDS_ON),
+        Edge("b0", "c0", EdgeReason.REFERENCE),
+        Edge("c0", "d0", EdgeReason.DEPENDS_ON),
+        Edge("c0", "e0", EdgeReason.PARENT),
     )
     plan = plan_of_steps("a0", "b0", "c0", "d0", "e0", edges=edges)
 
@@ -47,17 +47,17 @@ def test_everything_before_a_step_that_is_gone_comes_before_everything_behind_it
 
 def test_a_bridge_is_soft_if_a_part_of_it_was() -> None:
     edges = (
-        Edge("a0", "b0", Because.REFERENCE, Strength.SOFT),
-        Edge("b0", "c0", Because.DEPENDS_ON),
+        Edge("a0", "b0", EdgeReason.REFERENCE, Strength.SOFT),
+        Edge("b0", "c0", EdgeReason.DEPENDS_ON),
     )
 
     (bridge,) = without(plan_of_steps("a0", "b0", "c0", edges=edges), "b0").edges
 
-    assert bridge == Edge("a0", "c0", Because.REFERENCE, Strength.SOFT)
+    assert bridge == Edge("a0", "c0", EdgeReason.REFERENCE, Strength.SOFT)
 
 
 def test_a_bridge_between_units_has_the_reason_between_units() -> None:
-    edges = (Edge("a0", "a1"), Edge("a1", "b0", Because.DEPENDS_ON), Edge("b0", "b1"))
+    edges = (Edge("a0", "a1"), Edge("a1", "b0", EdgeReason.DEPENDS_ON), Edge("b0", "b1"))
     plan = plan_of_steps("a0", "a1", "b0", "b1", edges=edges)
 
     assert links_of(without(plan, "a1", "b0")) == {("a0", "b1", "dependsOn")}
@@ -70,7 +70,7 @@ def test_a_step_at_the_beginning_takes_its_edges_along() -> None:
 
 
 def test_nothing_cut_leaves_all_edges_as_they_are() -> None:
-    edges = (Edge("b0", "c0", Because.REFERENCE, Strength.SOFT), Edge("a0", "c0"))
+    edges = (Edge("b0", "c0", EdgeReason.REFERENCE, Strength.SOFT), Edge("a0", "c0"))
     plan = plan_of_steps("a0", "b0", "c0", edges=edges)
 
     assert without(plan).edges == edges

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.errors import Place, PlanError
+from tidegate.errors import Location, PlanError
 from tidegate.model.plan import Edge, Step
-from tidegate.plan.cycles import put_in_order, refuse_circles
+from tidegate.plan.cycles import reject_cycles, sort_steps
 from tidegate.testing.builders import a_name
 
 
@@ -16,7 +16,7 @@ def steps_of(names: str) -> dict[str, Step]:
 
 def ordered(names: str, *edges: str) -> str:
     links = [Edge(*edge) for edge in edges]
-    return "".join(step.id for step in put_in_order(steps_of(names), links))
+    return "".join(step.id for step in sort_steps(steps_of(names), links))
 
 
 def test_steps_without_edges_stay_as_they_came() -> None:
@@ -61,10 +61,10 @@ def test_a_long_circle_is_told_in_a_short_sentence() -> None:
     names = [a_name(f"kustomization-number-{n}") for n in range(500)]
 
     with pytest.raises(PlanError) as raised:
-        refuse_circles(
-            {name: {names[at - 1]: Place("all.yaml", at)} for at, name in enumerate(names)}
+        reject_cycles(
+            {name: {names[at - 1]: Location("all.yaml", at)} for at, name in enumerate(names)}
         )
 
     assert len(raised.value.problem) < 300
     assert len(raised.value.hint) < 120
-    assert raised.value.where is not None
+    assert raised.value.location is not None

@@ -17,19 +17,19 @@ from tests.unit.plan.orders import (
     told,
 )
 from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.plan import Deed, HookPolicy, Plan
-from tidegate.model.policy import Consent, Handling, Policy
-from tidegate.model.reading import listed
+from tidegate.model.plan import HookPolicy, ItemAction, Plan
+from tidegate.model.policy import ObjectOptions, Permission, Policy
+from tidegate.model.reading import get_list
 from tidegate.plan.deletion import build_deletion
-from tidegate.plan.pruning import Stale
+from tidegate.plan.pruning import PruneCandidate
 from tidegate.testing.builders import STAGED, USUAL
 
-STAYS = Handling(delete=Consent.NO)
-ASKS = Handling(delete=Consent.ASK)
+STAYS = ObjectOptions(delete=Permission.NO)
+ASKS = ObjectOptions(delete=Permission.ASK)
 
 
 def ending(
-    *lives: Stale,
+    *lives: PruneCandidate,
     before: tuple[Manifest, ...] = (),
     after: tuple[Manifest, ...] = (),
     policy: Policy = USUAL,
@@ -37,7 +37,7 @@ def ending(
     unit = msgspec.structs.replace(
         a_unit_of(policy=policy), before_deletion=before, after_deletion=after
     )
-    return build_deletion(unit, lives, budget=no_budget)
+    return build_deletion(unit, lives, readiness_timeout=no_budget)
 
 
 def a_job(name: str, *, wave: int = 0, policies: tuple[HookPolicy, ...] = ()) -> Manifest:
@@ -75,15 +75,15 @@ def test_what_wants_to_stay_stays() -> None:
 
 
 def test_what_may_not_be_pruned_goes_with_its_unit() -> None:
-    plan = ending(stale("Pod", "a", 0, Handling(prune=Consent.NO)))
+    plan = ending(stale("Pod", "a", 0, ObjectOptions(prune=Permission.NO)))
 
     assert told(plan) == {"shop/delete/0": [["-a"]]}
 
 
 def test_what_asks_first_is_in_the_plan_and_says_so() -> None:
     asking = stale("Pod", "a", 0, ASKS)
-    pruning = stale("Pod", "b", 0, Handling(prune=Consent.ASK))
-    staying = stale("Pod", "c", 0, Handling(delete=Consent.NO, prune=Consent.ASK))
+    pruning = stale("Pod", "b", 0, ObjectOptions(prune=Permission.ASK))
+    staying = stale("Pod", "c", 0, ObjectOptions(delete=Permission.NO, prune=Permission.ASK))
 
     assert told(ending(asking, pruning, staying)) == {"shop/delete/0": [["-a?", "-b?"]]}
 
@@ -115,8 +115,8 @@ def test_a_hook_of_the_end_is_not_held_in_the_cluster() -> None:
 
     (item,) = step_of(plan, "shop/postdelete").batches[0]
     body: Body = msgspec.json.decode(item.body)
-    assert listed(body, "metadata", "finalizers") == []
-    assert (item.deed, item.hook) == (Deed.APPLY, (HookPolicy.SUCCEEDED,))
+    assert get_list(body, "metadata", "finalizers") == []
+    assert (item.deed, item.hook) == (ItemAction.APPLY, (HookPolicy.SUCCEEDED,))
 
 
 def test_a_hook_that_lives_from_an_earlier_time_goes_in_the_wave_it_lives_with() -> None:
@@ -145,7 +145,7 @@ def test_a_deletion_is_the_same_one_whatever_is_left_to_go() -> None:
 
 
 def test_a_hook_that_wants_to_stay_stays() -> None:
-    hook = msgspec.structs.replace(a_job("save"), handling=STAYS)
+    hook = msgspec.structs.replace(a_job("save"), options=STAYS)
 
     assert told(ending(before=(hook,))) == {"shop/predelete": [["save"]]}
 
@@ -178,7 +178,7 @@ def test_the_same_end_has_the_same_digest_in_whichever_order_it_is_told() -> Non
 def test_a_unit_of_which_git_knows_nothing_any_more_can_be_ended() -> None:
     unit = Manifests(unit=a_unit_of().unit)
 
-    plan = build_deletion(unit, [stale("Pod", "a")], budget=no_budget)
+    plan = build_deletion(unit, [stale("Pod", "a")], readiness_timeout=no_budget)
 
     assert [one.id.name for one in plan.units] == ["shop"]
     assert told(plan) == {"shop/delete/0": [["-a"]]}

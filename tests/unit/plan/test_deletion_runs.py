@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from tests.unit.plan.orders import a_hook, a_thing, a_unit_of, no_budget, plan_of
-from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.event import StepState, Told
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.model.event import EventType, StepState
 from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.objects import Json
 from tidegate.model.plan import HookPolicy, Plan
 from tidegate.plan.deletion import build_deletion
-from tidegate.plan.pruning import Stale
+from tidegate.plan.pruning import PruneCandidate
 from tidegate.testing.rollouts import Run, roll_out, settings_of
 
 HELD: Json = ["test.dev/held"]
@@ -23,18 +23,18 @@ def a_map(name: str, wave: int, **metadata: Json) -> Manifest:
 
 
 def end_of(unit: Manifests) -> Plan:
-    lives = [Stale(one.ref, one.wave) for one in unit.manifests]
-    return build_deletion(unit, lives, budget=no_budget)
+    lives = [PruneCandidate(one.ref, one.wave) for one in unit.manifests]
+    return build_deletion(unit, lives, readiness_timeout=no_budget)
 
 
 async def made_and_ended(unit: Manifests) -> Run:
-    world = make_living(Simulation())
+    world = build_sandbox(SimulationConfig())
     made = await roll_out(world, plan_of(unit), settings_of(0))
     assert made.result == "passed"
     return await roll_out(world, end_of(unit), settings_of(1))
 
 
-def names_told(run: Run, told: Told) -> list[str]:
+def names_told(run: Run, told: EventType) -> list[str]:
     return [event.ref.name for event in run.told(told) if event.ref is not None]
 
 
@@ -50,9 +50,9 @@ async def test_a_unit_goes_in_reverse_between_its_hooks() -> None:
     run = await made_and_ended(unit)
 
     assert run.result == "passed"
-    assert names_told(run, Told.OBJECT_PRUNED) == ["high", "middle", "low", "save"]
-    assert names_told(run, Told.OBJECT_WRITTEN) == ["save", "bill", "tell"]
-    assert names_told(run, Told.HOOK_DELETED) == ["bill"]
+    assert names_told(run, EventType.OBJECT_PRUNED) == ["high", "middle", "low", "save"]
+    assert names_told(run, EventType.OBJECT_WRITTEN) == ["save", "bill", "tell"]
+    assert names_told(run, EventType.HOOK_DELETED) == ["bill"]
 
 
 async def test_a_wave_that_is_held_keeps_those_below_it() -> None:

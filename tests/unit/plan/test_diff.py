@@ -18,19 +18,19 @@ from tests.promises.objects import (
     labelled,
 )
 from tests.unit.plan.lives import OURS, a_live, an_entry, applied
-from tidegate.model.change import MASK, Fate, FieldChange
+from tidegate.model.change import MASK, DiffAction, FieldChange
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 from tidegate.plan.diff.compare import compare
-from tidegate.plan.diff.seal import digest_of, seal
+from tidegate.plan.diff.seal import compute_fingerprint, content_digest
 from tidegate.testing import Body, Desk, body_of, sandbox_world
-from tidegate.world.exchange import Exchange
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.line import ResilientWorld
 
 
 async def really_applied(body: Body) -> Body:
     """The body as it lives in the sandbox after we applied it."""
-    exchange = Exchange(Line(sandbox_world()))
+    exchange = Dispatcher(ResilientWorld(sandbox_world()))
     await Desk(exchange).create(a_namespace("shop"))
     return body_of(await Desk(exchange, namespace="shop").apply(body, manager=OURS))
 
@@ -44,7 +44,7 @@ def paths(wanted: Body, live: Body) -> list[str]:
 
 
 def test_what_is_not_there_is_created() -> None:
-    assert compare(a_config_map(), None, manager=OURS).deed is Fate.CREATE
+    assert compare(a_config_map(), None, manager=OURS).action is DiffAction.CREATE
 
 
 async def test_a_change_is_told_by_path_and_values() -> None:
@@ -52,7 +52,7 @@ async def test_a_change_is_told_by_path_and_values() -> None:
 
     difference = compare(a_workload(image="registry.example/app:2"), live, manager=OURS)
 
-    assert difference.deed is Fate.CHANGE
+    assert difference.action is DiffAction.CHANGE
     assert difference.fields == (
         FieldChange(
             "spec.template.spec.containers[name=app].image",
@@ -70,7 +70,7 @@ def test_equal_quantities_are_no_change(wanted: Json, live: Json) -> None:
     told = an_object(Kind("", "v1", "ResourceQuota"), "q", spec={"hard": {"cpu": live}})
     said = an_object(Kind("", "v1", "ResourceQuota"), "q", spec={"hard": {"cpu": wanted}})
 
-    assert compare(said, applied(told), manager=OURS).deed is Fate.KEEP
+    assert compare(said, applied(told), manager=OURS).action is DiffAction.KEEP
 
 
 def test_what_looks_like_a_quantity_is_text_elsewhere() -> None:
@@ -93,16 +93,19 @@ def test_a_flag_is_not_a_number() -> None:
 
 async def test_defaults_and_the_fields_of_others_are_no_difference() -> None:
     live = await really_applied(a_service())
-    live = {**live, "metadata": {**mapping(live, "metadata"), "annotations": {"by": "somebody"}}}
+    live = {
+        **live,
+        "metadata": {**get_mapping(live, "metadata"), "annotations": {"by": "somebody"}},
+    }
 
-    assert compare(a_service(), live, manager=OURS).deed is Fate.KEEP
+    assert compare(a_service(), live, manager=OURS).action is DiffAction.KEEP
 
 
 async def test_what_a_server_adds_to_a_job_is_no_difference() -> None:
     live = await really_applied(a_job())
-    assert "selector" in mapping(live, "spec")
+    assert "selector" in get_mapping(live, "spec")
 
-    assert compare(a_job(), live, manager=OURS).deed is Fate.KEEP
+    assert compare(a_job(), live, manager=OURS).action is DiffAction.KEEP
 
 
 async def test_a_field_that_git_no_longer_says_goes() -> None:
@@ -123,9 +126,9 @@ def test_a_field_that_somebody_else_owns_too_stays() -> None:
 
     difference = compare(a_config_map(color="red"), live, manager=OURS)
 
-    assert difference.deed is Fate.CHANGE
+    assert difference.action is DiffAction.CHANGE
     assert difference.fields == ()
-    assert difference.claims
+    assert difference.changes_ownership
 
 
 def test_a_field_that_is_right_but_not_ours_is_claimed() -> None:
@@ -133,9 +136,9 @@ def test_a_field_that_is_right_but_not_ours_is_claimed() -> None:
 
     difference = compare(a_config_map(color="red"), live, manager=OURS)
 
-    assert difference.deed is Fate.CHANGE
+    assert difference.action is DiffAction.CHANGE
     assert difference.fields == ()
-    assert difference.claims
+    assert difference.changes_ownership
 
 
 def test_the_fields_of_an_adopted_manager_count_as_ours() -> None:
@@ -147,7 +150,7 @@ def test_the_fields_of_an_adopted_manager_count_as_ours() -> None:
     left_alone = compare(a_config_map(color="red"), live, manager=OURS, adopted=frozenset())
 
     assert difference.fields == (FieldChange("data.size", "m", ""),)
-    assert left_alone.deed is Fate.KEEP
+    assert left_alone.action is DiffAction.KEEP
 
 
 async def test_the_order_of_variables_is_a_difference() -> None:
@@ -179,19 +182,21 @@ def test_a_key_that_only_its_server_knows_is_found_in_the_live_item() -> None:
     fields: Body = {"f:color": {}, "f:map": {item: {".": {}, "f:name": {}}}}
     live = a_live(told, an_entry(OURS, {"f:spec": fields}))
 
-    assert compare(said, live, manager=OURS).deed is Fate.KEEP
+    assert compare(said, live, manager=OURS).action is DiffAction.KEEP
 
 
 async def test_what_is_empty_is_left_out_by_the_server_and_no_difference() -> None:
     body = a_deployment(paused=False, minReadySeconds=0)
     body["metadata"] = {"name": "web", "labels": {}, "annotations": None, "creationTimestamp": None}
     live = await really_applied(body)
-    metadata = {name: part for name, part in mapping(live, "metadata").items() if name != "labels"}
-    spec = {name: part for name, part in mapping(live, "spec").items() if name != "paused"}
+    metadata = {
+        name: part for name, part in get_mapping(live, "metadata").items() if name != "labels"
+    }
+    spec = {name: part for name, part in get_mapping(live, "spec").items() if name != "paused"}
 
     difference = compare(body, {**live, "metadata": metadata, "spec": spec}, manager=OURS)
 
-    assert difference.deed is Fate.KEEP
+    assert difference.action is DiffAction.KEEP
 
 
 def test_an_empty_value_that_is_new_is_told() -> None:
@@ -217,7 +222,7 @@ def test_text_in_a_secret_is_compared_with_its_data() -> None:
     same = compare(an_object(SECRET, "s", stringData={"a": "x"}), live, manager=OURS)
     other = compare(an_object(SECRET, "s", stringData={"a": "y"}), live, manager=OURS)
 
-    assert same.deed is Fate.KEEP
+    assert same.action is DiffAction.KEEP
     assert other.fields == (FieldChange("data.a", MASK, MASK),)
 
 
@@ -226,7 +231,7 @@ async def test_null_in_a_map_that_is_one_piece_is_an_empty_text() -> None:
 
     wanted = a_service("web", selector={"app": "web", "tier": None})
 
-    assert compare(wanted, live, manager=OURS).deed is Fate.KEEP
+    assert compare(wanted, live, manager=OURS).action is DiffAction.KEEP
 
 
 def test_nothing_of_a_secret_is_shown() -> None:
@@ -247,11 +252,15 @@ def test_an_unbroken_seal_ends_all_doubt() -> None:
 
     compared = compare(doubtful, live, manager=OURS)
     sealed = compare(
-        doubtful, live, manager=OURS, seal=seal(live, OURS), digest=digest_of(doubtful)
+        doubtful,
+        live,
+        manager=OURS,
+        fingerprint=compute_fingerprint(live, OURS),
+        digest=content_digest(doubtful),
     )
 
-    assert compared.deed is Fate.CHANGE
-    assert sealed.deed is Fate.KEEP
+    assert compared.action is DiffAction.CHANGE
+    assert sealed.action is DiffAction.KEEP
 
 
 @pytest.mark.parametrize("digest", ["", "other"])
@@ -259,10 +268,14 @@ def test_a_seal_says_nothing_of_another_wish(digest: str) -> None:
     live = applied(a_config_map(color="red"))
 
     difference = compare(
-        a_config_map(color="blue"), live, manager=OURS, seal=seal(live, OURS), digest=digest
+        a_config_map(color="blue"),
+        live,
+        manager=OURS,
+        fingerprint=compute_fingerprint(live, OURS),
+        digest=digest,
     )
 
-    assert difference.deed is Fate.CHANGE
+    assert difference.action is DiffAction.CHANGE
 
 
 def test_an_unbroken_seal_does_not_hide_what_an_adopted_manager_added() -> None:
@@ -271,10 +284,14 @@ def test_an_unbroken_seal_does_not_hide_what_an_adopted_manager_added() -> None:
     live = applied(wanted, entry)
 
     difference = compare(
-        wanted, live, manager=OURS, seal=seal(live, OURS), digest=digest_of(wanted)
+        wanted,
+        live,
+        manager=OURS,
+        fingerprint=compute_fingerprint(live, OURS),
+        digest=content_digest(wanted),
     )
 
-    assert difference.deed is Fate.CHANGE
+    assert difference.action is DiffAction.CHANGE
 
 
 def test_long_texts_are_shown_where_they_part() -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 
 from tidegate.model.objects import Json
-from tidegate.plan.diff.facts import GROUPS, is_default
+from tidegate.plan.diff.facts import BUILTIN_GROUPS, is_default
 from tidegate.plan.diff.owned import KEY_DEFAULTS
 from tidegate.plan.diff.values import QUANTITIES, QUANTITY_MAPS
 from tidegate.schema.builtin import Merging, merging_of, served_kinds, shape_of
@@ -127,7 +127,7 @@ def test_the_defaults_of_keys_are_those_of_the_schemas() -> None:
 
 
 def test_the_groups_are_those_that_a_server_brings() -> None:
-    assert {served.kind.group for served in served_kinds()} <= GROUPS
+    assert {served.kind.group for served in served_kinds()} <= BUILTIN_GROUPS
 
 
 @pytest.mark.parametrize(
@@ -143,10 +143,10 @@ def test_an_image_says_when_it_is_pulled(image: str, policy: str) -> None:
     other = "Always" if policy != "Always" else "IfNotPresent"
     container: dict[str, Json] = {"image": image}
 
-    assert is_default(policy, name="imagePullPolicy", parent="containers", beside=container)
-    assert not is_default(other, name="imagePullPolicy", parent="containers", beside=container)
+    assert is_default(policy, name="imagePullPolicy", parent="containers", siblings=container)
+    assert not is_default(other, name="imagePullPolicy", parent="containers", siblings=container)
 
 
 def test_what_stands_in_a_mapping_of_anybodys_names_is_no_default() -> None:
-    assert is_default("TCP", name="protocol", parent="ports", beside={})
-    assert not is_default("TCP", name="protocol", parent="matchLabels", beside={})
+    assert is_default("TCP", name="protocol", parent="ports", siblings={})
+    assert not is_default("TCP", name="protocol", parent="matchLabels", siblings={})

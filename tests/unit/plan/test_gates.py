@@ -5,15 +5,15 @@ from __future__ import annotations
 from tests.unit.plan.orders import CRD, a_hook, a_thing, a_unit_of, links_of, plan_of, ref_of
 from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.objects import Kind, Ref
-from tidegate.model.plan import Deed, Plan, items_of
-from tidegate.model.policy import Gates, Order, Policy
+from tidegate.model.plan import ItemAction, Plan, step_items
+from tidegate.model.policy import GateScope, Order, Policy
 from tidegate.model.unit import Dependency, Unit
 from tidegate.testing.builders import a_name
 
 OTHERS = ref_of("apps/v1 Deployment", "theirs", "elsewhere")
 
 
-def a_plan(*manifests: Manifest, gates: Gates, listed: tuple[Ref, ...] = ()) -> Plan:
+def a_plan(*manifests: Manifest, gates: GateScope, listed: tuple[Ref, ...] = ()) -> Plan:
     policy = Policy(order=Order.STAGES, gates=gates, listed=listed)
     return plan_of(a_unit_of(*manifests, policy=policy))
 
@@ -21,25 +21,25 @@ def a_plan(*manifests: Manifest, gates: Gates, listed: tuple[Ref, ...] = ()) -> 
 def gating(plan: Plan) -> dict[str, list[str]]:
     """By step, the objects that hold what comes behind."""
     return {
-        step.id: [item.ref.name for item in items_of(step) if item.gates] for step in plan.steps
+        step.id: [item.ref.name for item in step_items(step) if item.gates] for step in plan.steps
     }
 
 
 def test_all_objects_hold_where_all_gate() -> None:
-    plan = a_plan(a_thing("Pod", "a"), a_thing("Pod", "b"), gates=Gates.ALL)
+    plan = a_plan(a_thing("Pod", "a"), a_thing("Pod", "b"), gates=GateScope.ALL)
 
     assert gating(plan) == {"shop/rest": ["a", "b"]}
 
 
 def test_nothing_of_the_last_step_holds_where_nothing_gates() -> None:
-    plan = a_plan(a_thing(CRD, "gadgets.dev"), a_thing("Pod", "a"), gates=Gates.NONE)
+    plan = a_plan(a_thing(CRD, "gadgets.dev"), a_thing("Pod", "a"), gates=GateScope.NONE)
 
     assert gating(plan) == {"shop/definitions": ["gadgets.dev"], "shop/rest": []}
 
 
 def test_hooks_hold_whatever_else_does() -> None:
     hook = a_hook("Pod", "seed", Phase.SYNC)
-    policy = Policy(gates=Gates.NONE)
+    policy = Policy(gates=GateScope.NONE)
 
     plan = plan_of(a_unit_of(a_thing("Pod", "a"), hook, policy=policy))
 
@@ -49,7 +49,7 @@ def test_hooks_hold_whatever_else_does() -> None:
 def test_only_those_that_are_listed_hold() -> None:
     things = [a_thing("Pod", name) for name in "abc"]
 
-    plan = a_plan(*things, gates=Gates.LISTED, listed=(ref_of("Pod", "b"),))
+    plan = a_plan(*things, gates=GateScope.LISTED, listed=(ref_of("Pod", "b"),))
 
     assert gating(plan) == {"shop/rest": ["b"]}
 
@@ -60,36 +60,36 @@ def test_a_listed_object_is_known_in_another_version_of_its_kind() -> None:
     plan = a_plan(
         a_thing("apps/v1 Deployment", "web"),
         a_thing("Pod", "a"),
-        gates=Gates.LISTED,
+        gates=GateScope.LISTED,
         listed=(older,),
     )
 
     assert gating(plan) == {"shop/rest": ["web"]}
-    assert {item.deed for item in items_of(plan.steps[0])} == {Deed.APPLY}
+    assert {item.deed for item in step_items(plan.steps[0])} == {ItemAction.APPLY}
 
 
 def test_a_listed_object_of_somebody_else_is_awaited_behind_all_others() -> None:
-    plan = a_plan(a_thing("Pod", "a"), gates=Gates.LISTED, listed=(OTHERS,))
+    plan = a_plan(a_thing("Pod", "a"), gates=GateScope.LISTED, listed=(OTHERS,))
 
     (step,) = plan.steps
     first, last = step.batches
     assert [item.ref.name for item in first] == ["a"]
-    assert [(item.ref, item.deed, item.body) for item in last] == [(OTHERS, Deed.AWAIT, b"")]
+    assert [(item.ref, item.deed, item.body) for item in last] == [(OTHERS, ItemAction.AWAIT, b"")]
 
 
 def test_a_unit_without_objects_is_done_with_what_it_lists() -> None:
-    plan = a_plan(gates=Gates.LISTED, listed=(OTHERS,))
+    plan = a_plan(gates=GateScope.LISTED, listed=(OTHERS,))
 
     assert gating(plan) == {"shop/checks": ["theirs"]}
     assert [step.last for step in plan.steps] == [True]
 
 
 def test_a_unit_without_objects_and_gates_has_no_steps() -> None:
-    assert a_plan(gates=Gates.NONE, listed=(OTHERS,)).steps == ()
+    assert a_plan(gates=GateScope.NONE, listed=(OTHERS,)).steps == ()
 
 
 def test_other_gates_are_another_plan() -> None:
-    plans = [a_plan(a_thing("Pod", "a"), gates=gates) for gates in Gates]
+    plans = [a_plan(a_thing("Pod", "a"), gates=gates) for gates in GateScope]
 
     assert len({plan.digest for plan in plans}) == 3
     assert len({step.digest for plan in plans for step in plan.steps}) == 2
@@ -106,6 +106,6 @@ def test_what_a_unit_waits_for_and_nobody_brings_is_awaited_before_anything() ->
 
     first, second = plan.steps
     assert (first.id, second.id) == ("shop/awaits", "shop/sync/0")
-    awaited = [(item.ref.name, item.deed) for item in items_of(first)]
-    assert awaited == [("theirs", Deed.AWAIT), ("login", Deed.AWAIT)]
+    awaited = [(item.ref.name, item.deed) for item in step_items(first)]
+    assert awaited == [("theirs", ItemAction.AWAIT), ("login", ItemAction.AWAIT)]
     assert {(before, after) for before, after, _ in links_of(plan)} == {(first.id, second.id)}

@@ -6,39 +6,39 @@ import pytest
 
 from tests.promises.objects import a_container, a_deployment, a_gate, a_pod_template, labelled
 from tests.unit.plan.lives import OURS, a_live, an_entry, applied, find_paths
-from tidegate.model.change import Fate
-from tidegate.model.ignoring import Ignored
+from tidegate.model.change import DiffAction
+from tidegate.model.ignoring import IgnoreDifference
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mapping, mappings, part
+from tidegate.model.reading import get_mapping, get_mappings, get_value
 from tidegate.plan.diff.compare import compare
-from tidegate.plan.diff.ignoring import keep_living, set_aside
+from tidegate.plan.diff.ignoring import with_live_values, without_ignored
 from tidegate.testing import Body
 
 GATE = a_gate("example.org", size=1)
 WEB = Ref(Kind("apps", "v1", "Deployment"), "shop", "web")
 
 
-def by_path(*expressions: str) -> Ignored:
-    return Ignored(kind="*", group="*", expressions=expressions)
+def by_path(*expressions: str) -> IgnoreDifference:
+    return IgnoreDifference(kind="*", group="*", expressions=expressions)
 
 
-def by_pointer(*pointers: str) -> Ignored:
-    return Ignored(kind="*", group="*", pointers=pointers)
+def by_pointer(*pointers: str) -> IgnoreDifference:
+    return IgnoreDifference(kind="*", group="*", pointers=pointers)
 
 
-def by_manager(*managers: str) -> Ignored:
-    return Ignored(kind="*", group="*", managers=managers)
+def by_manager(*managers: str) -> IgnoreDifference:
+    return IgnoreDifference(kind="*", group="*", managers=managers)
 
 
-def deed(wanted: Body, live: Body, *rules: Ignored) -> Fate:
-    return compare(*set_aside(wanted, live, rules, find_paths), manager=OURS).deed
+def deed(wanted: Body, live: Body, *rules: IgnoreDifference) -> DiffAction:
+    return compare(*without_ignored(wanted, live, rules, find_paths), manager=OURS).action
 
 
 SIZE = by_pointer("/spec/size")
 
 
 def with_spec(body: Body, **spec: Json) -> Body:
-    return {**body, "spec": {**mapping(body, "spec"), **spec}}
+    return {**body, "spec": {**get_mapping(body, "spec"), **spec}}
 
 
 def containers(*told: Body) -> Body:
@@ -48,46 +48,48 @@ def containers(*told: Body) -> Body:
 @pytest.mark.parametrize(
     ("rule", "fits"),
     [
-        (Ignored(kind="Deployment", group="apps"), True),
-        (Ignored(kind="Deploy*", group="*"), True),
-        (Ignored(kind="*", group="apps", name="web", namespace="shop"), True),
-        (Ignored(kind="Deployment"), False),
-        (Ignored(kind="Deployment", group="apps", name="db"), False),
-        (Ignored(kind="Deployment", group="apps", namespace="other"), False),
-        (Ignored(kind="deployment", group="apps"), False),
+        (IgnoreDifference(kind="Deployment", group="apps"), True),
+        (IgnoreDifference(kind="Deploy*", group="*"), True),
+        (IgnoreDifference(kind="*", group="apps", name="web", namespace="shop"), True),
+        (IgnoreDifference(kind="Deployment"), False),
+        (IgnoreDifference(kind="Deployment", group="apps", name="db"), False),
+        (IgnoreDifference(kind="Deployment", group="apps", namespace="other"), False),
+        (IgnoreDifference(kind="deployment", group="apps"), False),
     ],
 )
-def test_a_rule_fits_objects_by_group_kind_name_and_namespace(rule: Ignored, *, fits: bool) -> None:
-    assert rule.fits(WEB) is fits
+def test_a_rule_fits_objects_by_group_kind_name_and_namespace(
+    rule: IgnoreDifference, *, fits: bool
+) -> None:
+    assert rule.matches(WEB) is fits
 
 
 @pytest.mark.parametrize("rule", [SIZE, by_path(".spec.size"), by_path(".spec.size?")])
-def test_a_field_that_is_ignored_is_no_difference(rule: Ignored) -> None:
+def test_a_field_that_is_ignored_is_no_difference(rule: IgnoreDifference) -> None:
     live = with_spec(applied(GATE), size=5)
 
-    assert deed(GATE, live) is Fate.CHANGE
-    assert deed(GATE, live, rule) is Fate.KEEP
+    assert deed(GATE, live) is DiffAction.CHANGE
+    assert deed(GATE, live, rule) is DiffAction.KEEP
 
 
 def test_a_field_that_is_ignored_is_no_difference_where_only_one_side_has_it() -> None:
     without = a_gate("example.org")
 
-    assert deed(GATE, applied(without), SIZE) is Fate.KEEP
-    assert deed(without, applied(GATE), SIZE) is Fate.KEEP
+    assert deed(GATE, applied(without), SIZE) is DiffAction.KEEP
+    assert deed(without, applied(GATE), SIZE) is DiffAction.KEEP
 
 
 def test_other_fields_still_count() -> None:
     live = with_spec(applied(GATE), size=5, color="green")
 
-    assert deed(GATE, live, SIZE) is Fate.CHANGE
+    assert deed(GATE, live, SIZE) is DiffAction.CHANGE
 
 
 def test_a_mapping_of_which_all_is_ignored_says_nothing() -> None:
     wanted, theirs = labelled(GATE, team="shop"), labelled(GATE, team="bank")
     rule = by_pointer("/metadata/labels/team")
 
-    assert deed(wanted, applied(theirs), rule) is Fate.KEEP
-    assert deed(wanted, applied(GATE), rule) is Fate.KEEP
+    assert deed(wanted, applied(theirs), rule) is DiffAction.KEEP
+    assert deed(wanted, applied(GATE), rule) is DiffAction.KEEP
 
 
 def test_a_name_with_a_slash_is_escaped_in_a_pointer() -> None:
@@ -95,9 +97,9 @@ def test_a_name_with_a_slash_is_escaped_in_a_pointer() -> None:
     live = a_live(GATE, annotations=notes)
     rule = by_pointer("/metadata/annotations/example.org~1hash")
 
-    left = set_aside(GATE, live, (rule,), find_paths)[1]
+    left = without_ignored(GATE, live, (rule,), find_paths)[1]
 
-    assert part(left, "metadata", "annotations") == {}
+    assert get_value(left, "metadata", "annotations") == {}
 
 
 @pytest.mark.parametrize(
@@ -111,10 +113,10 @@ def test_a_name_with_a_slash_is_escaped_in_a_pointer() -> None:
         by_path('.spec.template.spec.containers[] | select(.name == "other")'),
     ],
 )
-def test_what_leads_nowhere_ignores_nothing(rule: Ignored) -> None:
+def test_what_leads_nowhere_ignores_nothing(rule: IgnoreDifference) -> None:
     live = with_spec(applied(GATE), size=5)
 
-    assert set_aside(GATE, live, (rule,), find_paths) == (GATE, live)
+    assert without_ignored(GATE, live, (rule,), find_paths) == (GATE, live)
 
 
 def test_an_item_of_a_list_is_ignored_wherever_it_stands() -> None:
@@ -124,25 +126,25 @@ def test_an_item_of_a_list_is_ignored_wherever_it_stands() -> None:
     live = a_live(containers(proxy, app), an_entry(OURS, fields))
     rule = by_path('.spec.template.spec.containers[] | select(.name == "proxy")')
 
-    wanted, left = set_aside(containers(app), live, (rule,), find_paths)
+    wanted, left = without_ignored(containers(app), live, (rule,), find_paths)
 
     assert wanted == containers(app)
-    assert mapping(left, "spec") == mapping(containers(app), "spec")
-    (entry,) = mappings(left, "metadata", "managedFields")
+    assert get_mapping(left, "spec") == get_mapping(containers(app), "spec")
+    (entry,) = get_mappings(left, "metadata", "managedFields")
     assert "proxy" not in str(entry)
 
 
 @pytest.mark.parametrize(
     ("manager", "rule", "found"),
     [
-        ("scaler", by_manager("other"), Fate.CHANGE),
-        ("scaler", by_manager("scaler"), Fate.KEEP),
-        ("kubectl", by_manager("kubectl"), Fate.KEEP),
-        ("kubectl", SIZE, Fate.KEEP),
+        ("scaler", by_manager("other"), DiffAction.CHANGE),
+        ("scaler", by_manager("scaler"), DiffAction.KEEP),
+        ("kubectl", by_manager("kubectl"), DiffAction.KEEP),
+        ("kubectl", SIZE, DiffAction.KEEP),
     ],
 )
 def test_what_a_trusted_manager_owns_is_no_difference(
-    manager: str, rule: Ignored, found: Fate
+    manager: str, rule: IgnoreDifference, found: DiffAction
 ) -> None:
     scaled = an_entry(manager, {"f:spec": {"f:size": {}}}, operation="Update")
     live = with_spec(applied(a_gate("example.org"), scaled), size=5)
@@ -153,7 +155,7 @@ def test_what_a_trusted_manager_owns_is_no_difference(
 def test_what_lives_takes_the_place_of_what_is_ignored() -> None:
     live = with_spec(applied(GATE), size=5, color="green", paused=True)
 
-    written = keep_living(GATE, live, (SIZE, by_path(".spec.paused")), find_paths)
+    written = with_live_values(GATE, live, (SIZE, by_path(".spec.paused")), find_paths)
 
     assert written == with_spec(GATE, size=5, paused=True)
 
@@ -161,7 +163,7 @@ def test_what_lives_takes_the_place_of_what_is_ignored() -> None:
 def test_what_is_ignored_and_does_not_live_is_not_written() -> None:
     live = applied(a_gate("example.org"))
 
-    assert keep_living(GATE, live, (SIZE,), find_paths) == a_gate("example.org")
+    assert with_live_values(GATE, live, (SIZE,), find_paths) == a_gate("example.org")
 
 
 def test_a_status_is_never_taken_over() -> None:
@@ -169,7 +171,7 @@ def test_a_status_is_never_taken_over() -> None:
 
     rules = (by_pointer("/status"), by_path(".status.size"))
 
-    assert keep_living(GATE, live, rules, find_paths) == GATE
+    assert with_live_values(GATE, live, rules, find_paths) == GATE
 
 
 def test_items_are_taken_over_by_what_tells_them_apart() -> None:
@@ -180,7 +182,7 @@ def test_items_are_taken_over_by_what_tells_them_apart() -> None:
         by_path('.spec.template.spec.containers[] | select(.name == "proxy")'),
     )
 
-    written = keep_living(containers(app), live, rules, find_paths)
+    written = with_live_values(containers(app), live, rules, find_paths)
 
     assert written == containers({**app, "resources": {"limits": {}}}, proxy)
 
@@ -190,6 +192,6 @@ def test_of_an_item_that_is_not_wanted_no_part_is_taken_over() -> None:
 
     rule = by_path(".spec.template.spec.containers[].image")
 
-    written = keep_living(containers(a_container("app")), live, (rule,), find_paths)
+    written = with_live_values(containers(a_container("app")), live, (rule,), find_paths)
 
     assert written == containers(a_container("app"))

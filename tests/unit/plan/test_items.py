@@ -9,19 +9,19 @@ from tests.unit.plan.orders import Body, a_hook, a_nameless_hook, a_thing, no_bu
 from tidegate.model.manifest import Manifest, Phase
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
-from tidegate.model.plan import FINALIZER, Item
-from tidegate.model.policy import Handling
-from tidegate.model.reading import listed
-from tidegate.plan.items import hold, make_item
+from tidegate.model.plan import HOOK_FINALIZER, PlanItem
+from tidegate.model.policy import ObjectOptions
+from tidegate.model.reading import get_list
+from tidegate.plan.items import make_item, with_hook_finalizer
 
 
-def item_of(manifest: Manifest) -> Item:
+def item_of(manifest: Manifest) -> PlanItem:
     return make_item(manifest, manifest.phase, no_budget)
 
 
-def finalizers_of(item: Item) -> list[Json]:
+def finalizers_of(item: PlanItem) -> list[Json]:
     body: Body = msgspec.json.decode(item.body)
-    return listed(body, "metadata", "finalizers")
+    return get_list(body, "metadata", "finalizers")
 
 
 def test_an_ordinary_object_is_applied_as_it_is() -> None:
@@ -38,11 +38,11 @@ def test_blanks_in_the_text_do_not_make_it_another_one() -> None:
 
 
 def test_a_hook_is_held_until_it_is_judged() -> None:
-    assert finalizers_of(item_of(a_hook("Pod", "a", Phase.SYNC))) == [FINALIZER]
+    assert finalizers_of(item_of(a_hook("Pod", "a", Phase.SYNC))) == [HOOK_FINALIZER]
 
 
 def test_a_hook_of_the_end_is_not_held() -> None:
-    item = make_item(a_hook("Pod", "a", Phase.SYNC), "predelete", no_budget, held=False)
+    item = make_item(a_hook("Pod", "a", Phase.SYNC), "predelete", no_budget, with_finalizer=False)
 
     assert finalizers_of(item) == []
 
@@ -50,10 +50,10 @@ def test_a_hook_of_the_end_is_not_held() -> None:
 def test_a_hook_that_names_its_finalizer_keeps_its_own_beside_it() -> None:
     body: Body = {"metadata": {"finalizers": ["mine"]}}
 
-    held = hold(body)
+    held = with_hook_finalizer(body)
 
-    assert listed(held, "metadata", "finalizers") == ["mine", FINALIZER]
-    assert hold(held) == held
+    assert get_list(held, "metadata", "finalizers") == ["mine", HOOK_FINALIZER]
+    assert with_hook_finalizer(held) == held
 
 
 def test_a_hook_has_another_digest_in_each_of_its_phases() -> None:
@@ -126,7 +126,7 @@ def test_a_job_is_made_again_where_it_cannot_be_changed() -> None:
 
 
 def test_what_is_forced_is_made_again_where_it_cannot_be_changed() -> None:
-    forced = msgspec.structs.replace(a_thing("Pod", "a"), handling=Handling(forces=True))
+    forced = msgspec.structs.replace(a_thing("Pod", "a"), options=ObjectOptions(forces=True))
 
     assert item_of(forced).recreates
 

@@ -12,18 +12,18 @@ from tests.unit.plan.orders import a_thing
 from tests.unit.plan.test_wire import KEY
 from tidegate.model.manifest import Phase
 from tidegate.model.objects import Kind, Ref
-from tidegate.model.plan import HookPolicy, Plan, PlannedUnit, items_of
-from tidegate.model.policy import Gates, Order, Policy
+from tidegate.model.plan import HookPolicy, Plan, PlannedUnit, step_items
+from tidegate.model.policy import GateScope, Order, Policy
 from tidegate.model.semantics import ARGOCD, FLUX
 from tidegate.plan.hooks import without_hooks
-from tidegate.plan.pruning import Stale, prune_units
-from tidegate.plan.selection import select
-from tidegate.plan.settled import without_settled
+from tidegate.plan.pruning import PruneCandidate, prune_units
+from tidegate.plan.selection import select_objects
+from tidegate.plan.settled import without_in_sync
 from tidegate.plan.wire import from_json, to_json
 from tidegate.testing.builders import a_name
 
 BY_ARGO = Policy(semantics=ARGOCD)
-BY_FLUX = Policy(semantics=FLUX, order=Order.STAGES, gates=Gates.NONE)
+BY_FLUX = Policy(semantics=FLUX, order=Order.STAGES, gates=GateScope.NONE)
 
 
 def a_root(policy: Policy = Policy(), *, served: bool = False) -> Plan:  # noqa: B008 - frozen
@@ -59,10 +59,10 @@ def test_by_argo_cd_nobody_waits_for_children() -> None:
 
 @pytest.mark.parametrize(
     ("gates", "listed", "waits"),
-    [(Gates.NONE, (), False), (Gates.ALL, (), True), (Gates.LISTED, ("web",), True)],
+    [(GateScope.NONE, (), False), (GateScope.ALL, (), True), (GateScope.LISTED, ("web",), True)],
 )
 def test_by_flux_who_depends_on_a_parent_waits_for_the_children_that_gate_it(
-    gates: Gates, listed: tuple[str, ...], *, waits: bool
+    gates: GateScope, listed: tuple[str, ...], *, waits: bool
 ) -> None:
     kind = Kind("argoproj.io", "v1alpha1", "Application")
     refs = tuple(Ref(kind, "argocd", one) for one in listed)
@@ -86,7 +86,7 @@ def test_a_unit_stands_on_the_namespaces_and_definitions_of_its_own_wave() -> No
 
 def test_hooks_of_a_parent_come_before_and_behind_its_children() -> None:
     hooks = [
-        structs.replace(setting(name, phase=phase), hook=(HookPolicy.BEFORE_CREATION,))
+        structs.replace(setting(name, phase=phase), hook_policies=(HookPolicy.BEFORE_CREATION,))
         for name, phase in (("pre", Phase.PRE_SYNC), ("post", Phase.POST_SYNC))
     ]
     rescue = setting("rescue", phase=Phase.SYNC_FAIL)
@@ -136,14 +136,14 @@ def test_what_has_nothing_to_do_leaves_and_children_keep_their_place() -> None:
     settled = {(a_name("root"), Ref(Kind("", "v1", "ConfigMap"), "default", "start"))}
     settled |= {(a_name("data"), Ref(Kind("", "v1", "ConfigMap"), "default", "d0"))}
 
-    left = without_settled(plan, settled)
+    left = without_in_sync(plan, settled)
 
     assert before(left, "d1") == set()
     assert before(left, "end") == {"d1", "web"}
 
 
 def test_what_is_chosen_keeps_its_order_across_units() -> None:
-    plan = select(a_root(), (":ConfigMap:d1", ":ConfigMap:end"))
+    plan = select_objects(a_root(), (":ConfigMap:d1", ":ConfigMap:end"))
 
     assert _all(plan) == {"d1", "end"}
     assert before(plan, "end") == {"d1"}
@@ -178,7 +178,7 @@ def test_what_a_child_prunes_is_waited_for_by_its_parent() -> None:
 
 
 def test_what_a_parent_by_flux_prunes_goes_before_its_children_are_waited_for() -> None:
-    policy = structs.replace(BY_FLUX, gates=Gates.ALL)
+    policy = structs.replace(BY_FLUX, gates=GateScope.ALL)
     plan = plan_of(
         joined("root", bring("web"), policy=policy),
         joined("web", parent="root", policy=policy),
@@ -225,8 +225,8 @@ def test_ten_times_as_many_children_cost_ten_times_as_much() -> None:
 
 def _pruned(plan: Plan, unit: PlannedUnit, wave: int) -> Plan:
     old = Ref(Kind("", "v1", "ConfigMap"), "default", "old")
-    return prune_units(plan, [(unit, [Stale(old, wave)])])
+    return prune_units(plan, [(unit, [PruneCandidate(old, wave)])])
 
 
 def _all(plan: Plan) -> set[str]:
-    return {item.ref.name for step in plan.steps for item in items_of(step)}
+    return {item.ref.name for step in plan.steps for item in step_items(step)}

@@ -9,15 +9,17 @@ from tests.unit.plan.orders import Body, a_nameless_hook, a_thing, a_unit_of, pl
 from tidegate.model.manifest import Phase
 from tidegate.model.moment import Ms
 from tidegate.model.plan import HookPolicy, Plan
-from tidegate.model.reading import mapping
-from tidegate.plan.naming import name_generated
+from tidegate.model.reading import get_mapping
+from tidegate.plan.naming import complete_hook_names
 from tidegate.testing.builders import a_name
 
 BEGUN = Ms(1_700_000_000_999)
 
 
 def named(plan: Plan, revision: str = "FooBarBaz") -> Plan:
-    return name_generated(plan, revision=revision, begun={one.id: BEGUN for one in plan.units})
+    return complete_hook_names(
+        plan, revision=revision, started_at={one.id: BEGUN for one in plan.units}
+    )
 
 
 def a_twice_run_plan() -> Plan:
@@ -49,7 +51,7 @@ def test_the_text_has_the_name_too_and_no_beginning_of_one() -> None:
 
     item = plan.steps[0].batches[0][0]
     body: Body = msgspec.json.decode(item.body)
-    metadata = mapping(body, "metadata")
+    metadata = get_mapping(body, "metadata")
     assert metadata["name"] == item.ref.name
     assert "generateName" not in metadata
     assert not item.generates
@@ -90,10 +92,10 @@ def test_the_hooks_of_a_unit_are_named_by_its_own_beginning() -> None:
     early = a_unit_of(a_nameless_hook("seed-", Phase.PRE_SYNC), name="early")
     late = a_unit_of(a_nameless_hook("seed-", Phase.PRE_SYNC), name="late")
 
-    plan = name_generated(
+    plan = complete_hook_names(
         plan_of(early, late),
         revision="foo",
-        begun={a_name("early"): Ms(1_000), a_name("late"): Ms(9_000)},
+        started_at={a_name("early"): Ms(1_000), a_name("late"): Ms(9_000)},
     )
 
     assert told(plan) == {
@@ -104,7 +106,7 @@ def test_the_hooks_of_a_unit_are_named_by_its_own_beginning() -> None:
 
 def test_an_earlier_try_with_the_same_name_makes_room() -> None:
     hook = a_nameless_hook("seed-", Phase.PRE_SYNC)
-    kept = msgspec.structs.replace(hook, hook=(HookPolicy.SUCCEEDED,))
+    kept = msgspec.structs.replace(hook, hook_policies=(HookPolicy.SUCCEEDED,))
 
     plan = named(plan_of(kept))
 

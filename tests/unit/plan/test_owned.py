@@ -1,15 +1,15 @@
 from __future__ import annotations
 
-from tidegate.plan.diff.owned import Fields, unite
+from tidegate.plan.diff.owned import Fields, merge_fields
 
 
 def test_united_sets_have_all_that_was_in_either() -> None:
     one: Fields = {"f:data": {}, "f:spec": {"f:a": {}}}
     other: Fields = {"f:data": {"f:color": {}}, "f:spec": {".": {}, "f:b": {}}}
 
-    assert unite(one, other) == {
+    assert merge_fields(one, other) == {
         "f:data": {".": {}, "f:color": {}},
         "f:spec": {".": {}, "f:a": {}, "f:b": {}},
     }
-    assert unite(one, {}) == one
-    assert unite({}, other) == other
+    assert merge_fields(one, {}) == one
+    assert merge_fields({}, other) == other

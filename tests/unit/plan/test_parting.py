@@ -17,20 +17,20 @@ from tests.unit.plan.orders import (
 from tidegate.errors import PlanError
 from tidegate.model.depends_on import AwaitedState
 from tidegate.model.manifest import Manifest, Phase
-from tidegate.model.objects import Spot
-from tidegate.model.plan import Because, Foreign, Plan, Precedence, items_of
+from tidegate.model.objects import ClusterRef
+from tidegate.model.plan import EdgeReason, ExternalDependency, Plan, Precedence, step_items
 from tidegate.plan.build import build_plan
 from tidegate.testing.builders import STAGED, USUAL
 
 
-def spot(name: str) -> Spot:
-    return Spot("", ref_of("Pod", name))
+def spot(name: str) -> ClusterRef:
+    return ClusterRef("", ref_of("Pod", name))
 
 
 def comes_after(pairs: str) -> list[Precedence]:
     """`a>b c>d`: b comes after a, and d after c."""
     return [
-        Precedence(before=spot(before), after=spot(after), because=Because.REFERENCE)
+        Precedence(before=spot(before), after=spot(after), reason=EdgeReason.REFERENCE)
         for before, after in (pair.split(">") for pair in pairs.split())
     ]
 
@@ -39,8 +39,8 @@ def planned(*manifests: Manifest, pairs: str, held: str = "", staged: bool = Fal
     """`held`: those that wait for a key that nobody brings."""
     unit = a_unit_of(*manifests, policy=STAGED if staged else USUAL)
     key, state = ref_of("Secret", "key"), AwaitedState.PRESENT
-    foreign = [Foreign(ref=key, state=state, after=spot(name)) for name in held]
-    return build_plan([unit], comes_after(pairs), foreign, budget=no_budget)
+    foreign = [ExternalDependency(ref=key, state=state, dependent=spot(name)) for name in held]
+    return build_plan([unit], comes_after(pairs), foreign, readiness_timeout=no_budget)
 
 
 def pods(names: str, wave: int = 0) -> list[Manifest]:
@@ -64,7 +64,7 @@ def test_what_waits_for_nobody_stays_and_the_others_come_in_parts() -> None:
 def test_an_object_comes_behind_the_last_of_those_it_waits_for() -> None:
     plan = planned(*pods("abcd"), pairs="a>b b>d a>d c>d")
 
-    assert [[item.ref.name for item in items_of(step)] for step in plan.steps] == [
+    assert [[item.ref.name for item in step_items(step)] for step in plan.steps] == [
         ["a", "c"],
         ["b"],
         ["d"],

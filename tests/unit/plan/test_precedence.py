@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.plan.orders import a_hook, a_thing, a_unit_of, links_of, no_budget, ref_of
-from tidegate.errors import Place, PlanError
+from tidegate.errors import Location, PlanError
 from tidegate.model.manifest import Manifests, Phase
-from tidegate.model.objects import Spot
-from tidegate.model.plan import Because, Edge, End, Plan, Precedence
+from tidegate.model.objects import ClusterRef
+from tidegate.model.plan import Edge, EdgeReason, Plan, Precedence, PrecedenceEnd
 from tidegate.model.unit import Dependency, Destination, Strength, Unit
 from tidegate.plan.build import build_fragment, build_plan
 from tidegate.testing.builders import a_name
@@ -20,17 +20,17 @@ def two_waves(name: str) -> Manifests:
     return a_unit_of(*things, name=name)
 
 
-def planned(*units: Manifests, before: End, after: End) -> Plan:
-    told = Precedence(before=before, after=after, because=Because.PARENT)
-    return build_plan(units, [told], budget=no_budget)
+def planned(*units: Manifests, before: PrecedenceEnd, after: PrecedenceEnd) -> Plan:
+    told = Precedence(before=before, after=after, reason=EdgeReason.PARENT)
+    return build_plan(units, [told], readiness_timeout=no_budget)
 
 
 def between(plan: Plan) -> set[tuple[str, str, str]]:
     return {link for link in links_of(plan) if link[2] != "wave"}
 
 
-def pod(name: str) -> Spot:
-    return Spot("", ref_of("Pod", name))
+def pod(name: str) -> ClusterRef:
+    return ClusterRef("", ref_of("Pod", name))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def pod(name: str) -> Spot:
     ],
 )
 def test_a_unit_begins_with_its_first_step_and_is_done_with_its_last(
-    before: End, after: End, edge: tuple[str, str]
+    before: PrecedenceEnd, after: PrecedenceEnd, edge: tuple[str, str]
 ) -> None:
     plan = planned(two_waves("web"), two_waves("db"), before=before, after=after)
 
@@ -71,7 +71,7 @@ def test_a_unit_without_objects_is_done_when_those_before_it_are() -> None:
     ]
     units = [two_waves("a"), two_waves("b"), a_unit_of(name="empty"), two_waves("web")]
 
-    plan = build_plan(units, told, budget=no_budget)
+    plan = build_plan(units, told, readiness_timeout=no_budget)
 
     assert between(plan) == {
         ("a/sync/1", "web/sync/0", "dependsOn"),
@@ -101,24 +101,24 @@ def test_an_edge_has_the_strength_and_the_place_of_what_was_told() -> None:
     told = Precedence(
         before=a_name("db"),
         after=a_name("web"),
-        because=Because.REFERENCE,
+        reason=EdgeReason.REFERENCE,
         strength=Strength.SOFT,
-        where="web.yaml:7",
+        location="web.yaml:7",
     )
 
-    plan = build_plan([two_waves("db"), two_waves("web")], [told], budget=no_budget)
+    plan = build_plan([two_waves("db"), two_waves("web")], [told], readiness_timeout=no_budget)
 
-    (edge,) = [one for one in plan.edges if one.because is Because.REFERENCE]
-    expected = Edge("db/sync/1", "web/sync/0", Because.REFERENCE, Strength.SOFT, "web.yaml:7")
+    (edge,) = [one for one in plan.edges if one.because is EdgeReason.REFERENCE]
+    expected = Edge("db/sync/1", "web/sync/0", EdgeReason.REFERENCE, Strength.SOFT, "web.yaml:7")
     assert edge == expected
 
 
 def test_a_part_of_a_plan_may_come_behind_a_step_that_is_elsewhere() -> None:
-    told = Precedence(before="parent/sync/3", after=a_name("web"), because=Because.PARENT)
+    told = Precedence(before="parent/sync/3", after=a_name("web"), reason=EdgeReason.PARENT)
 
-    fragment = build_fragment([two_waves("web")], [told], budget=no_budget)
+    fragment = build_fragment([two_waves("web")], [told], readiness_timeout=no_budget)
 
-    assert Edge("parent/sync/3", "web/sync/0", Because.PARENT) in fragment.edges
+    assert Edge("parent/sync/3", "web/sync/0", EdgeReason.PARENT) in fragment.edges
 
 
 def depending(name: str, *dependencies: Dependency, cluster: str = "") -> Manifests:
@@ -128,12 +128,12 @@ def depending(name: str, *dependencies: Dependency, cluster: str = "") -> Manife
 
 
 def test_a_dependency_on_an_object_that_a_unit_here_brings_is_an_edge_to_its_step() -> None:
-    place = Place("web.yaml", 4)
-    after = Dependency(ref=pod("db-0").ref, where=place)
+    place = Location("web.yaml", 4)
+    after = Dependency(ref=pod("db-0").ref, location=place)
 
-    plan = build_plan([two_waves("db"), depending("web", after)], budget=no_budget)
+    plan = build_plan([two_waves("db"), depending("web", after)], readiness_timeout=no_budget)
 
-    (edge,) = [one for one in plan.edges if one.because is Because.DEPENDS_ON]
+    (edge,) = [one for one in plan.edges if one.because is EdgeReason.DEPENDS_ON]
     assert (edge.before, edge.after, edge.where) == ("db/sync/0", "web/sync/0", str(place))
     assert "web/awaits" not in {step.id for step in plan.steps}
 
@@ -141,17 +141,19 @@ def test_a_dependency_on_an_object_that_a_unit_here_brings_is_an_edge_to_its_ste
 def test_an_object_of_the_same_name_in_another_cluster_is_not_the_one() -> None:
     after = Dependency(ref=pod("db-0").ref)
 
-    plan = build_plan([two_waves("db"), depending("web", after, cluster="east")], budget=no_budget)
+    plan = build_plan(
+        [two_waves("db"), depending("web", after, cluster="east")], readiness_timeout=no_budget
+    )
 
     assert "east/web/awaits" in {step.id for step in plan.steps}
-    assert not [edge for edge in plan.edges if edge.because is Because.DEPENDS_ON]
+    assert not [edge for edge in plan.edges if edge.because is EdgeReason.DEPENDS_ON]
 
 
 def test_a_dependency_on_a_unit_that_is_not_there_is_told_with_its_place() -> None:
-    missing = Dependency(unit=a_name("gone"), where=Place("web.yaml", 9))
+    missing = Dependency(unit=a_name("gone"), location=Location("web.yaml", 9))
 
     with pytest.raises(PlanError) as raised:
-        build_plan([depending("web", missing)], budget=no_budget)
+        build_plan([depending("web", missing)], readiness_timeout=no_budget)
 
     assert raised.value.code == "plan.unknown"
-    assert raised.value.where == Place("web.yaml", 9)
+    assert raised.value.location == Location("web.yaml", 9)

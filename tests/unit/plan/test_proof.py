@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, EventType
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind, Ref, Spot
-from tidegate.model.plan import Deed, Edge
-from tidegate.model.proof import OrderPair, PairState, Sighting
+from tidegate.model.objects import ClusterRef, Kind, Ref
+from tidegate.model.plan import Edge, ItemAction
+from tidegate.model.proof import ObservedObject, OrderPair, PairState
 from tidegate.model.run import RunHead, RunObject, RunStep, RunUnit
 from tidegate.model.unit import UnitId
-from tidegate.plan.proof import prove
-from tidegate.plan.seen_order import Lookout, SeenOrder
-from tidegate.plan.told_order import tell_steps
+from tidegate.plan.proof import prove_order
+from tidegate.plan.seen_order import ObservedOrder, OrderInputs
+from tidegate.plan.told_order import read_step_times
 
 UNIT = UnitId.plain("shop", "web")
 KIND = Kind("", "v1", "ConfigMap")
-KEPT, BROKEN = PairState.KEPT, PairState.BROKEN
+KEPT, BROKEN = PairState.RESPECTED, PairState.VIOLATED
 UNPROVEN, IDLE = PairState.UNPROVEN, PairState.IDLE
 
 
@@ -30,7 +30,7 @@ def ref(name: str) -> Ref:
     return Ref(KIND, "shop", name)
 
 
-def step(name: str, *objects: str, deed: Deed = Deed.APPLY) -> RunStep:
+def step(name: str, *objects: str, deed: ItemAction = ItemAction.APPLY) -> RunStep:
     return RunStep(id=name, unit=UNIT, objects=tuple(RunObject(ref(one), deed) for one in objects))
 
 
@@ -51,23 +51,23 @@ def ms(moment: float) -> Ms:
 
 def seen(
     order: RunHead,
-    sightings: Mapping[str, Sighting],
+    sightings: Mapping[str, ObservedObject],
     *,
     begun: float | None = 0,
     passed: Mapping[str, float] | None = None,
 ) -> OrderPair:
     opened = None if passed is None else {name: ms(at) for name, at in passed.items()}
-    lookout = Lookout(
-        sightings={Spot("", ref(name)): one for name, one in sightings.items()},
-        begun=lambda _: None if begun is None else ms(begun),
-        passed=opened,
+    lookout = OrderInputs(
+        observed_objects={ClusterRef("", ref(name)): one for name, one in sightings.items()},
+        started_at=lambda _: None if begun is None else ms(begun),
+        passed_at=opened,
     )
-    (pair,) = prove(order, None, SeenOrder(order, lookout))
+    (pair,) = prove_order(order, None, ObservedOrder(order, lookout))
     return pair
 
 
-def made(at: float, **more: object) -> Sighting:
-    return Sighting(ms(at), **more)  # type: ignore[arg-type]
+def made(at: float, **more: object) -> ObservedObject:
+    return ObservedObject(ms(at), **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("order", [PLAIN, JOINED], ids=["edge", "joint"])
@@ -75,22 +75,22 @@ def made(at: float, **more: object) -> Sighting:
 def test_two_objects_that_only_are_there(order: RunHead, a: int, b: int, state: PairState) -> None:
     pair = seen(order, {"a": made(a), "b": made(b)})
 
-    assert pair.seen is state
-    assert pair.first is not None
-    assert pair.then is not None
-    assert (pair.first.at, pair.then.at) == (ms(a), ms(b))
+    assert pair.observed is state
+    assert pair.before_evidence is not None
+    assert pair.after_evidence is not None
+    assert (pair.before_evidence.at, pair.after_evidence.at) == (ms(a), ms(b))
 
 
 def test_what_completes_once_contradicts_and_what_turns_does_only_with_a_record() -> None:
     final = {"a": made(1, ready=ms(9), is_final=True), "b": made(5)}
     turning = {"a": made(1, ready=ms(9)), "b": made(5)}
 
-    assert seen(PLAIN, final).seen is BROKEN
-    assert seen(PLAIN, turning).seen is UNPROVEN
-    assert "may have turned" in seen(PLAIN, turning).why
-    assert seen(PLAIN, turning, passed={"one": 9.4}).seen is BROKEN
-    assert seen(PLAIN, turning, passed={"one": 4.2}).seen is UNPROVEN
-    assert "has turned since" in seen(PLAIN, turning, passed={"one": 4.2}).why
+    assert seen(PLAIN, final).observed is BROKEN
+    assert seen(PLAIN, turning).observed is UNPROVEN
+    assert "may have turned" in seen(PLAIN, turning).explanation
+    assert seen(PLAIN, turning, passed={"one": 9.4}).observed is BROKEN
+    assert seen(PLAIN, turning, passed={"one": 4.2}).observed is UNPROVEN
+    assert "has turned since" in seen(PLAIN, turning, passed={"one": 4.2}).explanation
 
 
 def test_an_object_that_was_there_before_counts_by_what_its_manager_wrote() -> None:
@@ -99,14 +99,14 @@ def test_an_object_that_was_there_before_counts_by_what_its_manager_wrote() -> N
     untouched = seen(PLAIN, {"a": a, "b": made(1, written=ms(2))}, begun=10)
     behind = seen(PLAIN, {"a": a, "b": made(1, written=ms(15))}, begun=10)
 
-    assert (untouched.seen, behind.seen) == (IDLE, KEPT)
+    assert (untouched.observed, behind.observed) == (IDLE, KEPT)
 
 
 def test_without_one_rollout_nothing_is_held_against_anybody() -> None:
     pair = seen(PLAIN, {"a": made(6), "b": made(5)}, begun=None)
 
-    assert pair.seen is UNPROVEN
-    assert pair.first is not None, "it is named all the same"
+    assert pair.observed is UNPROVEN
+    assert pair.before_evidence is not None, "it is named all the same"
 
 
 def test_what_several_steps_bring_counts_where_it_comes_first() -> None:
@@ -115,37 +115,37 @@ def test_what_several_steps_bring_counts_where_it_comes_first() -> None:
 
     pair = seen(order, {"shared": made(1), "a": made(3), "b": made(5)})
 
-    assert pair.seen is KEPT
+    assert pair.observed is KEPT
 
 
 @pytest.mark.parametrize("gone", ["a", "b"])
 def test_what_is_gone_proves_nothing(gone: str) -> None:
     there = {name: made(1) for name in ("a", "b") if name != gone}
 
-    assert seen(PLAIN, there).seen is UNPROVEN
+    assert seen(PLAIN, there).observed is UNPROVEN
 
 
 def test_a_step_that_nothing_is_written_in_and_one_that_waits_for_nobody_are_no_pairs() -> None:
-    awaits = head(step("one", "a"), step("two", "b", deed=Deed.AWAIT))
+    awaits = head(step("one", "a"), step("two", "b", deed=ItemAction.AWAIT))
     alone = head(step("one"), step("two", "b"))
 
-    assert prove(awaits, None, None) == prove(alone, None, None) == ()
+    assert prove_order(awaits, None, None) == prove_order(alone, None, None) == ()
 
 
-def event(at: int, told: Told, name: str) -> Event:
+def event(at: int, told: EventType, name: str) -> Event:
     return Event(Ms(at), told, step=name)
 
 
 def ran(name: str, begins: int, ends: int) -> list[Event]:
     return [
-        event(begins, Told.STEP_APPLYING, name),
-        event(begins, Told.OBJECT_WRITTEN, name),
-        event(ends, Told.STEP_PASSED, name),
+        event(begins, EventType.STEP_APPLYING, name),
+        event(begins, EventType.OBJECT_WRITTEN, name),
+        event(ends, EventType.STEP_PASSED, name),
     ]
 
 
 def recorded(order: RunHead, events: list[Event]) -> PairState | None:
-    (pair,) = prove(order, tell_steps(order, events), None)
+    (pair,) = prove_order(order, read_step_times(order, events), None)
     return pair.recorded
 
 
@@ -160,18 +160,20 @@ def test_a_record_tells_whether_a_step_had_passed(order: RunHead) -> None:
 
 
 def test_a_step_that_found_all_there_tells_nothing_and_is_not_missed() -> None:
-    order = head(step("one", "a", deed=Deed.CREATE), step("two", "b"))
+    order = head(step("one", "a", deed=ItemAction.CREATE), step("two", "b"))
 
     assert recorded(order, ran("two", 6, 9)) is KEPT
-    assert recorded(order, [event(5, Told.STEP_APPLYING, "one"), *ran("two", 6, 9)]) is BROKEN
+    assert recorded(order, [event(5, EventType.STEP_APPLYING, "one"), *ran("two", 6, 9)]) is BROKEN
 
 
 def test_a_step_that_begins_again_is_waited_for_again() -> None:
     once = [*ran("one", 1, 2), *ran("two", 3, 4)]
-    again = event(5, Told.STEP_APPLYING, "one")
+    again = event(5, EventType.STEP_APPLYING, "one")
 
     early = recorded(JOINED, [*once, again, *ran("two", 6, 7)])
-    behind = recorded(JOINED, [*once, again, event(6, Told.STEP_PASSED, "one"), *ran("two", 7, 8)])
+    behind = recorded(
+        JOINED, [*once, again, event(6, EventType.STEP_PASSED, "one"), *ran("two", 7, 8)]
+    )
 
     assert (early, behind) == (BROKEN, KEPT)
 
@@ -189,17 +191,17 @@ def test_what_is_called_kept_or_broken_was_so_whatever_the_milliseconds_were(
 
     pair = seen(PLAIN, {"a": made(a, ready=ms(a + ready), is_final=True), "b": made(b)})
 
-    if pair.seen is KEPT:
+    if pair.observed is KEPT:
         assert truth
-    if pair.seen is BROKEN:
+    if pair.observed is BROKEN:
         assert not truth
 
 
 def test_a_pair_is_as_bad_as_who_contradicts_and_as_good_as_who_proves() -> None:
-    pair = OrderPair(before="one", after="two", because=PLAIN.edges[0].because)
+    pair = OrderPair(before="one", after="two", reason=PLAIN.edges[0].because)
 
     def together(record: PairState, cluster: PairState) -> PairState:
-        return msgspec.structs.replace(pair, recorded=record, seen=cluster).state
+        return msgspec.structs.replace(pair, recorded=record, observed=cluster).state
 
     assert together(KEPT, UNPROVEN) is KEPT
     assert together(KEPT, BROKEN) is BROKEN

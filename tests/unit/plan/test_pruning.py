@@ -18,13 +18,13 @@ from tests.unit.plan.orders import (
 )
 from tidegate.model.manifest import Phase
 from tidegate.model.plan import Plan, PlannedUnit
-from tidegate.model.policy import Consent, Handling
-from tidegate.plan.pruning import Stale, prune_units, swap_waves
+from tidegate.model.policy import ObjectOptions, Permission
+from tidegate.plan.pruning import PruneCandidate, prune_units, reverse_waves
 from tidegate.testing.builders import STAGED, a_name
 
-LAST = Handling(last=True)
-NEVER = Handling(prune=Consent.NO)
-ASKS = Handling(prune=Consent.ASK)
+LAST = ObjectOptions(last=True)
+NEVER = ObjectOptions(prune=Permission.NO)
+ASKS = ObjectOptions(prune=Permission.ASK)
 NOTHING = plan_of(a_unit_of())
 STAGED_SHOP = PlannedUnit(id=a_name("shop"), policy=STAGED)
 
@@ -33,7 +33,7 @@ def kept(*waves: int) -> Plan:
     return plan_of(*(a_thing("ConfigMap", f"k{wave}", wave=wave) for wave in waves))
 
 
-def gone(*waves: int, handling: Handling | None = None) -> list[Stale]:
+def gone(*waves: int, handling: ObjectOptions | None = None) -> list[PruneCandidate]:
     return [
         stale("Pod", f"p{wave}{'abc'[at]}", wave, handling)
         for wave in dict.fromkeys(waves)
@@ -41,7 +41,7 @@ def gone(*waves: int, handling: Handling | None = None) -> list[Stale]:
     ]
 
 
-def pruned(plan: Plan, *going: Stale) -> dict[str, list[list[str]]]:
+def pruned(plan: Plan, *going: PruneCandidate) -> dict[str, list[list[str]]]:
     return told(add_prunes(plan, SHOP, going))
 
 
@@ -58,7 +58,7 @@ def pruned(plan: Plan, *going: Stale) -> dict[str, list[list[str]]]:
 def test_waves_are_turned_round_and_stay_the_same_numbers(
     waves: list[int], swapped: dict[int, int]
 ) -> None:
-    assert swap_waves(waves) == swapped
+    assert reverse_waves(waves) == swapped
 
 
 def test_what_goes_goes_from_the_highest_wave_to_the_lowest() -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.unit.plan.orders import SHOP, a_thing, add_prunes, plan_of, ref_of
-from tidegate.flows.wiring import Simulation, make_living
-from tidegate.model.event import Told
+from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.model.event import EventType
 from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
-from tidegate.plan.pruning import Stale
+from tidegate.plan.pruning import PruneCandidate
 from tidegate.testing.rollouts import governed, roll_out, settings_of
 
 NO_DELETIONS = "faults: [{effect: error, when: {verb: delete, name: old}}]\n"
@@ -20,13 +20,13 @@ NO_DELETIONS = "faults: [{effect: error, when: {verb: delete, name: old}}]\n"
 async def test_a_wave_that_cannot_prune_applies_nothing(rules: Semantics, tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(NO_DELETIONS)
-    world = make_living(Simulation(scenario=scenario))
+    world = build_sandbox(SimulationConfig(scenario=scenario))
     old = plan_of(a_thing("ConfigMap", "old"))
     await roll_out(world, governed(old, semantics=rules), settings_of(0))
     plan = plan_of(a_thing("ConfigMap", "new"), a_thing("ServiceAccount", "new"))
-    pruning = add_prunes(plan, SHOP, [Stale(ref_of("ConfigMap", "old"))])
+    pruning = add_prunes(plan, SHOP, [PruneCandidate(ref_of("ConfigMap", "old"))])
 
     run = await roll_out(world, governed(pruning, semantics=rules), settings_of(1))
 
     assert run.result == "failed"
-    assert run.told(Told.OBJECT_WRITTEN) == []
+    assert run.told(EventType.OBJECT_WRITTEN) == []

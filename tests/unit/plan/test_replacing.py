@@ -17,20 +17,20 @@ from tests.promises.objects import (
     labelled,
 )
 from tests.unit.plan.lives import OURS, a_live, an_entry
-from tidegate.model.change import Fate
+from tidegate.model.change import DiffAction
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping
-from tidegate.plan.diff.replacing import compare_replaced, seal_replaced
+from tidegate.model.reading import get_mapping
+from tidegate.plan.diff.replacing import compare_replacement, replacement_fingerprint
 from tidegate.testing import Body, Desk, body_of, sandbox_world
-from tidegate.world.exchange import Exchange
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.line import ResilientWorld
 
 SETTINGS = a_config_map(color="red")
 
 
 async def really_put(body: Body, *patches: tuple[str, Body]) -> Body:
     """The body as it lives in the sandbox: created by us, then patched by these managers."""
-    exchange = Exchange(Line(sandbox_world()))
+    exchange = Dispatcher(ResilientWorld(sandbox_world()))
     await Desk(exchange).create(a_namespace("shop"))
     desk = Desk(exchange, namespace="shop")
     live = body_of(await desk.create(body, manager=OURS))
@@ -39,12 +39,12 @@ async def really_put(body: Body, *patches: tuple[str, Body]) -> Body:
     return live
 
 
-def deed(wanted: Body, live: Body | None, seal: str = "") -> Fate:
-    return compare_replaced(wanted, live, manager=OURS, seal=seal).deed
+def deed(wanted: Body, live: Body | None, seal: str = "") -> DiffAction:
+    return compare_replacement(wanted, live, manager=OURS, fingerprint=seal).action
 
 
 def paths(wanted: Body, live: Body, seal: str = "") -> list[str]:
-    found = compare_replaced(wanted, live, manager=OURS, seal=seal)
+    found = compare_replacement(wanted, live, manager=OURS, fingerprint=seal)
     return [field.path for field in found.fields]
 
 
@@ -53,17 +53,17 @@ def data(**values: Json) -> Body:
 
 
 def test_what_is_not_there_is_created() -> None:
-    assert deed(SETTINGS, None) is Fate.CREATE
+    assert deed(SETTINGS, None) is DiffAction.CREATE
 
 
 async def test_what_is_as_wanted_is_kept_even_where_nothing_was_recorded() -> None:
-    assert deed(SETTINGS, await really_put(SETTINGS)) is Fate.KEEP
+    assert deed(SETTINGS, await really_put(SETTINGS)) is DiffAction.KEEP
 
 
 async def test_a_wanted_field_that_differs_is_replaced() -> None:
     live = await really_put(SETTINGS, ("somebody", data(color="green")))
 
-    assert deed(SETTINGS, live) is Fate.REPLACE
+    assert deed(SETTINGS, live) is DiffAction.REPLACE
     assert paths(SETTINGS, live) == ["data.color"]
 
 
@@ -78,7 +78,7 @@ async def test_what_anybody_has_added_goes_with_the_first_replacement(manager: s
 async def test_of_what_was_added_since_a_replacement_only_that_by_hand_goes(
     manager: str, found: list[str]
 ) -> None:
-    seal = seal_replaced(SETTINGS, await really_put(SETTINGS))
+    seal = replacement_fingerprint(SETTINGS, await really_put(SETTINGS))
 
     live = await really_put(SETTINGS, (manager, data(size="1")))
 
@@ -87,7 +87,7 @@ async def test_of_what_was_added_since_a_replacement_only_that_by_hand_goes(
 
 @pytest.mark.parametrize("manager", ["somebody", "kubectl-edit"])
 async def test_a_wanted_field_that_differs_counts_whoever_has_changed_it(manager: str) -> None:
-    seal = seal_replaced(SETTINGS, await really_put(SETTINGS))
+    seal = replacement_fingerprint(SETTINGS, await really_put(SETTINGS))
 
     live = await really_put(SETTINGS, (manager, data(color="green")))
 
@@ -97,13 +97,13 @@ async def test_a_wanted_field_that_differs_counts_whoever_has_changed_it(manager
 async def test_what_a_server_gives_a_service_is_kept() -> None:
     live = await really_put(a_service())
 
-    assert deed(a_service(), live) is Fate.KEEP
+    assert deed(a_service(), live) is DiffAction.KEEP
 
 
 async def test_a_job_is_not_run_again_for_what_the_server_has_added() -> None:
     live = await really_put(a_job())
 
-    assert deed(a_job(), live) is Fate.KEEP
+    assert deed(a_job(), live) is DiffAction.KEEP
 
 
 async def test_defaults_of_a_kind_of_ones_own_count_until_they_are_known_to_be_defaults() -> None:
@@ -114,7 +114,7 @@ async def test_defaults_of_a_kind_of_ones_own_count_until_they_are_known_to_be_d
     live = a_live(body, an_entry(OURS, owned, operation="Update"))
 
     assert paths(wanted, live) == ["spec.size"]
-    assert deed(wanted, live, seal_replaced(wanted, live)) is Fate.KEEP
+    assert deed(wanted, live, replacement_fingerprint(wanted, live)) is DiffAction.KEEP
 
 
 def test_what_a_server_gives_a_job_at_its_birth_does_not_make_another_of_it() -> None:
@@ -127,7 +127,7 @@ def test_what_a_server_gives_a_job_at_its_birth_does_not_make_another_of_it() ->
     }
     live = a_live(body, an_entry(OURS, owned, operation="Update"))
 
-    assert deed(wanted, live) is Fate.KEEP
+    assert deed(wanted, live) is DiffAction.KEEP
 
 
 def test_a_status_is_no_difference() -> None:
@@ -135,15 +135,15 @@ def test_a_status_is_no_difference() -> None:
     owned: Body = {"f:spec": {"f:color": {}}, "f:status": {"f:ready": {}}}
     live = a_live({**wanted, "status": {"ready": True}}, an_entry("operator", owned))
 
-    assert deed(wanted, live) is Fate.KEEP
+    assert deed(wanted, live) is DiffAction.KEEP
 
 
 async def test_a_field_that_cannot_be_changed_asks_for_another_object() -> None:
     live = await really_put(a_claim(), ("binder", {"spec": {"volumeName": "disk-1"}}))
 
-    found = compare_replaced(a_claim(), live, manager=OURS, seal="")
+    found = compare_replacement(a_claim(), live, manager=OURS, fingerprint="")
 
-    assert (found.deed, found.because) == (Fate.RECREATE, ("spec.volumeName",))
+    assert (found.action, found.immutable_fields) == (DiffAction.RECREATE, ("spec.volumeName",))
 
 
 async def test_a_secret_is_compared_and_its_seal_tells_nothing_of_its_values() -> None:
@@ -151,17 +151,17 @@ async def test_a_secret_is_compared_and_its_seal_tells_nothing_of_its_values() -
     live = await really_put(red)
     changed: Body = {**live, "data": {"color": "Z3I="}}
 
-    assert seal_replaced(red, live) == seal_replaced(green, changed)
-    assert deed(red, live, seal_replaced(red, live)) is Fate.KEEP
-    found = compare_replaced(green, live, manager=OURS, seal="")
+    assert replacement_fingerprint(red, live) == replacement_fingerprint(green, changed)
+    assert deed(red, live, replacement_fingerprint(red, live)) is DiffAction.KEEP
+    found = compare_replacement(green, live, manager=OURS, fingerprint="")
     assert [(field.before, field.after) for field in found.fields] == [("***", "***")]
 
 
 def test_an_object_of_which_nobody_is_known_to_own_anything_is_replaced_once() -> None:
     live = a_live(SETTINGS)
 
-    assert deed(SETTINGS, live) is Fate.REPLACE
-    assert deed(SETTINGS, live, seal_replaced(SETTINGS, live)) is Fate.KEEP
+    assert deed(SETTINGS, live) is DiffAction.REPLACE
+    assert deed(SETTINGS, live, replacement_fingerprint(SETTINGS, live)) is DiffAction.KEEP
 
 
 async def test_labels_that_are_not_wanted_go() -> None:
@@ -172,7 +172,9 @@ async def test_labels_that_are_not_wanted_go() -> None:
 
 def test_a_seal_changes_with_the_object_it_is_of() -> None:
     live = a_live(SETTINGS)
-    other: Body = {**live, "metadata": {**mapping(live, "metadata"), "uid": "2"}}
+    other: Body = {**live, "metadata": {**get_mapping(live, "metadata"), "uid": "2"}}
 
-    assert seal_replaced(SETTINGS, live) != seal_replaced(SETTINGS, other)
-    assert seal_replaced(SETTINGS, live) == seal_replaced(SETTINGS, {**live, "status": {"a": 1}})
+    assert replacement_fingerprint(SETTINGS, live) != replacement_fingerprint(SETTINGS, other)
+    assert replacement_fingerprint(SETTINGS, live) == replacement_fingerprint(
+        SETTINGS, {**live, "status": {"a": 1}}
+    )

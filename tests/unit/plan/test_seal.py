@@ -2,20 +2,20 @@ from __future__ import annotations
 
 from tests.promises.objects import SECRET, a_config_map, a_namespace, an_object
 from tests.unit.plan.lives import OURS, a_live, an_entry, applied
-from tidegate.plan.diff.seal import digest_of, seal
+from tidegate.plan.diff.seal import compute_fingerprint, content_digest
 from tidegate.testing import Body, Desk, body_of, sandbox_world
-from tidegate.world.exchange import Exchange
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.line import ResilientWorld
 
 
 async def drifted(patch: Body) -> tuple[str, str]:
     """The seal of what we applied, before and after somebody else patched it."""
-    exchange = Exchange(Line(sandbox_world()))
+    exchange = Dispatcher(ResilientWorld(sandbox_world()))
     await Desk(exchange).create(a_namespace("shop"))
     desk = Desk(exchange, namespace="shop")
     before = body_of(await desk.apply(a_config_map(color="red"), manager=OURS))
     after = body_of(await desk.patch(await desk.ref(before), patch, manager="anna"))
-    return seal(before, OURS), seal(after, OURS)
+    return compute_fingerprint(before, OURS), compute_fingerprint(after, OURS)
 
 
 async def test_a_drift_of_a_field_of_ours_breaks_the_seal() -> None:
@@ -34,7 +34,7 @@ def test_another_object_of_the_same_content_has_another_seal() -> None:
     body, entry = a_config_map(color="red"), an_entry(OURS, {"f:data": {"f:color": {}}})
     one, other = a_live(body, entry), a_live(body, entry, uid="2")
 
-    assert seal(one, OURS) != seal(other, OURS)
+    assert compute_fingerprint(one, OURS) != compute_fingerprint(other, OURS)
 
 
 def test_losing_a_field_breaks_the_seal_though_its_value_stays() -> None:
@@ -42,7 +42,7 @@ def test_losing_a_field_breaks_the_seal_though_its_value_stays() -> None:
     ours = a_live(body, an_entry(OURS, {"f:data": {"f:color": {}}, "f:immutable": {}}))
     less = a_live(body, an_entry(OURS, {"f:data": {"f:color": {}}}))
 
-    assert seal(ours, OURS) != seal(less, OURS)
+    assert compute_fingerprint(ours, OURS) != compute_fingerprint(less, OURS)
 
 
 def test_the_seal_of_a_secret_is_of_its_version_and_not_of_its_values() -> None:
@@ -50,11 +50,11 @@ def test_the_seal_of_a_secret_is_of_its_version_and_not_of_its_values() -> None:
     other = applied(an_object(SECRET, "s", data={"a": "eQ=="}))
     newer = a_live(other, resourceVersion="8")
 
-    assert seal(one, OURS) == seal(other, OURS)
-    assert seal(other, OURS) != seal(newer, OURS)
+    assert compute_fingerprint(one, OURS) == compute_fingerprint(other, OURS)
+    assert compute_fingerprint(other, OURS) != compute_fingerprint(newer, OURS)
 
 
 def test_a_wish_has_a_digest_of_its_own_and_a_secret_has_none() -> None:
-    assert digest_of(a_config_map(color="red")) == digest_of(a_config_map(color="red"))
-    assert digest_of(a_config_map(color="red")) != digest_of(a_config_map(color="blue"))
-    assert digest_of(an_object(SECRET, "s", data={"a": "eA=="})) == ""
+    assert content_digest(a_config_map(color="red")) == content_digest(a_config_map(color="red"))
+    assert content_digest(a_config_map(color="red")) != content_digest(a_config_map(color="blue"))
+    assert content_digest(an_object(SECRET, "s", data={"a": "eA=="})) == ""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.plan.orders import a_hook, a_thing, links_of, plan_of, told
-from tidegate.errors import PlanError, WordsError
+from tidegate.errors import PlanError, UsageError
 from tidegate.model.manifest import Phase
 from tidegate.model.plan import Plan
-from tidegate.plan.selection import select
+from tidegate.plan.selection import select_objects
 
 
 def a_shop() -> Plan:
@@ -24,7 +24,7 @@ def a_shop() -> Plan:
 
 
 def selected(*wanted: str) -> list[str]:
-    plan = select(a_shop(), wanted)
+    plan = select_objects(a_shop(), wanted)
     items = [item for step in plan.steps for batch in step.batches for item in batch]
     return [f"{item.ref.kind.group}:{item.ref}" for item in items]
 
@@ -72,7 +72,7 @@ def test_what_is_chosen_and_left_out_is_left_out() -> None:
 
 
 def test_waves_still_count_among_what_is_chosen() -> None:
-    plan = select(a_shop(), [":Service:default/x", "apps:Deployment:y"])
+    plan = select_objects(a_shop(), [":Service:default/x", "apps:Deployment:y"])
 
     assert told(plan) == {"shop/sync/0": [["x"]], "shop/sync/2": [["y"]]}
     assert links_of(plan) == {("shop/sync/0", "shop/sync/2", "wave")}
@@ -80,11 +80,11 @@ def test_waves_still_count_among_what_is_chosen() -> None:
 
 
 def test_hooks_are_not_run_even_if_everything_is_chosen() -> None:
-    assert "shop/presync/0" not in told(select(a_shop(), ["*:*:*"]))
+    assert "shop/presync/0" not in told(select_objects(a_shop(), ["*:*:*"]))
 
 
 def test_a_selection_is_another_plan_for_its_unit_too() -> None:
-    whole, part = a_shop(), select(a_shop(), [":Service:x"])
+    whole, part = a_shop(), select_objects(a_shop(), [":Service:x"])
 
     assert part.digest != whole.digest
     assert [unit.digest for unit in part.units] != [unit.digest for unit in whole.units]
@@ -93,14 +93,14 @@ def test_a_selection_is_another_plan_for_its_unit_too() -> None:
 @pytest.mark.parametrize("wanted", [":Service:absent", ":Service:third/x", ":Pod:migrate"])
 def test_a_name_that_fits_nothing_is_refused(wanted: str) -> None:
     with pytest.raises(PlanError) as raised:
-        select(a_shop(), ["apps:Deployment:x", wanted])
+        select_objects(a_shop(), ["apps:Deployment:x", wanted])
 
     assert raised.value.problem == f"there is no object `{wanted}` in the plan"
 
 
 @pytest.mark.parametrize("wanted", ["", "x", "Service:x", ":Service:", "::x", ":Service:other/"])
 def test_what_names_no_object_is_refused(wanted: str) -> None:
-    with pytest.raises(WordsError) as raised:
-        select(a_shop(), [wanted])
+    with pytest.raises(UsageError) as raised:
+        select_objects(a_shop(), [wanted])
 
     assert raised.value.code == "words.selection"

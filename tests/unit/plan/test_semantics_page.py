@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import structs
 
 from tidegate.model.moment import Ms, format_duration
-from tidegate.model.semantics import BY_NAME, ENDLESS, Retry, Semantics
+from tidegate.model.semantics import SEMANTICS_BY_NAME, UNLIMITED, Retry, Semantics
 
 PAGE = (Path(__file__).parents[3] / "docs" / "concepts" / "semantics.md").read_text()
 COUNTS = frozenset({"limit", "factor", "heal_factor", "workers"})
@@ -19,7 +19,7 @@ def shown(name: str, value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, int) and name not in COUNTS:
         return format_duration(Ms(value)) if value else "none"
-    return "endless" if value == ENDLESS else str(value)
+    return "endless" if value == UNLIMITED else str(value)
 
 
 def values_of(rules: Semantics) -> dict[str, str]:
@@ -38,7 +38,7 @@ def rows_of(page: str) -> list[list[str]]:
 
 
 def test_the_table_has_every_value_of_every_semantics() -> None:
-    tables = [values_of(rules) for rules in BY_NAME.values()]
+    tables = [values_of(rules) for rules in SEMANTICS_BY_NAME.values()]
 
     expected = [[name, *(table[name] for table in tables)] for name in tables[0]]
 
@@ -48,9 +48,11 @@ def test_the_table_has_every_value_of_every_semantics() -> None:
 def test_every_value_is_explained() -> None:
     explained = re.findall(r"^- `([a-z_]+)`: ", PAGE, re.MULTILINE)
 
-    names = dict.fromkeys(name.partition(".")[0] for name in values_of(BY_NAME["tidegate"]))
+    names = dict.fromkeys(
+        name.partition(".")[0] for name in values_of(SEMANTICS_BY_NAME["tidegate"])
+    )
     assert explained == list(names)
 
 
 def test_every_semantics_has_a_column() -> None:
-    assert f"| value | {' | '.join(BY_NAME)} |" in PAGE
+    assert f"| value | {' | '.join(SEMANTICS_BY_NAME)} |" in PAGE

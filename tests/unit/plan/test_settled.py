@@ -7,17 +7,19 @@ from msgspec import structs
 from tests.unit.plan.orders import a_hook, a_thing, a_unit_of, plan_of, told
 from tidegate.model.manifest import Phase
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Deed, Plan, items_of
+from tidegate.model.plan import ItemAction, Plan, step_items
 from tidegate.model.policy import Policy
 from tidegate.model.unit import UnitId
-from tidegate.plan.settled import without_settled
+from tidegate.plan.settled import without_in_sync
 from tidegate.testing.builders import USUAL, a_name
 
 SPARING = Policy(changed_only=True)
 
 
 def a_plan(policy: Policy = USUAL) -> Plan:
-    place = structs.replace(a_thing("Namespace", "shop"), phase=Phase.PRE_SYNC, deed=Deed.CREATE)
+    place = structs.replace(
+        a_thing("Namespace", "shop"), phase=Phase.PRE_SYNC, action=ItemAction.CREATE
+    )
     unit = a_unit_of(
         place,
         a_thing("Pod", "a"),
@@ -30,14 +32,14 @@ def a_plan(policy: Policy = USUAL) -> Plan:
 
 
 def settled(plan: Plan, *names: str) -> set[tuple[UnitId, Ref]]:
-    items = [item for step in plan.steps for item in items_of(step)]
+    items = [item for step in plan.steps for item in step_items(step)]
     return {(a_name("shop"), item.ref) for item in items if item.ref.name in names}
 
 
 def test_what_was_only_to_be_created_and_is_there_is_left_out() -> None:
     plan = a_plan()
 
-    left = without_settled(plan, settled(plan, "shop", "a"))
+    left = without_in_sync(plan, settled(plan, "shop", "a"))
 
     assert "shop/presync/0" not in told(left)
     assert told(left)["shop/sync/0"] == [["a"]]
@@ -46,7 +48,7 @@ def test_what_was_only_to_be_created_and_is_there_is_left_out() -> None:
 def test_a_sparing_unit_leaves_out_all_that_is_settled_but_its_hooks() -> None:
     plan = a_plan(SPARING)
 
-    left = without_settled(plan, settled(plan, "shop", "a", "b", "seed"))
+    left = without_in_sync(plan, settled(plan, "shop", "a", "b", "seed"))
 
     assert told(left) == {"shop/sync/1": [["seed"]], "shop/sync/2": [["c"]]}
 
@@ -54,7 +56,7 @@ def test_a_sparing_unit_leaves_out_all_that_is_settled_but_its_hooks() -> None:
 def test_the_last_wave_that_is_left_is_the_last() -> None:
     plan = plan_of(a_unit_of(a_thing("Pod", "a"), a_thing("Pod", "b", wave=1), policy=SPARING))
 
-    left = without_settled(plan, settled(plan, "b"))
+    left = without_in_sync(plan, settled(plan, "b"))
 
     assert [(step.id, step.last) for step in left.steps] == [("shop/sync/0", True)]
     assert left.digest == plan.digest
@@ -63,10 +65,10 @@ def test_the_last_wave_that_is_left_is_the_last() -> None:
 def test_a_plan_of_which_nothing_is_settled_stays_as_it_is() -> None:
     plan = a_plan(SPARING)
 
-    assert without_settled(plan, set()) is plan
+    assert without_in_sync(plan, set()) is plan
 
 
 def test_a_plan_of_settled_objects_has_no_steps() -> None:
     plan = plan_of(a_unit_of(a_thing("Pod", "a"), a_thing("Pod", "b", wave=1), policy=SPARING))
 
-    assert without_settled(plan, settled(plan, "a", "b")).steps == ()
+    assert without_in_sync(plan, settled(plan, "a", "b")).steps == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.plan.orders import CRD, a_thing, a_unit_of, links_of, plan_of, ref_of, told
-from tidegate.plan.stages import FIRST, group_by_stage, rank_of
+from tidegate.plan.stages import FIRST_KINDS, group_by_stage, object_rank
 from tidegate.testing.builders import STAGED
 
 RBAC = "rbac.authorization.k8s.io/v1"
@@ -68,7 +68,7 @@ def test_kinds_are_in_the_order_that_flux_gives_them() -> None:
 
 
 def test_definitions_come_before_namespaces_and_those_before_roles() -> None:
-    assert FIRST[:3] == ["CustomResourceDefinition", "Namespace", "ClusterRole"]
+    assert FIRST_KINDS[:3] == ["CustomResourceDefinition", "Namespace", "ClusterRole"]
 
 
 def test_equal_ranks_are_ordered_by_group_kind_namespace_and_name() -> None:
@@ -80,7 +80,9 @@ def test_equal_ranks_are_ordered_by_group_kind_namespace_and_name() -> None:
         ref_of("a.dev/v1 Alpha", "z", "n9"),
     ]
 
-    told_in_order = [(ref.kind.group, ref.kind.name, ref.name) for ref in sorted(refs, key=rank_of)]
+    told_in_order = [
+        (ref.kind.group, ref.kind.name, ref.name) for ref in sorted(refs, key=object_rank)
+    ]
 
     assert told_in_order == [
         ("a.dev", "Alpha", "z"),

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.plan.orders import a_definition, a_hook, a_thing, a_unit_of, plan_of, told
 from tidegate.model.manifest import Manifest, Phase
-from tidegate.plan.waves import KINDS, group_by_wave
+from tidegate.plan.waves import KIND_ORDER, group_by_wave
 
 
 def order_of(*manifests: Manifest, namespace: str = "") -> list[tuple[str, int, list[list[str]]]]:
@@ -60,8 +60,10 @@ def test_a_namespace_comes_before_a_kind_that_nobody_knows() -> None:
 
 
 def test_kinds_have_the_ranks_that_argo_cd_gives_them() -> None:
-    assert (len(KINDS), KINDS[0], KINDS[-1]) == (35, "Namespace", "APIService")
-    assert KINDS.index("Secret") < KINDS.index("ConfigMap") < KINDS.index("Deployment")
+    assert (len(KIND_ORDER), KIND_ORDER[0], KIND_ORDER[-1]) == (35, "Namespace", "APIService")
+    assert (
+        KIND_ORDER.index("Secret") < KIND_ORDER.index("ConfigMap") < KIND_ORDER.index("Deployment")
+    )
 
 
 def test_a_rank_goes_by_the_name_of_a_kind_whatever_its_group() -> None:
@@ -94,7 +96,7 @@ def test_namespaces_do_not_matter_for_the_order() -> None:
 
 def test_namespaces_go_before_the_first_object_in_them_and_take_over_its_place() -> None:
     first = msgspec.structs.replace(
-        a_thing("batch/v1 Job", "job1", phase=Phase.PRE_SYNC, namespace="ns1"), hook=()
+        a_thing("batch/v1 Job", "job1", phase=Phase.PRE_SYNC, namespace="ns1"), hook_policies=()
     )
     second = a_thing("batch/v1 Job", "job2", phase=Phase.PRE_SYNC, namespace="ns2")
     things = (

@@ -43,7 +43,7 @@ def read_back(plan: Plan, bodies: dict[Ref, bytes] | None = None) -> Plan:
 def refusal(text: bytes, bodies: dict[Ref, bytes] | None = None) -> PlanError:
     with pytest.raises(PlanError) as raised:
         from_json(text, name="plan.json", bodies=bodies or {}, key=KEY)
-    assert str(raised.value.where) == "plan.json"
+    assert str(raised.value.location) == "plan.json"
     return raised.value
 
 
@@ -122,7 +122,7 @@ def test_nobody_without_the_key_can_try_out_a_short_secret(*, hidden: bool) -> N
         thing = a_thing("Secret", "login", data={"pin": value})
         if hidden:
             thing = a_thing("ConfigMap", "login", data={"pin": value})
-            thing = msgspec.structs.replace(thing, hidden=(("data", "pin"),))
+            thing = msgspec.structs.replace(thing, hidden_fields=(("data", "pin"),))
         return to_json(plan_of(thing, a_thing("ConfigMap", "a")), key)
 
     told = digests_in(guess("MQ==", KEY))
@@ -134,7 +134,7 @@ def test_nobody_without_the_key_can_try_out_a_short_secret(*, hidden: bool) -> N
 
 def test_hidden_fields_of_any_kind_are_read_back() -> None:
     thing = a_thing("ConfigMap", "login", data={"pin": "MQ=="})
-    plan = plan_of(msgspec.structs.replace(thing, hidden=(("data", "pin"),)))
+    plan = plan_of(msgspec.structs.replace(thing, hidden_fields=(("data", "pin"),)))
 
     assert read_back(plan) == plan
 
@@ -158,7 +158,7 @@ def test_a_plan_of_another_key_is_refused() -> None:
 
 def test_a_plan_with_deletions_alone_is_read_back_as_it_was() -> None:
     lives = [stale("Secret", "login"), stale("Pod", "a", 1)]
-    plan = build_deletion(a_unit_of(), lives, budget=no_budget)
+    plan = build_deletion(a_unit_of(), lives, readiness_timeout=no_budget)
 
     assert read_back(plan, {}) == plan
 

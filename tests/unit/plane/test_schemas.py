@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from plane.schemas import write
-from tidegate.model.objects import Json, Kind, Served
+from tidegate.model.objects import Json, Kind, ServedKind
 
 Schema = dict[str, Json]
 
 PORTS = "#/components/schemas/io.example.api.core.v1.Port"
-GATE = Served(Kind("", "v1", "Gate"), "gates", True, ("get", "list"), ("status",))
+GATE = ServedKind(Kind("", "v1", "Gate"), "gates", True, ("get", "list"), ("status",))
 PORT: Schema = {
     "type": "object",
     "description": "left out",

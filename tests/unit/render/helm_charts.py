@@ -6,19 +6,23 @@ from pathlib import Path
 
 from tidegate.documents import Document
 from tidegate.model.objects import Json
-from tidegate.model.release import Inline, Layer, Release
+from tidegate.model.release import ChartRequest, InlineValues, ValuesLayer
 
 CHARTS = Path(__file__).parents[2] / "data" / "charts"
 
 
 def a_release(
     chart: str,
-    *layers: Layer,
+    *layers: ValuesLayer,
     root: Path = CHARTS,
     values: dict[str, Json] | None = None,
-) -> Release:
-    return Release(
-        root=str(root), chart=chart, name="shop", layers=(Inline(), *layers), values=values or {}
+) -> ChartRequest:
+    return ChartRequest(
+        root=str(root),
+        chart=chart,
+        name="shop",
+        layers=(InlineValues(), *layers),
+        values=values or {},
     )
 
 

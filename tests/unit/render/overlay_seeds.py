@@ -7,7 +7,7 @@ import random
 from tests.unit.render.overlays import OverlayCase
 from tidegate.documents.dump import to_yaml
 from tidegate.model.objects import Json
-from tidegate.model.rendering import Restriction
+from tidegate.model.rendering import LoadRestriction
 
 WORDS = ("web", "db", "yes", "0777", "1e3", "null", "a b", "ä", "x: y", "- z", "", "#no", "~")
 NAMES = ("web", "db", "cache", "mail")
@@ -32,7 +32,7 @@ def random_case(seed: int) -> OverlayCase:
     if rng.random() < 0.7:
         top["patches"] = _patches(rng, files)
     _add(files, "app", top)
-    return OverlayCase(files=files, restriction=rng.choice(list(Restriction)))
+    return OverlayCase(files=files, restriction=rng.choice(list(LoadRestriction)))
 
 
 def _add(files: dict[str, str], folder: str, body: dict[str, Json]) -> None:

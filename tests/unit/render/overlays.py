@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json
 from tidegate.model.objects import Json
-from tidegate.model.rendering import ArgoOverrides, FluxOverrides, Overlay, Restriction
+from tidegate.model.rendering import ArgoOverrides, FluxOverrides, LoadRestriction, Overlay
 from tidegate.render.kustomize import build, find_tool
 
 FOLDER = Path(__file__).parents[2] / "data" / "overlays"
@@ -26,7 +26,7 @@ class OverlayCase(msgspec.Struct, frozen=True):
 
     files: dict[str, str]
     path: str = "app"
-    restriction: Restriction = Restriction.OWN_DIRECTORY
+    restriction: LoadRestriction = LoadRestriction.ROOT_ONLY
     links: dict[str, str] = {}
     argo: ArgoOverrides | None = None
     flux: FluxOverrides | None = None
@@ -51,7 +51,7 @@ def all_cases() -> list[str]:
 
 def read_case(name: str) -> OverlayCase:
     path = FOLDER / f"{name}.yaml"
-    return msgspec.convert(read(path.read_bytes(), path.name)[0].body, OverlayCase)
+    return msgspec.convert(read_documents(path.read_bytes(), path.name)[0].body, OverlayCase)
 
 
 def real_output(case: OverlayCase, root: Path, *more: str) -> list[Json]:
@@ -62,7 +62,7 @@ def real_output(case: OverlayCase, root: Path, *more: str) -> list[Json]:
     argv = [*find_tool().argv, case.path, f"--load-restrictor={case.restriction}", *more]
     # The oracle must not run through what it judges.
     ran = subprocess.run(argv, cwd=root, capture_output=True, check=True)
-    return [document.body for document in read(ran.stdout, "oracle")]
+    return [document.body for document in read_documents(ran.stdout, "oracle")]
 
 
 async def both_outputs(case: OverlayCase, folder: Path) -> tuple[list[Json], list[Json]]:

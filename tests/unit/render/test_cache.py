@@ -13,15 +13,15 @@ import msgspec
 import pytest
 
 from tests.unit.render.helm_charts import write_chart
-from tidegate.documents import Document, read
-from tidegate.errors import ConfigError, Place, RenderError, SourceError
+from tidegate.documents import Document, read_documents
+from tidegate.errors import ConfigError, Location, RenderError, SourceError
 from tidegate.model.release import (
     ChartDependency,
+    ChartRequest,
     FetchedChart,
     FileParameter,
-    Inline,
+    InlineValues,
     Parameter,
-    Release,
     ValuesFile,
     ValuesText,
 )
@@ -71,22 +71,22 @@ class FullDisk:
         return None
 
 
-def a_release(place: Path) -> Release:
+def a_release(place: Path) -> ChartRequest:
     chart = place / "web"
     if not chart.exists():
         write_chart(chart, values="a: 1\n")
         (place / "prod.yaml").write_text("a: 2\n")
         (place / "motd").write_text("hello")
-    return Release(
+    return ChartRequest(
         root=str(place),
         chart="web",
         name="shop",
-        layers=(ValuesFile("../prod.yaml"), Inline(), FileParameter("motd", "/motd")),
+        layers=(ValuesFile("../prod.yaml"), InlineValues(), FileParameter("motd", "/motd")),
     )
 
 
 def test_objects_come_back_with_their_places() -> None:
-    documents = read(SOURCE, "shop.yaml")
+    documents = read_documents(SOURCE, "shop.yaml")
     cache = RenderCache(Texts(), NO_KEY)
 
     cache.keep("key", documents)
@@ -94,7 +94,7 @@ def test_objects_come_back_with_their_places() -> None:
     found = cache.find("key")
     assert found == documents
     assert [repr(one.body) for one in found] == [repr(one.body) for one in documents]
-    assert [one.place.line for one in found] == [4, 5]
+    assert [one.location.line for one in found] == [4, 5]
     assert found[0].duplicates[0].path == ("data", "x")
     assert cache.has_grown
 
@@ -102,7 +102,7 @@ def test_objects_come_back_with_their_places() -> None:
 def test_an_unknown_key_and_a_damaged_text_are_nothing() -> None:
     store = Texts()
     cache = RenderCache(store, NO_KEY)
-    cache.keep("key", read(SOURCE, "shop.yaml"))
+    cache.keep("key", read_documents(SOURCE, "shop.yaml"))
     store.kept = dict.fromkeys(store.kept, b"damaged")
 
     assert cache.find("key") is None
@@ -138,7 +138,7 @@ def _unpacked(part: bytes) -> bytes:
 
 @pytest.mark.parametrize("text", sorted(SECRET))
 def test_what_holds_a_secret_is_sealed(text: str) -> None:
-    store, documents = Texts(), read(text, "secret.yaml")
+    store, documents = Texts(), read_documents(text, "secret.yaml")
 
     RenderCache(store, OWN).keep("key", documents)
 
@@ -155,7 +155,7 @@ def test_what_holds_a_secret_is_not_kept_where_nothing_can_seal_it(
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers.aead", None)
 
     for text in SECRET:
-        RenderCache(store, OWN).keep("key", read(text, "secret.yaml"))
+        RenderCache(store, OWN).keep("key", read_documents(text, "secret.yaml"))
 
     assert store.kept == {}
 
@@ -174,7 +174,7 @@ def test_a_text_that_swells_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidegate.render.cache.LARGEST", 1_000)
     store = Texts()
     cache = RenderCache(store, OWN)
-    cache.keep("key", [Document({"a": "x" * 100_000}, Place("a"))])
+    cache.keep("key", [Document({"a": "x" * 100_000}, Location("a"))])
 
     assert cache.find("key") is None
 
@@ -209,7 +209,7 @@ def test_a_key_that_could_be_guessed_is_refused() -> None:
 def test_a_store_that_is_full_stops_nothing() -> None:
     cache = RenderCache(FullDisk(), NO_KEY)
 
-    cache.keep("key", read(SOURCE, "shop.yaml"))
+    cache.keep("key", read_documents(SOURCE, "shop.yaml"))
 
     assert not cache.has_grown
 
@@ -217,7 +217,7 @@ def test_a_store_that_is_full_stops_nothing() -> None:
 def test_a_number_that_only_python_knows_is_not_kept() -> None:
     store = Texts()
 
-    RenderCache(store, NO_KEY).keep("key", [Document({"n": 2**70}, Place("a"))])
+    RenderCache(store, NO_KEY).keep("key", [Document({"n": 2**70}, Location("a"))])
 
     assert store.kept == {}
 
@@ -284,7 +284,7 @@ def test_a_file_that_is_not_read_does_not_count(tmp_path: Path) -> None:
         {"name": "other"},
         {"namespace": "other"},
         {"values": {"a": 1}},
-        {"layers": (Inline(), Parameter("a", "1"))},
+        {"layers": (InlineValues(), Parameter("a", "1"))},
         {"layers": (ValuesText("a: 1", "text"),)},
         {"kube_version": "v1.30.0"},
         {"api_versions": ("a/v1",)},
@@ -318,7 +318,7 @@ def test_a_chart_that_was_fetched_counts_by_what_is_in_it(tmp_path: Path) -> Non
 
 def test_all_files_that_a_pattern_could_take_count(tmp_path: Path) -> None:
     release = msgspec.structs.replace(
-        a_release(tmp_path), layers=(ValuesFile("../envs/*.yaml"), Inline())
+        a_release(tmp_path), layers=(ValuesFile("../envs/*.yaml"), InlineValues())
     )
     write(tmp_path / "envs/a.yaml", "a: 1\n")
     before = release_key(release)

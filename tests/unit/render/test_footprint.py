@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.render.helm_charts import write_chart
 from tidegate.errors import RenderError
-from tidegate.model.release import Inline, Release, ValuesFile
+from tidegate.model.release import ChartRequest, InlineValues, ValuesFile
 from tidegate.model.rendering import ArgoOverrides, FluxOverrides, Overlay
 from tidegate.render.cache_keys import overlay_key, release_key, request_text
 from tidegate.render.footprint import RACE, Footprint, KnownKeys, file_system_time
@@ -49,7 +49,7 @@ def a_chart(root: Path) -> Finder:
     (root / "chosen.yaml").symlink_to("values/prod.yaml")
     (root / "web" / "motd").symlink_to("../chosen.yaml")
     files = (ValuesFile("/chosen.yaml"), ValuesFile("/absent.yaml", optional=True))
-    release = Release(root=str(root), chart="web", name="web", layers=(*files, Inline()))
+    release = ChartRequest(root=str(root), chart="web", name="web", layers=(*files, InlineValues()))
     return Finder(partial(release_key, release))
 
 
@@ -142,7 +142,7 @@ def test_a_directory_that_takes_the_place_of_another_is_noticed(tmp_path: Path) 
         chart = write_chart(tmp_path / name / "web")
         (chart / "values.yaml").write_text(text)
     (tmp_path / "current").symlink_to("one")
-    release = Release(root=str(tmp_path / "current"), chart="web", name="web")
+    release = ChartRequest(root=str(tmp_path / "current"), chart="web", name="web")
     finder = Finder(partial(release_key, release))
     before = finder.find()
 
@@ -197,15 +197,15 @@ def test_only_so_many_keys_are_known() -> None:
 
 def test_requests_that_differ_have_different_texts(tmp_path: Path) -> None:
     overlay = Overlay(root=tmp_path)
-    requests: list[Overlay | Release] = [
+    requests: list[Overlay | ChartRequest] = [
         overlay,
         Overlay(root=tmp_path / "other"),
         Overlay(root=tmp_path, overrides=ArgoOverrides()),
         Overlay(root=tmp_path, overrides=FluxOverrides()),
-        Release(root=str(tmp_path), name="a"),
-        Release(root=str(tmp_path), name="a", values={"a": 1}),
-        Release(root=str(tmp_path), name="a", values={"a": 1.0}),
-        Release(root=str(tmp_path), name="a", values={"a": "1"}),
+        ChartRequest(root=str(tmp_path), name="a"),
+        ChartRequest(root=str(tmp_path), name="a", values={"a": 1}),
+        ChartRequest(root=str(tmp_path), name="a", values={"a": 1.0}),
+        ChartRequest(root=str(tmp_path), name="a", values={"a": "1"}),
     ]
 
     texts = {request_text(request) for request in requests}

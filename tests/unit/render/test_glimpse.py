@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.render.overlays import OverlayCase
-from tidegate.model.release import Inline, Parameter, Release, ValuesFile, ValuesText
-from tidegate.model.rendering import ArgoOverrides, Overlay, Patch
+from tidegate.model.release import ChartRequest, InlineValues, Parameter, ValuesFile, ValuesText
+from tidegate.model.rendering import ArgoOverrides, KustomizePatch, Overlay
 from tidegate.render.glimpse import chart_may_hold, overlay_may_hold
 from tidegate.render.kustomize.gather import gather
 
@@ -28,13 +28,18 @@ OVERLAY = {
 }
 
 
-def chart(root: Path, files: Mapping[str, str], **more: object) -> Release:
+def chart(root: Path, files: Mapping[str, str], **more: object) -> ChartRequest:
     OverlayCase(files={**CHART, **files}).write(root)
-    return Release(root=str(root), chart="chart", name="web", **more)  # type: ignore[arg-type]
+    return ChartRequest(root=str(root), chart="chart", name="web", **more)  # type: ignore[arg-type]
 
 
 def test_a_chart_without_the_text_does_not_hold_it(tmp_path: Path) -> None:
-    layers = (ValuesFile("/prod.yaml"), ValuesText("a: b", "values"), Inline(), Parameter("c", "d"))
+    layers = (
+        ValuesFile("/prod.yaml"),
+        ValuesText("a: b", "values"),
+        InlineValues(),
+        Parameter("c", "d"),
+    )
 
     assert not chart_may_hold(MARKS, chart(tmp_path, {}, layers=layers, api_versions=("sought",)))
 
@@ -94,6 +99,8 @@ def test_an_overlay_may_hold_what_it_names(
 
 def test_an_overlay_may_hold_what_its_unit_patches_in(tmp_path: Path) -> None:
     OverlayCase(files=OVERLAY).write(tmp_path)
-    overrides = ArgoOverrides(patches=(Patch(patch="- sought", target={"kind": "ConfigMap"}),))
+    overrides = ArgoOverrides(
+        patches=(KustomizePatch(patch="- sought", target={"kind": "ConfigMap"}),)
+    )
 
     assert overlay_may_hold(MARKS, gather(Overlay(root=tmp_path, path="app", overrides=overrides)))

@@ -17,7 +17,7 @@ import pytest_asyncio
 from tests.unit.render.helm_charts import CHARTS, a_release, data_of, names_of, write_chart
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers
-from tidegate.model.release import Parameter, Release
+from tidegate.model.release import ChartRequest, Parameter
 from tidegate.render.helm import helm_workers, render
 
 INDEX = """apiVersion: v1
@@ -65,7 +65,7 @@ def needs(name: str, repository: str, *, version: str = ">=0.1.0", more: str = "
     )
 
 
-async def refused(release: Release, workers: Workers) -> RenderError:
+async def refused(release: ChartRequest, workers: Workers) -> RenderError:
     with pytest.raises(RenderError) as caught:
         await render(release, workers)
     return caught.value

@@ -17,7 +17,7 @@ import pytest_asyncio
 from tests.unit.render.helm_charts import CHARTS, a_release, data_of, names_of, write_chart
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers
-from tidegate.model.release import ChartDependency, FetchedChart, Parameter, Release
+from tidegate.model.release import ChartDependency, ChartRequest, FetchedChart, Parameter
 from tidegate.render.helm import DependencyError, helm_workers, render, staging
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one worker for all of them
@@ -36,18 +36,18 @@ async def workers() -> AsyncIterator[Workers]:
         yield running
 
 
-def offline(root: Path, *layers: Parameter, fetched: dict[ChartDependency, Path]) -> Release:
+def offline(root: Path, *layers: Parameter, fetched: dict[ChartDependency, Path]) -> ChartRequest:
     """A release of the chart `web` that goes nowhere by itself."""
     brought = tuple(FetchedChart(one, str(path)) for one, path in fetched.items())
     release = a_release("web", *layers, root=root)
     return msgspec.structs.replace(release, repositories=(), fetched=brought)
 
 
-async def absent(release: Release, workers: Workers) -> tuple[ChartDependency, ...]:
+async def absent(release: ChartRequest, workers: Workers) -> tuple[ChartDependency, ...]:
     with pytest.raises(DependencyError) as caught:
         await render(release, workers)
     assert caught.value.code == "render.helm.remote"
-    assert str(caught.value.where) == "web/Chart.yaml (dependencies)"
+    assert str(caught.value.location) == "web/Chart.yaml (dependencies)"
     return caught.value.dependencies
 
 
@@ -110,7 +110,7 @@ async def test_a_lock_that_was_left_behind_is_refused_unless_nobody_checks(
 
     assert caught.value.code == "render.helm.dependency"
     assert "out of sync" in caught.value.problem
-    assert str(caught.value.where) == "web/Chart.lock (digest)"
+    assert str(caught.value.location) == "web/Chart.lock (digest)"
     assert unchecked[0].version == "0.1.4"
 
 

@@ -117,8 +117,8 @@ def test_a_chart_with_a_bad_link_is_refused(root: Path, target: str, code: str) 
         check_chart(chart, str(source))
 
     assert caught.value.code == code
-    assert caught.value.where is not None
-    assert caught.value.where.name == "templates/link"
+    assert caught.value.location is not None
+    assert caught.value.location.name == "templates/link"
 
 
 def test_a_chart_with_a_good_link_is_taken(root: Path) -> None:

@@ -14,13 +14,13 @@ from tidegate.errors import RenderError
 from tidegate.external.process import MIB, Limits
 from tidegate.external.worker import Workers
 from tidegate.model.moment import Ms
-from tidegate.model.release import Parameter, Release, ValuesFile
+from tidegate.model.release import ChartRequest, Parameter, ValuesFile
 from tidegate.render.helm import helm_workers, render
 
 TIGHT = Limits(time=Ms(2_000), memory=512 * MIB, output=MIB)
 
 
-async def refused(release: Release, workers: Workers) -> RenderError:
+async def refused(release: ChartRequest, workers: Workers) -> RenderError:
     with pytest.raises(RenderError) as caught:
         await render(release, workers)
     return caught.value
@@ -36,8 +36,8 @@ async def test_a_chart_that_takes_too_much_is_stopped_and_the_next_works(
         error = await refused(a_release(chart), workers)
 
         assert error.code == code
-        assert error.where is not None
-        assert error.where.name == chart
+        assert error.location is not None
+        assert error.location.name == chart
         assert names_of(await render(a_release("queue"), workers)) == ["ConfigMap shop-queue"]
 
 

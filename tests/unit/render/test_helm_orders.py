@@ -6,24 +6,31 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.errors import RenderError
 from tidegate.model.objects import Json
-from tidegate.model.release import FileParameter, How, Layer, Parameter, Release, ValuesFile
+from tidegate.model.release import (
+    ChartRequest,
+    FileParameter,
+    Parameter,
+    ParameterType,
+    ValuesFile,
+    ValuesLayer,
+)
 from tidegate.render.helm import Reference, argo_layers, flux_layers
 from tidegate.render.helm.parameters import Values
 from tidegate.render.helm.values import compose
 
 
 def read_yaml(text: str, name: str) -> Values:
-    documents = read(text, name)
+    documents = read_documents(text, name)
     return documents[0].body if documents else {}
 
 
 def composed(
-    layers: tuple[Layer, ...], root: Path, inline: dict[str, Json] | None = None
+    layers: tuple[ValuesLayer, ...], root: Path, inline: dict[str, Json] | None = None
 ) -> Values:
-    release = Release(root=str(root), name="shop", layers=layers, values=inline or {})
+    release = ChartRequest(root=str(root), name="shop", layers=layers, values=inline or {})
     return compose(release, start=root, read=read_yaml)
 
 
@@ -47,9 +54,9 @@ def test_argo_sets_typed_then_strings_then_files_whatever_order_they_stand_in(
     (tmp_path / "content").write_text("from a file")
     layers = argo_layers(
         parameters=[
-            Parameter("a", "1", How.STRING),
+            Parameter("a", "1", ParameterType.STRING),
             Parameter("a", "2"),
-            Parameter("b", "3", How.STRING),
+            Parameter("b", "3", ParameterType.STRING),
         ],
         file_parameters=[FileParameter("b", "content")],
     )
@@ -132,7 +139,7 @@ def test_a_missing_values_file_is_an_error_unless_it_is_optional(tmp_path: Path)
 def test_a_path_from_the_slash_on_starts_at_the_root_of_the_source(tmp_path: Path) -> None:
     (tmp_path / "shared.yaml").write_text("a: shared\n")
     (tmp_path / "web").mkdir()
-    release = Release(root=str(tmp_path), name="shop", layers=(ValuesFile("/shared.yaml"),))
+    release = ChartRequest(root=str(tmp_path), name="shop", layers=(ValuesFile("/shared.yaml"),))
 
     values = compose(release, start=tmp_path / "web", read=read_yaml)
 
@@ -154,7 +161,7 @@ def test_what_holds_values_does_not_show_them() -> None:
     shown = [
         repr(Parameter("password", secret)),
         repr(Reference(secret, "Secret shop/web")),
-        repr(Release(root="/", name="shop", values={"password": secret})),
+        repr(ChartRequest(root="/", name="shop", values={"password": secret})),
     ]
 
     assert [secret in each for each in shown] == [False, False, False]

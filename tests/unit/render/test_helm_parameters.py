@@ -64,7 +64,7 @@ async def test_any_line_means_what_it_means_for_helm(
 ) -> None:
     command = Command(argv=(sys.executable, "-I", "-c", HELM))
     async with Workers(command, count=1) as workers:
-        theirs = json.loads(await workers.ask(json.dumps([function, lines()]).encode()))
+        theirs = json.loads(await workers.request(json.dumps([function, lines()]).encode()))
 
     different = {
         line: (mine, helm)

@@ -12,11 +12,11 @@ import pytest
 import pytest_asyncio
 
 from tests.unit.render.helm_charts import CHARTS, a_release, data_of, names_of, write_chart
-from tidegate.errors import Place, RenderError
+from tidegate.errors import Location, RenderError
 from tidegate.external.process import Command, run
 from tidegate.external.worker import Workers
 from tidegate.model.objects import Json
-from tidegate.model.release import Inline, Parameter, Release, ValuesFile, ValuesText
+from tidegate.model.release import ChartRequest, InlineValues, Parameter, ValuesFile, ValuesText
 from tidegate.render.helm import helm_workers, render
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one worker for all of them
@@ -28,7 +28,7 @@ async def workers() -> AsyncIterator[Workers]:
         yield running
 
 
-async def refused(release: Release, workers: Workers) -> RenderError:
+async def refused(release: ChartRequest, workers: Workers) -> RenderError:
     with pytest.raises(RenderError) as caught:
         await render(release, workers)
     return caught.value
@@ -52,10 +52,10 @@ async def test_crds_come_first_then_templates_by_their_paths(workers: Workers) -
 async def test_a_document_knows_its_template(workers: Workers) -> None:
     documents = await render(a_release("umbrella"), workers)
 
-    assert {document.place for document in documents} == {
-        Place("charts/db/crds/backups.yaml"),
-        Place("charts/db/templates/secret.yaml"),
-        Place("templates/config.yaml"),
+    assert {document.location for document in documents} == {
+        Location("charts/db/crds/backups.yaml"),
+        Location("charts/db/templates/secret.yaml"),
+        Location("templates/config.yaml"),
     }
 
 
@@ -124,19 +124,24 @@ async def test_values_files_can_take_the_place_of_the_charts_own(workers: Worker
 class Trouble:
     how: str
     code: str
-    place: Place
+    place: Location
     words: str
 
 
 @pytest.mark.parametrize(
     "trouble",
     [
-        Trouble("fail", "template", Place("broken/templates/config.yaml", 9, 7), "is not ready"),
+        Trouble("fail", "template", Location("broken/templates/config.yaml", 9, 7), "is not ready"),
         Trouble(
-            "required", "template", Place("broken/templates/config.yaml", 7, 16), "set a password"
+            "required",
+            "template",
+            Location("broken/templates/config.yaml", 7, 16),
+            "set a password",
         ),
-        Trouble("include", "template", Place("broken/templates/_inner.tpl", 3, 11), "nil pointer"),
-        Trouble("yaml", "yaml", Place("broken/templates/config.yaml"), "line 6"),
+        Trouble(
+            "include", "template", Location("broken/templates/_inner.tpl", 3, 11), "nil pointer"
+        ),
+        Trouble("yaml", "yaml", Location("broken/templates/config.yaml"), "line 6"),
     ],
     ids=lambda trouble: trouble.how,
 )
@@ -145,7 +150,7 @@ async def test_a_template_that_breaks_is_named_with_its_line(
 ) -> None:
     error = await refused(a_release("broken", values={"how": trouble.how}), workers)
 
-    assert (error.code, error.where) == (f"render.helm.{trouble.code}", trouble.place)
+    assert (error.code, error.location) == (f"render.helm.{trouble.code}", trouble.place)
     assert trouble.words in error.problem
 
 
@@ -159,7 +164,7 @@ async def test_a_template_that_cannot_be_parsed_is_named_with_its_line(workers: 
     error = await refused(a_release("unparsable"), workers)
 
     assert error.code == "render.helm.template"
-    assert error.where == Place("unparsable/templates/config.yaml", 6)
+    assert error.location == Location("unparsable/templates/config.yaml", 6)
 
 
 async def test_values_that_do_not_fit_the_schema_are_named_by_their_path(workers: Workers) -> None:
@@ -168,8 +173,8 @@ async def test_values_that_do_not_fit_the_schema_are_named_by_their_path(workers
     error = await refused(a_release("schema", values), workers)
 
     assert error.code == "render.helm.schema"
-    assert error.where is not None
-    assert error.where.field == "replicas"
+    assert error.location is not None
+    assert error.location.field == "replicas"
     assert "`replicas`: got string, want integer" in error.problem
     assert "`server.port`: maximum: got 70,000, want 65,535" in error.problem
 
@@ -263,8 +268,8 @@ async def test_without_the_sdk_the_error_says_what_to_install() -> None:
 
 
 async def test_inline_values_are_merged_where_they_are_named(workers: Workers) -> None:
-    layers = (Inline(), ValuesText("depth: 2\n", "later"))
-    release = Release(
+    layers = (InlineValues(), ValuesText("depth: 2\n", "later"))
+    release = ChartRequest(
         root=str(CHARTS), chart="queue", name="shop", layers=layers, values={"depth": 1}
     )
 

@@ -12,7 +12,14 @@ import pytest_asyncio
 from tests.unit.render.helm_charts import data_of, write_chart
 from tidegate.errors import RenderError
 from tidegate.external.worker import Workers
-from tidegate.model.release import FileParameter, How, Parameter, Release, ValuesFile, ValuesText
+from tidegate.model.release import (
+    ChartRequest,
+    FileParameter,
+    Parameter,
+    ParameterType,
+    ValuesFile,
+    ValuesText,
+)
 from tidegate.render.helm import (
     RemoteValuesError,
     ValueFiles,
@@ -139,7 +146,7 @@ async def test_what_cannot_be_had_is_refused(entry: str, code: str, among: Value
     error = refused(among, entry)
 
     assert error.code == code
-    assert error.where is not None
+    assert error.location is not None
 
 
 async def test_missing_files_and_patterns_can_be_ignored(among: ValueFiles) -> None:
@@ -184,10 +191,10 @@ async def test_the_last_file_wins_and_parameters_name_variables(
     files = find_value_files(["/*.yaml"], ValueFiles(root=tmp_path, chart="web"))
     parameters = [
         Parameter("app", "$ARGOCD_APP_NAME,$$x"),
-        Parameter("text", "${ARGOCD_APP_NAME}", How.STRING),
+        Parameter("text", "${ARGOCD_APP_NAME}", ParameterType.STRING),
     ]
     layers = argo_layers(files, parameters=parameters, variables=VARIABLES)
-    release = Release(root=str(tmp_path), chart="web", name="shop", layers=layers)
+    release = ChartRequest(root=str(tmp_path), chart="web", name="shop", layers=layers)
 
     documents = await render(release, workers)
 
@@ -207,7 +214,7 @@ async def test_a_match_that_leads_out_of_the_source_is_refused(
     (tmp_path / "secret.yaml").write_text("a: b\n")
     (tmp_path / "source" / "link.yaml").symlink_to("../secret.yaml")
     files = find_value_files(["/*.yaml"], ValueFiles(root=tmp_path / "source", chart="web"))
-    release = Release(
+    release = ChartRequest(
         root=str(tmp_path / "source"), chart="web", name="shop", layers=argo_layers(files)
     )
 

@@ -13,7 +13,7 @@ from tidegate.errors import RenderError
 from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
 from tidegate.model.moment import Ms
-from tidegate.model.rendering import Directory, Jsonnet, Variable
+from tidegate.model.rendering import Directory, JsonnetOptions, JsonnetVariable
 from tidegate.render.jsonnet import jsonnet_workers, render_directory
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one worker for all of them
@@ -22,7 +22,7 @@ OBJECT = "{apiVersion: 'v1', kind: 'ConfigMap', metadata: {name: '%s'}, data: %s
 PLAIN = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\ndata: {a: b}\n"
 
 
-PLAIN_JSONNET = Jsonnet()
+PLAIN_JSONNET = JsonnetOptions()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -31,7 +31,7 @@ async def workers() -> AsyncIterator[Workers]:
         yield running
 
 
-def put(root: Path, files: dict[str, str], jsonnet: Jsonnet = PLAIN_JSONNET) -> Directory:
+def put(root: Path, files: dict[str, str], jsonnet: JsonnetOptions = PLAIN_JSONNET) -> Directory:
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
@@ -44,7 +44,7 @@ def seen(documents: tuple[Document, ...]) -> list[tuple[object, object, str]]:
     for document in documents:
         metadata = document.body["metadata"]
         assert isinstance(metadata, dict)
-        found.append((metadata["name"], document.body.get("data"), str(document.place)))
+        found.append((metadata["name"], document.body.get("data"), str(document.location)))
     return found
 
 
@@ -84,12 +84,12 @@ async def test_a_list_becomes_its_items(workers: Workers, tmp_path: Path) -> Non
 async def test_variables_are_texts_or_code(workers: Workers, tmp_path: Path) -> None:
     data = "{who: who, n: n + 1, env: std.extVar('env'), list: std.toString(std.extVar('list'))}"
     files = {"app/a.jsonnet": f"function(who, n) {OBJECT % ('one', data)}"}
-    jsonnet = Jsonnet(
+    jsonnet = JsonnetOptions(
         external=(
-            Variable("env", "${ARGOCD_APP_NAME}-prod"),
-            Variable("list", "[1, 2]", code=True),
+            JsonnetVariable("env", "${ARGOCD_APP_NAME}-prod"),
+            JsonnetVariable("list", "[1, 2]", code=True),
         ),
-        arguments=(Variable("who", "ann"), Variable("n", "41", code=True)),
+        arguments=(JsonnetVariable("who", "ann"), JsonnetVariable("n", "41", code=True)),
         variables={"ARGOCD_APP_NAME": "shop"},
     )
 
@@ -116,7 +116,7 @@ async def test_imports_come_from_beside_the_file_then_the_last_library_then_the_
         "vendor/text.libsonnet": "{text: (import 'deep.libsonnet').a}",
         "app/deep.libsonnet": "{a: 'from the directory'}",
     }
-    jsonnet = Jsonnet(libraries=("vendor", "more"))
+    jsonnet = JsonnetOptions(libraries=("vendor", "more"))
 
     documents = await render_directory(put(tmp_path, files, jsonnet), workers)
 
@@ -150,7 +150,7 @@ async def test_what_cannot_be_evaluated_is_told_with_its_place(
     error = await refused(directory, workers)
 
     assert error.code == code
-    assert str(error.where).startswith(place)
+    assert str(error.location).startswith(place)
 
 
 async def test_a_file_that_never_ends_is_ended(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ async def test_a_file_that_never_ends_is_ended(tmp_path: Path) -> None:
     async with jsonnet_workers(limits=Limits(time=Ms(300))) as hasty:
         error = await refused(directory, hasty)
 
-    assert (error.code, str(error.where)) == ("render.jsonnet.limit", "app/a.jsonnet")
+    assert (error.code, str(error.location)) == ("render.jsonnet.limit", "app/a.jsonnet")
 
 
 async def test_no_worker_is_needed_where_jsonnet_is_switched_off(
@@ -175,6 +175,6 @@ async def test_no_worker_is_needed_where_jsonnet_is_switched_off(
 
 
 async def test_values_of_variables_do_not_print() -> None:
-    jsonnet = Jsonnet(external=(Variable("password", "hunter2"),))
+    jsonnet = JsonnetOptions(external=(JsonnetVariable("password", "hunter2"),))
 
     assert "hunter2" not in repr(jsonnet)

@@ -15,11 +15,11 @@ from tidegate.external.process import MIB, Limits
 from tidegate.model.moment import Ms
 from tidegate.model.rendering import (
     ArgoOverrides,
-    Fetched,
+    FetchedTree,
     FluxOverrides,
-    Helm,
+    HelmOptions,
+    LoadRestriction,
     Overlay,
-    Restriction,
 )
 from tidegate.render.kustomize import Builder, Input, RemoteError, Use, build, find_tool
 from tidegate.render.kustomize.build import inputs_digest
@@ -41,7 +41,7 @@ def seen(documents: tuple[Document, ...]) -> dict[str, str]:
     for document in documents:
         metadata = document.body["metadata"]
         assert isinstance(metadata, dict)
-        places[f"{document.body['kind']} {metadata['name']}"] = str(document.place)
+        places[f"{document.body['kind']} {metadata['name']}"] = str(document.location)
     return places
 
 
@@ -96,7 +96,7 @@ async def test_a_patch_that_looks_at_annotations_does_not_cost_the_places(tmp_pa
     assert isinstance(copied, dict)
     assert copied["x"] == "z"
     assert "config.kubernetes.io/origin" not in copied
-    assert str(document.place) == "a.yaml:1:1"
+    assert str(document.location) == "a.yaml:1:1"
 
 
 async def test_flux_takes_manifests_and_overlays_where_there_is_no_kustomization(
@@ -124,7 +124,7 @@ async def test_flux_refuses_yaml_that_is_no_object(tmp_path: Path) -> None:
 
     error = await refused(Overlay(root=tmp_path, overrides=FluxOverrides()))
 
-    assert (error.code, str(error.where)) == ("render.kustomize.resource", ".sops.yaml")
+    assert (error.code, str(error.location)) == ("render.kustomize.resource", ".sops.yaml")
 
 
 async def test_flux_takes_objects_as_they_come_and_argo_sorts_them_by_kind(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ async def test_a_directory_that_is_called_like_a_kustomization_is_refused(tmp_pa
 
     error = await refused(Overlay(root=tmp_path, overrides=FluxOverrides()))
 
-    assert (error.code, str(error.where)) == ("render.kustomize.file", "kustomization.yaml")
+    assert (error.code, str(error.location)) == ("render.kustomize.file", "kustomization.yaml")
 
 
 async def test_argo_needs_a_kustomization(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ async def test_argo_needs_a_kustomization(tmp_path: Path) -> None:
 
     error = await refused(Overlay(root=tmp_path, path="app", overrides=ArgoOverrides()))
 
-    assert (error.code, str(error.where)) == ("render.kustomize.none", "app")
+    assert (error.code, str(error.location)) == ("render.kustomize.none", "app")
 
 
 async def test_a_missing_resource_is_told_with_its_line(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ async def test_a_missing_resource_is_told_with_its_line(tmp_path: Path) -> None:
     error = await refused(Overlay(root=tmp_path))
 
     assert error.code == "render.kustomize.missing"
-    assert str(error.where) == "kustomization.yaml:3:3 (resources[1])"
+    assert str(error.location) == "kustomization.yaml:3:3 (resources[1])"
 
 
 async def test_all_remote_things_are_told_before_anything_is_built(tmp_path: Path) -> None:
@@ -208,8 +208,8 @@ async def test_remote_things_that_were_fetched_are_used(tmp_path: Path) -> None:
         },
     )
     fetched = {
-        REMOTE: Fetched(away, "base"),
-        "https://example.com/a.yaml": Fetched(away, "web.yaml"),
+        REMOTE: FetchedTree(away, "base"),
+        "https://example.com/a.yaml": FetchedTree(away, "web.yaml"),
     }
 
     documents = await build(Overlay(root=tree, path="app", fetched=fetched))
@@ -224,7 +224,7 @@ async def test_what_was_fetched_cannot_leave_its_own_tree(tmp_path: Path) -> Non
     tree = put(tmp_path / "tree", {"kustomization.yaml": f"resources: ['{REMOTE}']\n"})
     away = put(tmp_path / "away", {"base/kustomization.yaml": "resources: [../../tree]\n"})
 
-    error = await refused(Overlay(root=tree, fetched={REMOTE: Fetched(away, "base")}))
+    error = await refused(Overlay(root=tree, fetched={REMOTE: FetchedTree(away, "base")}))
 
     assert error.code == "render.kustomize.outside"
 
@@ -266,8 +266,8 @@ async def test_charts_go_through_the_command_that_was_given(tmp_path: Path) -> N
     documents = await build(
         Overlay(
             root=tree,
-            fetched={"https://charts.example/far:1.0": Fetched(away)},
-            helm=Helm(command=str(helm), kube_version="1.37.0", api_versions=("a/v1",)),
+            fetched={"https://charts.example/far:1.0": FetchedTree(away)},
+            helm=HelmOptions(command=str(helm), kube_version="1.37.0", api_versions=("a/v1",)),
         )
     )
 
@@ -357,7 +357,7 @@ async def test_the_digest_follows_what_is_read_and_nothing_else(tmp_path: Path) 
 
     await asyncio.to_thread((tmp_path / "b").write_text, "changed")
     same = inputs_digest(gather(overlay), tool_version="v1")
-    free = Overlay(root=tmp_path, restriction=Restriction.WHOLE_TREE)
+    free = Overlay(root=tmp_path, restriction=LoadRestriction.NONE)
     prefixed = Overlay(root=tmp_path, overrides=ArgoOverrides(name_prefix="p-"))
     others = [
         inputs_digest(gather(free), tool_version="v1"),

@@ -17,7 +17,7 @@ from tidegate.errors import RenderError
 from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
 from tidegate.model.moment import Ms
-from tidegate.model.rendering import Fetched, Helm, Overlay
+from tidegate.model.rendering import FetchedTree, HelmOptions, Overlay
 from tidegate.render.helm import helm_workers
 from tidegate.render.kustomize import RemoteError, build
 from tidegate.render.kustomize.inflation import read_words
@@ -37,7 +37,7 @@ async def workers() -> AsyncIterator[Workers]:
 
 async def inflated(root: Path, workers: Workers, case: InflatedCase) -> tuple[Document, ...]:
     await asyncio.to_thread(case.write, root)
-    return await build(Overlay(root=root, path="app", helm=Helm()), workers=workers)
+    return await build(Overlay(root=root, path="app", helm=HelmOptions()), workers=workers)
 
 
 async def refused(root: Path, workers: Workers, case: InflatedCase) -> RenderError:
@@ -52,14 +52,14 @@ async def test_a_chart_is_inflated_without_helm(tmp_path: Path, workers: Workers
     documents = await inflated(tmp_path, workers, InflatedCase(text, charts=QUEUE))
 
     assert data_of(documents, "shop-queue") == {"depth": "7"}
-    assert str(documents[0].place) == "app/kustomization.yaml"
+    assert str(documents[0].location) == "app/kustomization.yaml"
 
 
 async def test_a_chart_learns_what_the_build_is_told_of_the_cluster(
     tmp_path: Path, workers: Workers
 ) -> None:
     InflatedCase("helmCharts: [{name: web, releaseName: shop}]").write(tmp_path)
-    helm = Helm(kube_version="1.33.1", api_versions=("monitoring.coreos.com/v1",))
+    helm = HelmOptions(kube_version="1.33.1", api_versions=("monitoring.coreos.com/v1",))
 
     documents = await build(Overlay(root=tmp_path, path="app", helm=helm), workers=workers)
 
@@ -89,7 +89,7 @@ async def test_a_name_template_is_refused_unless_it_is_a_plain_name(
     error = await refused(tmp_path / "made", workers, made)
 
     assert names_of(documents) == ["ConfigMap jobs-queue"]
-    assert (error.code, str(error.where)) == ("render.kustomize.helm", "app/charts/queue")
+    assert (error.code, str(error.location)) == ("render.kustomize.helm", "app/charts/queue")
 
 
 async def test_charts_to_be_fetched_are_told_with_their_repository(
@@ -110,8 +110,8 @@ async def test_charts_to_be_fetched_are_told_with_their_repository(
 
 async def test_a_fetched_chart_is_inflated(tmp_path: Path, workers: Workers) -> None:
     InflatedCase(FAR, charts={}).write(tmp_path)
-    fetched = {"oci://far.example/c/queue:0.1.0": Fetched(CHARTS, "queue")}
-    overlay = Overlay(root=tmp_path, path="app", helm=Helm(), fetched=fetched)
+    fetched = {"oci://far.example/c/queue:0.1.0": FetchedTree(CHARTS, "queue")}
+    overlay = Overlay(root=tmp_path, path="app", helm=HelmOptions(), fetched=fetched)
 
     documents = await build(overlay, workers=workers)
 
@@ -148,7 +148,7 @@ async def test_what_is_wrong_with_a_chart_is_told_as_for_any_chart(
 ) -> None:
     error = await refused(tmp_path, workers, REFUSED[name])
 
-    assert (error.code, str(error.where)) == PLACES[name]
+    assert (error.code, str(error.location)) == PLACES[name]
     assert "tidegate-scratch" not in str(error)
     assert "tree/" not in str(error)
 
@@ -161,7 +161,7 @@ async def test_charts_are_refused_where_nobody_allows_them(
     with pytest.raises(RenderError) as unasked:
         await build(Overlay(root=tmp_path, path="app"), workers=workers)
     with pytest.raises(RenderError) as alone:
-        await build(Overlay(root=tmp_path, path="app", helm=Helm()))
+        await build(Overlay(root=tmp_path, path="app", helm=HelmOptions()))
 
     assert (unasked.value.code, alone.value.code) == ("render.kustomize.helm",) * 2
 
@@ -194,7 +194,7 @@ async def test_a_chart_that_never_ends_is_ended_and_leaves_nothing(tmp_path: Pat
         error = await refused(tmp_path, hasty, case)
 
     assert error.code == "render.helm.timeout"
-    assert str(error.where) == "app/charts/endless"
+    assert str(error.location) == "app/charts/endless"
     assert {*MEMORY.glob(f"{PREFIX}{os.getpid()}-*")} == before
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.render.overlays import OverlayCase
 from tidegate.errors import DocumentError, RenderError
-from tidegate.model.rendering import Fetched, FluxOverrides, Overlay, Restriction
+from tidegate.model.rendering import FetchedTree, FluxOverrides, LoadRestriction, Overlay
 from tidegate.render.kustomize.gather import gather
 
 PLUGIN = "apiVersion: builtin\nkind: {kind}\nmetadata: {{name: p}}\n{rest}\n"
@@ -20,7 +20,7 @@ def tree(root: Path, files: dict[str, str], links: dict[str, str] | None = None)
     """An overlay `app` in a tree, with a secret beside the tree; whole-tree loading is on."""
     (root / "secret").write_text(SECRET)
     OverlayCase(files=files, links=links or {}).write(root / "tree")
-    return Overlay(root=root / "tree", path="app", restriction=Restriction.WHOLE_TREE)
+    return Overlay(root=root / "tree", path="app", restriction=LoadRestriction.NONE)
 
 
 def refused(overlay: Overlay) -> RenderError:
@@ -228,7 +228,7 @@ def test_a_fetched_tree_keeps_to_its_own_directory(tmp_path: Path) -> None:
         files={"base/kustomization.yaml": "patches: [{path: ../p.yaml}]\n", "p.yaml": ""}
     ).write(away)
     overlay = tree(tmp_path, {"app/kustomization.yaml": "resources: ['github.com/a/b']\n"})
-    fetched = {"github.com/a/b": Fetched(away, "base")}
+    fetched = {"github.com/a/b": FetchedTree(away, "base")}
 
     error = refused(
         Overlay(root=overlay.root, path="app", restriction=overlay.restriction, fetched=fetched)

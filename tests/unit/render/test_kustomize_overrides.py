@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from tidegate.documents import Document
-from tidegate.errors import Place, RenderError
+from tidegate.errors import Location, RenderError
 from tidegate.model.objects import Json
-from tidegate.model.rendering import ArgoOverrides, FluxOverrides, Image, Patch
+from tidegate.model.rendering import ArgoOverrides, FluxOverrides, ImageOverride, KustomizePatch
 from tidegate.render.kustomize import add_common_metadata
 from tidegate.render.kustomize.override import apply_overrides, made_kustomization, read_image
 
@@ -54,16 +54,16 @@ def test_without_overrides_nothing_changes() -> None:
 @pytest.mark.parametrize(
     ("text", "image"),
     [
-        ("web:1.2", Image(name="web", new_tag="1.2")),
-        ("host:5000/web:1.2", Image(name="host:5000/web", new_tag="1.2")),
-        (f"web@{DIGEST}", Image(name="web", digest=DIGEST)),
-        ("web=other", Image(name="web", new_name="other")),
-        ("web=other:1.2", Image(name="web", new_name="other", new_tag="1.2")),
-        (f"web=other@{DIGEST}", Image(name="web", new_name="other", digest=DIGEST)),
-        ("web=*:1.2", Image(name="web", new_name="*", new_tag="1.2")),
+        ("web:1.2", ImageOverride(name="web", new_tag="1.2")),
+        ("host:5000/web:1.2", ImageOverride(name="host:5000/web", new_tag="1.2")),
+        (f"web@{DIGEST}", ImageOverride(name="web", digest=DIGEST)),
+        ("web=other", ImageOverride(name="web", new_name="other")),
+        ("web=other:1.2", ImageOverride(name="web", new_name="other", new_tag="1.2")),
+        (f"web=other@{DIGEST}", ImageOverride(name="web", new_name="other", digest=DIGEST)),
+        ("web=*:1.2", ImageOverride(name="web", new_name="*", new_tag="1.2")),
     ],
 )
-def test_an_image_is_read_as_argo_writes_it(text: str, image: Image) -> None:
+def test_an_image_is_read_as_argo_writes_it(text: str, image: ImageOverride) -> None:
     assert read_image(text) == image
 
 
@@ -183,9 +183,9 @@ def test_flux_takes_only_components_of_its_own_tree(path: str) -> None:
 def test_flux_merges_images_and_lets_tag_and_digest_replace_each_other() -> None:
     body: Body = {"images": [{"name": "web", "newName": "x", "newTag": "1.0"}]}
 
-    renamed = changed(body, FluxOverrides(images=(Image(name="web", new_name="y"),)))
-    pinned = changed(body, FluxOverrides(images=(Image(name="web", digest=DIGEST),)))
-    untouched = changed(body, FluxOverrides(images=(Image(name="web"),)))
+    renamed = changed(body, FluxOverrides(images=(ImageOverride(name="web", new_name="y"),)))
+    pinned = changed(body, FluxOverrides(images=(ImageOverride(name="web", digest=DIGEST),)))
+    untouched = changed(body, FluxOverrides(images=(ImageOverride(name="web"),)))
 
     assert renamed["images"] == [{"name": "web", "newName": "y", "newTag": "1.0"}]
     assert pinned["images"] == [{"name": "web", "newName": "x", "newTag": "", "digest": DIGEST}]
@@ -194,7 +194,7 @@ def test_flux_merges_images_and_lets_tag_and_digest_replace_each_other() -> None
 
 def test_flux_appends_patches_and_sets_names_and_namespace() -> None:
     body: Body = {"resources": ["a"], "namespace": "old", "patches": [{"path": "p.yaml"}]}
-    patch = Patch(patch="[]", target={"kind": "Deployment"})
+    patch = KustomizePatch(patch="[]", target={"kind": "Deployment"})
 
     result = changed(body, FluxOverrides(target_namespace="new", name_prefix="", patches=(patch,)))
 
@@ -230,7 +230,7 @@ def test_a_kustomization_is_made_of_manifests_or_of_a_placeholder() -> None:
 
 def test_common_metadata_wins_over_what_is_there() -> None:
     body: Body = {"metadata": {"name": "a", "labels": {"x": "old", "y": "kept"}}}
-    document = Document(body, Place("a.yaml"))
+    document = Document(body, Location("a.yaml"))
 
     (result,) = add_common_metadata([document], labels={"x": "new"}, annotations={"n": "1"})
 
@@ -243,4 +243,6 @@ def test_common_metadata_wins_over_what_is_there() -> None:
 
 
 def test_a_patch_does_not_print_itself() -> None:
-    assert "hunter2" not in repr(ArgoOverrides(patches=(Patch(patch="password: hunter2"),)))
+    assert "hunter2" not in repr(
+        ArgoOverrides(patches=(KustomizePatch(patch="password: hunter2"),))
+    )

@@ -68,7 +68,7 @@ def test_a_complaint_gets_a_code_and_a_place(answer: str) -> None:
 
     error = refusal(stderr, gathering("app/b.yaml", "base/s/a.yaml"))
 
-    assert f"{error.code} {error.where}" == answer
+    assert f"{error.code} {error.location}" == answer
 
 
 @pytest.mark.parametrize("text", TOLD.values())

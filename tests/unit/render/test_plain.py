@@ -46,7 +46,7 @@ def test_manifests_come_file_by_file_with_their_lines(tmp_path: Path) -> None:
     documents = read_directory(Directory(root=tmp_path))
 
     assert names(documents) == ["a1", "a2", "b"]
-    assert [str(document.place) for document in documents] == [
+    assert [str(document.location) for document in documents] == [
         "a.yml:1:1",
         "a.yml:5:1",
         "b.yaml:1:1",
@@ -67,7 +67,7 @@ def test_files_with_other_endings_do_not_count_unless_all_do(tmp_path: Path) -> 
     put(tmp_path, a_yaml=SETTINGS % "a", b_txt=SETTINGS % "b")
 
     assert names(read_directory(Directory(root=tmp_path))) == ["a"]
-    assert names(read_directory(Directory(root=tmp_path, every_ending=True))) == ["a", "b"]
+    assert names(read_directory(Directory(root=tmp_path, any_extension=True))) == ["a", "b"]
 
 
 def test_exclude_beats_include_and_both_see_the_path_below_the_directory(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_document_without_a_kind_behind_a_manifest_is_refused(tmp_path: Path) 
 
     error = refused(Directory(root=tmp_path))
 
-    assert (error.code, str(error.where)) == ("render.directory.manifest", "a.yaml:5:1")
+    assert (error.code, str(error.location)) == ("render.directory.manifest", "a.yaml:5:1")
 
 
 def test_a_file_with_the_mark_of_argo_is_skipped(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_link_out_of_the_tree_is_refused(tmp_path: Path) -> None:
 
     error = refused(Directory(root=tmp_path / "tree"))
 
-    assert (error.code, str(error.where)) == ("render.directory.outside", "b.yaml")
+    assert (error.code, str(error.location)) == ("render.directory.outside", "b.yaml")
 
 
 def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
@@ -188,11 +188,11 @@ def test_all_manifests_together_may_not_be_too_large(tmp_path: Path) -> None:
 
     error = refused(Directory(root=tmp_path, size_limit=len(SETTINGS % "a") + 1))
 
-    assert (error.code, str(error.where)) == ("render.directory.size", "b.yaml")
+    assert (error.code, str(error.location)) == ("render.directory.size", "b.yaml")
 
 
 def test_a_pattern_that_is_none_is_refused(tmp_path: Path) -> None:
     error = refused(Directory(root=tmp_path, include="{a"))
 
     assert isinstance(error, RenderError)
-    assert (error.code, str(error.where)) == ("render.directory.pattern", ". (include)")
+    assert (error.code, str(error.location)) == ("render.directory.pattern", ". (include)")

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.render.sops_program import FOLDER, PROGRAM, AgeKey, encrypt
-from tidegate.documents import Document, read
-from tidegate.errors import Place, TidegateError
+from tidegate.documents import Document, read_documents
+from tidegate.errors import Location, TidegateError
 from tidegate.render.scratch import MEMORY, PREFIX, remove_left, scratch_directory
 from tidegate.render.sops import Keys, decrypt, decrypt_file
 from tidegate.render.substitute import Variables, substitute
@@ -56,7 +56,7 @@ async def test_a_decrypted_file_shows_nothing_of_itself(
     caplog.set_level(logging.DEBUG)
     encrypted = encrypt(tmp_path / name, FILES[name], key)
 
-    file = await decrypt_file(encrypted, key.keys, where=Place(name))
+    file = await decrypt_file(encrypted, key.keys, where=Location(name))
 
     shown = "".join([repr(file), str(file), caplog.text, *capfd.readouterr()])
     assert CANARY.encode() in file.content
@@ -65,7 +65,7 @@ async def test_a_decrypted_file_shows_nothing_of_itself(
 
 
 async def test_decrypted_objects_do_not_print(key: AgeKey, tmp_path: Path) -> None:
-    documents = read(encrypt(tmp_path / "a.yaml", FILES["a.yaml"], key), "a.yaml")
+    documents = read_documents(encrypt(tmp_path / "a.yaml", FILES["a.yaml"], key), "a.yaml")
 
     decrypted = await decrypt(documents, key.keys)
 
@@ -82,7 +82,7 @@ async def test_no_error_tells_what_is_inside(name: str, key: AgeKey, tmp_path: P
 
     for source, keys in ((encrypted, Keys()), (damaged, key.keys), (encrypted[:-9], key.keys)):
         try:
-            await decrypt_file(source, keys, where=Place(name))
+            await decrypt_file(source, keys, where=Location(name))
         except TidegateError as error:
             told += "".join(traceback.format_exception(error))
 
@@ -93,14 +93,14 @@ async def test_no_error_tells_what_is_inside(name: str, key: AgeKey, tmp_path: P
 async def test_the_program_leaves_nothing_behind() -> None:
     source = (FOLDER / "pgp-secret.yaml").read_bytes()
 
-    file = await decrypt_file(source, PGP, where=Place("pgp.yaml"))
+    file = await decrypt_file(source, PGP, where=Location("pgp.yaml"))
 
     assert b"hunter2" in file.content
     assert left_behind() == set()
 
 
 def test_a_broken_substitution_does_not_tell_the_value() -> None:
-    document = Document({"kind": "Secret", "stringData": {"a": "${secret}"}}, Place("a.yaml"))
+    document = Document({"kind": "Secret", "stringData": {"a": "${secret}"}}, Location("a.yaml"))
 
     with pytest.raises(TidegateError) as caught:
         substitute(document, Variables({"secret": f"*{CANARY}: ["}))
@@ -169,7 +169,7 @@ async def test_a_missing_extra_is_told(
     monkeypatch.setitem(sys.modules, module, None)
 
     with pytest.raises(TidegateError, match=f"package `{module.partition('.')[0]}`") as caught:
-        await decrypt_file(encrypted, key.keys, where=Place("a.yaml"))
+        await decrypt_file(encrypted, key.keys, where=Location("a.yaml"))
 
     assert caught.value.code == "render.sops.extra"
     assert "tidegate[sops]" in caught.value.hint

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.render.sops_program import FOLDER, PROGRAM, AgeKey, encrypt
-from tidegate.documents import read
-from tidegate.errors import Place, RenderError
-from tidegate.model.secret import Secret
+from tidegate.documents import read_documents
+from tidegate.errors import Location, RenderError
+from tidegate.model.secret import SecretValue
 from tidegate.render.sops import Keys, Seal, decrypt, decrypt_file
 
 PGP_KEY = (FOLDER / "pgp-key.asc").read_bytes()
@@ -75,7 +75,7 @@ async def test_a_damaged_identity_is_told(tmp_path: Path) -> None:
         await decrypt_file(
             encrypted,
             Keys.from_environment({"SOPS_AGE_KEY": key.identity[:-2] + "QQ"}),
-            where=Place("a.yaml"),
+            where=Location("a.yaml"),
         )
 
     assert caught.value.code == "render.sops.identity"
@@ -88,7 +88,7 @@ async def test_any_of_many_keys_opens_a_file_for_many(tmp_path: Path) -> None:
     encrypted = encrypt(tmp_path / "a.yaml", "a: b\n", both)
     entries = {"identity.agekey": f"# two\n{other.identity}\n{ours.identity}\n".encode()}
 
-    file = await decrypt_file(encrypted, Keys.from_secret(entries), where=Place("a.yaml"))
+    file = await decrypt_file(encrypted, Keys.from_secret(entries), where=Location("a.yaml"))
 
     assert file.content == b"a: b\n"
 
@@ -109,7 +109,7 @@ def test_the_entries_of_a_secret_are_read_as_flux_names_them() -> None:
 
     keys = Keys.from_secret(entries)
 
-    assert keys.identities == (Secret(key.identity),)
+    assert keys.identities == (SecretValue(key.identity),)
     assert len(keys.pgp) == 1
     assert keys.environment == {
         "VAULT_TOKEN": "token",
@@ -125,9 +125,9 @@ def test_the_entries_of_a_secret_are_read_as_flux_names_them() -> None:
 
 def test_credentials_must_be_a_mapping() -> None:
     with pytest.raises(RenderError, match="not a YAML mapping") as caught:
-        Keys.from_secret({"sops.aws-kms": b"- x"}, where=Place("Secret flux-system/sops"))
+        Keys.from_secret({"sops.aws-kms": b"- x"}, where=Location("Secret flux-system/sops"))
 
-    assert str(caught.value.where) == "Secret flux-system/sops (sops.aws-kms)"
+    assert str(caught.value.location) == "Secret flux-system/sops (sops.aws-kms)"
 
 
 async def test_a_key_under_a_name_that_flux_passes_over_is_told(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ async def test_a_key_under_a_name_that_flux_passes_over_is_told(tmp_path: Path) 
     keys = Keys.from_secret({"age.key": key.identity.encode()})
 
     with pytest.raises(RenderError) as caught:
-        await decrypt_file(encrypted, keys, where=Place("a.yaml"))
+        await decrypt_file(encrypted, keys, where=Location("a.yaml"))
 
     assert "passes over `age.key`" in caught.value.hint
 
@@ -154,7 +154,7 @@ def test_nothing_of_a_key_prints() -> None:
 async def test_a_pgp_key_is_used_by_the_program() -> None:
     keys = Keys.from_secret({"sops.asc": PGP_KEY}, program=PROGRAM)
 
-    decrypted = await decrypt(read(PGP_SECRET, "pgp.yaml"), keys)
+    decrypted = await decrypt(read_documents(PGP_SECRET, "pgp.yaml"), keys)
 
     assert decrypted.documents[0].body["stringData"] == {"password": "hunter2", "port": 5432}
     assert decrypted.hidden == ((("stringData", "password"), ("stringData", "port")),)
@@ -163,9 +163,9 @@ async def test_a_pgp_key_is_used_by_the_program() -> None:
 async def test_the_program_checks_the_seal_too() -> None:
     keys = Keys.from_secret({"sops.asc": PGP_KEY}, program=PROGRAM)
 
-    intact = await decrypt_file(PGP_SECRET, keys, where=Place("pgp.yaml"))
+    intact = await decrypt_file(PGP_SECRET, keys, where=Location("pgp.yaml"))
     edited = PGP_SECRET.replace(b"name: db", b"name: dc")
-    broken = await decrypt_file(edited, keys, where=Place("pgp.yaml"))
+    broken = await decrypt_file(edited, keys, where=Location("pgp.yaml"))
 
     assert intact.seal is Seal.INTACT
     assert broken.seal is Seal.BROKEN
@@ -174,14 +174,16 @@ async def test_the_program_checks_the_seal_too() -> None:
 
 async def test_what_the_program_cannot_open_names_the_recipients() -> None:
     with pytest.raises(RenderError, match="encrypted for `pgp ") as caught:
-        await decrypt_file(PGP_SECRET, Keys(program=PROGRAM, alone=True), where=Place("pgp.yaml"))
+        await decrypt_file(
+            PGP_SECRET, Keys(program=PROGRAM, alone=True), where=Location("pgp.yaml")
+        )
 
     assert caught.value.code == "render.sops.key"
 
 
 async def test_a_missing_program_is_told() -> None:
     with pytest.raises(RenderError, match="program `no-such-sops` is not on PATH") as caught:
-        await decrypt_file(PGP_SECRET, Keys(program="no-such-sops"), where=Place("pgp.yaml"))
+        await decrypt_file(PGP_SECRET, Keys(program="no-such-sops"), where=Location("pgp.yaml"))
 
     assert caught.value.code == "render.sops.key"
     assert "install `sops`" in caught.value.hint
@@ -194,7 +196,7 @@ async def test_what_the_program_says_about_a_value_is_not_repeated() -> None:
     )
 
     with pytest.raises(RenderError, match="ended with exit code") as caught:
-        await decrypt_file(edited, keys, where=Place("pgp.yaml"))
+        await decrypt_file(edited, keys, where=Location("pgp.yaml"))
 
     assert caught.value.code == "render.sops.program"
     assert "canary-value" not in str(caught.value)

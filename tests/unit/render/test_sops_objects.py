@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.render.sops_program import AgeKey, encrypt
-from tidegate.documents import Document, read
+from tidegate.documents import Document, read_documents
 from tidegate.errors import RenderError
 from tidegate.render.sops import Keys, decrypt, find_encrypted, placeholders
 from tidegate.render.sops.objects import PLACEHOLDER
@@ -55,13 +55,13 @@ def secret_of(entries: dict[str, bytes], **annotations: str) -> Document:
     body += "data:\n" + "".join(
         f"  {name}: {base64.b64encode(value).decode()}\n" for name, value in entries.items()
     )
-    return read(body, "files.yaml")[0]
+    return read_documents(body, "files.yaml")[0]
 
 
 async def test_objects_of_any_kind_are_decrypted_and_keep_their_places(
     key: AgeKey, encrypted: bytes
 ) -> None:
-    documents = (*read(encrypted, "a.yaml"), *read(PLAIN, "plain.yaml"))
+    documents = (*read_documents(encrypted, "a.yaml"), *read_documents(PLAIN, "plain.yaml"))
 
     decrypted = await decrypt(documents, key.keys)
 
@@ -78,12 +78,14 @@ async def test_objects_of_any_kind_are_decrypted_and_keep_their_places(
     }
     assert deployment.body["spec"] == {"replicas": 3}
     assert plain is documents[2]
-    assert [document.place for document in decrypted.documents] == [d.place for d in documents]
+    assert [document.location for document in decrypted.documents] == [
+        d.location for d in documents
+    ]
     assert not any("sops" in document.body for document in decrypted.documents)
 
 
 async def test_the_fields_that_were_encrypted_are_named(key: AgeKey, encrypted: bytes) -> None:
-    documents = (*read(encrypted, "a.yaml"), *read(PLAIN, "plain.yaml"))
+    documents = (*read_documents(encrypted, "a.yaml"), *read_documents(PLAIN, "plain.yaml"))
 
     decrypted = await decrypt(documents, key.keys)
 
@@ -95,7 +97,7 @@ async def test_the_fields_that_were_encrypted_are_named(key: AgeKey, encrypted: 
 async def test_an_object_may_be_changed_by_a_build_before_it_is_decrypted(
     key: AgeKey, encrypted: bytes
 ) -> None:
-    document = read(encrypted.replace(b"name: db", b"name: prod-db"), "a.yaml")[0]
+    document = read_documents(encrypted.replace(b"name: db", b"name: prod-db"), "a.yaml")[0]
 
     decrypted = await decrypt([document], key.keys)
 
@@ -108,15 +110,15 @@ async def test_an_object_may_be_changed_by_a_build_before_it_is_decrypted(
 async def test_a_patched_plain_value_is_refused_with_its_field(
     key: AgeKey, encrypted: bytes
 ) -> None:
-    document = read(encrypted, "a.yaml")[1]
-    patched = Document({**document.body, "spec": {"replicas": 5}}, document.place)
+    document = read_documents(encrypted, "a.yaml")[1]
+    patched = Document({**document.body, "spec": {"replicas": 5}}, document.location)
 
     with pytest.raises(RenderError) as caught:
         await decrypt([patched], key.keys)
 
     assert caught.value.code == "render.sops.plain"
-    assert caught.value.where is not None
-    assert caught.value.where.field == "spec.replicas"
+    assert caught.value.location is not None
+    assert caught.value.location.field == "spec.replicas"
 
 
 async def test_encrypted_files_inside_a_secret_are_decrypted(key: AgeKey, tmp_path: Path) -> None:
@@ -156,9 +158,9 @@ async def test_an_object_can_opt_out(key: AgeKey, tmp_path: Path) -> None:
 
 
 def test_encrypted_objects_are_found(encrypted: bytes) -> None:
-    secret, deployment = read(encrypted, "a.yaml")
-    (plain,) = read(PLAIN, "plain.yaml")
-    (broken,) = read("kind: Secret\ndata: {a: '!', b: 5}\n", "broken.yaml")
+    secret, deployment = read_documents(encrypted, "a.yaml")
+    (plain,) = read_documents(PLAIN, "plain.yaml")
+    (broken,) = read_documents("kind: Secret\ndata: {a: '!', b: 5}\n", "broken.yaml")
 
     found = find_encrypted([secret, plain, deployment, broken])
 
@@ -167,13 +169,13 @@ def test_encrypted_objects_are_found(encrypted: bytes) -> None:
 
 async def test_without_a_key_everything_stops(encrypted: bytes) -> None:
     with pytest.raises(RenderError) as caught:
-        await decrypt(read(encrypted, "a.yaml"), Keys())
+        await decrypt(read_documents(encrypted, "a.yaml"), Keys())
 
     assert caught.value.code == "render.sops.key"
 
 
 async def test_offline_placeholders_stand_in_and_it_is_told(key: AgeKey, encrypted: bytes) -> None:
-    decrypted = await decrypt(read(encrypted, "a.yaml"), Keys(), offline=True)
+    decrypted = await decrypt(read_documents(encrypted, "a.yaml"), Keys(), offline=True)
 
     assert decrypted.documents[0].body["stringData"] == {
         "password": PLACEHOLDER,
@@ -193,7 +195,7 @@ async def test_offline_placeholders_stand_in_and_it_is_told(key: AgeKey, encrypt
 async def test_encrypted_values_that_no_block_speaks_of_are_no_plain_values(
     key: AgeKey, encrypted: bytes, loses: str
 ) -> None:
-    document = read(encrypted, "a.yaml")[0]
+    document = read_documents(encrypted, "a.yaml")[0]
     block = document.body.pop("sops")
     if loses == "its seal" and isinstance(block, dict):
         document.body["sops"] = {name: part for name, part in block.items() if name != "mac"}
@@ -209,7 +211,7 @@ async def test_encrypted_values_that_no_block_speaks_of_are_no_plain_values(
 
 
 async def test_offline_does_not_excuse_a_damaged_value(key: AgeKey, encrypted: bytes) -> None:
-    document = read(encrypted.replace(b"password:", b"pass:"), "a.yaml")[0]
+    document = read_documents(encrypted.replace(b"password:", b"pass:"), "a.yaml")[0]
 
     with pytest.raises(RenderError) as caught:
         await decrypt([document], key.keys, offline=True)
@@ -219,7 +221,9 @@ async def test_offline_does_not_excuse_a_damaged_value(key: AgeKey, encrypted: b
 
 def test_placeholders_in_data_are_base64(key: AgeKey, tmp_path: Path) -> None:
     plain = "kind: Secret\ndata:\n  a: aGVsbG8=\n"
-    (document,) = read(encrypt(tmp_path / "a.yaml", plain, key, "--encrypted-regex", "data"), "a")
+    (document,) = read_documents(
+        encrypt(tmp_path / "a.yaml", plain, key, "--encrypted-regex", "data"), "a"
+    )
     files = secret_of({"x.env": encrypt(tmp_path / "x.env", "A=b\n", key), "plain": b"plain"})
 
     whole, inner = placeholders(document).body["data"], placeholders(files).body["data"]
@@ -232,6 +236,6 @@ def test_placeholders_in_data_are_base64(key: AgeKey, tmp_path: Path) -> None:
 
 
 def test_a_plain_document_has_no_placeholders() -> None:
-    (document,) = read(PLAIN, "plain.yaml")
+    (document,) = read_documents(PLAIN, "plain.yaml")
 
     assert placeholders(document) is document

@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tidegate.documents import Document, read
+from tidegate.documents import Document, read_documents
 from tidegate.documents.dump import to_json
-from tidegate.errors import Place, RenderError
+from tidegate.errors import Location, RenderError
 from tidegate.model.objects import Json
 from tidegate.render.envsubst.template import SubstitutionError, UnsetVariableError, expand
 from tidegate.render.substitute import OPT_OUT, Source, Variables, collect, substitute
@@ -50,7 +50,7 @@ def our_answer(row: Expanded, variables: dict[str, str]) -> Expanded:
 
 
 def document_of(**fields: Json) -> Document:
-    return Document({"kind": "Test", **fields}, Place("a.yaml", 3, 1))
+    return Document({"kind": "Test", **fields}, Location("a.yaml", 3, 1))
 
 
 def test_every_expansion_gives_what_flux_gives() -> None:
@@ -70,7 +70,7 @@ def test_every_object_becomes_what_flux_makes_of_it() -> None:
     for row in rows:
         body, result = (msgspec.json.decode(row)[name] for name in ("body", "result"))
         try:
-            document = Document(body, Place("a"))
+            document = Document(body, Location("a"))
             ours = substitute(document, Variables(variables), strict=False).body
         except RenderError:
             ours = None
@@ -82,12 +82,12 @@ def test_every_object_becomes_what_flux_makes_of_it() -> None:
 
 
 def test_types_are_found_anew_whatever_quotes_the_file_had() -> None:
-    (document,) = read('spec: {replicas: "${n}", image: "web:${tag}"}', "a.yaml")
+    (document,) = read_documents('spec: {replicas: "${n}", image: "web:${tag}"}', "a.yaml")
 
     done = substitute(document, Variables({"n": "3", "tag": "1.10"}))
 
     assert done.body == {"spec": {"replicas": 3, "image": "web:1.10"}}
-    assert done.place == document.place
+    assert done.location == document.location
 
 
 def test_a_variable_that_holds_a_quote_keeps_a_number_a_string() -> None:
@@ -129,7 +129,7 @@ def test_a_missing_variable_is_named_with_its_field() -> None:
         substitute(document, Variables({"x": "y"}))
 
     assert caught.value.code == "render.substitute.missing"
-    assert str(caught.value.where) == "a.yaml:3:1 (spec.list[1])"
+    assert str(caught.value.location) == "a.yaml:3:1 (spec.list[1])"
 
 
 def test_a_missing_variable_is_empty_if_nobody_is_strict() -> None:
@@ -145,7 +145,7 @@ def test_an_expansion_that_cannot_be_read_is_refused_with_its_field() -> None:
         substitute(document, Variables({"x": "y"}))
 
     assert caught.value.code == "render.substitute.syntax"
-    assert caught.value.where == Place("a.yaml", 3, 1, "script")
+    assert caught.value.location == Location("a.yaml", 3, 1, "script")
     assert OPT_OUT in caught.value.hint
 
 
@@ -180,10 +180,12 @@ def test_later_sources_win_and_inline_values_over_all() -> None:
 
 def test_a_missing_source_is_refused_unless_it_is_optional() -> None:
     with pytest.raises(RenderError, match="no ConfigMap `cluster`") as caught:
-        collect([Source(kind="ConfigMap", name="cluster", values=None)], where=Place("ks.yaml", 4))
+        collect(
+            [Source(kind="ConfigMap", name="cluster", values=None)], where=Location("ks.yaml", 4)
+        )
 
     assert caught.value.code == "render.substitute.source"
-    assert str(caught.value.where) == "ks.yaml:4"
+    assert str(caught.value.location) == "ks.yaml:4"
 
 
 @pytest.mark.parametrize("name", ["my-key", "1st", "", "a.b", "é", "a\n"])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, EventType
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
-from tidegate.model.plan import Fragment, Item, Plan, PlannedUnit, Step
+from tidegate.model.plan import Plan, PlanFragment, PlanItem, PlannedUnit, Step
 from tidegate.model.unit import UnitId
-from tidegate.report.rollout.course import Course
+from tidegate.report.rollout.course import RolloutProgress
 
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
 SHOP = UnitId.plain("default", "shop")
@@ -22,7 +22,7 @@ def a_step(name: str, *refs: Ref, unit: str = "shop", rescues: bool = False) -> 
     place = phase if rescues else "sync"
     whole = UnitId.plain("default", unit)
     number = int(wave or "0")
-    items = tuple(Item(ref=ref) for ref in refs)
+    items = tuple(PlanItem(ref=ref) for ref in refs)
     return Step(
         id=f"{whole}/{place}/{number}",
         unit=whole,
@@ -36,41 +36,44 @@ def a_step(name: str, *refs: Ref, unit: str = "shop", rescues: bool = False) -> 
 
 def plan_of(*steps: Step) -> Plan:
     units = tuple(PlannedUnit(id=name) for name in dict.fromkeys(step.unit for step in steps))
-    return Plan.of(Fragment(units=units, steps=steps))
+    return Plan.from_fragment(PlanFragment(units=units, steps=steps))
 
 
-def course_of(*steps: Step) -> Course:
-    course = Course(Ms(0))
-    course.expect(plan_of(*steps))
+def course_of(*steps: Step) -> RolloutProgress:
+    course = RolloutProgress(Ms(0))
+    course.add_plan(plan_of(*steps))
     return course
 
 
-def applied(step: Step, at: int, told: Told = Told.OBJECT_WRITTEN) -> list[Event]:
+def applied(step: Step, at: int, told: EventType = EventType.OBJECT_WRITTEN) -> list[Event]:
     """All of a step's objects are written, and its gate begins."""
     refs = [item.ref for batch in step.batches for item in batch]
     return [
-        Event(Ms(at), Told.STEP_CHECKING, step.id),
-        Event(Ms(at), Told.STEP_APPLYING, step.id),
+        Event(Ms(at), EventType.STEP_CHECKING, step.id),
+        Event(Ms(at), EventType.STEP_APPLYING, step.id),
         *(Event(Ms(at), told, step.id, ref) for ref in refs),
-        Event(Ms(at), Told.STEP_GATING, step.id),
+        Event(Ms(at), EventType.STEP_GATING, step.id),
     ]
 
 
 def waits(step: Step, at: int, ref: Ref, sentence: str, until: int = 600_000) -> Event:
-    return Event(Ms(at), Told.GATE_WAITING, step.id, ref, "Unready", sentence, Ms(until))
+    return Event(Ms(at), EventType.GATE_WAITING, step.id, ref, "Unready", sentence, Ms(until))
 
 
 def ready(step: Step, at: int, ref: Ref) -> Event:
-    return Event(Ms(at), Told.OBJECT_READY, step.id, ref)
+    return Event(Ms(at), EventType.OBJECT_READY, step.id, ref)
 
 
 def passed(step: Step, at: int) -> list[Event]:
-    return [Event(Ms(at), Told.GATE_OPENED, step.id), Event(Ms(at), Told.STEP_PASSED, step.id)]
+    return [
+        Event(Ms(at), EventType.GATE_OPENED, step.id),
+        Event(Ms(at), EventType.STEP_PASSED, step.id),
+    ]
 
 
 def failed(step: Step, at: int, sentence: str) -> Event:
-    return Event(Ms(at), Told.STEP_FAILED, step.id, None, "Failed", sentence)
+    return Event(Ms(at), EventType.STEP_FAILED, step.id, None, "Failed", sentence)
 
 
 def ended(at: int, reason: str = "passed", sentence: str = "") -> Event:
-    return Event(Ms(at), Told.ROLLOUT_ENDED, reason=reason, sentence=sentence)
+    return Event(Ms(at), EventType.ROLLOUT_FINISHED, reason=reason, message=sentence)

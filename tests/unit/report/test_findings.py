@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.errors import Place
+from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
 from tidegate.report.findings import finding_lines
 
@@ -11,8 +11,8 @@ def a_finding(name: str, *, sentence: str = "it is not played") -> Finding:
     return Finding(
         code="flux.unplayed",
         severity=Severity.WARNING,
-        sentence=sentence,
-        where=Place(name, 3),
+        message=sentence,
+        location=Location(name, 3),
         fix="leave it out",
     )
 

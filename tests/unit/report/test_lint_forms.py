@@ -10,17 +10,17 @@ import pytest
 
 from tests.fakes.schemas import Schema, json_flaws, xml_flaws
 from tests.fakes.tidegate_runs import ROOT
-from tidegate.errors import Place
+from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
 from tidegate.report.lint.documents import (
     github_lines,
-    junit_text,
+    junit_lines,
     lint_document,
     markdown_lines,
     sarif_document,
 )
-from tidegate.report.lint.report import Excerpt, LintReport, Unknown
+from tidegate.report.lint.report import Excerpt, LintReport, UncheckedInput
 from tidegate.report.lint.text import lint_lines
 
 DATA = ROOT / "tests" / "data" / "lint"
@@ -30,23 +30,23 @@ FINDINGS = (
     Finding(
         code="ORD006",
         severity=Severity.ERROR,
-        sentence=f"deadlock: {STRANGE}",
-        where=Place("a dir/web.yaml", 15, 11, "spec"),
-        story=("first", "then"),
+        message=f"deadlock: {STRANGE}",
+        location=Location("a dir/web.yaml", 15, 11, "spec"),
+        sequence=("first", "then"),
         fix="turn it round | or not",
-        also=(Place("settings.yaml", 1, 1),),
+        other_locations=(Location("settings.yaml", 1, 1),),
         semantics=("argocd",),
-        paste="a: |\n  b",
+        snippet="a: |\n  b",
     ),
-    Finding(code="ORD016", severity=Severity.WARNING, sentence="nobody waits", why="so it is"),
-    Finding(code="units.home", severity=Severity.NOTE, sentence="taken", where=Place("there")),
+    Finding(code="ORD016", severity=Severity.WARNING, message="nobody waits", reason="so it is"),
+    Finding(code="units.home", severity=Severity.NOTE, message="taken", location=Location("there")),
 )
 REPORT = LintReport(
     findings=FINDINGS,
-    units=2,
-    objects=3,
-    rules={"ORD006": "Deadlock"},
-    unknown=(Unknown("x", None),),
+    unit_count=2,
+    object_count=3,
+    rule_titles={"ORD006": "Deadlock"},
+    unchecked=(UncheckedInput("x", None),),
 )
 CLEAN = LintReport(findings=())
 
@@ -71,7 +71,7 @@ def test_the_schema_of_sarif_notices_what_is_wrong() -> None:
 
 @pytest.mark.parametrize("report", [REPORT, CLEAN], ids=["findings", "clean"])
 def test_junit_is_what_its_schema_asks_for(report: LintReport) -> None:
-    root = fromstring("\n".join(junit_text(report)))  # noqa: S314 - it is our own text
+    root = fromstring("\n".join(junit_lines(report)))  # noqa: S314 - it is our own text
 
     assert [*xml_flaws(root, str(DATA / "junit-10.xsd"))] == []
     assert root.get("tests") == str(len([*root.iter("testcase")]))
@@ -88,12 +88,12 @@ def test_github_is_told_what_its_own_toolkit_would_tell(
     where = None
     if "file" in told:
         line, column = int(told.get("startLine", 0)), int(told.get("startColumn", 0))
-        where = Place(str(told["file"]), line, column)
+        where = Location(str(told["file"]), line, column)
     finding = Finding(
         code=code,
         severity=severities[str(case["command"])],
-        sentence=sentence,
-        where=where,
+        message=sentence,
+        location=where,
     )
 
     (line_told,) = github_lines(LintReport(findings=(finding,)))
@@ -114,9 +114,9 @@ def test_the_first_line_of_a_text_is_what_hurts_most_and_the_last_sums_it_up() -
     excerpt = Excerpt(13, ("spec:", "  containers:", "  - name: settings  # here"), 5)
     report = LintReport(
         findings=FINDINGS[::-1],
-        units=2,
-        objects=3,
-        excerpts={Place("a dir/web.yaml", 15, 11, "spec"): excerpt},
+        unit_count=2,
+        object_count=3,
+        excerpts={Location("a dir/web.yaml", 15, 11, "spec"): excerpt},
     )
 
     lines = lint_lines(report)
@@ -130,12 +130,12 @@ def test_the_first_line_of_a_text_is_what_hurts_most_and_the_last_sums_it_up() -
 
 
 def test_colours_are_for_terminals() -> None:
-    assert lint_lines(REPORT, colour=True)[0].startswith("\033[1m\033[31merror[ORD006]\033[0m")
+    assert lint_lines(REPORT, use_color=True)[0].startswith("\033[1m\033[31merror[ORD006]\033[0m")
 
 
 def test_many_notes_of_one_code_are_summed_up() -> None:
     notes = tuple(
-        Finding(code="ORD026", severity=Severity.NOTE, sentence=f"wave {number}")
+        Finding(code="ORD026", severity=Severity.NOTE, message=f"wave {number}")
         for number in range(20)
     )
 

@@ -6,8 +6,8 @@ import pytest
 
 from tidegate.model.change import MASK
 from tidegate.model.objects import Json
-from tidegate.report.masking import masked
-from tidegate.report.rollout.discretion import Discretion
+from tidegate.report.masking import mask_secrets
+from tidegate.report.rollout.discretion import Redactor
 
 CANARY = "hunter2"
 
@@ -19,14 +19,14 @@ def a_secret(**parts: Json) -> dict[str, Json]:
 def test_every_value_of_a_secret_is_masked_and_its_keys_are_not() -> None:
     body = a_secret(data={"a": CANARY}, stringData={"b": CANARY})
 
-    shown = masked(body)
+    shown = mask_secrets(body)
 
     assert CANARY not in str(shown)
     assert (shown["data"], shown["stringData"]) == ({"a": MASK}, {"b": MASK})
 
 
 def test_values_of_a_secret_that_are_no_map_are_masked_as_a_whole() -> None:
-    shown = masked(a_secret(data=[CANARY], stringData=CANARY))
+    shown = mask_secrets(a_secret(data=[CANARY], stringData=CANARY))
 
     assert (shown["data"], shown["stringData"]) == (MASK, MASK)
 
@@ -35,14 +35,14 @@ def test_what_kubectl_remembers_of_a_secret_is_masked() -> None:
     last = "kubectl.kubernetes.io/last-applied-configuration"
     body = a_secret(metadata={"name": "web", "annotations": {last: CANARY, "team": "shop"}})
 
-    assert CANARY not in str(masked(body))
-    assert "shop" in str(masked(body))
+    assert CANARY not in str(mask_secrets(body))
+    assert "shop" in str(mask_secrets(body))
 
 
 def test_what_stood_encrypted_is_masked_in_any_kind() -> None:
     body: dict[str, Json] = {"apiVersion": "v1", "kind": "ConfigMap", "items": [{"key": CANARY}]}
 
-    shown = masked(body, [("items", 0, "key"), ("items", 5, "key"), ("missing",)])
+    shown = mask_secrets(body, [("items", 0, "key"), ("items", 5, "key"), ("missing",)])
 
     assert CANARY not in str(shown)
 
@@ -51,10 +51,10 @@ def test_other_objects_are_shown_as_they_are_and_nothing_is_changed_in_place() -
     body = a_secret(data={"a": CANARY})
     other: dict[str, Json] = {"apiVersion": "example.org/v1", "kind": "Config", "data": {"a": "x"}}
 
-    masked(body)
+    mask_secrets(body)
 
     assert body["data"] == {"a": CANARY}
-    assert masked(other) == other
+    assert mask_secrets(other) == other
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_other_objects_are_shown_as_they_are_and_nothing_is_changed_in_place() -
 def test_a_malformed_secret_is_masked_as_well(body: dict[str, Json]) -> None:
     body["metadata"] = {"name": "login"}
 
-    shown = masked(body)
+    shown = mask_secrets(body)
 
     assert CANARY not in str(shown)
     assert shown["metadata"] == {"name": "login"}
-    assert Discretion.about([(body, ())]).hide(f"got {CANARY}") == "got ***"
+    assert Redactor.from_objects([(body, ())]).redact(f"got {CANARY}") == "got ***"

@@ -6,7 +6,7 @@ from tidegate.documents.dump import to_json
 from tidegate.model.objects import Json
 from tidegate.model.verdict import Health, Verdict
 from tidegate.report.applications import ApplicationRow, application_document
-from tidegate.report.reconciled import ReconciledRow, reconciled_document
+from tidegate.report.reconciled import FluxRow, flux_document
 
 CANARY = "c4n4ry"
 METADATA: Json = {
@@ -53,7 +53,7 @@ def test_a_release_is_told_without_its_values() -> None:
         "spec": {"values": {"password": CANARY}, "suspend": True},
     }
 
-    told = reconciled_document(ReconciledRow(own, {**own, "status": {"lastAttempted": CANARY}}))
+    told = flux_document(FluxRow(own, {**own, "status": {"lastAttempted": CANARY}}))
 
     assert CANARY not in to_json(told).decode()
     assert told["spec"] == {"suspend": True}

@@ -6,16 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from tests.unit.report.telling import SHOP, a_ref, a_step, plan_of
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, EventType
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
 from tidegate.model.unit import UnitId
-from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.failure import explain_failure, failing_spots
-from tidegate.report.rollout.lines import Lines
-from tidegate.report.rollout.live import LiveView, final_rows, frame
-from tidegate.report.rollout.rows import ASCII, UNICODE, plain, width_of
-from tidegate.report.rollout.summary import NO_COMMANDS, go_on, summarize
+from tidegate.report.rollout.course import RolloutProgress
+from tidegate.report.rollout.failure import explain_failure, failing_objects
+from tidegate.report.rollout.lines import RolloutLog
+from tidegate.report.rollout.live import ViewOptions, final_rows, view_rows
+from tidegate.report.rollout.rows import ASCII_SYMBOLS, UNICODE_SYMBOLS, plain_text, row_width
+from tidegate.report.rollout.summary import NO_NEXT_COMMANDS, stopped_rows, summary_rows
 
 REFS = [a_ref("web"), a_ref("db"), a_ref("a-name-that-is-longer-than-some-screens-" * 4)]
 STEPS = [
@@ -32,7 +32,7 @@ SENTENCES = some.sampled_from(
 EVENTS = some.builds(
     Event,
     at=MOMENTS,
-    told=some.sampled_from(Told),
+    told=some.sampled_from(EventType),
     step=some.sampled_from(NAMES),
     ref=some.sampled_from([None, *REFS]),
     reason=some.sampled_from(["", "passed", "failed", "stopped", "invalid", "Unready"]),
@@ -43,10 +43,10 @@ EVENTS = some.builds(
 )
 STORIES = some.lists(EVENTS, max_size=40)
 VIEWS = some.builds(
-    LiveView,
+    ViewOptions,
     width=some.integers(1, 200),
     height=some.integers(1, 40),
-    marks=some.sampled_from([ASCII, UNICODE]),
+    marks=some.sampled_from([ASCII_SYMBOLS, UNICODE_SYMBOLS]),
     beat=some.integers(0, 100),
     least=some.integers(0, 60),
     title=some.sampled_from(["", "default/first"]),
@@ -57,41 +57,41 @@ VIEWS = some.builds(
 PLANS = some.sampled_from([plan_of(), plan_of(*STEPS)])
 
 
-def course_of(events: list[Event], plan: Plan) -> Course:
-    course = Course(Ms(0))
-    course.expect(plan)
+def course_of(events: list[Event], plan: Plan) -> RolloutProgress:
+    course = RolloutProgress(Ms(0))
+    course.add_plan(plan)
     for event in events:
-        course.take(event)
+        course.add_event(event)
     return course
 
 
 @given(STORIES, VIEWS, MOMENTS, PLANS)
 def test_a_picture_never_exceeds_its_frame(
-    events: list[Event], view: LiveView, now: Ms, plan: Plan
+    events: list[Event], view: ViewOptions, now: Ms, plan: Plan
 ) -> None:
     course = course_of(events, plan)
 
-    rows = frame(course, view, now)
+    rows = view_rows(course, view, now)
 
     assert 1 <= len(rows) <= view.height
-    assert all(width_of(row) <= view.width for row in [*rows, *final_rows(course, view)])
+    assert all(row_width(row) <= view.width for row in [*rows, *final_rows(course, view)])
 
 
 @given(STORIES, VIEWS, MOMENTS)
 def test_a_picture_has_no_marks_that_move_a_cursor(
-    events: list[Event], view: LiveView, now: Ms
+    events: list[Event], view: ViewOptions, now: Ms
 ) -> None:
-    rows = frame(course_of(events, plan_of(*STEPS)), view, now)
+    rows = view_rows(course_of(events, plan_of(*STEPS)), view, now)
 
-    assert all(plain(row).isprintable() for row in rows)
+    assert all(plain_text(row).isprintable() for row in rows)
 
 
 @given(STORIES, PLANS)
 def test_lines_come_in_the_order_of_their_times(events: list[Event], plan: Plan) -> None:
-    lines = Lines(course_of([], plan))
+    lines = RolloutLog(course_of([], plan))
     ordered = sorted(events, key=lambda event: event.at)
 
-    told = [line for event in ordered for line in lines.take(event)]
+    told = [line for event in ordered for line in lines.add_event(event)]
 
     times = [float(line.split("s")[0]) for line in told]
     assert times == sorted(times)
@@ -102,7 +102,11 @@ def test_lines_come_in_the_order_of_their_times(events: list[Event], plan: Plan)
 def test_an_end_can_always_be_told(events: list[Event], plan: Plan) -> None:
     course = course_of(events, plan)
 
-    failing_spots(course)
-    rows = [*summarize(course), *go_on(course, NO_COMMANDS), *explain_failure(course)]
+    failing_objects(course)
+    rows = [
+        *summary_rows(course),
+        *stopped_rows(course, NO_NEXT_COMMANDS),
+        *explain_failure(course),
+    ]
 
-    assert all(plain(row).isprintable() for row in rows)
+    assert all(plain_text(row).isprintable() for row in rows)

@@ -13,75 +13,77 @@ from tests.unit.report.telling import (
     failed,
     passed,
 )
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, EventType
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Ref, Spot
-from tidegate.report.refusals import faults_of_rollout
-from tidegate.report.rollout.course import Course
+from tidegate.model.objects import ClusterRef, Kind, Ref
+from tidegate.report.refusals import preflight_findings
+from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.evidence import (
-    Comes,
-    ContainerEnd,
+    ContainerFailure,
     Evidence,
     KubeEvent,
-    Lack,
-    Maker,
-    PodEnd,
+    MissingRef,
+    PodFailure,
+    ProducerRef,
+    StepRelation,
 )
-from tidegate.report.rollout.failure import explain_failure, failing_spots, refused_spots
-from tidegate.report.rollout.rows import Row, plain
-from tidegate.report.rollout.summary import Commands, cut_off, go_on, summarize
+from tidegate.report.rollout.failure import explain_failure, failing_objects, refused_objects
+from tidegate.report.rollout.rows import Row, plain_text
+from tidegate.report.rollout.summary import NextCommands, killed_message, stopped_rows, summary_rows
 
 WEB, LATE = a_ref("web"), a_ref("late")
 ONE, TWO = a_step("wave 1", WEB), a_step("wave 2", LATE)
 POD = Ref(Kind("", "v1", "Pod"), "default", "web-1")
-AGAIN = Commands(again="tidegate sync shop", kubectl="kubectl --context prod")
+AGAIN = NextCommands(repeat="tidegate sync shop", kubectl="kubectl --context prod")
 
 
-def told(*events: Event) -> Course:
+def told(*events: Event) -> RolloutProgress:
     course = course_of(ONE, TWO)
     for event in events:
-        course.take(event)
+        course.add_event(event)
     return course
 
 
-def a_failure(sentence: str = "Deployment default/web: it crashed") -> Course:
+def a_failure(sentence: str = "Deployment default/web: it crashed") -> RolloutProgress:
     return told(
         *applied(ONE, 0),
         failed(ONE, 3_000, sentence),
-        Event(Ms(3_000), Told.STEP_SKIPPED, TWO.id),
+        Event(Ms(3_000), EventType.STEP_SKIPPED, TWO.id),
         ended(3_000, "failed"),
     )
 
 
 def text_of(rows: Iterable[Row]) -> list[str]:
-    return [plain(row) for row in rows]
+    return [plain_text(row) for row in rows]
 
 
 def test_a_rollout_that_passed_counts_what_it_did() -> None:
     course = told(
         *applied(ONE, 0),
         *passed(ONE, 10),
-        *applied(TWO, 10, Told.OBJECT_UNCHANGED),
+        *applied(TWO, 10, EventType.OBJECT_UNCHANGED),
         *passed(TWO, 2_000),
         ended(2_000),
     )
 
-    assert text_of(summarize(course)) == ["✓ passed in 2.0s: 1 written, 1 unchanged"]
+    assert text_of(summary_rows(course)) == ["✓ passed in 2.0s: 1 written, 1 unchanged"]
 
 
 def test_an_object_that_is_written_twice_counts_once() -> None:
-    course = told(*applied(ONE, 0), *applied(ONE, 10), *applied(ONE, 20, Told.OBJECT_UNCHANGED))
-    course.take(ended(30))
+    course = told(
+        *applied(ONE, 0), *applied(ONE, 10), *applied(ONE, 20, EventType.OBJECT_UNCHANGED)
+    )
+    course.add_event(ended(30))
 
-    assert text_of(summarize(course)) == ["✓ passed in 0.0s: 1 written"]
+    assert text_of(summary_rows(course)) == ["✓ passed in 0.0s: 1 written"]
 
 
 def test_gates_that_were_not_proven_are_named() -> None:
-    doubt = Event(Ms(5), Told.GATE_UNPROVEN, ONE.id, WEB, "NoNewerStatus", "its status is old")
+    doubt = Event(Ms(5), EventType.GATE_UNPROVEN, ONE.id, WEB, "NoNewerStatus", "its status is old")
 
     course = told(*applied(ONE, 0), doubt, *passed(ONE, 5), ended(5))
 
-    assert text_of(summarize(course))[1:] == [
+    assert text_of(summary_rows(course))[1:] == [
         "  not proven: Deployment default/web: its status is old"
     ]
 
@@ -89,7 +91,7 @@ def test_gates_that_were_not_proven_are_named() -> None:
 def test_a_rollout_that_was_stopped_says_what_it_leaves_and_how_to_go_on() -> None:
     course = told(*applied(ONE, 0), *passed(ONE, 10), ended(4_000, "stopped", "interrupted"))
 
-    assert text_of([*summarize(course), *go_on(course, AGAIN)]) == [
+    assert text_of([*summary_rows(course), *stopped_rows(course, AGAIN)]) == [
         "- stopped after 4.0s (interrupted): 1 of 2 steps passed",
         "  applied 1 of 2 objects; they stay as they are",
         "  go on with:  tidegate sync shop",
@@ -97,16 +99,16 @@ def test_a_rollout_that_was_stopped_says_what_it_leaves_and_how_to_go_on() -> No
 
 
 def test_a_rollout_that_was_stopped_at_once_is_not_finished_and_can_be_gone_on_with() -> None:
-    assert cut_off(AGAIN) == (
+    assert killed_message(AGAIN) == (
         "stopped at once: what was under way is not finished; go on with:  tidegate sync shop"
     )
 
 
 def test_a_cluster_that_is_gone_is_not_gone_on_with() -> None:
-    commands = Commands(again="tidegate sync shop --sandbox", resumes=False)
+    commands = NextCommands(repeat="tidegate sync shop --sandbox", can_resume=False)
 
     shown = text_of(
-        [*go_on(a_failure(), commands), *explain_failure(a_failure(), commands=commands)]
+        [*stopped_rows(a_failure(), commands), *explain_failure(a_failure(), commands=commands)]
     )
 
     assert "  begin again with:  tidegate sync shop --sandbox" in shown
@@ -114,13 +116,13 @@ def test_a_cluster_that_is_gone_is_not_gone_on_with() -> None:
 
 
 def test_a_failure_tells_what_why_what_is_there_what_is_not_and_what_to_type() -> None:
-    container = ContainerEnd(
+    container = ContainerFailure(
         name="app", reason="Error", message="no database", exit_code=1, log=("dialling", "gave up")
     )
     evidence = Evidence(
         ref=WEB,
-        pods=(PodEnd(ref=POD, phase="Failed", containers=(container,)),),
-        notes=(KubeEvent(subject="Pod web-1", reason="BackOff", message="restarting", times=3),),
+        pods=(PodFailure(ref=POD, phase="Failed", containers=(container,)),),
+        events=(KubeEvent(subject="Pod web-1", reason="BackOff", message="restarting", count=3),),
     )
 
     shown = text_of(explain_failure(a_failure(), [evidence], commands=AGAIN))
@@ -141,9 +143,9 @@ def test_a_failure_tells_what_why_what_is_there_what_is_not_and_what_to_type() -
 
 
 def test_pods_that_end_alike_are_told_once() -> None:
-    container = ContainerEnd(name="app", reason="Error", exit_code=1)
+    container = ContainerFailure(name="app", reason="Error", exit_code=1)
     other = Ref(POD.kind, "default", "web-2")
-    pods = tuple(PodEnd(ref=ref, containers=(container,)) for ref in (POD, other))
+    pods = tuple(PodFailure(ref=ref, containers=(container,)) for ref in (POD, other))
 
     shown = text_of(explain_failure(a_failure(), [Evidence(ref=WEB, pods=pods)]))
 
@@ -153,7 +155,7 @@ def test_pods_that_end_alike_are_told_once() -> None:
 
 
 def test_a_pod_whose_containers_say_nothing_speaks_for_itself() -> None:
-    pod = PodEnd(ref=POD, phase="Pending", reason="Unschedulable", message="no node is free")
+    pod = PodFailure(ref=POD, phase="Pending", reason="Unschedulable", message="no node is free")
 
     shown = text_of(explain_failure(a_failure(), [Evidence(ref=WEB, pods=(pod,))]))
 
@@ -168,13 +170,20 @@ def test_what_is_missing_is_told_with_who_would_make_it_and_where_that_stands() 
     login = Ref(Kind("", "v1", "Secret"), "default", "login")
     settings = Ref(Kind("", "v1", "ConfigMap"), "default", "settings")
     lacks = (
-        Lack(ref=login, makers=(Maker(ref=LATE, step=TWO.id, comes=Comes.BEHIND),)),
-        Lack(ref=settings, makers=(Maker(ref=settings, step=ONE.id, comes=Comes.SAME),)),
-        Lack(ref=POD),
-        Lack(ref=login, makers=(Maker(ref=WEB, step=ONE.id, comes=Comes.BEFORE),)),
+        MissingRef(
+            ref=login, producers=(ProducerRef(ref=LATE, step=TWO.id, relation=StepRelation.AFTER),)
+        ),
+        MissingRef(
+            ref=settings,
+            producers=(ProducerRef(ref=settings, step=ONE.id, relation=StepRelation.SAME_STEP),),
+        ),
+        MissingRef(ref=POD),
+        MissingRef(
+            ref=login, producers=(ProducerRef(ref=WEB, step=ONE.id, relation=StepRelation.BEFORE),)
+        ),
     )
 
-    shown = text_of(explain_failure(a_failure(), [Evidence(ref=WEB, lacks=lacks)]))
+    shown = text_of(explain_failure(a_failure(), [Evidence(ref=WEB, missing=lacks)]))
 
     behind = "Deployment default/late would make it, in wave 2, behind this step"
     before = "Deployment default/web has not made it, in wave 1, before this step"
@@ -187,8 +196,8 @@ def test_what_is_missing_is_told_with_who_would_make_it_and_where_that_stands() 
 
 
 def test_a_kind_that_nobody_serves_is_told_before_everything_else() -> None:
-    pod = PodEnd(ref=POD, phase="Pending")
-    found = Evidence(ref=WEB, pods=(pod,), unserved="no operator for Deployment")
+    pod = PodFailure(ref=POD, phase="Pending")
+    found = Evidence(ref=WEB, pods=(pod,), not_served_reason="no operator for Deployment")
 
     shown = text_of(explain_failure(a_failure(), [found]))
 
@@ -198,7 +207,7 @@ def test_a_kind_that_nobody_serves_is_told_before_everything_else() -> None:
 def test_a_failure_without_evidence_is_still_told() -> None:
     course = a_failure("nobody knows why")
 
-    assert failing_spots(course) == []
+    assert failing_objects(course) == []
     assert text_of(explain_failure(course))[0] == "✗ wave 1 failed after 3.0s: nobody knows why"
 
 
@@ -206,30 +215,32 @@ def test_the_object_that_failed_is_the_one_that_the_sentence_names() -> None:
     near = a_ref("web-2")
     step = a_step("wave 1", WEB, near)
     course = course_of(step)
-    course.take(failed(step, 0, "Deployment default/web-2 took too long: no pod yet"))
+    course.add_event(failed(step, 0, "Deployment default/web-2 took too long: no pod yet"))
 
-    assert failing_spots(course) == [Spot("", near)]
+    assert failing_objects(course) == [ClusterRef("", near)]
 
 
 def test_what_the_cluster_would_refuse_is_listed_before_anything_is_written() -> None:
-    refused = Event(Ms(0), Told.OBJECT_REFUSED, TWO.id, LATE, "NotServed", "nobody knows it")
+    refused = Event(Ms(0), EventType.OBJECT_REFUSED, TWO.id, LATE, "NotServed", "nobody knows it")
 
     course = told(refused, ended(0, "invalid"))
-    unserved = Evidence(ref=LATE, unserved="no operator for Deployment")
+    unserved = Evidence(ref=LATE, not_served_reason="no operator for Deployment")
     shown = text_of(explain_failure(course, [unserved]))
 
-    assert refused_spots(course) == [Spot("", LATE)]
+    assert refused_objects(course) == [ClusterRef("", LATE)]
     assert shown[0] == "✗ nothing was written: the cluster would refuse 1 object"
-    (fault,) = faults_of_rollout(course, [unserved])
-    assert fault.sentence == "Deployment default/late: nobody knows it"
-    assert fault.why == "no operator for Deployment"
+    (fault,) = preflight_findings(course, [unserved])
+    assert fault.message == "Deployment default/late: nobody knows it"
+    assert fault.reason == "no operator for Deployment"
 
 
 def test_several_faults_of_one_object_count_as_one() -> None:
     faults = ("spec.replicas: -1", "spec.paused: expected boolean")
-    refused = [Event(Ms(0), Told.OBJECT_REFUSED, TWO.id, LATE, "Invalid", one) for one in faults]
+    refused = [
+        Event(Ms(0), EventType.OBJECT_REFUSED, TWO.id, LATE, "Invalid", one) for one in faults
+    ]
 
     course = told(*refused, ended(0, "invalid"))
 
     assert text_of(explain_failure(course))[0].endswith("would refuse 1 object")
-    assert len(faults_of_rollout(course, ())) == 2
+    assert len(preflight_findings(course, ())) == 2

@@ -15,11 +15,11 @@ from tests.unit.report.telling import (
     ready,
     waits,
 )
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, EventType
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Step
 from tidegate.model.unit import UnitId
-from tidegate.report.rollout.lines import Lines
+from tidegate.report.rollout.lines import RolloutLog
 
 WEB, DB = a_ref("web"), a_ref("db")
 ONE, TWO, THREE = a_step("wave 1", WEB, DB), a_step("wave 2"), a_step("wave 3", a_ref("late"))
@@ -28,8 +28,8 @@ SHOP = UnitId.plain("default", "shop")
 
 
 def lines_of(events: Iterable[Event], *steps: Step) -> list[str]:
-    lines = Lines(course_of(*(steps or (ONE,))))
-    return [line for event in events for line in lines.take(event)]
+    lines = RolloutLog(course_of(*(steps or (ONE,))))
+    return [line for event in events for line in lines.add_event(event)]
 
 
 def test_what_a_step_applied_is_one_line() -> None:
@@ -40,9 +40,9 @@ def test_what_a_step_applied_is_one_line() -> None:
 
 def test_what_a_step_deleted_is_told_when_it_is_gone() -> None:
     events = [
-        Event(Ms(0), Told.STEP_CHECKING, ONE.id),
-        Event(Ms(0), Told.STEP_GATING, ONE.id),
-        *(Event(Ms(3_000), Told.OBJECT_PRUNED, ONE.id, ref) for ref in (WEB, DB)),
+        Event(Ms(0), EventType.STEP_CHECKING, ONE.id),
+        Event(Ms(0), EventType.STEP_GATING, ONE.id),
+        *(Event(Ms(3_000), EventType.OBJECT_PRUNED, ONE.id, ref) for ref in (WEB, DB)),
         *passed(ONE, 3_000),
         ended(3_000),
     ]
@@ -59,7 +59,7 @@ def test_what_a_step_deleted_is_told_when_it_is_gone() -> None:
 def test_what_another_unit_loses_is_told() -> None:
     why = ("Taken", "it belongs to the unit `mail`, which loses it")
 
-    (line,) = lines_of([Event(Ms(0), Told.OBJECT_TAKEN, ONE.id, WEB, *why)])
+    (line,) = lines_of([Event(Ms(0), EventType.OBJECT_ADOPTED, ONE.id, WEB, *why)])
 
     assert line == f"     0.0s  wave 1   takes over Deployment default/web: {why[1]}"
 
@@ -105,13 +105,13 @@ def test_a_long_wait_without_news_is_told_again_every_minute() -> None:
 
 
 def test_time_alone_brings_a_line() -> None:
-    lines = Lines(course_of(ONE))
+    lines = RolloutLog(course_of(ONE))
     for event in [*applied(ONE, 0), waits(ONE, 0, WEB, "no pod yet")]:
-        lines.take(event)
+        lines.add_event(event)
 
-    assert lines.pass_time(Ms(999)) == []
-    assert len(lines.pass_time(Ms(1_500))) == 1
-    assert lines.pass_time(Ms(2_000)) == []
+    assert lines.advance(Ms(999)) == []
+    assert len(lines.advance(Ms(1_500))) == 1
+    assert lines.advance(Ms(2_000)) == []
 
 
 def test_a_gate_that_waits_for_many_counts_most_of_them() -> None:
@@ -129,8 +129,8 @@ def test_steps_that_are_left_out_are_one_line() -> None:
     events = [
         *applied(ONE, 0),
         failed(ONE, 3_000, "Deployment default/web: it crashed"),
-        Event(Ms(3_000), Told.STEP_SKIPPED, TWO.id),
-        Event(Ms(3_000), Told.STEP_SKIPPED, THREE.id),
+        Event(Ms(3_000), EventType.STEP_SKIPPED, TWO.id),
+        Event(Ms(3_000), EventType.STEP_SKIPPED, THREE.id),
         ended(3_000, "failed"),
     ]
 
@@ -142,7 +142,9 @@ def test_steps_that_are_left_out_are_one_line() -> None:
 
 
 def test_another_try_is_told_with_its_reason() -> None:
-    again = Event(Ms(50), Told.RETRY_PLANNED, ONE.id, None, "Busy", "too many requests", Ms(5_050))
+    again = Event(
+        Ms(50), EventType.RETRY_SCHEDULED, ONE.id, None, "Busy", "too many requests", Ms(5_050)
+    )
 
     assert lines_of([*applied(ONE, 0)[:2], again]) == [
         "     0.1s  wave 1   tries again in 5.0s: too many requests"
@@ -150,7 +152,7 @@ def test_another_try_is_told_with_its_reason() -> None:
 
 
 def test_what_the_cluster_refuses_on_the_way_is_told_at_once() -> None:
-    refused = Event(Ms(50), Told.OBJECT_REFUSED, ONE.id, WEB, "Invalid", "spec.replicas: -1")
+    refused = Event(Ms(50), EventType.OBJECT_REFUSED, ONE.id, WEB, "Invalid", "spec.replicas: -1")
 
     assert lines_of([*applied(ONE, 0)[:2], refused]) == [
         "     0.1s  wave 1   refused Deployment default/web: spec.replicas: -1"
@@ -158,7 +160,7 @@ def test_what_the_cluster_refuses_on_the_way_is_told_at_once() -> None:
 
 
 def test_a_rollout_that_changes_nothing_says_so() -> None:
-    events = [*applied(ONE, 0, Told.OBJECT_UNCHANGED), *passed(ONE, 20), ended(20)]
+    events = [*applied(ONE, 0, EventType.OBJECT_UNCHANGED), *passed(ONE, 20), ended(20)]
 
     assert lines_of(events) == [
         "     0.0s  wave 1   passed in 0.0s, 2 objects unchanged",
@@ -174,25 +176,25 @@ def test_a_step_has_its_unit_before_its_name_where_there_are_several() -> None:
 
 
 def test_a_step_that_waits_for_nothing_in_particular_is_silent_and_time_goes_on() -> None:
-    lines = Lines(course_of(ONE))
+    lines = RolloutLog(course_of(ONE))
     for event in applied(ONE, 0):
-        lines.take(event)
+        lines.add_event(event)
 
-    assert lines.pass_time(Ms(10_000_000)) == []
+    assert lines.advance(Ms(10_000_000)) == []
 
 
 def test_steps_that_are_left_out_are_told_though_nothing_follows() -> None:
-    lines = Lines(course_of(ONE, TWO))
-    lines.take(Event(Ms(3_000), Told.STEP_SKIPPED, TWO.id))
+    lines = RolloutLog(course_of(ONE, TWO))
+    lines.add_event(Event(Ms(3_000), EventType.STEP_SKIPPED, TWO.id))
 
-    assert lines.pass_time(Ms(3_100)) == ["     3.0s  rollout  skipped wave 2 (0 objects)"]
+    assert lines.advance(Ms(3_100)) == ["     3.0s  rollout  skipped wave 2 (0 objects)"]
 
 
 def test_a_unit_that_somebody_else_holds_is_told_until_it_is_ours() -> None:
     held = "`ci-7` holds it"
     events = [
-        Event(Ms(1_000), Told.UNIT_WAITING, reason="Held", sentence=held, unit=SHOP),
-        Event(Ms(9_000), Told.UNIT_TAKEN, unit=SHOP),
+        Event(Ms(1_000), EventType.UNIT_WAITING, reason="Held", message=held, unit=SHOP),
+        Event(Ms(9_000), EventType.UNIT_ACQUIRED, unit=SHOP),
     ]
 
     assert lines_of(events) == [

@@ -13,12 +13,12 @@ from tests.unit.report.telling import (
     ready,
     waits,
 )
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, EventType
 from tidegate.model.moment import Ms
 from tidegate.model.unit import UnitId
-from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.live import LiveView, final_rows, frame
-from tidegate.report.rollout.rows import plain
+from tidegate.report.rollout.course import RolloutProgress
+from tidegate.report.rollout.live import ViewOptions, final_rows, view_rows
+from tidegate.report.rollout.rows import plain_text
 
 WEB, DB = a_ref("web"), a_ref("db")
 ONE, TWO = a_step("wave 1", WEB, DB), a_step("wave 2", a_ref("late"))
@@ -26,14 +26,14 @@ ONE, TWO = a_step("wave 1", WEB, DB), a_step("wave 2", a_ref("late"))
 SHOP = UnitId.plain("default", "shop")
 
 
-def seen(course: Course, at: int, **look: int) -> list[str]:
-    view = LiveView(width=look.get("width", 60), height=look.get("height", 20), title="shop")
-    return [plain(row) for row in frame(course, view, Ms(at))]
+def seen(course: RolloutProgress, at: int, **look: int) -> list[str]:
+    view = ViewOptions(width=look.get("width", 60), height=look.get("height", 20), title="shop")
+    return [plain_text(row) for row in view_rows(course, view, Ms(at))]
 
 
-def told(course: Course, *events: Event) -> Course:
+def told(course: RolloutProgress, *events: Event) -> RolloutProgress:
     for event in events:
-        course.take(event)
+        course.add_event(event)
     return course
 
 
@@ -139,7 +139,13 @@ def test_units_that_passed_fold_into_one_row_each_where_room_is_scarce() -> None
 
 def test_a_step_that_is_tried_again_says_when_and_why() -> None:
     again = Event(
-        Ms(1_000), Told.RETRY_PLANNED, ONE.id, None, "Failed", "the server is busy", Ms(6_000)
+        Ms(1_000),
+        EventType.RETRY_SCHEDULED,
+        ONE.id,
+        None,
+        "Failed",
+        "the server is busy",
+        Ms(6_000),
     )
     course = told(course_of(ONE), *applied(ONE, 0), again)
 
@@ -155,7 +161,7 @@ def test_a_failed_step_says_why() -> None:
 def test_steps_for_a_failure_that_did_not_come_are_not_spoken_of() -> None:
     rescue = a_step("syncfail", a_ref("clean-up"), rescues=True)
     course = told(course_of(ONE, rescue), *applied(ONE, 0), *passed(ONE, 10))
-    told(course, Event(Ms(10), Told.STEP_SKIPPED, rescue.id), ended(10))
+    told(course, Event(Ms(10), EventType.STEP_SKIPPED, rescue.id), ended(10))
 
     assert not any("SyncFail" in row for row in seen(course, 10))
 
@@ -175,8 +181,8 @@ def test_progress_never_goes_back() -> None:
 
     settled: dict[int, int] = {}
     for event in events:
-        course.take(event)
-        settled[event.at] = sum(step.settled for step in course.counted)
+        course.add_event(event)
+        settled[event.at] = sum(step.settled_count for step in course.counted_steps)
 
     assert settled == {0: 0, 1: 1, 2: 2, 3: 3}
 
@@ -184,17 +190,17 @@ def test_progress_never_goes_back() -> None:
 def test_a_picture_is_at_least_as_high_as_the_one_before() -> None:
     course = told(course_of(ONE, TWO), *applied(ONE, 0), waits(ONE, 0, WEB, "no pod yet"))
 
-    rows = frame(course, LiveView(height=20, least=9), Ms(1_000))
+    rows = view_rows(course, ViewOptions(height=20, min_height=9), Ms(1_000))
 
     assert len(rows) == 9
-    assert plain(rows[-1]).startswith("━")
+    assert plain_text(rows[-1]).startswith("━")
 
 
 def test_what_was_stopped_keeps_the_steps_that_were_not_done() -> None:
     course = told(course_of(ONE, TWO), *applied(ONE, 0), waits(ONE, 0, WEB, "no pod yet"))
     told(course, ended(5_000, "stopped", "interrupted"))
 
-    shown = [plain(row) for row in final_rows(course, LiveView(width=60))]
+    shown = [plain_text(row) for row in final_rows(course, ViewOptions(width=60))]
 
     assert shown[0].startswith("- wave 1    waits for 1 of 2 objects")
     assert shown[1].startswith("    Deployment default/web  no pod yet")
@@ -207,9 +213,11 @@ def test_a_step_that_writes_says_how_far_it_is() -> None:
 
 
 def test_a_unit_that_somebody_else_holds_is_shown_until_it_is_ours() -> None:
-    held = Event(Ms(1_000), Told.UNIT_WAITING, sentence="`ci-7` holds it", unit=SHOP)
+    held = Event(Ms(1_000), EventType.UNIT_WAITING, message="`ci-7` holds it", unit=SHOP)
     waiting = seen(told(course_of(ONE), held), 9_000)
-    taken = seen(told(course_of(ONE), held, Event(Ms(9_000), Told.UNIT_TAKEN, unit=SHOP)), 9_000)
+    taken = seen(
+        told(course_of(ONE), held, Event(Ms(9_000), EventType.UNIT_ACQUIRED, unit=SHOP)), 9_000
+    )
 
     assert waiting[0] == "◦ waits for unit default/shop: `ci-7` holds it          8.0s"
     assert not [row for row in taken if "ci-7" in row]

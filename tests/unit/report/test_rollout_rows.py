@@ -7,70 +7,70 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from tests.unit.report.telling import SHOP
-from tidegate.model.event import Event, Told
+from tidegate.model.event import Event, EventType
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.plan import Step
-from tidegate.report.rollout.course import Course
+from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.names import (
-    brief,
-    limit,
-    listing,
-    name_step,
-    running,
-    short_units,
+    format_limit,
+    format_running,
+    join_refs,
+    shorten_unit_names,
+    shorten_wait_message,
+    step_name,
 )
 from tidegate.report.rollout.rows import (
     Span,
     Style,
-    cells,
-    clip,
-    cut,
-    plain,
-    spread,
-    width_of,
-    wrap,
+    justify,
+    plain_text,
+    row_width,
+    text_width,
+    truncate,
+    truncate_middle,
+    wrap_row,
 )
 
 
 def test_a_long_name_loses_its_middle() -> None:
-    assert cut("shop/a-very-long-name-1", 12) == "shop/a…ame-1"
+    assert truncate_middle("shop/a-very-long-name-1", 12) == "shop/a…ame-1"
 
 
 def test_a_long_sentence_loses_its_end() -> None:
-    assert clip("nothing is known of it yet", 12) == "nothing is…"
+    assert truncate("nothing is known of it yet", 12) == "nothing is…"
 
 
 @given(some.text(), some.integers(0, 30))
 def test_what_is_cut_fits(text: str, width: int) -> None:
-    assert cells(cut(text, width)) <= width
-    assert cells(clip(text, width)) <= width
+    assert text_width(truncate_middle(text, width)) <= width
+    assert text_width(truncate(text, width)) <= width
 
 
 def test_wide_letters_take_two_columns() -> None:
-    assert cells("データ") == 6
-    assert clip("データベース", 5) == "デー…"
+    assert text_width("データ") == 6
+    assert truncate("データベース", 5) == "デー…"
 
 
 def test_what_stands_at_the_right_end_goes_before_what_stands_at_the_left() -> None:
     left = (Span("wave -2", Style.STRONG),)
 
-    assert plain(spread(left, "88.0s", 14)) == "wave -2  88.0s"
-    assert plain(spread(left, "88.0s", 11)) == "wave -2"
+    assert plain_text(justify(left, "88.0s", 14)) == "wave -2  88.0s"
+    assert plain_text(justify(left, "88.0s", 11)) == "wave -2"
 
 
 @given(some.lists(some.text(max_size=20), max_size=4), some.text(max_size=9), some.integers(1, 60))
 def test_a_row_never_gets_too_wide(texts: list[str], right: str, width: int) -> None:
     row = tuple(map(Span, texts))
 
-    assert width_of(spread(row, right, width)) <= width
-    assert all(width_of(part) <= width for part in wrap(row, width))
+    assert row_width(justify(row, right, width)) <= width
+    assert all(row_width(part) <= width for part in wrap_row(row, width))
 
 
 def test_what_follows_a_label_stands_under_its_text() -> None:
     row = (Span("  why      "), Span("Service default/db has no ready endpoints"))
 
-    assert [plain(part) for part in wrap(row, 36)] == [
+    assert [plain_text(part) for part in wrap_row(row, 36)] == [
         "  why      Service default/db has no",
         "           ready endpoints",
     ]
@@ -79,7 +79,7 @@ def test_what_follows_a_label_stands_under_its_text() -> None:
 def test_what_follows_a_long_beginning_stands_a_little_way_in() -> None:
     row = (Span("x wave 0 failed"), Span(" after 19.0s: Job default/migrate gave up"))
 
-    assert [plain(part) for part in wrap(row, 40)] == [
+    assert [plain_text(part) for part in wrap_row(row, 40)] == [
         "x wave 0 failed after 19.0s: Job",
         "    default/migrate gave up",
     ]
@@ -98,7 +98,7 @@ def test_what_follows_a_long_beginning_stands_a_little_way_in() -> None:
 def test_a_step_has_a_name_that_people_know(phase: str, wave: int, stage: str, name: str) -> None:
     step = Step(id="x", unit=SHOP, digest="", phase=phase, wave=wave, stage=stage)
 
-    assert name_step(step) == name
+    assert step_name(step) == name
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_a_step_has_a_name_that_people_know(phase: str, wave: int, stage: str, n
 def test_a_step_that_was_not_planned_is_named_by_what_is_told_of_it(
     id_: str, cluster: str, unit: str, name: str
 ) -> None:
-    course = Course(Ms(0))
+    course = RolloutProgress(Ms(0))
 
-    course.take(Event(Ms(0), Told.STEP_CHECKING, id_, unit=SHOP, cluster=cluster))
+    course.add_event(Event(Ms(0), EventType.STEP_CHECKING, id_, unit=SHOP, cluster=cluster))
 
     (step,) = course.steps.values()
     assert (step.unit, step.name) == (unit, name)
@@ -122,13 +122,13 @@ def test_a_step_that_was_not_planned_is_named_by_what_is_told_of_it(
 def test_a_part_of_a_step_is_named_by_its_number() -> None:
     step = Step(id="x", unit=SHOP, digest="", wave=2, part=3)
 
-    assert name_step(step) == "wave 2 part 3"
+    assert step_name(step) == "wave 2 part 3"
 
 
 def test_units_are_named_as_shortly_as_they_can_be_told_apart() -> None:
-    assert short_units(["default/shop"]) == {"default/shop": ""}
-    assert short_units(["a/shop", "a/db"]) == {"a/shop": "shop", "a/db": "db"}
-    assert short_units(["a/shop", "b/shop"]) == {"a/shop": "a/shop", "b/shop": "b/shop"}
+    assert shorten_unit_names(["default/shop"]) == {"default/shop": ""}
+    assert shorten_unit_names(["a/shop", "a/db"]) == {"a/shop": "shop", "a/db": "db"}
+    assert shorten_unit_names(["a/shop", "b/shop"]) == {"a/shop": "a/shop", "b/shop": "b/shop"}
 
 
 @pytest.mark.parametrize(
@@ -136,20 +136,20 @@ def test_units_are_named_as_shortly_as_they_can_be_told_apart() -> None:
     [(0, "0.0s"), (3_249, "3.2s"), (42_900, "42s"), (102_000, "1m42s"), (7_500_000, "2h05m")],
 )
 def test_a_span_that_grows_is_told_as_finely_as_it_matters(span: int, told: str) -> None:
-    assert running(Ms(span)) == told
+    assert format_running(Ms(span)) == told
 
 
 def test_a_limit_is_told_in_round_figures() -> None:
-    assert [limit(span) for span in (90_000, 600_000, 600_040)] == ["1m30s", "10m", "10m"]
+    assert [format_limit(span) for span in (90_000, 600_000, 600_040)] == ["1m30s", "10m", "10m"]
 
 
 def test_the_words_that_say_that_something_is_waited_for_are_left_out() -> None:
     said = "Waiting for rollout to finish: 0 of 1 updated replicas are available..."
 
-    assert brief(said) == "0 of 1 updated replicas are available"
+    assert shorten_wait_message(said) == "0 of 1 updated replicas are available"
 
 
 def test_many_objects_are_named_in_part() -> None:
     refs = [Ref(Kind("", "v1", "Secret"), "a", f"s{number}") for number in range(14)]
 
-    assert listing(refs, 2) == "Secret a/s0, Secret a/s1 and 12 more"
+    assert join_refs(refs, 2) == "Secret a/s0, Secret a/s1 and 12 more"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tidegate.model.unit import UnitId
-from tidegate.report.waves import Inventory, PhaseRow, waves_lines
+from tidegate.report.waves import PhaseRow, WaveInventory, waves_lines
 
 UNITS = tuple(UnitId("Application", "", "argocd", f"component-{number}") for number in range(9))
-PHASE = PhaseRow(made_by="ApplicationSet/argocd/all", step=1, phase="010", limit=2, units=UNITS)
+PHASE = PhaseRow(appset="ApplicationSet/argocd/all", step=1, phase="010", max_update=2, units=UNITS)
 
 
 def test_lines_are_cut_where_there_is_no_room() -> None:
-    lines = list(waves_lines(Inventory(phases=(PHASE,)), room=40))
+    lines = list(waves_lines(WaveInventory(phases=(PHASE,)), max_width=40))
 
     assert lines[0] == "PHASE  STEP                   UNITS"
     assert len(lines[1]) == 40
@@ -18,10 +18,10 @@ def test_lines_are_cut_where_there_is_no_room() -> None:
 
 
 def test_in_a_pipe_they_are_whole() -> None:
-    (_, line) = waves_lines(Inventory(phases=(PHASE,)))
+    (_, line) = waves_lines(WaveInventory(phases=(PHASE,)))
 
     assert line.endswith("component-8")
 
 
 def test_where_nothing_is_that_is_told() -> None:
-    assert list(waves_lines(Inventory())) == ["there are no units here"]
+    assert list(waves_lines(WaveInventory())) == ["there are no units here"]

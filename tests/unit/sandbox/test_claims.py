@@ -7,9 +7,9 @@ import pytest
 from tests.fakes.small_cluster import SmallCluster, an_object
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS, PROTECTED_CLAIMS
-from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner
+from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner_controller
 from tidegate.sandbox.kinds import CLAIM, VOLUME
 from tidegate.testing import Body
 
@@ -17,7 +17,7 @@ DEFAULT: Json = {"storageclass.kubernetes.io/is-default-class": "true"}
 
 
 async def a_cluster(provisioning: Ms = Ms(2 * SECOND)) -> SmallCluster:
-    made = provisioner(provisioning)
+    made = provisioner_controller(provisioning)
     return await SmallCluster(CLAIMS, CONSUMERS, PROTECTED_CLAIMS, VOLUMES, made).open()
 
 
@@ -73,10 +73,10 @@ async def test_a_claim_is_bound_when_its_volume_has_been_made() -> None:
         "accessModes": ["ReadWriteOnce"],
         "capacity": {"storage": "10Gi"},
     }
-    assert text(claim, "spec", "volumeName") == text(volume, "metadata", "name")
-    assert text(volume, "metadata", "name") == f"pvc-{text(claim, 'metadata', 'uid')}"
-    assert text(volume, "status", "phase") == "Bound"
-    assert text(volume, "spec", "persistentVolumeReclaimPolicy") == "Delete"
+    assert get_text(claim, "spec", "volumeName") == get_text(volume, "metadata", "name")
+    assert get_text(volume, "metadata", "name") == f"pvc-{get_text(claim, 'metadata', 'uid')}"
+    assert get_text(volume, "status", "phase") == "Bound"
+    assert get_text(volume, "spec", "persistentVolumeReclaimPolicy") == "Delete"
     assert await cluster.reasons("disk") == ["ExternalProvisioning", "ProvisioningSucceeded"]
 
 
@@ -153,7 +153,7 @@ async def test_a_claim_without_a_class_gets_the_default_class() -> None:
     await cluster.until(Ms(3 * SECOND))
 
     (volume,) = await cluster.all_of(VOLUME)
-    assert text(volume, "spec", "storageClassName") == "standard"
+    assert get_text(volume, "spec", "storageClassName") == "standard"
 
 
 async def test_a_claim_that_wants_no_class_does_not_get_the_default() -> None:
@@ -175,7 +175,7 @@ async def test_a_claim_takes_the_smallest_volume_that_is_large_enough() -> None:
     await cluster.until(Ms(SECOND))
 
     phases = {
-        text(volume, "metadata", "name"): text(volume, "status", "phase")
+        get_text(volume, "metadata", "name"): get_text(volume, "status", "phase")
         for volume in await cluster.all_of(VOLUME)
     }
     assert phases == {"fitting": "Bound", "large": "Available", "small": "Available"}
@@ -192,7 +192,7 @@ async def test_a_volume_is_given_up_as_its_class_says(policy: str, phases: list[
     await cluster.desk.delete(claim)
     await cluster.until(Ms(6 * SECOND))
 
-    assert [text(one, "status", "phase") for one in await cluster.all_of(VOLUME)] == phases
+    assert [get_text(one, "status", "phase") for one in await cluster.all_of(VOLUME)] == phases
 
 
 async def test_a_claim_whose_volume_is_gone_has_lost_it() -> None:
@@ -221,5 +221,5 @@ async def test_a_claim_that_a_pod_uses_goes_when_the_pod_has_gone() -> None:
     await cluster.remove(pod)
     await cluster.until(Ms(11 * SECOND))
 
-    assert text(held, "metadata", "deletionTimestamp") != ""
+    assert get_text(held, "metadata", "deletionTimestamp") != ""
     assert await cluster.body(CLAIM, "disk") is None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.fakes.small_cluster import SmallCluster, an_object, notes
 from tidegate.model.moment import HOUR, MINUTE, SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import mappings, text
+from tidegate.model.reading import get_mappings, get_text
 from tidegate.sandbox.controllers.batch.cron_job import CRON_JOBS
-from tidegate.sandbox.controllers.batch.job import FINISHED_JOBS, JOB_PODS, JOBS, LEFT_PODS
+from tidegate.sandbox.controllers.batch.job import FINISHED_JOBS, JOB_PODS, JOBS, ORPHAN_PODS
 from tidegate.sandbox.kinds import CRON_JOB, JOB
 from tidegate.sandbox.world import START
 from tidegate.testing import Body
@@ -18,7 +18,7 @@ FIRST = START // MINUTE
 
 
 async def a_cluster() -> SmallCluster:
-    return await SmallCluster(CRON_JOBS, JOBS, JOB_PODS, FINISHED_JOBS, LEFT_PODS).open()
+    return await SmallCluster(CRON_JOBS, JOBS, JOB_PODS, FINISHED_JOBS, ORPHAN_PODS).open()
 
 
 def a_cron_job(schedule: str, *, told: Body | None = None, **spec: Json) -> Body:
@@ -31,7 +31,7 @@ def a_cron_job(schedule: str, *, told: Body | None = None, **spec: Json) -> Body
 
 
 async def jobs(cluster: SmallCluster) -> list[str]:
-    return [text(job, "metadata", "name") for job in await cluster.all_of(JOB)]
+    return [get_text(job, "metadata", "name") for job in await cluster.all_of(JOB)]
 
 
 async def test_a_cron_job_fires_at_the_minute() -> None:
@@ -57,10 +57,12 @@ async def test_a_job_carries_the_labels_of_its_template_and_names_its_cron_job()
     await cluster.until(Ms(MINUTE + SECOND))
 
     (job,) = await cluster.all_of(JOB)
-    (owner,) = mappings(job, "metadata", "ownerReferences")
-    assert text(job, "metadata", "labels", "app") == "tidy"
+    (owner,) = get_mappings(job, "metadata", "ownerReferences")
+    assert get_text(job, "metadata", "labels", "app") == "tidy"
     assert (owner["kind"], owner["name"], owner["controller"]) == ("CronJob", "tidy", True)
-    stamp = text(job, "metadata", "annotations", "batch.kubernetes.io/cronjob-scheduled-timestamp")
+    stamp = get_text(
+        job, "metadata", "annotations", "batch.kubernetes.io/cronjob-scheduled-timestamp"
+    )
     assert stamp == "2026-01-01T00:01:00Z"
 
 
@@ -71,7 +73,7 @@ async def test_a_job_that_runs_is_listed_as_active() -> None:
     await cluster.until(Ms(2 * MINUTE + SECOND))
 
     status = await cluster.status(CRON_JOB, "tidy")
-    assert [text(one, "name") for one in mappings(status, "active")] == [
+    assert [get_text(one, "name") for one in get_mappings(status, "active")] == [
         f"tidy-{FIRST + 1}",
         f"tidy-{FIRST + 2}",
     ]
@@ -97,7 +99,7 @@ async def test_replace_deletes_the_job_that_runs() -> None:
 
     status = await cluster.status(CRON_JOB, "tidy")
     assert await jobs(cluster) == [f"tidy-{FIRST + 3}"]
-    assert len(mappings(status, "active")) == 1
+    assert len(get_mappings(status, "active")) == 1
 
 
 async def test_only_the_last_three_jobs_that_passed_are_kept() -> None:

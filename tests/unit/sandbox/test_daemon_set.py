@@ -8,17 +8,17 @@ from tests.fakes.workload_stage import PLACE, Stage
 from tests.traces.workloads import AGENT, a_template, a_workload
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 from tidegate.sandbox.controllers.pods import is_active, is_ready
-from tidegate.sandbox.controllers.reaction import Visible
+from tidegate.sandbox.controllers.reaction import ObjectReader
 from tidegate.sandbox.kinds import POD
 from tidegate.testing import Body
 
 SECOND_IMAGE = a_template(image="app:2")
 
 
-def counts(view: Visible) -> Json:
-    pods = [pod for pod in view.all_of(POD, PLACE) if is_active(pod)]
+def counts(view: ObjectReader) -> Json:
+    pods = [pod for pod in view.list_objects(POD, PLACE) if is_active(pod)]
     return [len(pods), sum(map(is_ready, pods))]
 
 
@@ -31,7 +31,7 @@ def most_pods(stage: Stage) -> int:
 
 
 def placed(stage: Stage) -> list[str]:
-    return sorted(text(pod.body, "spec", "nodeName") for pod in stage.all_of(POD))
+    return sorted(get_text(pod.body, "spec", "nodeName") for pod in stage.all_of(POD))
 
 
 def a_node(name: str, *, taints: Json = None, **labels: str) -> Body:
@@ -44,7 +44,7 @@ def a_node(name: str, *, taints: Json = None, **labels: str) -> Body:
 
 
 def on(template: Body, **spec: Json) -> Body:
-    return {**template, "spec": {**mapping(template, "spec"), **spec}}
+    return {**template, "spec": {**get_mapping(template, "spec"), **spec}}
 
 
 async def test_every_node_has_one_pod_and_a_new_node_gets_one() -> None:

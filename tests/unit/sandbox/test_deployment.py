@@ -16,9 +16,9 @@ from tests.traces.workloads import (
 )
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import number
+from tidegate.model.reading import get_int
 from tidegate.sandbox.controllers.pods import is_active, is_ready
-from tidegate.sandbox.controllers.reaction import Visible
+from tidegate.sandbox.controllers.reaction import ObjectReader
 from tidegate.sandbox.controllers.workloads.rollout import HISTORY, REVISION
 from tidegate.sandbox.kinds import DEPLOYMENT, POD, REPLICA_SET
 
@@ -26,15 +26,15 @@ SECOND_IMAGE = a_template(image="app:2")
 NEVER_READY = a_template(image="app:2", outcome="never")
 
 
-def alive_and_ready(view: Visible) -> Json:
-    pods = [pod for pod in view.all_of(POD, PLACE) if is_active(pod)]
+def alive_and_ready(view: ObjectReader) -> Json:
+    pods = [pod for pod in view.list_objects(POD, PLACE) if is_active(pod)]
     return [len(pods), sum(map(is_ready, pods))]
 
 
 def revisions(stage: Stage) -> dict[str, int]:
     """The size of each ReplicaSet, by its revision."""
     return {
-        annotation(own, REVISION): number(own.body, "spec", "replicas")
+        annotation(own, REVISION): get_int(own.body, "spec", "replicas")
         for own in stage.all_of(REPLICA_SET)
     }
 
@@ -63,8 +63,8 @@ async def test_a_rollout_keeps_to_its_limits_at_every_moment(
     await stage.run(Ms(MINUTE))
 
     counts = [one for one in stage.samples if isinstance(one, list)]
-    assert max(number({"": one[0]}, "") for one in counts) == most
-    assert min(number({"": one[1]}, "") for one in counts) == least
+    assert max(get_int({"": one[0]}, "") for one in counts) == most
+    assert min(get_int({"": one[1]}, "") for one in counts) == least
     assert stage.images() == ["2"] * replicas
 
 
@@ -162,8 +162,8 @@ async def test_no_more_old_replica_sets_are_kept_than_the_history_allows() -> No
 
 
 async def test_recreate_has_no_new_pod_beside_an_old_one() -> None:
-    def images(view: Visible) -> Json:
-        pods = view.all_of(POD, PLACE)
+    def images(view: ObjectReader) -> Json:
+        pods = view.list_objects(POD, PLACE)
         return [*sorted({str(pod.labels["pod-template-hash"]) for pod in pods})]
 
     stage = await Stage(sample=images).open()
@@ -223,7 +223,7 @@ async def test_scaling_in_the_middle_of_a_rollout_is_shared_in_proportion() -> N
 
 
 async def test_a_deployment_at_rest_is_not_written_to() -> None:
-    stage = await Stage(sample=lambda view: len(view.all_of(POD))).open()
+    stage = await Stage(sample=lambda view: len(view.list_objects(POD))).open()
     await stage.do(a_workload(WEB, replicas=3))
     await stage.run()
     stage.samples.clear()

@@ -12,7 +12,7 @@ from tests.traces.workloads import WEB, a_template, a_workload, rolling
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
 from tidegate.sandbox.controllers.pods import is_active
-from tidegate.sandbox.controllers.reaction import Visible
+from tidegate.sandbox.controllers.reaction import ObjectReader
 from tidegate.sandbox.kinds import POD
 
 
@@ -49,8 +49,8 @@ strategies = st.sampled_from(
 )
 
 
-def alive(view: Visible) -> Json:
-    return sum(is_active(pod) for pod in view.all_of(POD, PLACE))
+def alive(view: ObjectReader) -> Json:
+    return sum(is_active(pod) for pod in view.list_objects(POD, PLACE))
 
 
 @settings(max_examples=20, deadline=None)

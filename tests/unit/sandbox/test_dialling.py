@@ -8,16 +8,16 @@ from tests.fakes.stage import SIMPLE, Stage, a_container, a_pod, a_probe, a_stag
 from tests.promises.objects import an_object
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind
-from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS, LEFT_PODS
+from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS, ORPHAN_PODS
 from tidegate.sandbox.controllers.selectors import ENDPOINTS
-from tidegate.sandbox.physics.profile import CourseRule, Fit
+from tidegate.sandbox.physics.profile import ContainerRule, ContainerSelector
 from tidegate.testing import Body, body_of
 
 SERVICE = Kind("", "v1", "Service")
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 SECRET = Kind("", "v1", "Secret")
 JOB = Kind("batch", "v1", "Job")
-BATCH = (JOBS, JOB_PODS, LEFT_PODS)
+BATCH = (JOBS, JOB_PODS, ORPHAN_PODS)
 
 
 def a_service(name: str = "db", app: str = "db") -> Body:
@@ -196,7 +196,7 @@ async def test_an_init_container_dials_and_a_server_does_not() -> None:
 
 
 async def test_a_server_dials_where_the_profile_says_so() -> None:
-    profile = SIMPLE.with_rules([CourseRule(Fit(name="web"), {"dials": True})])
+    profile = SIMPLE.with_rules([ContainerRule(ContainerSelector(name="web"), {"dials": True})])
     stage = await a_stage(ENDPOINTS, profile=profile)
     await stage.create(a_service(), a_pod("web", a_container(**env("DB_HOST", "db"))))
 
@@ -221,7 +221,9 @@ async def conditions_of(stage: Stage) -> dict[Json, Json]:
 
 @pytest.mark.parametrize(("limit", "verdict"), [(1, "Failed"), (6, "Complete")])
 async def test_a_migration_that_is_applied_with_its_slow_database(limit: int, verdict: str) -> None:
-    profile = SIMPLE.with_rules([CourseRule(Fit(name="db"), {"ready": Ms(90 * SECOND)})])
+    profile = SIMPLE.with_rules(
+        [ContainerRule(ContainerSelector(name="db"), {"ready": Ms(90 * SECOND)})]
+    )
     stage = await a_stage(ENDPOINTS, *BATCH, profile=profile)
     migrate: Json = [a_container(**env("DATABASE_URL", "postgres://db:5432/shop"))]
     database = a_pod("db", a_container(readinessProbe=a_probe(periodSeconds=5)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.fakes.small_cluster import SHOP, SmallCluster, an_object, notes
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 from tidegate.sandbox.controllers.selectors import ENDPOINTS, HEADLESS, MANAGED_BY
-from tidegate.sandbox.kinds import POD, SERVICE_NAME, SLICE
+from tidegate.sandbox.kinds import ENDPOINT_SLICE, POD, SERVICE_NAME_LABEL
 from tidegate.testing import Body
 
 PORTS: list[Json] = [{"port": 80, "targetPort": 8080}]
@@ -43,15 +43,15 @@ async def a_pod(
 
 async def the_slice(cluster: SmallCluster) -> Body:
     await cluster.until(Ms(cluster.elapsed + 500))
-    (slice_,) = await cluster.all_of(SLICE)
+    (slice_,) = await cluster.all_of(ENDPOINT_SLICE)
     return slice_
 
 
 def readiness(slice_: Body) -> dict[str, bool]:
     """By pod, whether it takes requests."""
     return {
-        text(one, "targetRef", "name"): part(one, "conditions", "ready") is True
-        for one in mappings(slice_, "endpoints")
+        get_text(one, "targetRef", "name"): get_value(one, "conditions", "ready") is True
+        for one in get_mappings(slice_, "endpoints")
     }
 
 
@@ -61,12 +61,12 @@ async def test_a_service_without_pods_has_an_empty_slice() -> None:
     await cluster.create(a_service())
 
     slice_ = await the_slice(cluster)
-    assert mappings(slice_, "endpoints") == []
-    assert mapping(slice_, "metadata", "labels") == {
-        SERVICE_NAME: "web",
+    assert get_mappings(slice_, "endpoints") == []
+    assert get_mapping(slice_, "metadata", "labels") == {
+        SERVICE_NAME_LABEL: "web",
         MANAGED_BY: "endpointslice-controller.k8s.io",
     }
-    assert text(mappings(slice_, "metadata", "ownerReferences")[0], "name") == "web"
+    assert get_text(get_mappings(slice_, "metadata", "ownerReferences")[0], "name") == "web"
 
 
 async def test_pods_that_are_ready_are_ready_endpoints() -> None:
@@ -80,7 +80,7 @@ async def test_pods_that_are_ready_are_ready_endpoints() -> None:
     slice_ = await the_slice(cluster)
     assert readiness(slice_) == {"a": True, "b": True}
     assert slice_["ports"] == [{"name": "", "port": 8080, "protocol": "TCP"}]
-    assert [one["addresses"] for one in mappings(slice_, "endpoints")] == [
+    assert [one["addresses"] for one in get_mappings(slice_, "endpoints")] == [
         ["10.0.0.1"],
         ["10.0.0.2"],
     ]
@@ -133,7 +133,7 @@ async def test_a_named_port_is_looked_up_in_each_pod() -> None:
     await a_pod(cluster, "bb", "10.0.0.2")
     await cluster.until(Ms(cluster.elapsed + 500))
 
-    ports = [mappings(one, "ports")[0]["port"] for one in await cluster.all_of(SLICE)]
+    ports = [get_mappings(one, "ports")[0]["port"] for one in await cluster.all_of(ENDPOINT_SLICE)]
     assert sorted(str(port) for port in ports) == ["8001", "8002"]
 
 
@@ -145,7 +145,7 @@ async def test_a_headless_service_has_endpoints_and_says_so() -> None:
 
     slice_ = await the_slice(cluster)
     assert readiness(slice_) == {"a": True}
-    assert HEADLESS in mapping(slice_, "metadata", "labels")
+    assert HEADLESS in get_mapping(slice_, "metadata", "labels")
 
 
 async def test_services_without_a_selector_or_of_an_external_name_have_no_slices() -> None:
@@ -156,7 +156,7 @@ async def test_services_without_a_selector_or_of_an_external_name_have_no_slices
     await cluster.create(an_object("v1", "Service", "db", spec=external))
     await cluster.until(Ms(cluster.elapsed + 1_000))
 
-    assert await cluster.all_of(SLICE) == []
+    assert await cluster.all_of(ENDPOINT_SLICE) == []
 
 
 async def test_the_labels_of_a_service_are_those_of_its_slices() -> None:
@@ -168,9 +168,9 @@ async def test_the_labels_of_a_service_are_those_of_its_slices() -> None:
     await cluster.desk.patch(service, {"metadata": {"labels": {"team": "b", "tier": None}}})
 
     after = await the_slice(cluster)
-    assert text(before, "metadata", "labels", "team") == "a"
-    assert text(after, "metadata", "labels", "team") == "b"
-    assert "tier" not in mapping(after, "metadata", "labels")
+    assert get_text(before, "metadata", "labels", "team") == "a"
+    assert get_text(after, "metadata", "labels", "team") == "b"
+    assert "tier" not in get_mapping(after, "metadata", "labels")
 
 
 async def test_a_service_that_goes_takes_its_slices_along() -> None:
@@ -181,7 +181,7 @@ async def test_a_service_that_goes_takes_its_slices_along() -> None:
     await cluster.desk.delete(service)
     await cluster.until(Ms(cluster.elapsed + 500))
 
-    assert await cluster.all_of(SLICE) == []
+    assert await cluster.all_of(ENDPOINT_SLICE) == []
 
 
 async def test_a_pod_that_ends_is_no_endpoint() -> None:

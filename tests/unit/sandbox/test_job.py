@@ -7,8 +7,8 @@ from itertools import pairwise
 from tests.fakes.small_cluster import SmallCluster, an_object, notes
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Propagation, Ref
-from tidegate.model.reading import listed, mapping, mappings, number, text
-from tidegate.sandbox.controllers.batch.job import FINISHED_JOBS, JOB_PODS, JOBS, LEFT_PODS
+from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text
+from tidegate.sandbox.controllers.batch.job import FINISHED_JOBS, JOB_PODS, JOBS, ORPHAN_PODS
 from tidegate.sandbox.controllers.batch.order import INDEX, TRACKING
 from tidegate.sandbox.kinds import JOB, POD
 from tidegate.testing import Body
@@ -17,7 +17,7 @@ CONTAINER: Json = {"name": "app", "image": "registry.example/load:1"}
 
 
 async def a_cluster() -> SmallCluster:
-    return await SmallCluster(JOBS, JOB_PODS, FINISHED_JOBS, LEFT_PODS).open()
+    return await SmallCluster(JOBS, JOB_PODS, FINISHED_JOBS, ORPHAN_PODS).open()
 
 
 def a_job(*, told: Body | None = None, **spec: Json) -> Body:
@@ -27,22 +27,22 @@ def a_job(*, told: Body | None = None, **spec: Json) -> Body:
 
 
 def with_pod(job: Body, **parts: Json) -> Body:
-    spec, template = mapping(job, "spec"), mapping(job, "spec", "template")
-    pod: Json = {**mapping(template, "spec"), **parts}
+    spec, template = get_mapping(job, "spec"), get_mapping(job, "spec", "template")
+    pod: Json = {**get_mapping(template, "spec"), **parts}
     return {**job, "spec": {**spec, "template": {**template, "spec": pod}}}
 
 
 def conditions(status: Body) -> list[str]:
     return [
-        f"{text(one, 'type')} {text(one, 'status')} {text(one, 'reason')}"
-        for one in mappings(status, "conditions")
+        f"{get_text(one, 'type')} {get_text(one, 'status')} {get_text(one, 'reason')}"
+        for one in get_mappings(status, "conditions")
     ]
 
 
 async def births(cluster: SmallCluster) -> list[int]:
     """At which seconds pods were made."""
     pods = await cluster.all_of(POD)
-    made = [text(pod, "metadata", "creationTimestamp") for pod in pods]
+    made = [get_text(pod, "metadata", "creationTimestamp") for pod in pods]
     return sorted(int(one[14:16]) * 60 + int(one[17:19]) for one in made)
 
 
@@ -165,9 +165,9 @@ async def test_a_pod_is_held_until_it_is_counted() -> None:
     await cluster.until(Ms(10 * SECOND))
 
     counted = await cluster.all_of(POD)
-    assert [text(pod, "status", "phase") for pod in held] == ["Succeeded"]
-    assert [listed(pod, "metadata", "finalizers") for pod in held] == [[TRACKING]]
-    assert [listed(pod, "metadata", "finalizers") for pod in counted] == [[]]
+    assert [get_text(pod, "status", "phase") for pod in held] == ["Succeeded"]
+    assert [get_list(pod, "metadata", "finalizers") for pod in held] == [[TRACKING]]
+    assert [get_list(pod, "metadata", "finalizers") for pod in counted] == [[]]
 
 
 async def test_a_pod_that_is_deleted_counts_as_failed_and_is_replaced() -> None:
@@ -176,11 +176,11 @@ async def test_a_pod_that_is_deleted_counts_as_failed_and_is_replaced() -> None:
     await cluster.until(Ms(5 * SECOND))
     (first,) = await cluster.all_of(POD)
 
-    await cluster.desk.delete(Ref(POD, "shop", text(first, "metadata", "name")))
+    await cluster.desk.delete(Ref(POD, "shop", get_text(first, "metadata", "name")))
     await cluster.until(Ms(20 * SECOND))
 
     (second,) = await cluster.all_of(POD)
-    assert text(second, "metadata", "uid") != text(first, "metadata", "uid")
+    assert get_text(second, "metadata", "uid") != get_text(first, "metadata", "uid")
     assert (await cluster.status(JOB, "load"))["failed"] == 1
 
 
@@ -218,8 +218,8 @@ async def test_an_orphaned_pod_stays_and_is_no_longer_held() -> None:
     await cluster.until(Ms(7 * SECOND))
 
     (pod,) = await cluster.all_of(POD)
-    assert listed(pod, "metadata", "finalizers") == []
-    assert listed(pod, "metadata", "ownerReferences") == []
+    assert get_list(pod, "metadata", "finalizers") == []
+    assert get_list(pod, "metadata", "ownerReferences") == []
 
 
 async def test_a_refused_pod_is_told_and_tried_again() -> None:
@@ -241,11 +241,11 @@ async def test_containers_that_restart_in_place_use_up_the_backoff_limit() -> No
     await cluster.create(with_pod(job, restartPolicy="OnFailure"))
     await cluster.until(Ms(5 * SECOND))
     (pod,) = await cluster.all_of(POD)
-    (container,) = mappings(pod, "status", "containerStatuses")
+    (container,) = get_mappings(pod, "status", "containerStatuses")
 
     restarted: list[Json] = [{**container, "restartCount": 3}]
     await cluster.desk.patch(
-        Ref(POD, "shop", text(pod, "metadata", "name")),
+        Ref(POD, "shop", get_text(pod, "metadata", "name")),
         {"status": {"containerStatuses": restarted}},
         subresource="status",
     )
@@ -271,7 +271,7 @@ async def test_a_queue_is_done_when_one_pod_has_succeeded_and_the_others_have_en
     await cluster.until(Ms(20 * SECOND))
 
     status = await cluster.status(JOB, "load")
-    assert number(status, "succeeded") == 3
+    assert get_int(status, "succeeded") == 3
     assert conditions(status)[-1] == "Complete True CompletionsReached"
 
 
@@ -282,9 +282,9 @@ async def test_the_pods_of_an_indexed_job_know_their_index() -> None:
     await cluster.until(Ms(5 * SECOND))
 
     pods = await cluster.all_of(POD)
-    assert [text(pod, "metadata", "annotations", INDEX) for pod in pods] == ["0", "1"]
-    assert [text(pod, "metadata", "labels", INDEX) for pod in pods] == ["0", "1"]
-    assert [text(pod, "spec", "hostname") for pod in pods] == ["load-0", "load-1"]
-    variables = mappings(mappings(pods[0], "spec", "containers")[0], "env")
-    assert [text(one, "name") for one in variables] == ["JOB_COMPLETION_INDEX"]
+    assert [get_text(pod, "metadata", "annotations", INDEX) for pod in pods] == ["0", "1"]
+    assert [get_text(pod, "metadata", "labels", INDEX) for pod in pods] == ["0", "1"]
+    assert [get_text(pod, "spec", "hostname") for pod in pods] == ["load-0", "load-1"]
+    variables = get_mappings(get_mappings(pods[0], "spec", "containers")[0], "env")
+    assert [get_text(one, "name") for one in variables] == ["JOB_COMPLETION_INDEX"]
     assert (await cluster.status(JOB, "load"))["completedIndexes"] == "0,1"

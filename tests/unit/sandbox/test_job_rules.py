@@ -7,13 +7,13 @@ import pytest
 from tests.fakes.small_cluster import SmallCluster, an_object, notes
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import mappings, number, text
+from tidegate.model.reading import get_int, get_mappings, get_text
 from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS
 from tidegate.sandbox.controllers.batch.order import (
     FAILURES,
     INDEX,
-    first_free,
     format_indexes,
+    lowest_free_indexes,
     parse_indexes,
 )
 from tidegate.sandbox.kinds import JOB, POD
@@ -45,13 +45,13 @@ def on_exit(action: str, *codes: int) -> Json:
 
 
 def last_condition(status: Body) -> tuple[str, str, str]:
-    last = mappings(status, "conditions")[-1]
-    return text(last, "type"), text(last, "reason"), text(last, "message")
+    last = get_mappings(status, "conditions")[-1]
+    return get_text(last, "type"), get_text(last, "reason"), get_text(last, "message")
 
 
 async def pods_of_index(cluster: SmallCluster, index: int) -> list[Body]:
     pods = await cluster.all_of(POD)
-    return [pod for pod in pods if text(pod, "metadata", "annotations", INDEX) == str(index)]
+    return [pod for pod in pods if get_text(pod, "metadata", "annotations", INDEX) == str(index)]
 
 
 async def test_an_index_that_fails_too_often_fails_and_the_others_go_on() -> None:
@@ -63,9 +63,9 @@ async def test_an_index_that_fails_too_often_fails_and_the_others_go_on() -> Non
     await cluster.until(Ms(30 * SECOND))
 
     late = await cluster.status(JOB, "load")
-    assert text(early, "failedIndexes") == ""
+    assert get_text(early, "failedIndexes") == ""
     assert late["failedIndexes"] == "0,1"
-    assert number(late, "failed") == 4
+    assert get_int(late, "failed") == 4
     assert last_condition(late) == ("Failed", "FailedIndexes", "Job has failed indexes")
 
 
@@ -76,7 +76,7 @@ async def test_the_second_pod_of_an_index_knows_of_the_first() -> None:
     await cluster.until(Ms(15 * SECOND))
 
     pods = await pods_of_index(cluster, 0)
-    assert sorted(text(pod, "metadata", "annotations", FAILURES) for pod in pods) == ["0", "1"]
+    assert sorted(get_text(pod, "metadata", "annotations", FAILURES) for pod in pods) == ["0", "1"]
 
 
 async def test_an_indexed_job_with_a_common_limit_tries_a_failed_index_again() -> None:
@@ -157,4 +157,4 @@ def test_indexes_beyond_the_last_are_passed_over() -> None:
 
 
 def test_the_lowest_free_indexes_come_first() -> None:
-    assert first_free(2, 5, frozenset({0, 2})) == [1, 3]
+    assert lowest_free_indexes(2, 5, frozenset({0, 2})) == [1, 3]

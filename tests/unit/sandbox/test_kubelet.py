@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.stage import POD, a_container, a_pod, a_stage, at
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.sandbox.physics.profile import ContainerCourse, Profile
+from tidegate.sandbox.physics.profile import ContainerProfile, Profile
 from tidegate.testing import Body, live_of
 from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Conflict
@@ -33,11 +33,11 @@ async def test_a_pod_is_placed_at_once_and_runs_when_its_image_is_there() -> Non
 async def test_a_pod_that_nothing_holds_up_is_written_twice() -> None:
     stage = await a_stage()
     await stage.create(a_pod())
-    made = int(live_of(await stage.desk.get(Ref(POD, "shop", "web"))).version)
+    made = int(live_of(await stage.desk.get(Ref(POD, "shop", "web"))).resource_version)
 
     await stage.at(60)
 
-    assert int(live_of(await stage.desk.get(Ref(POD, "shop", "web"))).version) == made + 2
+    assert int(live_of(await stage.desk.get(Ref(POD, "shop", "web"))).resource_version) == made + 2
 
 
 async def test_a_pods_status_says_what_a_kubelet_would() -> None:
@@ -195,7 +195,7 @@ async def test_a_pod_on_a_node_takes_its_time_to_go() -> None:
 
 
 async def test_a_pod_gets_no_more_time_to_go_than_it_asks_for() -> None:
-    lasting = Profile(durations=ContainerCourse(stop=Ms(60 * SECOND)))
+    lasting = Profile(durations=ContainerProfile(stop=Ms(60 * SECOND)))
     stage = await a_stage(profile=lasting)
     await stage.create(a_pod(terminationGracePeriodSeconds=4))
     await stage.at(10)

@@ -9,19 +9,19 @@ import pytest
 from tests.fakes.stage import a_container, a_pod, a_probe, a_stage, at
 from tidegate.errors import TidegateError
 from tidegate.model.moment import Ms
-from tidegate.sandbox.forms import Behaviour
+from tidegate.sandbox.forms import BehaviourSpec
 from tidegate.sandbox.physics.profile import (
     ContainerFailure,
-    CourseRule,
-    Fit,
-    Named,
+    ContainerIdentity,
+    ContainerRule,
+    ContainerSelector,
+    OwnerName,
     Profile,
-    Subject,
 )
 from tidegate.sandbox.scenario import read_scenario
 
 
-def rule_of(text: str) -> CourseRule:
+def rule_of(text: str) -> ContainerRule:
     (rule,) = read_scenario(f"behaviours:\n- {{{text}}}\n".encode(), "s.yaml").behaviours
     return rule
 
@@ -110,29 +110,35 @@ async def test_a_container_prints_what_it_is_said_to_each_time_it_starts() -> No
 @pytest.mark.parametrize(
     ("fit", "is_met"),
     [
-        (Fit(), True),
-        (Fit(kind="Deployment", name="web"), True),
-        (Fit(kind="Pod", name="web-1-*"), True),
-        (Fit(kind="Deployment", name="web-1"), False),
-        (Fit(image="*/app:*"), True),
-        (Fit(image="*postgres*"), False),
-        (Fit(namespace="shop", container="app"), True),
-        (Fit(container="proxy"), False),
+        (ContainerSelector(), True),
+        (ContainerSelector(kind="Deployment", name="web"), True),
+        (ContainerSelector(kind="Pod", name="web-1-*"), True),
+        (ContainerSelector(kind="Deployment", name="web-1"), False),
+        (ContainerSelector(image="*/app:*"), True),
+        (ContainerSelector(image="*postgres*"), False),
+        (ContainerSelector(namespace="shop", container="app"), True),
+        (ContainerSelector(container="proxy"), False),
     ],
 )
-def test_a_behaviour_is_for_those_that_it_fits(fit: Fit, *, is_met: bool) -> None:
-    owners = (Named("Pod", "web-1-x"), Named("ReplicaSet", "web-1"), Named("Deployment", "web"))
+def test_a_behaviour_is_for_those_that_it_fits(fit: ContainerSelector, *, is_met: bool) -> None:
+    owners = (
+        OwnerName("Pod", "web-1-x"),
+        OwnerName("ReplicaSet", "web-1"),
+        OwnerName("Deployment", "web"),
+    )
 
-    assert fit.fits(Subject(owners, "shop", "app", "registry.example/app:1")) is is_met
+    assert fit.matches(ContainerIdentity(owners, "shop", "app", "registry.example/app:1")) is is_met
 
 
 def test_the_last_rule_that_speaks_of_a_part_decides_it() -> None:
     rules = (
-        CourseRule(Fit(), {"run": Ms(1_000), "ready": Ms(2_000)}),
-        CourseRule(Fit(), {"run": Ms(3_000)}),
+        ContainerRule(ContainerSelector(), {"run": Ms(1_000), "ready": Ms(2_000)}),
+        ContainerRule(ContainerSelector(), {"run": Ms(3_000)}),
     )
 
-    course = Profile(rules=rules).course_of(Subject((Named("Pod", "a"),), "", "", ""))
+    course = Profile(rules=rules).container_profile(
+        ContainerIdentity((OwnerName("Pod", "a"),), "", "", "")
+    )
 
     assert (course.run, course.ready) == (3_000, 2_000)
 
@@ -141,7 +147,7 @@ def test_a_scenario_has_behaviours_in_order() -> None:
     rule = rule_of("effect: crashes, after: 2m, times: 1, exit: 3, when: {kind: Job, name: a*}")
 
     failure = ContainerFailure(after=Ms(120_000), times=1, code=3)
-    assert rule == CourseRule(Fit(kind="Job", name="a*"), {"failure": failure})
+    assert rule == ContainerRule(ContainerSelector(kind="Job", name="a*"), {"failure": failure})
 
 
 @pytest.mark.parametrize(
@@ -167,15 +173,15 @@ def test_a_mistake_in_a_behaviour_is_told_with_its_line(text: str, code: str, wo
     assert isinstance(error, TidegateError)
     assert error.code == code
     assert word in error.problem
-    assert error.where is not None
-    assert error.where.line == 2
+    assert error.location is not None
+    assert error.location.line == 2
     assert error.hint
 
 
 def test_every_effect_can_be_read() -> None:
     needed = {"crashes": "after: 1s", "flaps": "every: 1s", "slow": "by: 1s", "prints": "lines: a"}
 
-    names = [one.__struct_config__.tag for one in get_args(Behaviour)]
+    names = [one.__struct_config__.tag for one in get_args(BehaviourSpec)]
     rules = [rule_of(f"effect: {name}, {needed.get(name, '')}") for name in names]
 
     assert all(rule.changes for rule in rules)

@@ -8,13 +8,13 @@ from tests.fakes.stage import BEGIN, SIMPLE, Stage, a_container, a_probe, at
 from tests.promises.objects import an_object
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.sandbox.controllers.storage.volumes import provisioner
-from tidegate.sandbox.first_objects import base_objects
+from tidegate.sandbox.controllers.storage.volumes import provisioner_controller
+from tidegate.sandbox.first_objects import load_base_objects
 from tidegate.sandbox.living import CONTROLLERS
-from tidegate.sandbox.physics.profile import CourseRule, Fit
+from tidegate.sandbox.physics.profile import ContainerRule, ContainerSelector
 from tidegate.testing import Body, body_of, items_of
 from tidegate.world.calls import Selection
-from tidegate.world.facts import Done, Missing
+from tidegate.world.facts import NotFound, Success
 
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
 STATEFUL_SET = Kind("apps", "v1", "StatefulSet")
@@ -24,10 +24,10 @@ POD = Kind("", "v1", "Pod")
 KINDS = (DEPLOYMENT, STATEFUL_SET, JOB, POD, SERVICE)
 
 
-async def a_shop(*rules: CourseRule) -> Stage:
-    stage = Stage(SIMPLE.with_rules(rules), (*CONTROLLERS, provisioner()))
+async def a_shop(*rules: ContainerRule) -> Stage:
+    stage = Stage(SIMPLE.with_rules(rules), (*CONTROLLERS, provisioner_controller()))
     shop = an_object(Kind("", "v1", "Namespace"), "shop")
-    stage.sandbox.give(base_objects())
+    stage.sandbox.preload(load_base_objects())
     await stage.create(shop)
     while stage.sandbox.now() < BEGIN:
         await stage.sandbox.wait(BEGIN)
@@ -116,8 +116,10 @@ async def test_a_rollout_replaces_pods_and_lets_the_old_ones_end() -> None:
     outcome = await stage.desk.patch(Ref(DEPLOYMENT, "shop", "api"), {"spec": {"template": new}})
     await stage.at(60)
 
-    assert isinstance(outcome, Done)
-    pods = [body_of(Done(one)) for one in items_of(await stage.desk.page(Selection(POD, "shop")))]
+    assert isinstance(outcome, Success)
+    pods = [
+        body_of(Success(one)) for one in items_of(await stage.desk.page(Selection(POD, "shop")))
+    ]
     images = [at(pod, "status", "containerStatuses") for pod in pods]
     assert len(pods) == 2
     assert all("app:2" in str(image) for image in images)
@@ -128,7 +130,7 @@ async def test_a_rollout_replaces_pods_and_lets_the_old_ones_end() -> None:
 async def test_a_start_that_outlasts_the_deadline_is_late_first_and_then_well(
     moment: int, progressing: str
 ) -> None:
-    stage = await a_shop(CourseRule(Fit(name="api"), {"ready": Ms(120 * SECOND)}))
+    stage = await a_shop(ContainerRule(ContainerSelector(name="api"), {"ready": Ms(120 * SECOND)}))
     probe = a_probe(periodSeconds=5, failureThreshold=60)
     template = a_template("api", a_container(startupProbe=probe))
 
@@ -163,5 +165,5 @@ async def test_a_namespace_goes_when_its_pods_have_ended() -> None:
     still = await stage.desk.get(namespace)
     await stage.at(20)
 
-    assert isinstance(still, Done)
-    assert isinstance(await stage.desk.get(namespace), Missing)
+    assert isinstance(still, Success)
+    assert isinstance(await stage.desk.get(namespace), NotFound)

@@ -10,9 +10,9 @@ from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
 from tidegate.sandbox.controllers.selectors import ENDPOINTS
 from tidegate.sandbox.physics.kubelet import states
-from tidegate.sandbox.physics.kubelet.states import MARK
-from tidegate.sandbox.physics.profile import CourseRule, Fit
-from tidegate.sandbox.physics.profile_file import typical
+from tidegate.sandbox.physics.kubelet.states import ASSUMED_ANNOTATION
+from tidegate.sandbox.physics.profile import ContainerRule, ContainerSelector
+from tidegate.sandbox.physics.profile_file import default_profile
 from tidegate.testing import Body, live_of
 
 DIALS: Json = [{"name": "DB_HOST", "value": "db"}]
@@ -21,7 +21,7 @@ ENDED = "ended-by-signal"
 
 
 async def marks_of(stage: Stage, name: str = "web") -> list[str]:
-    told = at(await stage.pod(name), "metadata", "annotations", MARK)
+    told = at(await stage.pod(name), "metadata", "annotations", ASSUMED_ANNOTATION)
     assert isinstance(told, str)
     return told.split(",")
 
@@ -45,7 +45,7 @@ def test_the_kubelet_marks_what_the_shipped_profile_assumes_and_nothing_else() -
     }
 
     # How far durations vary is about none of its pods.
-    assert {*marked, "spread"} == {one.name for one in typical().assumptions}
+    assert {*marked, "spread"} == {one.name for one in default_profile().assumptions}
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ async def test_a_pod_names_what_its_course_rests_on(pod: Body, expected: list[st
 
 
 async def test_a_container_that_a_probe_ends_says_so() -> None:
-    slow = CourseRule(Fit(name="web"), {"ready": Ms(600 * SECOND)})
+    slow = ContainerRule(ContainerSelector(name="web"), {"ready": Ms(600 * SECOND)})
     stage = await a_stage(profile=SIMPLE.with_rules([slow]))
     probe = a_probe(periodSeconds=5, failureThreshold=2)
     await stage.create(a_pod("web", a_container(livenessProbe=probe)))
@@ -149,7 +149,7 @@ async def test_a_mark_beside_other_annotations_leaves_them_alone() -> None:
     await stage.at(10)
 
     notes = at(await stage.pod(), "metadata", "annotations")
-    assert notes == {"team": "shop", MARK: "durations"}
+    assert notes == {"team": "shop", ASSUMED_ANNOTATION: "durations"}
 
 
 async def test_a_held_pod_that_is_deleted_says_how_its_end_is_known() -> None:

@@ -9,14 +9,14 @@ from tests.promises.objects import an_object
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
 from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS
-from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner
+from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner_controller
 from tidegate.testing import Body
 
 SECRET = Kind("", "v1", "Secret")
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 CLAIM = Kind("", "v1", "PersistentVolumeClaim")
 CLASS = Kind("storage.k8s.io", "v1", "StorageClass")
-STORAGE = (CLAIMS, CONSUMERS, VOLUMES, provisioner(Ms(2_000)))
+STORAGE = (CLAIMS, CONSUMERS, VOLUMES, provisioner_controller(Ms(2_000)))
 
 URL: Json = {"name": "URL", "valueFrom": {"secretKeyRef": {"name": "db", "key": "url"}}}
 LEVEL: Json = {"name": "L", "valueFrom": {"configMapKeyRef": {"name": "app", "key": "level"}}}

@@ -6,15 +6,15 @@ import pytest
 
 from tests.fakes.stage import a_container, a_pod, a_probe, a_stage, at
 from tidegate.model.moment import SECOND, Ms
-from tidegate.sandbox.physics.kubelet.scene import Probing, foresee
-from tidegate.sandbox.physics.profile import ContainerCourse, Profile
+from tidegate.sandbox.physics.kubelet.scene import ProbeTimes, predict_probes
+from tidegate.sandbox.physics.profile import ContainerProfile, Profile
 from tidegate.testing import Body
 
 
 def seen(container: Body, up: int | None) -> tuple[int | None, int | None, int | None]:
     """Started, ready and killed, in seconds after the beginning."""
     moment = None if up is None else Ms(1_000 * SECOND + up * SECOND)
-    found: Probing = foresee(container, Ms(1_000 * SECOND), moment)
+    found: ProbeTimes = predict_probes(container, Ms(1_000 * SECOND), moment)
     moments = (found.started, found.ready, found.killed)
     started, ready, killed = (None if one is None else one // SECOND - 1_000 for one in moments)
     return started, ready, killed
@@ -53,7 +53,7 @@ def test_probes_are_arithmetic(
 
 
 async def test_a_container_is_not_ready_before_its_readiness_probe_succeeds() -> None:
-    stage = await a_stage(profile=Profile(durations=ContainerCourse(ready=Ms(12 * SECOND))))
+    stage = await a_stage(profile=Profile(durations=ContainerProfile(ready=Ms(12 * SECOND))))
     await stage.create(a_pod("web", a_container(readinessProbe=a_probe(periodSeconds=5))))
 
     running = await (await stage.at(3)).condition("Ready")
@@ -65,7 +65,7 @@ async def test_a_container_is_not_ready_before_its_readiness_probe_succeeds() ->
 
 @pytest.mark.parametrize("probe", ["livenessProbe", "startupProbe"])
 async def test_a_container_whose_probe_gives_up_is_killed_and_restarted(probe: str) -> None:
-    stage = await a_stage(profile=Profile(durations=ContainerCourse(ready=Ms(60 * SECOND))))
+    stage = await a_stage(profile=Profile(durations=ContainerProfile(ready=Ms(60 * SECOND))))
     numbers = a_probe(periodSeconds=5, failureThreshold=2)
     await stage.create(a_pod("web", a_container(**{probe: numbers})))
 
@@ -81,7 +81,7 @@ async def test_a_container_whose_probe_gives_up_is_killed_and_restarted(probe: s
 
 
 async def test_a_container_that_needs_longer_than_its_probe_allows_never_gets_there() -> None:
-    stage = await a_stage(profile=Profile(durations=ContainerCourse(ready=Ms(60 * SECOND))))
+    stage = await a_stage(profile=Profile(durations=ContainerProfile(ready=Ms(60 * SECOND))))
     await stage.create(a_pod("web", a_container(livenessProbe=a_probe(periodSeconds=5))))
 
     await stage.at(900)

@@ -7,10 +7,10 @@ import pytest
 from tests.fakes.stage import POD, SIMPLE, Stage, a_container, a_pod, a_stage, at
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Ref
-from tidegate.sandbox.physics.profile import ContainerFailure, CourseRule, Fit
+from tidegate.sandbox.physics.profile import ContainerFailure, ContainerRule, ContainerSelector
 from tidegate.testing import live_of
-from tidegate.world.calls import Logs, PatchForm
-from tidegate.world.facts import Invalid, Outcome, Said
+from tidegate.world.calls import Logs, PatchType
+from tidegate.world.facts import Invalid, Outcome, RawResponse
 
 WEB = Ref(POD, "shop", "web")
 
@@ -21,8 +21,10 @@ async def logs(stage: Stage, *, previous: bool = False) -> Outcome:
 
 async def a_talking_stage(times: int | None = None) -> Stage:
     """Pods print `hello` when they begin, and crash after five seconds."""
-    talks = CourseRule(Fit(), {"lines": ("hello",)})
-    crashes = CourseRule(Fit(), {"failure": ContainerFailure(after=Ms(5 * SECOND), times=times)})
+    talks = ContainerRule(ContainerSelector(), {"lines": ("hello",)})
+    crashes = ContainerRule(
+        ContainerSelector(), {"failure": ContainerFailure(after=Ms(5 * SECOND), times=times)}
+    )
     stage = await a_stage(profile=SIMPLE.with_rules([talks, crashes]))
     await stage.create(a_pod())
     return stage
@@ -32,7 +34,7 @@ async def change_image(stage: Stage, image: str = "registry.example/app:2") -> N
     path = "/spec/containers/0/image"
     live_of(
         await stage.desk.patch(
-            WEB, [{"op": "replace", "path": path, "value": image}], form=PatchForm.JSON
+            WEB, [{"op": "replace", "path": path, "value": image}], patch_type=PatchType.JSON
         )
     )
 
@@ -44,7 +46,7 @@ async def test_each_run_has_a_log_of_its_own() -> None:
     second = await logs(await stage.at(20))
     before = await logs(stage, previous=True)
 
-    assert (first, second, before) == (Said(b"hello\n"),) * 3
+    assert (first, second, before) == (RawResponse(b"hello\n"),) * 3
 
 
 async def test_there_is_no_run_before_the_first() -> None:
@@ -62,7 +64,7 @@ async def test_a_container_that_waits_to_be_started_again_shows_its_last_run() -
     await stage.at(16)
 
     assert await stage.state() == "CrashLoopBackOff"
-    assert await logs(stage) == await logs(stage, previous=True) == Said(b"hello\n")
+    assert await logs(stage) == await logs(stage, previous=True) == RawResponse(b"hello\n")
 
 
 async def test_a_container_that_has_not_begun_has_no_log() -> None:
@@ -84,7 +86,7 @@ async def test_a_pod_of_the_same_name_has_a_new_log() -> None:
     await stage.create(a_pod())
     await stage.at(44)
 
-    assert await logs(stage) == Said(b"hello\n")
+    assert await logs(stage) == RawResponse(b"hello\n")
 
 
 async def test_another_image_in_place_ends_the_container_and_starts_it_anew() -> None:
@@ -109,7 +111,9 @@ async def test_another_image_in_place_ends_the_container_and_starts_it_anew() ->
 async def test_a_container_with_another_image_is_started_anew_whatever_its_policy(
     policy: str,
 ) -> None:
-    stage = await a_stage(profile=SIMPLE.with_rules([CourseRule(Fit(), {"run": Ms(600 * SECOND)})]))
+    stage = await a_stage(
+        profile=SIMPLE.with_rules([ContainerRule(ContainerSelector(), {"run": Ms(600 * SECOND)})])
+    )
     await stage.create(a_pod(restartPolicy=policy))
     await stage.at(10)
 
@@ -121,7 +125,9 @@ async def test_a_container_with_another_image_is_started_anew_whatever_its_polic
 
 
 async def test_another_image_ends_a_pause_between_crashes() -> None:
-    bad = CourseRule(Fit(image="*:1"), {"failure": ContainerFailure(after=Ms(SECOND))})
+    bad = ContainerRule(
+        ContainerSelector(image="*:1"), {"failure": ContainerFailure(after=Ms(SECOND))}
+    )
     stage = await a_stage(profile=SIMPLE.with_rules([bad]))
     await stage.create(a_pod())
     waiting = await (await stage.at(200)).state()
@@ -134,7 +140,7 @@ async def test_another_image_ends_a_pause_between_crashes() -> None:
 
 
 async def test_another_image_helps_a_container_whose_image_cannot_be_had() -> None:
-    bad = CourseRule(Fit(image="*:1"), {"unpullable": True})
+    bad = ContainerRule(ContainerSelector(image="*:1"), {"unpullable": True})
     stage = await a_stage(profile=SIMPLE.with_rules([bad]))
     await stage.create(a_pod())
     waiting = await (await stage.at(60)).state()
@@ -148,7 +154,7 @@ async def test_another_image_helps_a_container_whose_image_cannot_be_had() -> No
 
 
 async def test_another_image_that_cannot_be_had_stops_a_container_that_ran() -> None:
-    bad = CourseRule(Fit(image="*:2"), {"unpullable": True})
+    bad = ContainerRule(ContainerSelector(image="*:2"), {"unpullable": True})
     stage = await a_stage(profile=SIMPLE.with_rules([bad]))
     await stage.create(a_pod())
     await stage.at(10)

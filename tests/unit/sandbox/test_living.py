@@ -5,20 +5,20 @@ from __future__ import annotations
 from tests.promises.objects import a_container, a_job, a_pod_template, a_stateful_set
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Live
-from tidegate.sandbox.first_objects import base_objects
-from tidegate.sandbox.living import living
-from tidegate.sandbox.physics.profile_file import typical
+from tidegate.model.objects import LiveObject
+from tidegate.sandbox.first_objects import load_base_objects
+from tidegate.sandbox.living import build_controllers
+from tidegate.sandbox.physics.profile_file import default_profile
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, live_of
-from tidegate.world.exchange import Exchange
-from tidegate.world.line import Line
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.line import ResilientWorld
 
 
 def a_cluster() -> Desk:
-    sandbox = Sandbox(controllers=living(typical(), builtin()))
-    sandbox.give(base_objects())
-    return Desk(Exchange(Line(sandbox)))
+    sandbox = Sandbox(controllers=build_controllers(default_profile(), builtin()))
+    sandbox.preload(load_base_objects())
+    return Desk(Dispatcher(ResilientWorld(sandbox)))
 
 
 def a_vault() -> Body:
@@ -27,7 +27,7 @@ def a_vault() -> Body:
     return a_stateful_set("vault", selector={"matchLabels": {**labels}}, template=template)
 
 
-def is_ready(live: Live | None) -> bool:
+def is_ready(live: LiveObject | None) -> bool:
     return live is not None and b'"readyReplicas":1' in live.body
 
 
@@ -47,7 +47,7 @@ async def test_a_vault_is_not_ready_before_somebody_has_unsealed_it() -> None:
 async def test_a_new_cluster_has_namespaces_with_accounts_a_node_and_a_class_of_storage() -> None:
     desk = a_cluster()
 
-    refs = [await desk.ref(body) for body in base_objects()]
+    refs = [await desk.ref(body) for body in load_base_objects()]
     found = [str(live_of(await desk.get(ref)).ref) for ref in refs]
 
     assert found == [

@@ -9,7 +9,7 @@ import pytest
 from tests.fakes.sequence_answers import gate_shape
 from tests.promises.objects import DEPLOYMENT, SERVICE
 from tidegate.model.objects import Json
-from tidegate.sandbox.ownership.compare import same
+from tidegate.sandbox.ownership.compare import is_same_json
 from tidegate.sandbox.ownership.merge import merge
 from tidegate.schema.builtin import shape_of
 from tidegate.schema.shape import DEDUCED, Shape
@@ -111,7 +111,7 @@ def test_a_map_of_one_piece_is_replaced() -> None:
 def test_where_a_schema_says_nothing_maps_are_merged_and_all_else_is_replaced(
     live: Json, intent: Json, merged: Json
 ) -> None:
-    assert same(merge(live, intent, DEDUCED), merged)
+    assert is_same_json(merge(live, intent, DEDUCED), merged)
 
 
 def test_a_missing_key_of_an_item_is_its_default() -> None:
@@ -136,5 +136,5 @@ def test_live_items_that_cannot_be_told_apart_are_replaced_by_the_one_of_the_int
 
 
 def test_true_is_not_one() -> None:
-    assert not same([1], [True])
-    assert same([1, {"a": 1}], [1.0, {"a": 1}])
+    assert not is_same_json([1], [True])
+    assert is_same_json([1, {"a": 1}], [1.0, {"a": 1}])

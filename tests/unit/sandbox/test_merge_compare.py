@@ -6,16 +6,21 @@ import pytest
 
 from tests.fakes.sequence_answers import gate_shape
 from tidegate.model.objects import Json
-from tidegate.sandbox.ownership.compare import Comparison, compare, read_intent, whole
-from tidegate.sandbox.ownership.fields import Fields, write_fields
-from tidegate.sandbox.ownership.layout import layout_of
+from tidegate.sandbox.ownership.compare import (
+    Comparison,
+    collect_all_fields,
+    collect_fields,
+    compare,
+)
+from tidegate.sandbox.ownership.fields import FieldSet, to_fields_v1
+from tidegate.sandbox.ownership.layout import get_layout
 from tidegate.schema.shape import DEDUCED
 
 Written = dict[str, Json]
 
 
 def told(comparison: Comparison) -> tuple[Written, Written]:
-    return write_fields(comparison.put), write_fields(comparison.removed)
+    return to_fields_v1(comparison.written), to_fields_v1(comparison.removed)
 
 
 @pytest.mark.parametrize(
@@ -93,14 +98,14 @@ def test_what_is_shared_is_not_looked_at() -> None:
     ],
 )
 def test_an_intent_names_leaves_items_and_free_names(value: Json, fields: Written) -> None:
-    assert write_fields(read_intent(value, gate_shape())[0]) == fields
+    assert to_fields_v1(collect_fields(value, gate_shape())[0]) == fields
 
 
 def test_a_whole_value_has_its_containers_too() -> None:
-    found = whole({"spec": {"set": ["x"]}}, layout_of(gate_shape()))
+    found = collect_all_fields({"spec": {"set": ["x"]}}, get_layout(gate_shape()))
 
-    assert isinstance(found, Fields)
-    assert write_fields(found) == {
+    assert isinstance(found, FieldSet)
+    assert to_fields_v1(found) == {
         ".": {},
         "f:spec": {".": {}, "f:set": {".": {}, 'v:"x"': {}}},
     }

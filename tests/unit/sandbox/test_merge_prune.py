@@ -8,58 +8,64 @@ from tests.fakes.sequence_answers import shape_for
 from tests.fakes.sequence_runs import Run, named, prepare
 from tests.fakes.write_sequences import Deed, Sequence, Step, random_sequences
 from tidegate.model.objects import Json
-from tidegate.sandbox.ownership.compare import is_one_piece, read_intent
-from tidegate.sandbox.ownership.fields import FIELD, NOTHING, Element, Fields, item_element
-from tidegate.sandbox.ownership.layout import Layout, layout_of
-from tidegate.sandbox.ownership.merge import merge, pruned
-from tidegate.sandbox.server.store import Stored
+from tidegate.sandbox.ownership.compare import collect_fields, is_atomic_value
+from tidegate.sandbox.ownership.fields import (
+    EMPTY,
+    FIELD_PREFIX,
+    FieldSet,
+    PathElement,
+    element_for_item,
+)
+from tidegate.sandbox.ownership.layout import Layout, get_layout
+from tidegate.sandbox.ownership.merge import merge, prune_dropped
+from tidegate.sandbox.server.store import StoredObject
 from tidegate.sandbox.world import Sandbox
 from tidegate.schema.shape import Shape
 from tidegate.testing import Desk
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Missing
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import NotFound
 
 SEQUENCES = random_sequences(80, seed=7)
 
 
-def fields_of(value: Json, shape: Shape) -> Fields:
-    return read_intent(value, shape)[0]
+def fields_of(value: Json, shape: Shape) -> FieldSet:
+    return collect_fields(value, shape)[0]
 
 
 def applied_to(
-    held: Stored | None, step: Step, run: Run
-) -> tuple[Json, Fields, tuple[Fields, ...]] | None:
+    held: StoredObject | None, step: Step, run: Run
+) -> tuple[Json, FieldSet, tuple[FieldSet, ...]] | None:
     """What an apply prunes: the merged object, what was named last, and all that is named now."""
     if held is None or step.deed is not Deed.APPLY:
         return None
     wanted = (step.by, "Apply", step.subresource)
     last = [
         entry
-        for entry in held.owners
+        for entry in held.managed_fields
         if (entry.manager, entry.operation, entry.subresource) == wanted
     ]
     if not last:
         return None
     shape = shape_for(run.ref.kind)
     intent = named(run.ref.kind, step, name=run.ref.name, namespace=run.ref.namespace)
-    others = [entry.fields for entry in held.owners if entry not in last]
+    others = [entry.fields for entry in held.managed_fields if entry not in last]
     return merge(held.body, intent, shape), last[0].fields, (fields_of(intent, shape), *others)
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES, ids=lambda sequence: sequence.shows)
 async def test_one_walk_comes_to_the_same_as_three(sequence: Sequence) -> None:
     sandbox = Sandbox()
-    await prepare(Desk(Exchange(sandbox)))
+    await prepare(Desk(Dispatcher(sandbox)))
     server = sandbox.clusters[""].server
     shape, run = shape_for(sequence.kind), Run(sequence, "thing")
     while (step := run.step) is not None:
         if run.is_pointless:
-            run.hear(Missing(""))
+            run.hear(NotFound(""))
             continue
-        entry = server.register.find(sequence.kind)
+        entry = server.registry.find(sequence.kind)
         held = server.store.get(entry.resource, run.ref.namespace, run.ref.name) if entry else None
         if (given := applied_to(held, step, run)) is not None:
-            assert pruned(*given, shape) == in_three_walks(*given, shape)
+            assert prune_dropped(*given, shape) == in_three_walks(*given, shape)
         run.hear(server.perform(run.request()))
 
 
@@ -68,14 +74,14 @@ def test_a_field_below_a_place_that_nobody_names_goes_with_it() -> None:
     merged: Json = {"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}}
     last = fields_of({"metadata": {"labels": {"a": "b"}}}, shape)
 
-    assert pruned(merged, last, (NOTHING,), shape) is None
-    assert in_three_walks(merged, last, (NOTHING,), shape) is None
+    assert prune_dropped(merged, last, (EMPTY,), shape) is None
+    assert in_three_walks(merged, last, (EMPTY,), shape) is None
 
 
-def in_three_walks(merged: Json, last: Fields, now: tuple[Fields, ...], shape: Shape) -> Json:
+def in_three_walks(merged: Json, last: FieldSet, now: tuple[FieldSet, ...], shape: Shape) -> Json:
     """Take out what was named; put back what is named; put back what nobody named."""
-    layout = layout_of(shape)
-    wanted = NOTHING
+    layout = get_layout(shape)
+    wanted = EMPTY
     for fields in now:
         wanted |= fields
     gone = with_named(last, layout)
@@ -86,30 +92,34 @@ def in_three_walks(merged: Json, last: Fields, now: tuple[Fields, ...], shape: S
     return without(merged, (there - left) & gone, layout)
 
 
-def with_named(fields: Fields, layout: Layout) -> Fields:
+def with_named(fields: FieldSet, layout: Layout) -> FieldSet:
     """The set and every named field on the way to what is in it."""
-    below: dict[Element, Fields] = {}
-    for element, inner in fields.below.items():
-        name = element.removeprefix(FIELD)
-        is_field = element.startswith(FIELD)
+    below: dict[PathElement, FieldSet] = {}
+    for element, inner in fields.children.items():
+        name = element.removeprefix(FIELD_PREFIX)
+        is_field = element.startswith(FIELD_PREFIX)
         found = with_named(inner, layout.children[name] if is_field else layout.items)
         is_named = is_field and name in layout.shape.fields
-        below[element] = Fields(found.own or is_named, found.below)
-    return Fields(fields.own, below)
+        below[element] = FieldSet(found.is_member or is_named, found.children)
+    return FieldSet(fields.is_member, below)
 
 
-def without(value: Json, fields: Fields, layout: Layout) -> Json:
+def without(value: Json, fields: FieldSet, layout: Layout) -> Json:
     """The value but for these places; a container that has nothing left is null."""
-    if not fields.below or not isinstance(value, dict | list):
+    if not fields.children or not isinstance(value, dict | list):
         return value
-    if not value or is_one_piece(value, layout):
+    if not value or is_atomic_value(value, layout):
         return None
     if isinstance(value, dict):
         left = {
-            name: without(inner, fields.below.get(FIELD + name, NOTHING), layout.children[name])
+            name: without(
+                inner, fields.children.get(FIELD_PREFIX + name, EMPTY), layout.children[name]
+            )
             for name, inner in value.items()
-            if not fields.below.get(FIELD + name, NOTHING).own
+            if not fields.children.get(FIELD_PREFIX + name, EMPTY).is_member
         }
         return {**left} or None
-    found = [(item, fields.below.get(item_element(item, layout) or "", NOTHING)) for item in value]
-    return [without(item, gone, layout.items) for item, gone in found if not gone.own] or None
+    found = [
+        (item, fields.children.get(element_for_item(item, layout) or "", EMPTY)) for item in value
+    ]
+    return [without(item, gone, layout.items) for item, gone in found if not gone.is_member] or None

@@ -10,9 +10,9 @@ from tests.promises.objects import SECRET, a_namespace
 from tidegate.knowledge.reader import builtin, read_knowledge
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mapping, mappings
-from tidegate.sandbox.operators.interpreter import paced
-from tidegate.sandbox.physics.profile import StageFit, StageRule
+from tidegate.model.reading import get_mapping, get_mappings
+from tidegate.sandbox.operators.interpreter import apply_stage_rules
+from tidegate.sandbox.physics.profile import StageRule, StageSelector
 from tidegate.testing import items_of, live_of
 from tidegate.world.calls import Selection
 
@@ -43,7 +43,7 @@ rows:
 
 
 def a_widget_stage(*rules: StageRule) -> OperatorStage:
-    return OperatorStage(paced(read_knowledge(ROWS, "rows.yaml").rows, rules))
+    return OperatorStage(apply_stage_rules(read_knowledge(ROWS, "rows.yaml").rows, rules))
 
 
 async def test_an_unknown_kind_is_ready_a_while_after_a_controller_of_its_group_runs() -> None:
@@ -131,7 +131,7 @@ async def test_stages_come_one_after_the_other_each_in_its_time() -> None:
 
 async def test_the_profile_decides_how_long_a_stage_takes() -> None:
     stage = await a_widget_stage(
-        StageRule(when=StageFit(stage="done"), after=Ms(5 * MINUTE))
+        StageRule(when=StageSelector(stage="done"), after=Ms(5 * MINUTE))
     ).begin(WIDGET)
     await stage.operate(an_operator("widget-operator"))
     widget = await stage.make(WIDGET, "it", {})
@@ -145,8 +145,10 @@ async def test_the_profile_decides_how_long_a_stage_takes() -> None:
 
 
 async def test_the_profile_decides_for_some_objects_and_its_last_rule_wins() -> None:
-    slow = StageRule(when=StageFit(kind="Widget", stage="done"), after=Ms(5 * MINUTE))
-    quick = StageRule(when=StageFit(kind="Wid*", namespace="shop", name="small-*"), after=Ms(0))
+    slow = StageRule(when=StageSelector(kind="Widget", stage="done"), after=Ms(5 * MINUTE))
+    quick = StageRule(
+        when=StageSelector(kind="Wid*", namespace="shop", name="small-*"), after=Ms(0)
+    )
     stage = await a_widget_stage(slow, quick).begin(WIDGET)
     await stage.operate(an_operator("widget-operator"))
     refs = [await stage.make(WIDGET, name, {}) for name in ("small-one", "large-one")]
@@ -158,14 +160,14 @@ async def test_the_profile_decides_for_some_objects_and_its_last_rule_wins() -> 
 
 async def test_a_rule_about_another_group_changes_nothing() -> None:
     rows = read_knowledge(ROWS, "rows.yaml").rows
-    rule = StageRule(when=StageFit(group="other.example.com"), after=Ms(0))
+    rule = StageRule(when=StageSelector(group="other.example.com"), after=Ms(0))
 
-    assert paced(rows, [rule]) == rows
+    assert apply_stage_rules(rows, [rule]) == rows
 
 
 async def test_a_kind_without_a_row_can_be_given_its_time_too() -> None:
-    rule = StageRule(when=StageFit(group="widgets.*", kind="Widget"), after=Ms(2 * MINUTE))
-    stage = await OperatorStage(paced(builtin().rows, [rule])).begin(WIDGET)
+    rule = StageRule(when=StageSelector(group="widgets.*", kind="Widget"), after=Ms(2 * MINUTE))
+    stage = await OperatorStage(apply_stage_rules(builtin().rows, [rule])).begin(WIDGET)
     await stage.operate(WIDGETS)
     widget = await stage.make(WIDGET, "it", {})
 
@@ -205,11 +207,11 @@ async def test_nothing_is_written_when_nothing_changes() -> None:
 async def test_a_crd_that_does_not_know_a_field_of_the_status_ends_in_the_same_place() -> None:
     stage = await a_widget_stage().begin()
     crd = a_crd(WIDGET)
-    versions = mappings(crd, "spec", "versions")
+    versions = get_mappings(crd, "spec", "versions")
     known: Json = {"type": "object", "properties": {"phase": {"type": "string"}}}
     narrow: Json = {"type": "object", "properties": {"spec": {"type": "object"}, "status": known}}
     crd["spec"] = {
-        **mapping(crd, "spec"),
+        **get_mapping(crd, "spec"),
         "versions": [{**versions[0], "schema": {"openAPIV3Schema": narrow}}],
     }
     await stage.add(crd)
@@ -221,18 +223,18 @@ async def test_a_crd_that_does_not_know_a_field_of_the_status_ends_in_the_same_p
     before = await stage.body(widget)
     await stage.wait(Ms(MINUTE))
 
-    assert mapping(before, "status") == {"phase": "Done"}
+    assert get_mapping(before, "status") == {"phase": "Done"}
     assert await stage.body(widget) == before
 
 
 async def test_a_status_that_a_server_refuses_is_told_in_an_event() -> None:
     stage = await a_widget_stage().begin()
     crd = a_crd(WIDGET)
-    versions = mappings(crd, "spec", "versions")
+    versions = get_mappings(crd, "spec", "versions")
     known: Json = {"type": "object", "properties": {"phase": {"type": "integer"}}}
     narrow: Json = {"type": "object", "properties": {"spec": {"type": "object"}, "status": known}}
     crd["spec"] = {
-        **mapping(crd, "spec"),
+        **get_mapping(crd, "spec"),
         "versions": [{**versions[0], "schema": {"openAPIV3Schema": narrow}}],
     }
     await stage.add(crd)
@@ -249,8 +251,8 @@ async def test_a_status_that_a_server_refuses_is_told_in_an_event() -> None:
 async def test_a_kind_without_a_status_of_its_own_gets_one_all_the_same() -> None:
     stage = await a_widget_stage().begin()
     crd = a_crd(WIDGET)
-    version = {**mappings(crd, "spec", "versions")[0], "subresources": {}}
-    crd["spec"] = {**mapping(crd, "spec"), "versions": [version]}
+    version = {**get_mappings(crd, "spec", "versions")[0], "subresources": {}}
+    crd["spec"] = {**get_mapping(crd, "spec"), "versions": [version]}
     await stage.add(crd)
     await stage.wait(Ms(SECOND))
     await stage.operate(an_operator("widget-operator"))
@@ -306,7 +308,7 @@ rows:
 async def test_a_row_of_a_user_is_played_in_the_place_of_any_other(kind: Kind) -> None:
     text = OWN.format(group=kind.group, kind=kind.name, version=kind.version)
     own = read_knowledge(text.encode(), "rows.yaml")
-    stage = await OperatorStage(builtin().and_more(own).rows).begin(kind)
+    stage = await OperatorStage(builtin().merged_with(own).rows).begin(kind)
     await stage.operate(an_operator("ours"))
 
     made = await stage.make(kind, "it", {})

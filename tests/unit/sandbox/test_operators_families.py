@@ -8,7 +8,7 @@ from tests.fakes.operator_stage import OperatorStage, an_operator
 from tests.promises.objects import CONFIG_MAP, PVC, SECRET, SERVICE, a_service, an_object
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 from tidegate.testing import Body
 
 DB_INSTANCE = Kind("kinda.rocks", "v1beta1", "DbInstance")
@@ -76,7 +76,7 @@ async def test_a_database_waits_for_its_instance_and_makes_its_secret(
     assert (await stage.status(database))["engine"] == engine
     assert set(await stage.secret("web-db")) == keys
     config = await stage.body(Ref(CONFIG_MAP, "shop", "web-db"))
-    assert set(mapping(config, "data")) == {
+    assert set(get_mapping(config, "data")) == {
         "DB_CONN",
         "DB_PORT",
         "DB_PUBLIC_IP",

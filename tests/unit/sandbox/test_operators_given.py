@@ -10,30 +10,30 @@ from tidegate.knowledge.catalogue import serves
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.operators import Operator, Row, Stage
-from tidegate.model.reading import mapping, mappings
-from tidegate.sandbox.first_objects import base_objects
+from tidegate.model.operators import KindRow, Operator, Stage
+from tidegate.model.reading import get_mapping, get_mappings
+from tidegate.sandbox.first_objects import load_base_objects
 from tidegate.sandbox.kinds import WORKLOADS
-from tidegate.sandbox.living import living
+from tidegate.sandbox.living import build_controllers
 from tidegate.sandbox.operators.given import (
-    Seat,
-    arrive,
-    at_once,
-    bodies_of,
-    definitions_of,
-    plural_of,
-    together,
-    workload_of,
+    InstalledOperator,
+    crds_for_row,
+    instant_start_rules,
+    merge_objects,
+    operator_objects,
+    pluralize_kind,
+    settle_preinstalled,
+    workload_body,
 )
 from tidegate.sandbox.operators.presence import is_available
-from tidegate.sandbox.physics.profile_file import typical
-from tidegate.sandbox.server.store import Stored
+from tidegate.sandbox.physics.profile_file import default_profile
+from tidegate.sandbox.server.store import StoredObject
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import Body, Desk, body_of, live_of
-from tidegate.world.calls import Kinds
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Catalogue
-from tidegate.world.line import Line
+from tidegate.world.calls import Discover
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import ApiResources
+from tidegate.world.line import ResilientWorld
 
 OPERATORS = {operator.name: operator for operator in builtin().operators}
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
@@ -43,7 +43,7 @@ STORE = Kind("external-secrets.io", "v1", "SecretStore")
 JOB = Kind("batch", "v1", "Job")
 
 
-def a_row(*kinds: str, **parts: Json) -> Row:
+def a_row(*kinds: str, **parts: Json) -> KindRow:
     body: Body = {
         "group": "widgets.example.com",
         "kinds": [*kinds],
@@ -51,24 +51,28 @@ def a_row(*kinds: str, **parts: Json) -> Row:
         "source": "the test",
         **parts,
     }
-    return msgspec.convert({**body, "stages": [{"name": "known"}]}, Row)
+    return msgspec.convert({**body, "stages": [{"name": "known"}]}, KindRow)
 
 
 def a_cluster(*operators: Operator) -> Sandbox:
     """A cluster that lives, with these operators in it."""
-    seats = [Seat(operator, operator.namespace) for operator in operators]
-    controllers = living(typical().with_rules(at_once(seats)), builtin())
+    seats = [InstalledOperator(operator, operator.namespace) for operator in operators]
+    controllers = build_controllers(
+        default_profile().with_rules(instant_start_rules(seats)), builtin()
+    )
     sandbox = Sandbox(controllers=controllers)
-    sandbox.give(together(base_objects(), bodies_of(seats, builtin().rows)))
+    sandbox.preload(merge_objects(load_base_objects(), operator_objects(seats, builtin().rows)))
     cluster = sandbox.clusters[""]
     places = [seat.namespace for seat in seats]
-    arrive(cluster.view, cluster.give, controllers, namespaces=places, now=sandbox.now())
+    settle_preinstalled(
+        cluster.reader, cluster.preload, controllers, namespaces=places, now=sandbox.now()
+    )
     return sandbox
 
 
-def workloads_of(sandbox: Sandbox) -> list[Stored]:
-    view = sandbox.clusters[""].view
-    return [stored for kind in WORKLOADS for stored in view.all_of(kind)]
+def workloads_of(sandbox: Sandbox) -> list[StoredObject]:
+    view = sandbox.clusters[""].reader
+    return [stored for kind in WORKLOADS for stored in view.list_objects(kind)]
 
 
 async def wait(sandbox: Sandbox, span: Ms) -> None:
@@ -78,18 +82,18 @@ async def wait(sandbox: Sandbox, span: Ms) -> None:
 
 
 def test_a_crd_takes_any_spec_and_has_the_names_of_its_kind() -> None:
-    crd, other = definitions_of(a_row("Policy", "Gateway", cluster_wide=["Policy"]))
+    crd, other = crds_for_row(a_row("Policy", "Gateway", cluster_wide=["Policy"]))
 
-    spec = mapping(crd, "spec")
-    assert mapping(crd, "metadata")["name"] == "policies.widgets.example.com"
-    assert mapping(spec, "names") == {
+    spec = get_mapping(crd, "spec")
+    assert get_mapping(crd, "metadata")["name"] == "policies.widgets.example.com"
+    assert get_mapping(spec, "names") == {
         "kind": "Policy",
         "listKind": "PolicyList",
         "plural": "policies",
         "singular": "policy",
     }
-    assert (spec["scope"], mapping(other, "spec")["scope"]) == ("Cluster", "Namespaced")
-    versions = mappings(spec, "versions")
+    assert (spec["scope"], get_mapping(other, "spec")["scope"]) == ("Cluster", "Namespaced")
+    versions = get_mappings(spec, "versions")
     assert [(one["name"], one["served"], one["storage"]) for one in versions] == [
         ("v1", True, True),
         ("v1beta1", True, False),
@@ -98,10 +102,10 @@ def test_a_crd_takes_any_spec_and_has_the_names_of_its_kind() -> None:
 
 
 def test_a_kind_may_have_a_plural_of_its_own_and_no_status_subresource() -> None:
-    (crd,) = definitions_of(a_row("Datum", plurals={"Datum": "data"}, statusless=["Datum"]))
+    (crd,) = crds_for_row(a_row("Datum", plurals={"Datum": "data"}, statusless=["Datum"]))
 
-    assert mapping(crd, "metadata")["name"] == "data.widgets.example.com"
-    assert "subresources" not in mappings(crd, "spec", "versions")[0]
+    assert get_mapping(crd, "metadata")["name"] == "data.widgets.example.com"
+    assert "subresources" not in get_mappings(crd, "spec", "versions")[0]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +122,7 @@ def test_a_kind_may_have_a_plural_of_its_own_and_no_status_subresource() -> None
     ],
 )
 def test_a_plural_is_the_english_one(kind: str, plural: str) -> None:
-    assert plural_of(kind) == plural
+    assert pluralize_kind(kind) == plural
 
 
 @pytest.mark.parametrize(
@@ -126,10 +130,10 @@ def test_a_plural_is_the_english_one(kind: str, plural: str) -> None:
     [row for row in builtin().rows if row.operator],
     ids=lambda row: f"{row.kinds[0]}.{row.group}",
 )
-def test_every_row_is_served_by_a_workload_of_its_operator(row: Row) -> None:
+def test_every_row_is_served_by_a_workload_of_its_operator(row: KindRow) -> None:
     workloads = OPERATORS[row.operator].workloads
 
-    assert any(serves(row.served_by, workload_of(one, "there")) for one in workloads)
+    assert any(serves(row.served_by, workload_body(one, "there")) for one in workloads)
 
 
 @pytest.mark.parametrize("operator", builtin().operators, ids=lambda operator: operator.name)
@@ -151,32 +155,32 @@ def test_what_a_user_gives_wins_and_namespaces_and_crds_come_first() -> None:
     crd: Body = {**an_object(Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"), "x")}
     web = an_object(DEPLOYMENT, "web")
 
-    bodies = together([a_namespace("shop"), web], [crd, own])
+    bodies = merge_objects([a_namespace("shop"), web], [crd, own])
 
     assert bodies == [own, crd, web]
 
 
 async def test_all_operators_together_run_from_the_first_moment_and_nothing_is_left_to_do() -> None:
     sandbox = a_cluster(*builtin().operators)
-    view = sandbox.clusters[""].view
+    view = sandbox.clusters[""].reader
     before = workloads_of(sandbox)
-    slices = view.all_of(SLICE)
+    slices = view.list_objects(SLICE)
 
     await wait(sandbox, Ms(5 * MINUTE))
 
     assert len(before) == sum(len(one.workloads) for one in builtin().operators)
     assert all(is_available(workload) for workload in before)
     assert workloads_of(sandbox) == before
-    assert view.all_of(SLICE) == slices
-    assert all(mappings(one.body, "endpoints") for one in slices)
+    assert view.list_objects(SLICE) == slices
+    assert all(get_mappings(one.body, "endpoints") for one in slices)
 
 
 async def test_every_kind_of_an_operator_is_served_in_all_its_versions() -> None:
     sandbox = a_cluster(OPERATORS["gateway-api"])
 
-    (catalogue,) = await Desk(Exchange(Line(sandbox))).ask(Kinds())
+    (catalogue,) = await Desk(Dispatcher(ResilientWorld(sandbox))).ask(Discover())
 
-    assert isinstance(catalogue, Catalogue)
+    assert isinstance(catalogue, ApiResources)
     found = {
         (served.kind.version, served.kind.name): served.namespaced
         for served in catalogue.kinds
@@ -191,16 +195,19 @@ async def test_every_kind_of_an_operator_is_served_in_all_its_versions() -> None
 async def test_an_operator_can_live_in_another_namespace() -> None:
     operator = OPERATORS["sealed-secrets"]
 
-    bodies = bodies_of([Seat(operator, "vaults")], builtin().rows)
+    bodies = operator_objects([InstalledOperator(operator, "vaults")], builtin().rows)
 
-    places = {str(mapping(body, "metadata").get("namespace", "")) for body in bodies}
+    places = {str(get_mapping(body, "metadata").get("namespace", "")) for body in bodies}
     assert places == {"", "vaults"}
-    assert (bodies[0]["kind"], mapping(bodies[0], "metadata")["name"]) == ("Namespace", "vaults")
+    assert (bodies[0]["kind"], get_mapping(bodies[0], "metadata")["name"]) == (
+        "Namespace",
+        "vaults",
+    )
 
 
 async def test_a_pod_finds_every_key_in_a_secret_whose_keys_cannot_be_known() -> None:
     sandbox = a_cluster(OPERATORS["external-secrets"])
-    desk = Desk(Exchange(Line(sandbox)), namespace="default")
+    desk = Desk(Dispatcher(ResilientWorld(sandbox)), namespace="default")
     live_of(await desk.create(an_object(STORE, "fake", spec={"provider": {"fake": {}}})))
     spec: Body = {
         "secretStoreRef": {"name": "fake"},
@@ -214,7 +221,7 @@ async def test_a_pod_finds_every_key_in_a_secret_whose_keys_cannot_be_known() ->
 
     await wait(sandbox, Ms(MINUTE))
 
-    assert mapping(body_of(await desk.get(ref)), "status")["succeeded"] == 1
+    assert get_mapping(body_of(await desk.get(ref)), "status")["succeeded"] == 1
 
 
 def test_a_stage_is_what_its_paces_say() -> None:
@@ -223,7 +230,7 @@ def test_a_stage_is_what_its_paces_say() -> None:
     widget, gadget = (Kind("widgets.example.com", "v1", name) for name in ("Widget", "Gadget"))
 
     spans = [
-        stage.span_for(Ref(kind, "shop", name))
+        stage.duration_for(Ref(kind, "shop", name))
         for kind, name in ((widget, "it"), (widget, "big-one"), (gadget, "big-one"))
     ]
 

@@ -9,22 +9,22 @@ from tests.promises.objects import CONFIG_MAP, JOB, POD, a_container, a_job, an_
 from tidegate.errors import TidegateError
 from tidegate.knowledge.reader import builtin, read_knowledge
 from tidegate.model.objects import Json, Ref
-from tidegate.sandbox.operators.presence import held
-from tidegate.sandbox.server.store import Stored
+from tidegate.sandbox.operators.presence import unready_reason
+from tidegate.sandbox.server.store import StoredObject
 from tidegate.testing import Body, live_of
 
 SERVER: dict[str, Json] = {"app.kubernetes.io/name": "vault", "component": "server"}
 
 
-def a_pod(labels: dict[str, Json], **container: Json) -> Stored:
+def a_pod(labels: dict[str, Json], **container: Json) -> StoredObject:
     volume: Body = {"name": "config", "configMap": {"name": "vault-config"}}
     spec: Body = {"containers": [{**a_container("vault"), **container}], "volumes": [volume]}
     body: Body = {**an_object(POD, "vault-0", spec=spec), "metadata": {"labels": labels}}
-    return Stored(Ref(POD, "shop", "vault-0"), body, (), 1)
+    return StoredObject(Ref(POD, "shop", "vault-0"), body, (), 1)
 
 
-async def why(stage: OperatorStage, pod: Stored) -> str:
-    return held(stage.sandbox.clusters[""].view, pod, builtin().holds)
+async def why(stage: OperatorStage, pod: StoredObject) -> str:
+    return unready_reason(stage.sandbox.clusters[""].reader, pod, builtin().holds)
 
 
 async def test_vault_is_held_until_a_job_has_unsealed_it() -> None:
@@ -80,7 +80,7 @@ def test_a_wrong_hold_is_told_with_its_line() -> None:
         read_knowledge(b"holds:\n- name: x\n", "rows.yaml")
 
     errors = [one for one in caught.value.exceptions if isinstance(one, TidegateError)]
-    assert {(one.code, str(one.where)) for one in errors} == {
+    assert {(one.code, str(one.location)) for one in errors} == {
         ("file.missing", "rows.yaml:2:3 (holds[0])")
     }
     assert [one.problem for one in errors] == [

@@ -9,10 +9,10 @@ import pytest
 from tests.fakes.operator_stage import OperatorStage, an_operator, operators_of
 from tidegate.knowledge.reader import builtin
 from tidegate.knowledge.templates import shows
-from tidegate.model.checks import all_hold
+from tidegate.model.checks import all_checks_pass
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Kind
-from tidegate.model.operators import EVERY, Row
+from tidegate.model.operators import WILDCARD, KindRow
 from tidegate.schema.builtin import served_kinds
 from tidegate.testing import Body
 
@@ -21,7 +21,7 @@ OWN = frozenset(served.kind.group for served in served_kinds())
 ROWS = [
     (row, kind)
     for row in builtin().rows
-    if row.group != EVERY and row.group not in OWN
+    if row.group != WILDCARD and row.group not in OWN
     for kind in row.kinds
 ]
 KINDS = [
@@ -46,7 +46,7 @@ def a_spec(kind: Kind) -> Body:
     return {"parentRefs": [{"name": "edge"}]} if kind.name in ROUTES else {"replicas": 1}
 
 
-def servers_of(row: Row, kind: Kind) -> list[Body]:
+def servers_of(row: KindRow, kind: Kind) -> list[Body]:
     """Its operator by name, or a workload that its row, or a guess, takes for one."""
     if row.operator:
         return list(operators_of(OPERATORS[row.operator]))
@@ -56,7 +56,7 @@ def servers_of(row: Row, kind: Kind) -> list[Body]:
 
 
 @pytest.mark.parametrize(("row", "kind"), KINDS)
-async def test_a_kind_with_its_operator_becomes_ready(row: Row, kind: Kind) -> None:
+async def test_a_kind_with_its_operator_becomes_ready(row: KindRow, kind: Kind) -> None:
     stage = await a_stage(kind)
     for body in servers_of(row, kind):
         await stage.operate(body)
@@ -67,12 +67,12 @@ async def test_a_kind_with_its_operator_becomes_ready(row: Row, kind: Kind) -> N
     before = await stage.body(ref)
     await stage.wait(LONGEST)
 
-    assert all_hold(row.ready_when, await stage.body(ref))
-    assert not row.ready_when or not all_hold(row.ready_when, before)
+    assert all_checks_pass(row.ready_when, await stage.body(ref))
+    assert not row.ready_when or not all_checks_pass(row.ready_when, before)
 
 
 @pytest.mark.parametrize(("row", "kind"), INSIDE)
-async def test_a_kind_without_its_operator_never_gets_a_status(row: Row, kind: Kind) -> None:
+async def test_a_kind_without_its_operator_never_gets_a_status(row: KindRow, kind: Kind) -> None:
     stage = await a_stage(kind)
     await stage.operate(an_operator("somebody-else", "registry.example/shop/web:1"))
 
@@ -85,7 +85,7 @@ async def test_a_kind_without_its_operator_never_gets_a_status(row: Row, kind: K
 
 
 @pytest.mark.parametrize("row", builtin().rows, ids=lambda row: f"{row.kinds[0]}.{row.group}")
-def test_what_an_operator_writes_while_it_waits_does_not_look_ready(row: Row) -> None:
+def test_what_an_operator_writes_while_it_waits_does_not_look_ready(row: KindRow) -> None:
     last = row.stages[-1].writes
 
     waiting = [need.unmet for need in row.needs if need.unmet]

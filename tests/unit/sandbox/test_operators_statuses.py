@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidegate.knowledge.templates import NOW
 from tidegate.model.moment import Ms
-from tidegate.sandbox.operators.interpreter import status_of, with_times
+from tidegate.sandbox.operators.interpreter import fill_times, stage_status
 from tidegate.testing import Body
 
 
@@ -21,8 +21,8 @@ def test_conditions_keep_their_time_until_their_status_changes() -> None:
         ],
     }
 
-    wanted = status_of(template, {})
-    written = with_times(wanted, old, Ms(0))
+    wanted = stage_status(template, {})
+    written = fill_times(wanted, old, Ms(0))
 
     new = "1970-01-01T00:00:00Z"
     assert written == {

@@ -8,34 +8,34 @@ from tests.fakes.sequence_answers import gate_shape, shape_for
 from tests.fakes.write_sequences import GATE
 from tests.promises.objects import CONFIG_MAP, DEPLOYMENT
 from tidegate.model.objects import Json, Kind
-from tidegate.sandbox.ownership.fields import NOTHING, fields_from, write_fields
+from tidegate.sandbox.ownership.fields import EMPTY, field_set_from_paths, to_fields_v1
 from tidegate.sandbox.ownership.owners import (
+    ManagedFields,
+    ManagedFieldsEntry,
     Operation,
-    OwnerEntry,
-    Owners,
-    in_order,
-    keep_times,
-    owners_for_update,
-    read_owners,
-    write_owners,
+    keep_unchanged_times,
+    managed_fields_for_update,
+    managed_fields_to_json,
+    parse_managed_fields,
+    sort_entries,
 )
 from tidegate.sandbox.ownership.rules import (
-    Applied,
+    ApplyConflicts,
+    ApplyResult,
     Author,
-    Conflicts,
-    Terms,
-    Unfit,
-    apply,
-    blank_of,
-    resets_of,
-    update,
+    InvalidIntent,
+    WriteScope,
+    apply_intent,
+    build_blank,
+    get_reset_fields,
+    update_managed_fields,
 )
 from tidegate.schema.decoding import find_typed_problems
 from tidegate.schema.shape import Merge, Shape, Type
-from tidegate.world.facts import Cause, Owned
+from tidegate.world.facts import Cause, FieldOwner
 
 SHAPE = shape_for(CONFIG_MAP)
-TERMS = Terms(shape=SHAPE, version="v1", blank=blank_of(SHAPE))
+TERMS = WriteScope(shape=SHAPE, version="v1", blank=build_blank(SHAPE))
 Body = dict[str, Json]
 
 
@@ -48,30 +48,32 @@ def a_config_map(**data: str) -> Body:
     }
 
 
-def applied(live: Body | None, owners: Owners, intent: Body, by: Author) -> Applied:
-    result = apply(live, owners, intent, by=by, terms=TERMS, force=False)
-    assert isinstance(result, Applied)
+def applied(live: Body | None, owners: ManagedFields, intent: Body, by: Author) -> ApplyResult:
+    result = apply_intent(live, owners, intent, author=by, scope=TERMS, force=False)
+    assert isinstance(result, ApplyResult)
     return result
 
 
-def an_entry(manager: str, *path: str, time: str = "", **said: str) -> OwnerEntry:
-    return OwnerEntry(
+def an_entry(manager: str, *path: str, time: str = "", **said: str) -> ManagedFieldsEntry:
+    return ManagedFieldsEntry(
         manager=manager,
         operation=Operation(said.get("operation", "Update")),
         version="v1",
         time=time,
         subresource=said.get("subresource", ""),
-        fields=fields_from([path or ("f:data", f"f:{manager}")]),
+        fields=field_set_from_paths([path or ("f:data", f"f:{manager}")]),
     )
 
 
 def test_an_apply_that_changes_nothing_gives_what_was_there_itself() -> None:
     first = applied(None, (), a_config_map(color="red"), Author("anna", "1"))
 
-    again = applied(first.body, first.owners, a_config_map(color="red"), Author("anna", "2"))
+    again = applied(
+        first.body, first.managed_fields, a_config_map(color="red"), Author("anna", "2")
+    )
 
     assert again.body is first.body
-    assert again.owners is first.owners
+    assert again.managed_fields is first.managed_fields
 
 
 def test_a_conflict_says_whose_fields_stand_in_the_way() -> None:
@@ -81,17 +83,17 @@ def test_a_conflict_says_whose_fields_stand_in_the_way() -> None:
         an_entry("bert", "f:data", "f:size", subresource="status"),
     )
 
-    result = apply(
+    result = apply_intent(
         live,
         owners,
         a_config_map(color="blue", size="m"),
-        by=Author("cleo", "1"),
-        terms=TERMS,
+        author=Author("cleo", "1"),
+        scope=TERMS,
         force=False,
     )
 
-    assert result == Conflicts(
-        (Owned("anna", "data.color"), Owned("bert", "data.size")),
+    assert result == ApplyConflicts(
+        (FieldOwner("anna", "data.color"), FieldOwner("bert", "data.size")),
         'Apply failed with 2 conflicts: conflicts with "anna":\n- .data.color\n'
         'conflicts with "bert" with subresource "status" using v1:\n- .data.size',
     )
@@ -101,11 +103,16 @@ def test_one_conflict_is_told_in_one_line() -> None:
     owners = (an_entry("anna", "f:data", "f:color"),)
     intent = a_config_map(color="blue")
 
-    result = apply(
-        a_config_map(color="red"), owners, intent, by=Author("bert", ""), terms=TERMS, force=False
+    result = apply_intent(
+        a_config_map(color="red"),
+        owners,
+        intent,
+        author=Author("bert", ""),
+        scope=TERMS,
+        force=False,
     )
 
-    assert isinstance(result, Conflicts)
+    assert isinstance(result, ApplyConflicts)
     assert result.message == (
         'Apply failed with 1 conflict: conflict with "anna" using v1: .data.color'
     )
@@ -114,21 +121,23 @@ def test_one_conflict_is_told_in_one_line() -> None:
 def test_what_cannot_be_merged_is_told_before_anything_else() -> None:
     intent = {**a_config_map(), "dat": {}}
 
-    result = apply(None, (), intent, by=Author("anna", "1"), terms=TERMS, force=True)
+    result = apply_intent(None, (), intent, author=Author("anna", "1"), scope=TERMS, force=True)
 
-    assert result == Unfit((Cause("dat", "unknown", "unknown field"),))
+    assert result == InvalidIntent((Cause("dat", "unknown", "unknown field"),))
 
 
 def test_names_times_and_versions_of_an_object_have_no_owner() -> None:
     after = a_config_map(color="red")
 
-    owners = update(TERMS.blank, after, (), by=Author("anna", "1"), terms=TERMS)
+    owners = update_managed_fields(TERMS.blank, after, (), author=Author("anna", "1"), scope=TERMS)
 
-    assert write_fields(owners[0].fields) == {"f:data": {".": {}, "f:color": {}}}
+    assert to_fields_v1(owners[0].fields) == {"f:data": {".": {}, "f:color": {}}}
 
 
 def test_a_writer_without_a_name_is_unknown() -> None:
-    owners = update(TERMS.blank, a_config_map(a="b"), (), by=Author("", "1"), terms=TERMS)
+    owners = update_managed_fields(
+        TERMS.blank, a_config_map(a="b"), (), author=Author("", "1"), scope=TERMS
+    )
 
     assert [entry.manager for entry in owners] == ["unknown"]
 
@@ -137,7 +146,9 @@ def test_more_than_ten_updaters_are_put_together_from_the_oldest_on() -> None:
     owners = tuple(an_entry(f"m{n:02}", time=f"{n:02}") for n in range(10))
     before = a_config_map()
 
-    after = update(before, a_config_map(new="x"), owners, by=Author("new", "99"), terms=TERMS)
+    after = update_managed_fields(
+        before, a_config_map(new="x"), owners, author=Author("new", "99"), scope=TERMS
+    )
 
     assert [entry.manager for entry in after] == [
         "ancient-changes",
@@ -145,14 +156,14 @@ def test_more_than_ten_updaters_are_put_together_from_the_oldest_on() -> None:
         "new",
     ]
     assert after[0].time == "01"
-    assert write_fields(after[0].fields) == {"f:data": {"f:m00": {}, "f:m01": {}}}
+    assert to_fields_v1(after[0].fields) == {"f:data": {"f:m00": {}, "f:m01": {}}}
 
 
 def test_appliers_come_first_then_the_oldest() -> None:
     late, early = an_entry("a", time="2"), an_entry("b", time="1")
     applier = an_entry("c", time="3", operation="Apply")
 
-    assert in_order([late, early, applier]) == (applier, early, late)
+    assert sort_entries([late, early, applier]) == (applier, early, late)
 
 
 def test_entries_are_written_as_they_were_read() -> None:
@@ -168,10 +179,10 @@ def test_entries_are_written_as_they_were_read() -> None:
         }
     ]
 
-    owners = read_owners(written)
+    owners = parse_managed_fields(written)
 
     assert owners is not None
-    assert write_owners(owners) == written
+    assert managed_fields_to_json(owners) == written
 
 
 @pytest.mark.parametrize(
@@ -186,25 +197,25 @@ def test_entries_are_written_as_they_were_read() -> None:
 def test_entries_that_cannot_be_read_do_not_count(entry: Body) -> None:
     live = (an_entry("anna"),)
 
-    assert read_owners([entry]) is None
-    assert owners_for_update(live, [entry]) == live
+    assert parse_managed_fields([entry]) is None
+    assert managed_fields_for_update(live, [entry]) == live
 
 
 def test_owners_are_cleared_by_sending_none_of_them_but_not_through_a_subresource() -> None:
     live = (an_entry("anna"),)
 
-    assert owners_for_update(live, []) == ()
-    assert owners_for_update(live, [{}]) == ()
-    assert owners_for_update(live, None) == live
-    assert owners_for_update(live, [], subresource="status") == live
+    assert managed_fields_for_update(live, []) == ()
+    assert managed_fields_for_update(live, [{}]) == ()
+    assert managed_fields_for_update(live, None) == live
+    assert managed_fields_for_update(live, [], subresource="status") == live
 
 
 def test_new_times_alone_do_not_count() -> None:
     before, later = (an_entry("anna", time="1"),), (an_entry("anna", time="2"),)
     more = (an_entry("anna", time="2"), an_entry("bert"))
 
-    assert keep_times(before, later) is before
-    assert keep_times(before, more) is more
+    assert keep_unchanged_times(before, later) is before
+    assert keep_unchanged_times(before, more) is more
 
 
 @pytest.mark.parametrize(
@@ -220,13 +231,13 @@ def test_new_times_alone_do_not_count() -> None:
 def test_what_a_write_cannot_change_it_does_not_own(
     kind: Kind, subresource: str, *, is_custom: bool, paths: list[list[str]]
 ) -> None:
-    found = resets_of(kind, subresource=subresource, has_status=True, is_custom=is_custom)
+    found = get_reset_fields(kind, subresource=subresource, has_status=True, is_custom=is_custom)
 
-    assert found == fields_from(paths)
+    assert found == field_set_from_paths(paths)
 
 
 def test_a_kind_without_a_status_resets_nothing() -> None:
-    assert resets_of(CONFIG_MAP, has_status=False) is NOTHING
+    assert get_reset_fields(CONFIG_MAP, has_status=False) is EMPTY
 
 
 def test_a_blank_object_has_its_structs_and_the_lists_that_are_never_left_out() -> None:
@@ -245,7 +256,7 @@ def test_a_blank_object_has_its_structs_and_the_lists_that_are_never_left_out() 
         always=frozenset({"spec"}),
     )
 
-    assert blank_of(root) == {"spec": {"must": None}}
+    assert build_blank(root) == {"spec": {"must": None}}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.model.objects import Json
-from tidegate.sandbox.server.patches import PatchError, json_patch, merge_patch
+from tidegate.sandbox.server.patches import PatchError, apply_json_patch, apply_merge_patch
 
 BODY: Json = {"a": {"b": 1}, "list": ["x", "y"], "odd/key": {"til~de": 2}}
 
@@ -41,7 +41,7 @@ VALUES = st.recursive(
 def test_an_operation_does_what_it_says(operation: Json, expected: dict[str, Json]) -> None:
     assert isinstance(BODY, dict)
 
-    patched = json_patch(BODY, [operation])
+    patched = apply_json_patch(BODY, [operation])
 
     assert patched == {**BODY, **expected}
 
@@ -62,14 +62,14 @@ def test_an_operation_does_what_it_says(operation: Json, expected: dict[str, Jso
 )
 def test_an_operation_that_cannot_be_done_is_refused(operation: Json) -> None:
     with pytest.raises(PatchError):
-        json_patch(BODY, [operation])
+        apply_json_patch(BODY, [operation])
 
 
 def test_what_a_patch_does_not_touch_is_shared() -> None:
     assert isinstance(BODY, dict)
 
-    patched = json_patch(BODY, [{"op": "add", "path": "/a/c", "value": 2}])
-    merged = merge_patch(BODY, {"a": {"c": 2}})
+    patched = apply_json_patch(BODY, [{"op": "add", "path": "/a/c", "value": 2}])
+    merged = apply_merge_patch(BODY, {"a": {"c": 2}})
 
     assert isinstance(patched, dict)
     assert isinstance(merged, dict)
@@ -82,9 +82,9 @@ def test_what_a_patch_does_not_touch_is_shared() -> None:
 def test_a_merge_patch_leaves_what_it_names_and_nothing_that_it_nulls(
     target: Json, patch: Json
 ) -> None:
-    merged = merge_patch(target, patch)
+    merged = apply_merge_patch(target, patch)
 
-    assert merge_patch(merged, patch) == merged
+    assert apply_merge_patch(merged, patch) == merged
     if isinstance(patch, dict):
         assert isinstance(merged, dict)
         assert all((key in merged) is (value is not None) for key, value in patch.items())

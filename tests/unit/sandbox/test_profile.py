@@ -8,25 +8,30 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.errors import TidegateError
 from tidegate.knowledge.reader import builtin
-from tidegate.model.expectation import Expectation
+from tidegate.model.expectation import DurationEstimate
 from tidegate.model.moment import SECOND, Ms, format_duration
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings
+from tidegate.model.reading import get_mapping, get_mappings
 from tidegate.sandbox.physics.kubelet.states import DIAL_FAILS, DIAL_POLLS
 from tidegate.sandbox.physics.profile import (
-    ContainerCourse,
-    CourseRule,
-    Fit,
-    Named,
+    ContainerIdentity,
+    ContainerProfile,
+    ContainerRule,
+    ContainerSelector,
+    OwnerName,
     Profile,
-    StageFit,
     StageRule,
-    Subject,
+    StageSelector,
 )
-from tidegate.sandbox.physics.profile_file import DURATIONS, TYPICAL, read_profile, typical
+from tidegate.sandbox.physics.profile_file import (
+    DEFAULT_PROFILE_FILE,
+    DURATIONS,
+    default_profile,
+    read_profile,
+)
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "reference" / "profile-format.md").read_text()
@@ -34,24 +39,29 @@ PHYSICS = (DOCS / "concepts" / "physics.md").read_text()
 
 
 def profile_of(text: str) -> Profile:
-    return read_profile(text.encode(), "p.yaml", onto=Profile())
+    return read_profile(text.encode(), "p.yaml", base=Profile())
 
 
-def course_in(profile: Profile, image: str) -> ContainerCourse:
-    return profile.course_of(Subject((Named("Pod", "db"),), "shop", "db", image))
+def course_in(profile: Profile, image: str) -> ContainerProfile:
+    return profile.container_profile(
+        ContainerIdentity((OwnerName("Pod", "db"),), "shop", "db", image)
+    )
 
 
 def test_the_shipped_profile_can_be_read_and_names_its_assumptions() -> None:
-    names = [one.name for one in typical().assumptions]
+    names = [one.name for one in default_profile().assumptions]
 
-    assert typical().name == "typical"
+    assert default_profile().name == "typical"
     assert {DIAL_FAILS, DIAL_POLLS} <= set(names)
     assert len(names) == len(set(names))
-    assert all(one.claim and one.source for one in typical().assumptions)
+    assert all(one.claim and one.source for one in default_profile().assumptions)
 
 
 def test_the_shipped_profile_gives_databases_more_time() -> None:
-    database, other = course_in(typical(), "docker.io/postgres:17"), course_in(typical(), "app:1")
+    database, other = (
+        course_in(default_profile(), "docker.io/postgres:17"),
+        course_in(default_profile(), "app:1"),
+    )
 
     assert database.ready > other.ready
 
@@ -59,27 +69,29 @@ def test_the_shipped_profile_gives_databases_more_time() -> None:
 def test_a_profile_comes_on_top_of_another() -> None:
     text = "durations: {pull: 9s}\nrules:\n- {when: {image: '*postgres*'}, ready: 90s}\n"
 
-    profile = read_profile(text.encode(), "p.yaml", onto=typical())
+    profile = read_profile(text.encode(), "p.yaml", base=default_profile())
 
     database = course_in(profile, "postgres:17")
     assert (database.pull, database.ready, database.start) == (9_000, 90_000, 1_000)
-    assert profile.polls == typical().polls
+    assert profile.polls == default_profile().polls
     assert profile.name == "typical"
 
 
 def test_a_rule_says_whom_it_is_for_and_what_is_different() -> None:
     profile = profile_of("rules:\n- {when: {kind: Deployment, name: api}, dials: true, stop: 0}\n")
 
-    rule = CourseRule(Fit(kind="Deployment", name="api"), {"dials": True, "stop": Ms(0)})
+    rule = ContainerRule(
+        ContainerSelector(kind="Deployment", name="api"), {"dials": True, "stop": Ms(0)}
+    )
     assert profile.rules == (rule,)
 
 
 def test_a_stage_of_an_operator_can_be_given_another_time() -> None:
     text = "stages:\n- {when: {kind: Cluster, name: 'big-*', stage: healthy}, after: 10m}\n"
 
-    profile = read_profile(text.encode(), "p.yaml", onto=Profile(), operators=builtin().rows)
+    profile = read_profile(text.encode(), "p.yaml", base=Profile(), operators=builtin().rows)
 
-    fit = StageFit(kind="Cluster", name="big-*", stage="healthy")
+    fit = StageSelector(kind="Cluster", name="big-*", stage="healthy")
     assert profile.stages == (StageRule(when=fit, after=Ms(600_000)),)
 
 
@@ -97,12 +109,12 @@ def test_a_stage_that_no_row_has_is_a_mistake(when: str, hint: str) -> None:
     text = f"stages:\n- {{when: {when}, after: 1m}}\n"
 
     with pytest.raises(ExceptionGroup) as caught:
-        read_profile(text.encode(), "p.yaml", onto=Profile(), operators=builtin().rows)
+        read_profile(text.encode(), "p.yaml", base=Profile(), operators=builtin().rows)
 
     (error,) = caught.value.exceptions
     assert isinstance(error, TidegateError)
     assert (error.code, error.hint) == ("file.value", hint)
-    assert str(error.where).endswith("(stages[0].when.stage)")
+    assert str(error.location).endswith("(stages[0].when.stage)")
 
 
 @pytest.mark.parametrize("text", ["", "# later\n", "rules: []\n", "durations:\n"])
@@ -140,8 +152,8 @@ def test_a_mistake_in_a_profile_is_told_with_its_line(text: str, code: str, word
     assert isinstance(error, TidegateError)
     assert error.code == code
     assert word in error.problem
-    assert error.where is not None
-    assert error.where.line
+    assert error.location is not None
+    assert error.location.line
     assert error.hint
 
 
@@ -159,13 +171,13 @@ def test_the_page_lists_what_a_stage_is_known_by() -> None:
     table = PAGE.split("| key of `when` | fits |", 1)[1].split("\n\n", 1)[0]
     shown = re.findall(r"`(\w+)`", "".join(line.split(" | ")[0] for line in table.splitlines()))
 
-    assert sorted(shown) == sorted(StageFit.__struct_fields__)
+    assert sorted(shown) == sorted(StageSelector.__struct_fields__)
 
 
 def test_the_page_lists_every_duration_with_what_is_typical() -> None:
     shown = rows(PAGE, "key | from, to | `typical`")
 
-    durations = typical().durations
+    durations = default_profile().durations
     assert {key.strip("`"): span.strip() for key, span in shown.items()} == {
         key: format_duration(getattr(durations, key)) for key in DURATIONS
     }
@@ -173,7 +185,7 @@ def test_the_page_lists_every_duration_with_what_is_typical() -> None:
 
 def test_the_examples_of_the_page_can_be_read() -> None:
     whole, stages = (
-        read_profile(example.encode(), "page.md", onto=typical(), operators=builtin().rows)
+        read_profile(example.encode(), "page.md", base=default_profile(), operators=builtin().rows)
         for example in re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL)
     )
 
@@ -185,23 +197,23 @@ def test_the_page_on_physics_lists_every_assumption() -> None:
     shown = rows(PHYSICS, "assumption | of")
 
     listed = {name for cell in shown for name in re.findall(r"`([a-z-]+)`", cell)}
-    assert listed == {one.name for one in typical().assumptions}
+    assert listed == {one.name for one in default_profile().assumptions}
 
 
 def ranges(body: Json) -> Iterator[Json]:
     """The durations of the shipped profile, in general and in rules."""
-    yield from mapping(body, "durations").values()
-    for rule in mappings(body, "rules"):
+    yield from get_mapping(body, "durations").values()
+    for rule in get_mappings(body, "rules"):
         yield from (value for key, value in rule.items() if key in DURATIONS)
 
 
 def test_every_time_of_the_shipped_profile_has_a_range_and_a_source() -> None:
-    (document,) = read(TYPICAL.read_bytes(), TYPICAL.name)
+    (document,) = read_documents(DEFAULT_PROFILE_FILE.read_bytes(), DEFAULT_PROFILE_FILE.name)
     found = [*ranges(document.body)]
 
     assert len(found) >= len(DURATIONS)
     for one in found:
-        assert set(mapping(one)) == {"likely", "optimistic", "pessimistic", "source"}
+        assert set(get_mapping(one)) == {"likely", "optimistic", "pessimistic", "source"}
 
 
 @pytest.mark.parametrize(
@@ -219,8 +231,10 @@ def test_what_is_expected_decides_which_end_of_a_range_counts(
     text: str, spans: tuple[int, int, int]
 ) -> None:
     found = tuple(
-        read_profile(text.encode(), "p.yaml", onto=typical(one), expecting=one).durations.pull
-        for one in Expectation
+        read_profile(
+            text.encode(), "p.yaml", base=default_profile(one), estimate=one
+        ).durations.pull
+        for one in DurationEstimate
     )
 
     assert found == spans
@@ -229,7 +243,9 @@ def test_what_is_expected_decides_which_end_of_a_range_counts(
 def test_a_call_takes_a_second_however_optimistic_one_is() -> None:
     text = b"durations: {dial: 1s}"
 
-    profile = read_profile(text, "p.yaml", onto=typical(), expecting=Expectation.OPTIMISTIC)
+    profile = read_profile(
+        text, "p.yaml", base=default_profile(), estimate=DurationEstimate.OPTIMISTIC
+    )
 
     assert profile.durations.dial == SECOND
 
@@ -254,5 +270,5 @@ def test_a_mistake_in_a_range_is_told_with_its_line(text: str, code: str, word: 
     (error,) = caught.value.exceptions
     assert isinstance(error, TidegateError)
     assert (error.code, word in error.problem) == (code, True), error.problem
-    assert error.where is not None
-    assert error.where.line
+    assert error.location is not None
+    assert error.location.line

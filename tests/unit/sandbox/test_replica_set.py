@@ -47,7 +47,7 @@ async def test_a_failed_pod_stays_and_another_takes_its_place() -> None:
 
 
 async def test_retries_of_a_refused_pod_grow_rarer() -> None:
-    stage = await Stage(sample=lambda view: len(view.all_of(POD))).open()
+    stage = await Stage(sample=lambda view: len(view.list_objects(POD))).open()
     await stage.do(a_workload(CREW, replicas=1, template=a_template(account="builder")))
     await stage.run(Ms(10 * SECOND))
     stage.samples.clear()

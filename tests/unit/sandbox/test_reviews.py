@@ -6,10 +6,10 @@ import msgspec
 
 from tidegate.model.objects import Kind, Ref
 from tidegate.sandbox.world import Sandbox
-from tidegate.world.ask import ask
-from tidegate.world.calls import Kinds, Verb, Write
-from tidegate.world.exchange import Exchange
-from tidegate.world.facts import Catalogue, NotServed
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import Discover, Verb, Write
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import ApiResources, NotServed
 
 REVIEW = Kind("authorization.k8s.io", "v1", "SelfSubjectAccessReview")
 
@@ -24,8 +24,8 @@ async def test_a_review_is_not_served_and_not_kept_as_an_object() -> None:
     }
     question = Write(verb=Verb.CREATE, ref=Ref(REVIEW, "", "a"), body=msgspec.json.encode(body))
 
-    catalogue, answer = await ask(Exchange(world), Kinds(), question)
+    catalogue, answer = await send_requests(Dispatcher(world), Discover(), question)
 
-    assert isinstance(catalogue, Catalogue)
+    assert isinstance(catalogue, ApiResources)
     assert REVIEW not in {served.kind for served in catalogue.kinds}
     assert isinstance(answer, NotServed)

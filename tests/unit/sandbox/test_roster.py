@@ -7,14 +7,19 @@ from collections.abc import Iterator
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
-from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible, roster
-from tidegate.sandbox.first_objects import base_objects
-from tidegate.sandbox.living import living
-from tidegate.sandbox.physics.profile_file import typical
-from tidegate.sandbox.server.store import Transition
-from tidegate.sandbox.world import START, Sandbox, creation
+from tidegate.sandbox.controllers.reaction import (
+    Controller,
+    ObjectReader,
+    Reconciliation,
+    index_by_kind,
+)
+from tidegate.sandbox.first_objects import load_base_objects
+from tidegate.sandbox.living import build_controllers
+from tidegate.sandbox.physics.profile_file import default_profile
+from tidegate.sandbox.server.store import StoreEvent
+from tidegate.sandbox.world import START, Sandbox, to_create_write
 from tidegate.world.calls import Verb, Write
-from tidegate.world.facts import is_refusal
+from tidegate.world.facts import is_error
 
 POD = Kind("", "v1", "Pod")
 SECRET = Kind("", "v1", "Secret")
@@ -78,18 +83,18 @@ LATE: tuple[dict[str, Json], ...] = (
 )
 
 
-def idle(_view: Visible, _ref: Ref, _now: Ms) -> Looking:
+def idle(_view: ObjectReader, _ref: Ref, _now: Ms) -> Reconciliation:
     yield from ()
 
 
-def about_itself(_view: Visible, event: Transition) -> Iterator[Ref]:
+def about_itself(_view: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
     yield event.stored.ref
 
 
 def test_a_controller_is_asked_about_its_own_kinds_alone() -> None:
     picky = Controller("picky", idle, about_itself, kinds=(POD,))
     curious = Controller("curious", idle, about_itself)
-    asked_about = roster([picky, curious])
+    asked_about = index_by_kind([picky, curious])
 
     assert asked_about(POD.name) == (picky, curious)
     assert asked_about(SECRET.name) == (curious,)
@@ -98,22 +103,22 @@ def test_a_controller_is_asked_about_its_own_kinds_alone() -> None:
 def test_another_version_of_a_kind_is_the_same_kind() -> None:
     picky = Controller("picky", idle, about_itself, kinds=(POD,))
 
-    assert roster([picky])(Kind("", "v2", "Pod").name) == (picky,)
+    assert index_by_kind([picky])(Kind("", "v2", "Pod").name) == (picky,)
 
 
 class Overlooked:
     """Asks every controller about every change, and keeps those whom the roster left out."""
 
     def __init__(self, controllers: tuple[Controller, ...]) -> None:
-        self._asked_about = roster(controllers)
+        self._asked_about = index_by_kind(controllers)
         self._picky = [one for one in controllers if one.kinds]
         self.found: dict[tuple[str, str], None] = {}
         self.asked: dict[str, None] = {}
 
-    def concerns(self, view: Visible, event: Transition) -> Iterator[Ref]:
+    def concerns(self, view: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
         kind = event.stored.ref.kind
         for controller in self._picky:
-            if any(True for _ in controller.concerns(view, event)):
+            if any(True for _ in controller.map_event(view, event)):
                 self.asked[controller.name] = None
                 if controller not in self._asked_about(kind.name):
                     self.found[controller.name, kind.name] = None
@@ -121,14 +126,17 @@ class Overlooked:
 
 
 async def test_no_controller_is_concerned_by_a_kind_that_it_does_not_name() -> None:
-    controllers = living(typical(), builtin())
+    controllers = build_controllers(default_profile(), builtin())
     overlooked = Overlooked(controllers)
     observer = Controller("observer", idle, overlooked.concerns)
     sandbox = Sandbox(controllers=(*controllers, observer))
-    sandbox.give(base_objects())
+    sandbox.preload(load_base_objects())
     server = sandbox.clusters[""].server
 
-    early, late = [creation(an_object(*sort)) for sort in OF_EVERY_SORT], [*map(creation, LATE)]
+    early, late = (
+        [to_create_write(an_object(*sort)) for sort in OF_EVERY_SORT],
+        [*map(to_create_write, LATE)],
+    )
     await sandbox.wait(Ms(START + SECOND))
     outcomes = [server.perform(write) for write in early]
     await sandbox.wait(Ms(START + 3 * MINUTE))
@@ -137,7 +145,7 @@ async def test_no_controller_is_concerned_by_a_kind_that_it_does_not_name() -> N
     outcomes += [server.perform(deletion(write)) for write in reversed([*early, *late])]
     await sandbox.wait(Ms(START + 9 * MINUTE))
 
-    assert not [outcome for outcome in outcomes if is_refusal(outcome)]
+    assert not [outcome for outcome in outcomes if is_error(outcome)]
     assert not overlooked.found
     assert {"deployments", "daemon-sets", "claims", "stamp-APIService"} <= overlooked.asked.keys()
 

@@ -12,18 +12,18 @@ from tidegate.sandbox.faults import (
     ERROR,
     WRITES,
     CallFault,
-    Compact,
-    Down,
-    Drop,
+    Compaction,
+    Delay,
     Fault,
-    Lose,
-    Match,
-    Often,
-    Refuse,
-    Silence,
-    Slow,
+    FaultSelector,
+    Frequency,
+    Outage,
+    Rejection,
+    ResponseLoss,
+    StreamDrop,
+    StreamSilence,
     TimedFault,
-    throttled,
+    too_many_requests,
 )
 from tidegate.sandbox.scenario import Scenario, read_scenario
 
@@ -57,44 +57,48 @@ def test_a_scenario_has_a_seed_and_its_faults_in_order() -> None:
     scenario = read_scenario(text, "s.yaml")
 
     assert scenario == Scenario(
-        seed=7, faults=(CallFault(Refuse(ERROR)), TimedFault(Ms(60_000), Compact()))
+        seed=7, faults=(CallFault(Rejection(ERROR)), TimedFault(Ms(60_000), Compaction()))
     )
 
 
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("effect: conflict", CallFault(Refuse(CONFLICT), Match(verbs=WRITES))),
-        ("effect: throttle", CallFault(Refuse(throttled(Ms(1_000))))),
-        ("effect: throttle, after: 1m", CallFault(Refuse(throttled(Ms(60_000))))),
-        ("effect: error", CallFault(Refuse(ERROR))),
-        ("effect: slow, by: 1.5s", CallFault(Slow(Ms(1_500)))),
-        ("effect: lose-before", CallFault(Lose(performed=False))),
-        ("effect: lose-after", CallFault(Lose(performed=True))),
-        ("effect: drop-watches", CallFault(Drop(), Match(verbs=("watch",)))),
+        ("effect: conflict", CallFault(Rejection(CONFLICT), FaultSelector(verbs=WRITES))),
+        ("effect: throttle", CallFault(Rejection(too_many_requests(Ms(1_000))))),
+        ("effect: throttle, after: 1m", CallFault(Rejection(too_many_requests(Ms(60_000))))),
+        ("effect: error", CallFault(Rejection(ERROR))),
+        ("effect: slow, by: 1.5s", CallFault(Delay(Ms(1_500)))),
+        ("effect: lose-before", CallFault(ResponseLoss(is_performed=False))),
+        ("effect: lose-after", CallFault(ResponseLoss(is_performed=True))),
+        ("effect: drop-watches", CallFault(StreamDrop(), FaultSelector(verbs=("watch",)))),
         (
             "effect: drop-watches, after: 2s, when: {kind: Job}",
-            CallFault(Drop(Ms(2_000)), Match(verbs=("watch",), kind="Job")),
+            CallFault(StreamDrop(Ms(2_000)), FaultSelector(verbs=("watch",), kind="Job")),
         ),
         (
             "effect: drop-watches, at: 30s, when: {kind: Job, group: batch}",
-            TimedFault(Ms(30_000), Drop(), Match(kind="Job", group="batch")),
+            TimedFault(Ms(30_000), StreamDrop(), FaultSelector(kind="Job", group="batch")),
         ),
-        ("effect: silence-watches, at: 0", TimedFault(Ms(0), Silence())),
+        ("effect: silence-watches, at: 0", TimedFault(Ms(0), StreamSilence())),
         (
             "effect: silence-watches, at: 1s, for: 2s",
-            TimedFault(Ms(1_000), Silence(Ms(2_000))),
+            TimedFault(Ms(1_000), StreamSilence(Ms(2_000))),
         ),
         (
             "effect: silence-watches, after: 1s, for: 2s, every: 2",
-            CallFault(Silence(Ms(2_000), Ms(1_000)), Match(verbs=("watch",)), often=Often(every=2)),
+            CallFault(
+                StreamSilence(Ms(2_000), Ms(1_000)),
+                FaultSelector(verbs=("watch",)),
+                frequency=Frequency(every=2),
+            ),
         ),
         (
             "effect: compact, at: 5m, when: {cluster: prod}",
-            TimedFault(Ms(300_000), Compact(), Match(cluster="prod")),
+            TimedFault(Ms(300_000), Compaction(), FaultSelector(cluster="prod")),
         ),
-        ("effect: down, from: 10s, until: 25s", TimedFault(Ms(10_000), Down(Ms(25_000)))),
-        ("effect: down, from: 10s", TimedFault(Ms(10_000), Down())),
+        ("effect: down, from: 10s, until: 25s", TimedFault(Ms(10_000), Outage(Ms(25_000)))),
+        ("effect: down, from: 10s", TimedFault(Ms(10_000), Outage())),
     ],
 )
 def test_an_effect_is_read_with_its_own_keys(text: str, fault: Fault) -> None:
@@ -104,33 +108,33 @@ def test_an_effect_is_read_with_its_own_keys(text: str, fault: Fault) -> None:
 @pytest.mark.parametrize(
     ("text", "often"),
     [
-        ("every: 3", Often(every=3)),
-        ("every: 3, times: 2", Often(every=3, times=2)),
-        ("probability: 0.1, times: 2", Often(probability=0.1, times=2)),
-        ("probability: 1", Often(probability=1.0)),
-        ("from: 0, until: 1m30s", Often(until=Ms(90_000))),
-        ("from: 1h", Often(start=Ms(3_600_000))),
+        ("every: 3", Frequency(every=3)),
+        ("every: 3, times: 2", Frequency(every=3, times=2)),
+        ("probability: 0.1, times: 2", Frequency(probability=0.1, times=2)),
+        ("probability: 1", Frequency(probability=1.0)),
+        ("from: 0, until: 1m30s", Frequency(until=Ms(90_000))),
+        ("from: 1h", Frequency(start=Ms(3_600_000))),
     ],
 )
-def test_a_fault_says_how_often(text: str, often: Often) -> None:
-    assert fault_of(f"effect: error, {text}") == CallFault(Refuse(ERROR), often=often)
+def test_a_fault_says_how_often(text: str, often: Frequency) -> None:
+    assert fault_of(f"effect: error, {text}") == CallFault(Rejection(ERROR), frequency=often)
 
 
 @pytest.mark.parametrize(
     ("text", "when"),
     [
-        ("verb: get", Match(verbs=("get",))),
-        ("verb: [get, list]", Match(verbs=("get", "list"))),
+        ("verb: get", FaultSelector(verbs=("get",))),
+        ("verb: [get, list]", FaultSelector(verbs=("get", "list"))),
         (
             'cluster: prod, kind: Secret, group: "", namespace: shop, name: db',
-            Match(cluster="prod", kind="Secret", group="", namespace="shop", name="db"),
+            FaultSelector(cluster="prod", kind="Secret", group="", namespace="shop", name="db"),
         ),
-        ("manager: tidegate", Match(verbs=WRITES, manager="tidegate")),
-        ("manager: tidegate, verb: apply", Match(verbs=("apply",), manager="tidegate")),
+        ("manager: tidegate", FaultSelector(verbs=WRITES, manager="tidegate")),
+        ("manager: tidegate, verb: apply", FaultSelector(verbs=("apply",), manager="tidegate")),
     ],
 )
-def test_a_fault_says_whom_it_meets(text: str, when: Match) -> None:
-    assert fault_of(f"effect: error, when: {{{text}}}") == CallFault(Refuse(ERROR), when)
+def test_a_fault_says_whom_it_meets(text: str, when: FaultSelector) -> None:
+    assert fault_of(f"effect: error, when: {{{text}}}") == CallFault(Rejection(ERROR), when)
 
 
 @pytest.mark.parametrize(
@@ -236,9 +240,9 @@ def test_a_mistake_is_one_error_at_its_key(text: str, code: str, field: str, pro
 
     assert error.code == (f"scenario.{code}" if code == "contradiction" else f"file.{code}")
     assert problem in error.problem
-    assert error.where is not None
-    assert (error.where.name, error.where.line) == ("s.yaml", 3)
-    assert error.where.field == (field if field == "faults[0]" else f"faults[0].{field}")
+    assert error.location is not None
+    assert (error.location.name, error.location.line) == ("s.yaml", 3)
+    assert error.location.field == (field if field == "faults[0]" else f"faults[0].{field}")
 
 
 def test_a_word_that_is_nearly_right_is_suggested() -> None:
@@ -261,7 +265,7 @@ def test_all_mistakes_are_told_at_once_by_line() -> None:
         "sed: 3\n"
     )
 
-    assert [(error.code, error.where.line if error.where else 0) for error in errors] == [
+    assert [(error.code, error.location.line if error.location else 0) for error in errors] == [
         ("file.duration", 3),
         ("file.value", 4),
         ("file.type", 5),
@@ -286,8 +290,8 @@ def test_a_file_of_the_wrong_shape_is_one_error(text: str, code: str, line: int)
 
     assert error.code == code
     assert error.exit_code == 3
-    assert error.where is not None
-    assert error.where.line == line
+    assert error.location is not None
+    assert error.location.line == line
 
 
 def test_an_operator_that_is_there_already_is_named_or_told_its_namespace() -> None:
@@ -336,8 +340,8 @@ def test_an_operator_that_cannot_be_there_is_told(
     group = "scenario" if code == "contradiction" else "file"
     assert (error.code, error.problem) == (f"{group}.{code}", problem)
     assert error.hint.startswith(hint)
-    assert error.where is not None
-    assert error.where.line == 2
+    assert error.location is not None
+    assert error.location.line == 2
 
 
 def test_kinds_namespaces_and_names_can_be_given() -> None:

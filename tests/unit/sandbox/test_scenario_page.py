@@ -10,10 +10,10 @@ from typing import get_args
 import pytest
 
 from tidegate.model.given import GivenCluster
-from tidegate.sandbox.edit_forms import EditForm
-from tidegate.sandbox.faults import VERBS, Match
-from tidegate.sandbox.forms import OFTEN, Behaviour, FaultForm
-from tidegate.sandbox.physics.profile import Fit
+from tidegate.sandbox.edit_forms import EditSpec
+from tidegate.sandbox.faults import VERBS, FaultSelector
+from tidegate.sandbox.forms import FREQUENCY_KEYS, BehaviourSpec, FaultSpec
+from tidegate.sandbox.physics.profile import ContainerSelector
 from tidegate.sandbox.scenario import Scenario, read_scenario
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "scenario-format.md").read_text()
@@ -60,12 +60,12 @@ def test_there_are_examples() -> None:
 
 def test_the_page_lists_every_edit_with_its_own_keys() -> None:
     shared = {"at", "object", "cluster"}
-    assert effects(OTHERS) == {name: keys - shared for name, keys in forms(EditForm).items()}
+    assert effects(OTHERS) == {name: keys - shared for name, keys in forms(EditSpec).items()}
 
 
 def test_the_page_lists_every_effect_with_its_own_keys() -> None:
     assert effects(FAULTS) == {
-        effect: keys - set(OFTEN) for effect, keys in forms(FaultForm).items()
+        effect: keys - set(FREQUENCY_KEYS) for effect, keys in forms(FaultSpec).items()
     }
 
 
@@ -74,11 +74,11 @@ def test_the_page_lists_every_key_matcher_and_verb() -> None:
 
     assert set(words("key | holds")) == set(Scenario.__struct_fields__)
     assert set(words("key of `given` | gives")) == set(GivenCluster.__struct_fields__)
-    assert set(words("key | fits")) - {"verb"} == set(Match.__struct_fields__) - {"verbs"}
+    assert set(words("key | fits")) - {"verb"} == set(FaultSelector.__struct_fields__) - {"verbs"}
     assert words("verb | call") == list(VERBS)
     assert often == {"every", "probability", "times", "from", "until"}
 
 
 def test_the_page_lists_every_behaviour_with_its_keys_and_matchers() -> None:
-    assert effects(BEHAVIOURS) == forms(Behaviour)
-    assert set(words("key | matches")) == set(Fit.__struct_fields__)
+    assert effects(BEHAVIOURS) == forms(BehaviourSpec)
+    assert set(words("key | matches")) == set(ContainerSelector.__struct_fields__)

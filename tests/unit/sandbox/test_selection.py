@@ -6,24 +6,24 @@ import pytest
 
 from tidegate.model.labels import SelectorError
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.sandbox.server.store import Stored
-from tidegate.sandbox.server.streams import selects
+from tidegate.sandbox.server.store import StoredObject
+from tidegate.sandbox.server.streams import build_predicate
 from tidegate.world.calls import Selection
 
 POD = Kind("", "v1", "Pod")
 
 
-def a_pod(**labels: str) -> Stored:
+def a_pod(**labels: str) -> StoredObject:
     body: dict[str, Json] = {
         "metadata": {"name": "web-0", "namespace": "shop", "labels": {**labels}},
         "spec": {"nodeName": "n1"},
         "status": {"phase": "Running"},
     }
-    return Stored(Ref(POD, "shop", "web-0"), body, (), 1)
+    return StoredObject(Ref(POD, "shop", "web-0"), body, (), 1)
 
 
-def is_selected(pod: Stored, *, labels: str = "", fields: str = "") -> bool:
-    belongs = selects(Selection(POD, labels=labels, fields=fields))
+def is_selected(pod: StoredObject, *, labels: str = "", fields: str = "") -> bool:
+    belongs = build_predicate(Selection(POD, label_selector=labels, field_selector=fields))
     return belongs is None or belongs(pod)
 
 
@@ -64,7 +64,7 @@ def test_labels_that_do_not_select(labels: str) -> None:
 @pytest.mark.parametrize("labels", ["app in web", "=web", "app=web,,", "app in (web", "a b"])
 def test_labels_that_no_server_takes(labels: str) -> None:
     with pytest.raises(SelectorError):
-        selects(Selection(POD, labels=labels))
+        build_predicate(Selection(POD, label_selector=labels))
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,12 @@ def test_fields_select(fields: str, *, expected: bool) -> None:
 def test_events_are_selected_by_what_they_speak_of() -> None:
     kind = Kind("", "v1", "Event")
     body: dict[str, Json] = {"involvedObject": {"kind": "Pod", "uid": "u1"}, "type": "Normal"}
-    belongs = selects(Selection(kind, fields="involvedObject.uid=u1,type!=Warning"))
+    belongs = build_predicate(Selection(kind, field_selector="involvedObject.uid=u1,type!=Warning"))
 
     assert belongs is not None
-    assert belongs(Stored(Ref(kind, "shop", "web-0.1"), body, (), 1))
+    assert belongs(StoredObject(Ref(kind, "shop", "web-0.1"), body, (), 1))
 
 
 def test_a_field_that_cannot_be_selected_by_is_refused() -> None:
     with pytest.raises(SelectorError, match=r"field label not supported: spec\.containers"):
-        selects(Selection(POD, fields="spec.containers=app"))
+        build_predicate(Selection(POD, field_selector="spec.containers=app"))

@@ -5,15 +5,20 @@ from __future__ import annotations
 from tests.fakes.small_cluster import SmallCluster, an_object
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import mappings, text
-from tidegate.sandbox.controllers.selectors import BUDGET, BUDGETS, ENDPOINTS
-from tidegate.sandbox.controllers.stamps import API_SERVICE, AUTOSCALER, INGRESS, STAMPED
+from tidegate.model.reading import get_mappings, get_text
+from tidegate.sandbox.controllers.selectors import DISRUPTION_BUDGET, DISRUPTION_BUDGETS, ENDPOINTS
+from tidegate.sandbox.controllers.stamps import (
+    API_SERVICE,
+    AUTOSCALER,
+    EXTERNAL_STATUS_CONTROLLERS,
+    INGRESS,
+)
 from tidegate.sandbox.kinds import POD, SERVICE
 from tidegate.testing import Body
 
 
 async def a_cluster() -> SmallCluster:
-    return await SmallCluster(ENDPOINTS, BUDGETS, *STAMPED).open()
+    return await SmallCluster(ENDPOINTS, DISRUPTION_BUDGETS, *EXTERNAL_STATUS_CONTROLLERS).open()
 
 
 def a_service(**spec: Json) -> Body:
@@ -45,8 +50,8 @@ def an_api_service(**spec: Json) -> Body:
 
 def said(status: Body) -> list[str]:
     return [
-        f"{text(one, 'type')} {text(one, 'status')} {text(one, 'reason')}"
-        for one in mappings(status, "conditions")
+        f"{get_text(one, 'type')} {get_text(one, 'status')} {get_text(one, 'reason')}"
+        for one in get_mappings(status, "conditions")
     ]
 
 
@@ -58,9 +63,9 @@ async def test_a_load_balancer_gets_its_address_after_a_while() -> None:
 
     await cluster.until(Ms(6 * SECOND))
 
-    (ingress,) = mappings(await cluster.status(SERVICE, "web"), "loadBalancer", "ingress")
-    assert mappings(before, "loadBalancer", "ingress") == []
-    assert text(ingress, "ip").startswith("198.18.")
+    (ingress,) = get_mappings(await cluster.status(SERVICE, "web"), "loadBalancer", "ingress")
+    assert get_mappings(before, "loadBalancer", "ingress") == []
+    assert get_text(ingress, "ip").startswith("198.18.")
 
 
 async def test_other_services_get_no_address() -> None:
@@ -69,7 +74,7 @@ async def test_other_services_get_no_address() -> None:
     await cluster.create(a_service())
     await cluster.until(Ms(60 * SECOND))
 
-    assert mappings(await cluster.status(SERVICE, "web"), "loadBalancer", "ingress") == []
+    assert get_mappings(await cluster.status(SERVICE, "web"), "loadBalancer", "ingress") == []
 
 
 async def test_an_ingress_gets_an_address() -> None:
@@ -81,8 +86,8 @@ async def test_an_ingress_gets_an_address() -> None:
     )
     await cluster.until(Ms(6 * SECOND))
 
-    (ingress,) = mappings(await cluster.status(INGRESS, "web"), "loadBalancer", "ingress")
-    assert text(ingress, "ip")
+    (ingress,) = get_mappings(await cluster.status(INGRESS, "web"), "loadBalancer", "ingress")
+    assert get_text(ingress, "ip")
 
 
 async def test_a_local_api_service_is_available() -> None:
@@ -182,13 +187,13 @@ async def test_a_budget_counts_the_pods_that_are_well() -> None:
     cluster = await a_cluster()
     await cluster.create(a_budget(minAvailable=1))
     await cluster.until(Ms(SECOND))
-    before = await cluster.status(BUDGET, "spare")
+    before = await cluster.status(DISRUPTION_BUDGET, "spare")
 
     for name in ("a", "b", "c"):
         await a_pod(cluster, name)
     await cluster.until(Ms(2 * SECOND))
 
-    after = await cluster.status(BUDGET, "spare")
+    after = await cluster.status(DISRUPTION_BUDGET, "spare")
     assert said(before) == ["DisruptionAllowed False InsufficientPods"]
     assert said(after) == ["DisruptionAllowed True SufficientPods"]
     assert (after["expectedPods"], after["currentHealthy"]) == (3, 3)
@@ -205,4 +210,4 @@ async def test_a_budget_notices_a_pod_that_goes() -> None:
     await cluster.until(Ms(2 * SECOND))
 
     assert await cluster.body(POD, "a") is None
-    assert (await cluster.status(BUDGET, "spare"))["currentHealthy"] == 0
+    assert (await cluster.status(DISRUPTION_BUDGET, "spare"))["currentHealthy"] == 0

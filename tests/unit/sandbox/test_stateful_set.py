@@ -9,9 +9,9 @@ from tests.traces.case import Change
 from tests.traces.workloads import DB, a_template, a_workload, an_account, scale
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.sandbox.controllers.pods import is_ready
-from tidegate.sandbox.controllers.reaction import Visible
+from tidegate.sandbox.controllers.reaction import ObjectReader
 from tidegate.sandbox.controllers.workloads.revisions import CONTROLLER_REVISION
 from tidegate.sandbox.controllers.workloads.stateful_set import REVISION_LABEL
 from tidegate.sandbox.kinds import CLAIM, POD
@@ -23,9 +23,9 @@ DISK: Json = {
 }
 
 
-def readiness(view: Visible) -> Json:
+def readiness(view: ObjectReader) -> Json:
     """The pods in order, each with whether it is ready."""
-    return [f"{pod.ref.name} {is_ready(pod)}" for pod in view.all_of(POD, PLACE)]
+    return [f"{pod.ref.name} {is_ready(pod)}" for pod in view.list_objects(POD, PLACE)]
 
 
 def partition(first: int) -> Json:
@@ -64,20 +64,20 @@ async def test_parallel_pods_wait_for_nobody() -> None:
 
 
 async def test_pods_are_replaced_from_the_last_to_the_first_one_at_a_time() -> None:
-    def ready_revisions(view: Visible) -> Json:
-        pods = view.all_of(POD, PLACE)
+    def ready_revisions(view: ObjectReader) -> Json:
+        pods = view.list_objects(POD, PLACE)
         return [str(pod.labels[REVISION_LABEL]) if is_ready(pod) else "" for pod in pods]
 
     stage = await Stage(sample=ready_revisions).open()
     await stage.do(a_workload(DB, replicas=3))
     await stage.run()
-    old = text(stage.body(DB), "status", "updateRevision")
+    old = get_text(stage.body(DB), "status", "updateRevision")
     stage.samples.clear()
 
     await stage.do(a_workload(DB, replicas=3, template=SECOND_IMAGE))
     await stage.run()
 
-    new = text(stage.body(DB), "status", "updateRevision")
+    new = get_text(stage.body(DB), "status", "updateRevision")
     whole = [one for one in stage.samples if isinstance(one, list) and one.count("") == 0]
     assert [key for key, _ in groupby(one for one in whole if len(one) == 3)] == [
         [old, old, old],
@@ -142,24 +142,24 @@ async def test_a_pod_has_its_own_name_and_its_own_disk() -> None:
     await stage.do(a_workload(DB, replicas=1, serviceName="peers", volumeClaimTemplates=[DISK]))
     await stage.run()
 
-    spec = mapping(stage.all_of(POD)[0].body, "spec")
-    volume = mappings(spec, "volumes")[0]
-    assert (text(spec, "hostname"), text(spec, "subdomain")) == ("db-0", "peers")
-    assert text(volume, "persistentVolumeClaim", "claimName") == "disk-db-0"
+    spec = get_mapping(stage.all_of(POD)[0].body, "spec")
+    volume = get_mappings(spec, "volumes")[0]
+    assert (get_text(spec, "hostname"), get_text(spec, "subdomain")) == ("db-0", "peers")
+    assert get_text(volume, "persistentVolumeClaim", "claimName") == "disk-db-0"
 
 
 async def test_going_back_takes_up_the_old_revision() -> None:
     stage = await Stage().open()
     await stage.do(a_workload(DB, replicas=1))
     await stage.run()
-    first = text(stage.body(DB), "status", "updateRevision")
+    first = get_text(stage.body(DB), "status", "updateRevision")
     await stage.do(a_workload(DB, replicas=1, template=SECOND_IMAGE))
     await stage.run()
 
     await stage.do(a_workload(DB, replicas=1))
     await stage.run()
 
-    assert text(stage.body(DB), "status", "currentRevision") == first
+    assert get_text(stage.body(DB), "status", "currentRevision") == first
     assert len(stage.all_of(CONTROLLER_REVISION)) == 2
     assert stage.images() == ["1"]
 

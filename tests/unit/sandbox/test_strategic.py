@@ -7,14 +7,14 @@ from typing import cast
 import pytest
 
 from tidegate.model.objects import Json, Kind
-from tidegate.sandbox.ownership.layout import layout_of
+from tidegate.sandbox.ownership.layout import get_layout
 from tidegate.sandbox.server.patches import PatchError
-from tidegate.sandbox.server.strategic import strategic_patch
+from tidegate.sandbox.server.strategic import apply_strategic_patch
 from tidegate.schema.builtin import shape_of
 
 SHAPE = shape_of(Kind("", "v1", "Pod"))
 assert SHAPE is not None
-POD = layout_of(SHAPE)
+POD = get_layout(SHAPE)
 LIVE: Json = {
     "metadata": {"finalizers": ["a/b", "c/d"]},
     "spec": {
@@ -26,7 +26,7 @@ LIVE: Json = {
 
 
 def patched(patch: Json) -> dict[str, Json]:
-    return cast("dict[str, Json]", strategic_patch(LIVE, patch, POD))
+    return cast("dict[str, Json]", apply_strategic_patch(LIVE, patch, POD))
 
 
 def spec(patch: Json) -> dict[str, Json]:

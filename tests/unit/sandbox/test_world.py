@@ -19,46 +19,46 @@ from tests.promises.objects import (
 from tidegate.errors import ScenarioError
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.sandbox.cluster import Timing
+from tidegate.sandbox.cluster import ServerTiming
 from tidegate.sandbox.faults import (
     DISCONNECTED,
     ERROR,
     UNREACHABLE,
     CallFault,
-    Compact,
-    Down,
-    Drop,
+    Compaction,
+    Delay,
     Fault,
-    Lose,
-    Match,
-    Often,
-    Refuse,
-    Silence,
-    Slow,
+    FaultSelector,
+    Frequency,
+    Outage,
+    Rejection,
+    ResponseLoss,
+    StreamDrop,
+    StreamSilence,
     TimedFault,
 )
 from tidegate.sandbox.world import START, Sandbox
 from tidegate.testing import Desk, items_of, live_of
-from tidegate.world.ask import ask
-from tidegate.world.calls import Call, Get, Local, Selection, Ticket, Verb, Watch, Write
-from tidegate.world.exchange import Exchange
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import Call, Get, RequestId, RunWorker, Selection, Verb, Watch, Write
+from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import (
-    Answer,
     Bookmark,
-    Change,
-    Changed,
-    Done,
-    Due,
-    Ended,
     Expired,
-    Fact,
-    Failed,
-    Missing,
+    Message,
+    NotFound,
     NotServed,
-    Said,
+    RawResponse,
+    Response,
+    ServerError,
+    Success,
+    TimerFired,
+    WatchEnded,
+    WatchEvent,
+    WatchEventType,
 )
 
-EVERYWHERE = Selection(CONFIG_MAP, "default", labels="watched=yes")
+EVERYWHERE = Selection(CONFIG_MAP, "default", label_selector="watched=yes")
 WEB = Ref(CONFIG_MAP, "default", "web")
 
 
@@ -72,30 +72,32 @@ def a_creation(name: str = "web") -> Write:
 
 async def a_sandbox(*faults: Fault, watching: Ms = Ms(5 * MINUTE)) -> Sandbox:
     """One with a namespace `default`."""
-    sandbox = Sandbox(faults=faults, timing=Timing(watching=watching))
-    live_of(await Desk(Exchange(sandbox)).create(a_namespace("default")))
+    sandbox = Sandbox(faults=faults, timing=ServerTiming(watch_timeout=watching))
+    live_of(await Desk(Dispatcher(sandbox)).create(a_namespace("default")))
     return sandbox
 
 
-def watch(sandbox: Sandbox, *, since: str, ticket: int = 1) -> Ticket:
-    sandbox.submit(Call(ticket=Ticket(ticket), request=Watch(EVERYWHERE, since)))
-    return Ticket(ticket)
+def watch(sandbox: Sandbox, *, since: str, ticket: int = 1) -> RequestId:
+    sandbox.submit(Call(request_id=RequestId(ticket), request=Watch(EVERYWHERE, since)))
+    return RequestId(ticket)
 
 
-def a_fault(effect: Refuse | Slow | Lose | Drop | Silence, verb: str, times: int = 1) -> CallFault:
-    return CallFault(effect, Match(verbs=(verb,)), Often(times=times))
+def a_fault(
+    effect: Rejection | Delay | ResponseLoss | StreamDrop | StreamSilence, verb: str, times: int = 1
+) -> CallFault:
+    return CallFault(effect, FaultSelector(verbs=(verb,)), Frequency(times=times))
 
 
-async def facts_until(sandbox: Sandbox, moment: Ms) -> list[Fact]:
-    facts: list[Fact] = []
+async def facts_until(sandbox: Sandbox, moment: Ms) -> list[Message]:
+    facts: list[Message] = []
     while sandbox.now() < moment:
         facts += await sandbox.wait(moment)
-    return [fact for fact in facts if not isinstance(fact, Due)]
+    return [fact for fact in facts if not isinstance(fact, TimerFired)]
 
 
 async def test_time_stands_still_until_somebody_waits_and_then_jumps() -> None:
     sandbox = Sandbox()
-    sandbox.submit(Call(ticket=Ticket(1), request=Get(WEB)))
+    sandbox.submit(Call(request_id=RequestId(1), request=Get(WEB)))
 
     before = sandbox.now()
     facts = await sandbox.wait(None)
@@ -103,9 +105,9 @@ async def test_time_stands_still_until_somebody_waits_and_then_jumps() -> None:
     due = await sandbox.wait(Ms(after + 3_600 * SECOND))
 
     assert before == START
-    assert isinstance(facts[0], Answer)
+    assert isinstance(facts[0], Response)
     assert before < after < before + 100
-    assert due == (Due(),)
+    assert due == (TimerFired(),)
     assert sandbox.now() == after + 3_600 * SECOND
 
 
@@ -117,7 +119,7 @@ async def test_there_is_one_waiter() -> None:
         return argument
 
     sandbox = Sandbox(workers={"slow": slow})
-    sandbox.submit(Call(ticket=Ticket(1), request=Local("slow")))
+    sandbox.submit(Call(request_id=RequestId(1), request=RunWorker("slow")))
 
     async with asyncio.TaskGroup() as group:
         waiting = group.create_task(sandbox.wait(None))
@@ -140,14 +142,14 @@ async def test_the_clock_does_not_move_while_local_work_is_outstanding() -> None
         return argument.upper()
 
     sandbox = Sandbox(workers={"render": render})
-    sandbox.submit(Call(ticket=Ticket(1), request=Get(WEB)))
-    sandbox.submit(Call(ticket=Ticket(2), request=Local("render", b"web")))
+    sandbox.submit(Call(request_id=RequestId(1), request=Get(WEB)))
+    sandbox.submit(Call(request_id=RequestId(2), request=RunWorker("render", b"web")))
     before = sandbox.now()
 
     release.set()
     facts = await sandbox.wait(None)
 
-    assert facts == (Answer(Ticket(2), Said(b"WEB")),)
+    assert facts == (Response(RequestId(2), RawResponse(b"WEB")),)
     assert sandbox.now() == before
 
 
@@ -159,7 +161,7 @@ async def test_local_work_has_its_answer_though_whoever_waited_for_it_was_cancel
         return argument
 
     sandbox = Sandbox(workers={"slow": slow})
-    sandbox.submit(Call(ticket=Ticket(1), request=Local("slow", b"web")))
+    sandbox.submit(Call(request_id=RequestId(1), request=RunWorker("slow", b"web")))
 
     async with asyncio.TaskGroup() as group:
         waiting = group.create_task(sandbox.wait(None))
@@ -168,7 +170,7 @@ async def test_local_work_has_its_answer_though_whoever_waited_for_it_was_cancel
     release.set()
     facts = await sandbox.wait(None)
 
-    assert facts == (Answer(Ticket(1), Said(b"web")),)
+    assert facts == (Response(RequestId(1), RawResponse(b"web")),)
 
 
 async def test_local_work_that_fails_or_that_nobody_does_is_an_outcome() -> None:
@@ -177,9 +179,9 @@ async def test_local_work_that_fails_or_that_nobody_does_is_an_outcome() -> None
 
     sandbox = Sandbox(workers={"render": fail})
 
-    outcomes = await ask(Exchange(sandbox), Local("render"), Local("lua"))
+    outcomes = await send_requests(Dispatcher(sandbox), RunWorker("render"), RunWorker("lua"))
 
-    assert outcomes[0] == Failed(0, "ValueError", "no chart")
+    assert outcomes[0] == ServerError(0, "ValueError", "no chart")
     assert isinstance(outcomes[1], NotServed)
 
 
@@ -188,24 +190,24 @@ async def test_clusters_share_one_clock_and_nothing_else() -> None:
     body = msgspec.json.encode(a_namespace("shop"))
     made = Write(verb=Verb.CREATE, ref=Ref(NAMESPACE, "", "shop"), body=body)
 
-    await ask(Exchange(sandbox), made, cluster="east")
-    east = await ask(Exchange(sandbox), Get(made.ref), cluster="east")
-    west = await ask(Exchange(sandbox), Get(made.ref), cluster="west")
+    await send_requests(Dispatcher(sandbox), made, cluster="east")
+    east = await send_requests(Dispatcher(sandbox), Get(made.ref), cluster="east")
+    west = await send_requests(Dispatcher(sandbox), Get(made.ref), cluster="west")
 
-    assert isinstance(east[0], Done)
-    assert isinstance(west[0], Missing)
+    assert isinstance(east[0], Success)
+    assert isinstance(west[0], NotFound)
 
 
 async def test_a_call_that_is_cancelled_before_it_arrives_was_certainly_not_sent() -> None:
     sandbox = await a_sandbox()
-    sandbox.submit(Call(ticket=Ticket(1), request=a_creation()))
+    sandbox.submit(Call(request_id=RequestId(1), request=a_creation()))
 
-    unsent = sandbox.cancel(Ticket(1))
+    unsent = sandbox.cancel(RequestId(1))
     facts = await facts_until(sandbox, Ms(sandbox.now() + SECOND))
 
     assert unsent
     assert facts == []
-    assert isinstance((await ask(Exchange(sandbox), Get(WEB)))[0], Missing)
+    assert isinstance((await send_requests(Dispatcher(sandbox), Get(WEB)))[0], NotFound)
 
 
 async def test_bookmarks_come_every_minute_and_shortly_before_the_end() -> None:
@@ -213,111 +215,111 @@ async def test_bookmarks_come_every_minute_and_shortly_before_the_end() -> None:
     ticket = watch(sandbox, since="1", ticket=77)
     other = a_creation("unseen")
     start = sandbox.now()
-    await ask(
-        Exchange(sandbox), msgspec.structs.replace(other, body=other.body.replace(b"yes", b"no"))
+    await send_requests(
+        Dispatcher(sandbox), msgspec.structs.replace(other, body=other.body.replace(b"yes", b"no"))
     )
 
     facts = await facts_until(sandbox, Ms(start + 200 * SECOND))
 
     assert isinstance(facts[0], Bookmark)
-    assert facts[-1] == Ended(ticket)
+    assert facts[-1] == WatchEnded(ticket)
     assert len(facts) == 2
 
 
 @pytest.mark.parametrize(
     ("effect", "outcome", "is_there"),
     [
-        (Refuse(ERROR), ERROR, False),
-        (Lose(performed=False), DISCONNECTED, False),
-        (Lose(performed=True), DISCONNECTED, True),
+        (Rejection(ERROR), ERROR, False),
+        (ResponseLoss(is_performed=False), DISCONNECTED, False),
+        (ResponseLoss(is_performed=True), DISCONNECTED, True),
     ],
 )
 async def test_a_call_that_meets_a_fault_is_done_or_not_as_the_fault_says(
-    effect: Refuse | Lose, outcome: object, *, is_there: bool
+    effect: Rejection | ResponseLoss, outcome: object, *, is_there: bool
 ) -> None:
     sandbox = await a_sandbox(
-        CallFault(effect, Match(verbs=("create",), kind="ConfigMap"), Often(times=1))
+        CallFault(effect, FaultSelector(verbs=("create",), kind="ConfigMap"), Frequency(times=1))
     )
 
-    answers = await ask(Exchange(sandbox), a_creation())
-    found = await ask(Exchange(sandbox), Get(WEB))
+    answers = await send_requests(Dispatcher(sandbox), a_creation())
+    found = await send_requests(Dispatcher(sandbox), Get(WEB))
 
     assert answers == (outcome,)
-    assert isinstance(found[0], Done) is is_there
+    assert isinstance(found[0], Success) is is_there
 
 
 async def test_a_slow_answer_comes_later_by_as_much_as_asked() -> None:
-    sandbox = await a_sandbox(a_fault(Slow(Ms(7_000)), "get"))
+    sandbox = await a_sandbox(a_fault(Delay(Ms(7_000)), "get"))
     start = sandbox.now()
 
-    await ask(Exchange(sandbox), Get(WEB))
+    await send_requests(Dispatcher(sandbox), Get(WEB))
 
     assert sandbox.now() - start == 7_002
 
 
 async def test_a_dropped_watch_ends_as_lost() -> None:
-    sandbox = await a_sandbox(a_fault(Drop(after=Ms(100)), "watch"))
+    sandbox = await a_sandbox(a_fault(StreamDrop(after=Ms(100)), "watch"))
     ticket = watch(sandbox, since="1")
 
     facts = await sandbox.wait(None)
 
-    assert facts == (Ended(ticket, DISCONNECTED),)
+    assert facts == (WatchEnded(ticket, DISCONNECTED),)
 
 
 async def test_a_silent_watch_tells_what_it_held_back_when_the_silence_is_over() -> None:
-    sandbox = await a_sandbox(a_fault(Silence(span=Ms(10 * SECOND)), "watch"))
+    sandbox = await a_sandbox(a_fault(StreamSilence(duration=Ms(10 * SECOND)), "watch"))
     watch(sandbox, since="1", ticket=77)
     start = sandbox.now()
     await facts_until(sandbox, Ms(start + 10))
-    await ask(Exchange(sandbox), a_creation())
+    await send_requests(Dispatcher(sandbox), a_creation())
 
     facts = await sandbox.wait(None)
 
-    assert [fact.change for fact in facts if isinstance(fact, Changed)] == [Change.ADDED]
+    assert [fact.type for fact in facts if isinstance(fact, WatchEvent)] == [WatchEventType.ADDED]
     assert sandbox.now() >= start + 10 * SECOND
 
 
 async def test_a_watch_that_is_silent_for_good_never_tells() -> None:
-    sandbox = await a_sandbox(a_fault(Silence(), "watch"), watching=Ms(MINUTE))
+    sandbox = await a_sandbox(a_fault(StreamSilence(), "watch"), watching=Ms(MINUTE))
     ticket = watch(sandbox, since="1", ticket=77)
     await facts_until(sandbox, Ms(sandbox.now() + 10))
-    await ask(Exchange(sandbox), a_creation())
+    await send_requests(Dispatcher(sandbox), a_creation())
 
     facts = await facts_until(sandbox, Ms(sandbox.now() + 2 * MINUTE))
 
-    assert facts == [Ended(ticket)]
+    assert facts == [WatchEnded(ticket)]
 
 
 async def test_history_that_is_compacted_expires_versions_and_unfinished_lists() -> None:
-    sandbox = await a_sandbox(TimedFault(Ms(10 * SECOND), Compact()))
-    await ask(Exchange(sandbox), a_creation("a"), a_creation("b"))
-    desk = Desk(Exchange(sandbox))
+    sandbox = await a_sandbox(TimedFault(Ms(10 * SECOND), Compaction()))
+    await send_requests(Dispatcher(sandbox), a_creation("a"), a_creation("b"))
+    desk = Desk(Dispatcher(sandbox))
     page = await desk.page(EVERYWHERE, limit=1)
     assert items_of(page)
     await facts_until(sandbox, Ms(START + 20 * SECOND))
 
     desk.watch(EVERYWHERE, since="1")
-    ended = await desk.until(lambda fact: isinstance(fact, Ended))
+    ended = await desk.until(lambda fact: isinstance(fact, WatchEnded))
     rest = await desk.page(EVERYWHERE, limit=1, resume=getattr(page, "resume", ""))
 
     last = ended[-1]
-    assert isinstance(last, Ended)
+    assert isinstance(last, WatchEnded)
     assert isinstance(last.outcome, Expired)
     assert isinstance(rest, Expired)
 
 
 async def test_a_server_that_is_down_answers_nobody_until_it_is_up_again() -> None:
-    sandbox = await a_sandbox(TimedFault(Ms(10 * SECOND), Down(until=Ms(20 * SECOND))))
+    sandbox = await a_sandbox(TimedFault(Ms(10 * SECOND), Outage(until=Ms(20 * SECOND))))
     ticket = watch(sandbox, since="1")
     lost = await facts_until(sandbox, Ms(START + 15 * SECOND))
 
-    down = await ask(Exchange(sandbox), Get(WEB))
+    down = await send_requests(Dispatcher(sandbox), Get(WEB))
     await facts_until(sandbox, Ms(START + 21 * SECOND))
-    up = await ask(Exchange(sandbox), Get(WEB))
+    up = await send_requests(Dispatcher(sandbox), Get(WEB))
 
-    assert lost == [Ended(ticket, DISCONNECTED)]
+    assert lost == [WatchEnded(ticket, DISCONNECTED)]
     assert down == (UNREACHABLE,)
-    assert isinstance(up[0], Missing)
+    assert isinstance(up[0], NotFound)
 
 
 async def test_what_is_given_is_there_before_anything_else() -> None:
@@ -326,14 +328,14 @@ async def test_what_is_given_is_there_before_anything_else() -> None:
     gate = a_gate("example.org")
     gate["metadata"] = {"name": "north", "namespace": "shop"}
 
-    sandbox.give([a_namespace("shop"), definition, gate])
-    found = await ask(
-        Exchange(sandbox), Get(Ref(Kind("example.org", "v1", "Gate"), "shop", "north"))
+    sandbox.preload([a_namespace("shop"), definition, gate])
+    found = await send_requests(
+        Dispatcher(sandbox), Get(Ref(Kind("example.org", "v1", "Gate"), "shop", "north"))
     )
 
-    assert isinstance(found[0], Done)
+    assert isinstance(found[0], Success)
 
 
 async def test_what_cannot_be_given_is_a_clear_error() -> None:
     with pytest.raises(ScenarioError, match="nowhere"):
-        Sandbox().give([{**a_config_map(), "metadata": {"name": "web", "namespace": "nowhere"}}])
+        Sandbox().preload([{**a_config_map(), "metadata": {"name": "web", "namespace": "nowhere"}}])

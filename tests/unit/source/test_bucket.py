@@ -12,7 +12,7 @@ from tests.fakes.bucket_server import BucketServer
 from tests.fakes.fetching import an_access
 from tests.fakes.web_server import listening
 from tidegate.errors import SourceError
-from tidegate.model.secret import Secret
+from tidegate.model.secret import SecretValue
 from tidegate.model.source import BucketSource, Credentials, Snapshot
 from tidegate.source.access import Checkout
 from tidegate.source.bucket.signing import AccessKey, sign
@@ -27,7 +27,7 @@ OBJECTS = {
     "infra/c.yaml": b"c: 3\n",
     "notes.png": b"no text",
 }
-KEY = AccessKey("AKIAIOSFODNN7EXAMPLE", Secret("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"))
+KEY = AccessKey("AKIAIOSFODNN7EXAMPLE", SecretValue("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def a_source(url: str, **more: str | bool) -> BucketSource:
     return BucketSource(
         url.removeprefix("http://"),
         str(words.pop("name", "platform")),
-        plain=True,
+        plain_http=True,
         **{name: str(one) for name, one in words.items()},
     )
 
@@ -118,7 +118,7 @@ async def test_nothing_is_fetched_again_where_nothing_has_changed(tmp_path: Path
 
 async def test_who_has_a_key_signs_with_it_for_the_region_of_the_bucket(tmp_path: Path) -> None:
     server = BucketServer(objects={**OBJECTS}, key="ann", region="eu-west-1")
-    key = Credentials(username="ann", password=Secret("sesame"))
+    key = Credentials(username="ann", password=SecretValue("sesame"))
     async with listening(server.app()) as url:
         opened = await fetch(a_source(url), an_access(tmp_path, keyring=GivenKey(url, key)))
         with pytest.raises(SourceError) as caught:
@@ -135,7 +135,7 @@ async def test_a_directory_can_stand_in_the_place_of_any_bucket(tmp_path: Path) 
     for name, content in {".sourceignore": b"*.png\n", "a.yaml": b"a: 1\n", "b.png": b""}.items():
         here.mkdir(exist_ok=True)
         (here / name).write_bytes(content)
-    source = BucketSource("https://acme.blob.core.windows.net", "platform", cloud="azure")
+    source = BucketSource("https://acme.blob.core.windows.net", "platform", provider="azure")
     mapped = Checkout("https://acme.blob.core.windows.net/platform", here, always=True)
 
     with pytest.raises(SourceError) as caught:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tidegate.errors import SourceError
-from tidegate.model.secret import Secret
+from tidegate.model.secret import SecretValue
 from tidegate.model.source import Credentials
 from tidegate.source.credentials import (
     NOTHING,
@@ -28,7 +28,7 @@ def test_a_token_is_found_by_its_host() -> None:
 
     found = keys.find("https://git.example.com")
 
-    assert found == Credentials(username="git", password=Secret("abc"))
+    assert found == Credentials(username="git", password=SecretValue("abc"))
     assert keys.find("https://example.com") == NOTHING
     assert keys.find("https://git-example.com") == NOTHING
 
@@ -55,7 +55,7 @@ def test_a_docker_configuration_is_read_in_both_forms() -> None:
     keys = read_docker_logins(json.dumps({"auths": auths}).encode(), "config.json")
 
     hub = keys.find("https://registry-1.docker.io")
-    assert hub == Credentials(username="ann", password=Secret("sesame"))
+    assert hub == Credentials(username="ann", password=SecretValue("sesame"))
     assert keys.find("https://example.com").username == "bob"
     assert keys.find("https://other.com") == NOTHING
 
@@ -99,7 +99,7 @@ def test_a_docker_configuration_that_cannot_be_read_is_told_without_its_text(tex
 
 
 def test_the_first_keyring_that_knows_the_address_counts() -> None:
-    token = Credentials(token=Secret("t"))
+    token = Credentials(token=SecretValue("t"))
     keys = Keyrings((GivenKey("https://a", NOTHING), GivenKey("https://b", token)))
 
     assert authorization(keys.find("https://b")) == "Bearer t"
@@ -109,7 +109,7 @@ def test_the_first_keyring_that_knows_the_address_counts() -> None:
 def test_nothing_secret_is_printed() -> None:
     keys = (
         Environment({"TIDEGATE_TOKEN_HOST": "sesame"}),
-        GivenKey("https://a", Credentials(password=Secret("sesame"))),
+        GivenKey("https://a", Credentials(password=SecretValue("sesame"))),
     )
 
     assert "sesame" not in repr(keys)

@@ -5,16 +5,21 @@ from __future__ import annotations
 import pytest
 
 from tidegate.errors import SourceError
-from tidegate.model.braces import braces_shape, fill_braces, may_be, names_in_braces
-from tidegate.model.source import Discovery, SourceObject
+from tidegate.model.braces import (
+    could_match,
+    fill_placeholders,
+    placeholder_names,
+    placeholder_regex,
+)
+from tidegate.model.source import ArtifactDiscovery, SourceObject
 from tidegate.source.discovering import find_directory
 
 REPO = SourceObject("GitRepository", "flux-system", "platform")
 FILES = ("apps/Auth/envs/dev/a.yaml", "apps/pay/envs/prod/deep/b.yaml", "apps/pay/c.yaml", "d.yaml")
 
 
-def looking(pattern: str, name: str) -> Discovery:
-    return Discovery(source=REPO, pattern=pattern, name=name)
+def looking(pattern: str, name: str) -> ArtifactDiscovery:
+    return ArtifactDiscovery(source=REPO, pattern=pattern, name=name)
 
 
 def test_a_directory_is_known_by_the_name_that_it_makes() -> None:
@@ -46,10 +51,10 @@ def test_one_directory_that_cannot_be_keeps_all_from_being_made(
 
 
 def test_names_in_braces() -> None:
-    assert names_in_braces("apps/{app}/{env_2}") == (["app", "env_2"], "")
-    assert names_in_braces("apps/{app}}")[1] == "has a brace without the other one"
-    assert names_in_braces("apps/{app-1}")[1] == "has no name between two braces"
-    assert fill_braces("a-{b}-{b}", {"b": "{c}"}) == "a-{c}-{c}"
-    assert braces_shape("a.b/{c}").fullmatch("axb/c") is None
-    assert may_be("{a}-{b}", "x-y-z")
-    assert not may_be("{a}-{b}", "x")
+    assert placeholder_names("apps/{app}/{env_2}") == (["app", "env_2"], "")
+    assert placeholder_names("apps/{app}}")[1] == "has a brace without the other one"
+    assert placeholder_names("apps/{app-1}")[1] == "has no name between two braces"
+    assert fill_placeholders("a-{b}-{b}", {"b": "{c}"}) == "a-{c}-{c}"
+    assert placeholder_regex("a.b/{c}").fullmatch("axb/c") is None
+    assert could_match("{a}-{b}", "x-y-z")
+    assert not could_match("{a}-{b}", "x")

@@ -15,10 +15,10 @@ from tidegate.errors import SourceError
 from tidegate.model.source import (
     ChartSource,
     GitRef,
+    GitRefKind,
     GitSource,
     LocalSource,
     OciSource,
-    RefKind,
     SourceRef,
 )
 from tidegate.source import (
@@ -49,7 +49,7 @@ async def test_a_directory_is_all_that_is_in_it(tmp_path: Path) -> None:
     found = await fetch(LocalSource(str(place)), an_access(tmp_path))
 
     assert found.files == ("app/web.yaml", "inside")
-    assert found.escaping == ("outside",)
+    assert found.escaping_links == ("outside",)
     assert found.root == place
 
 
@@ -107,7 +107,7 @@ async def test_our_own_repository_is_the_working_tree(tmp_path: Path) -> None:
     await repo.git("remote", "add", "origin", "git@example.com:acme/shop.git")
     (repo.path / "a.yaml").write_text("changed")
     checkouts = await find_checkouts(repo.path, an_access(tmp_path))
-    source = GitSource(OURS, GitRef(RefKind.ANY, "main"))
+    source = GitSource(OURS, GitRef(GitRefKind.ANY, "main"))
 
     found = await fetch(source, an_access(tmp_path, checkouts=checkouts, offline=True))
 
@@ -122,8 +122,8 @@ async def test_a_pinned_tag_of_our_own_repository_comes_out_of_the_checkout(tmp_
     await repo.commit(a_yaml="two")
     access = an_access(tmp_path, checkouts=(Checkout(OURS, repo.path),), offline=True)
 
-    by_tag = await fetch(GitSource(OURS, GitRef(RefKind.ANY, "v1.0.0")), access)
-    by_range = await fetch(GitSource(OURS, GitRef(RefKind.RANGE, "^1")), access)
+    by_tag = await fetch(GitSource(OURS, GitRef(GitRefKind.ANY, "v1.0.0")), access)
+    by_range = await fetch(GitSource(OURS, GitRef(GitRefKind.RANGE, "^1")), access)
 
     assert (by_tag.root / "a.yaml").read_text() == "one"
     assert by_range.root == by_tag.root
@@ -133,15 +133,15 @@ async def test_a_pinned_tag_of_our_own_repository_comes_out_of_the_checkout(tmp_
     ("at", "branch", "default", "expected"),
     [
         (GitRef(), "feature", "main", True),
-        (GitRef(RefKind.ANY, "HEAD"), "feature", "main", True),
-        (GitRef(RefKind.BRANCH, "feature"), "feature", "main", True),
-        (GitRef(RefKind.BRANCH, "main"), "feature", "main", True),
-        (GitRef(RefKind.BRANCH, "prod"), "feature", "main", False),
-        (GitRef(RefKind.ANY, "prod"), "", "", True),
-        (GitRef(RefKind.NAME, "refs/heads/main"), "main", "main", True),
-        (GitRef(RefKind.TAG, "v1"), "main", "main", False),
-        (GitRef(RefKind.ANY, "1.x"), "", "", False),
-        (GitRef(RefKind.ANY, "0a1b2c3"), "", "", False),
+        (GitRef(GitRefKind.ANY, "HEAD"), "feature", "main", True),
+        (GitRef(GitRefKind.BRANCH, "feature"), "feature", "main", True),
+        (GitRef(GitRefKind.BRANCH, "main"), "feature", "main", True),
+        (GitRef(GitRefKind.BRANCH, "prod"), "feature", "main", False),
+        (GitRef(GitRefKind.ANY, "prod"), "", "", True),
+        (GitRef(GitRefKind.NAME, "refs/heads/main"), "main", "main", True),
+        (GitRef(GitRefKind.TAG, "v1"), "main", "main", False),
+        (GitRef(GitRefKind.ANY, "1.x"), "", "", False),
+        (GitRef(GitRefKind.ANY, "0a1b2c3"), "", "", False),
     ],
 )
 def test_a_working_tree_stands_for_the_branches_that_it_can_be(
@@ -156,7 +156,7 @@ async def test_a_map_counts_for_every_revision(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "a.yaml").touch()
     checkout = read_repository_map(f"https://example.com/x={tmp_path / 'tree'}")
-    source = GitSource("git@example.com:x.git", GitRef(RefKind.TAG, "v9"))
+    source = GitSource("git@example.com:x.git", GitRef(GitRefKind.TAG, "v9"))
 
     found = await fetch(source, an_access(tmp_path, checkouts=(checkout,)))
 

@@ -13,8 +13,8 @@ from tests.fakes.fetching import an_access
 from tests.fakes.git_server import GitServer, Repository
 from tests.fakes.web_server import listening
 from tidegate.errors import SourceError
-from tidegate.model.secret import Secret
-from tidegate.model.source import Credentials, GitRef, GitSource, RefKind
+from tidegate.model.secret import SecretValue
+from tidegate.model.source import Credentials, GitRef, GitRefKind, GitSource
 from tidegate.source.credentials import GivenKey
 from tidegate.source.git.fetching import fetch_git
 from tidegate.source.tree import TreeLimits
@@ -43,19 +43,19 @@ async def test_every_way_to_name_a_commit_finds_it(tmp_path: Path) -> None:
     await repo.git("tag", "v2.0.0-rc.1")
     access = an_access(tmp_path)
     wanted = {
-        GitRef(RefKind.BRANCH, "feature/x"): ("feature/x", third),
-        GitRef(RefKind.TAG, "v1.2.0"): ("v1.2.0", first),
-        GitRef(RefKind.NAME, "refs/heads/feature/x"): ("refs/heads/feature/x", third),
-        GitRef(RefKind.RANGE, ">=1.0"): ("v1.2.0", first),
-        GitRef(RefKind.RANGE, ">=1.0-0"): ("v2.0.0-rc.1", third),
-        GitRef(RefKind.RANGE, "1.x", prefix="chart-"): ("chart-1.1.0", first),
-        GitRef(RefKind.COMMIT, first): ("", first),
-        GitRef(RefKind.COMMIT, third[:8]): ("", third),
-        GitRef(RefKind.ANY, "feature/x"): ("feature/x", third),
-        GitRef(RefKind.ANY, "v1.2.0"): ("v1.2.0", first),
-        GitRef(RefKind.ANY, "1.*"): ("v1.2.0", first),
-        GitRef(RefKind.ANY, first[:7]): ("", first),
-        GitRef(RefKind.ANY, ""): ("main", third),
+        GitRef(GitRefKind.BRANCH, "feature/x"): ("feature/x", third),
+        GitRef(GitRefKind.TAG, "v1.2.0"): ("v1.2.0", first),
+        GitRef(GitRefKind.NAME, "refs/heads/feature/x"): ("refs/heads/feature/x", third),
+        GitRef(GitRefKind.RANGE, ">=1.0"): ("v1.2.0", first),
+        GitRef(GitRefKind.RANGE, ">=1.0-0"): ("v2.0.0-rc.1", third),
+        GitRef(GitRefKind.RANGE, "1.x", prefix="chart-"): ("chart-1.1.0", first),
+        GitRef(GitRefKind.COMMIT, first): ("", first),
+        GitRef(GitRefKind.COMMIT, third[:8]): ("", third),
+        GitRef(GitRefKind.ANY, "feature/x"): ("feature/x", third),
+        GitRef(GitRefKind.ANY, "v1.2.0"): ("v1.2.0", first),
+        GitRef(GitRefKind.ANY, "1.*"): ("v1.2.0", first),
+        GitRef(GitRefKind.ANY, first[:7]): ("", first),
+        GitRef(GitRefKind.ANY, ""): ("main", third),
     }
 
     found = {}
@@ -73,7 +73,7 @@ async def test_a_short_commit_that_no_ref_points_to_is_found_in_the_history(tmp_
     await repo.commit(a_yaml="three")
 
     found = await fetch_git(
-        GitSource(repo.url, GitRef(RefKind.ANY, middle[:9])), an_access(tmp_path)
+        GitSource(repo.url, GitRef(GitRefKind.ANY, middle[:9])), an_access(tmp_path)
     )
 
     assert found.revision.hex == middle
@@ -85,11 +85,11 @@ async def test_a_ref_that_is_not_there_is_told(tmp_path: Path) -> None:
     await repo.commit(a_yaml="one")
     access = an_access(tmp_path)
     wanted = (
-        GitRef(RefKind.BRANCH, "nowhere"),
-        GitRef(RefKind.RANGE, "^7"),
-        GitRef(RefKind.COMMIT, "dead" * 10),
-        GitRef(RefKind.ANY, "deadbeef"),
-        GitRef(RefKind.ANY, "nowhere"),
+        GitRef(GitRefKind.BRANCH, "nowhere"),
+        GitRef(GitRefKind.RANGE, "^7"),
+        GitRef(GitRefKind.COMMIT, "dead" * 10),
+        GitRef(GitRefKind.ANY, "deadbeef"),
+        GitRef(GitRefKind.ANY, "nowhere"),
     )
 
     codes = []
@@ -107,7 +107,7 @@ async def test_a_repository_with_long_names_of_commits_is_read_too(tmp_path: Pat
     await repo.commit(a_yaml="two")
 
     found = await fetch_git(
-        GitSource(repo.url, GitRef(RefKind.COMMIT, first[:10])), an_access(tmp_path)
+        GitSource(repo.url, GitRef(GitRefKind.COMMIT, first[:10])), an_access(tmp_path)
     )
 
     assert str(found.revision) == f"sha256:{first}"
@@ -117,17 +117,17 @@ async def test_a_repository_with_long_names_of_commits_is_read_too(tmp_path: Pat
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        (RefKind.BRANCH, "--upload-pack=touch x"),
-        (RefKind.TAG, "-v1"),
-        (RefKind.NAME, "refs/heads/main:refs/heads/x"),
-        (RefKind.ANY, "main~1"),
-        (RefKind.ANY, "a..b"),
-        (RefKind.COMMIT, "HEAD"),
-        (RefKind.BRANCH, ""),
+        (GitRefKind.BRANCH, "--upload-pack=touch x"),
+        (GitRefKind.TAG, "-v1"),
+        (GitRefKind.NAME, "refs/heads/main:refs/heads/x"),
+        (GitRefKind.ANY, "main~1"),
+        (GitRefKind.ANY, "a..b"),
+        (GitRefKind.COMMIT, "HEAD"),
+        (GitRefKind.BRANCH, ""),
     ],
 )
 async def test_a_ref_cannot_be_an_option_or_an_expression(
-    tmp_path: Path, kind: RefKind, text: str
+    tmp_path: Path, kind: GitRefKind, text: str
 ) -> None:
     source = GitSource("https://localhost/shop", GitRef(kind, text))
 
@@ -142,7 +142,7 @@ async def test_http_with_a_password_that_is_asked_for(tmp_path: Path) -> None:
     await repo.commit(a_yaml="one")
     server = GitServer(tmp_path / "served", password="open sesame")
     async with listening(server.app()) as origin:
-        keys = GivenKey(origin, Credentials(username="git", password=Secret("open sesame")))
+        keys = GivenKey(origin, Credentials(username="git", password=SecretValue("open sesame")))
 
         found = await fetch_git(GitSource(f"{origin}/shop/.git"), an_access(tmp_path, keyring=keys))
 
@@ -165,7 +165,9 @@ async def test_credentials_of_one_host_are_not_sent_to_another(tmp_path: Path) -
     repo = await Repository.create(tmp_path / "served" / "shop")
     await repo.commit(a_yaml="one")
     server = GitServer(tmp_path / "served")
-    keys = GivenKey("https://elsewhere", Credentials(username="git", password=Secret("sesame")))
+    keys = GivenKey(
+        "https://elsewhere", Credentials(username="git", password=SecretValue("sesame"))
+    )
     async with listening(server.app()) as origin:
         await fetch_git(GitSource(f"{origin}/shop/.git"), an_access(tmp_path, keyring=keys))
 
@@ -183,7 +185,9 @@ async def test_a_redirect_to_another_host_does_not_take_the_password_along(tmp_p
         honest = web.Application()
         honest.router.add_get("/{path:.*}", send_on)
         async with listening(honest) as origin:
-            keys = GivenKey(origin, Credentials(username="git", password=Secret("open sesame")))
+            keys = GivenKey(
+                origin, Credentials(username="git", password=SecretValue("open sesame"))
+            )
             with pytest.raises(SourceError):
                 await fetch_git(GitSource(f"{origin}/shop/.git"), an_access(tmp_path, keyring=keys))
 
@@ -196,7 +200,7 @@ async def test_a_bearer_token_is_sent_as_a_header(tmp_path: Path) -> None:
     await repo.commit(a_yaml="one")
     server = GitServer(tmp_path / "served")
     async with listening(server.app()) as origin:
-        keys = GivenKey(origin, Credentials(token=Secret("t")))
+        keys = GivenKey(origin, Credentials(token=SecretValue("t")))
         await fetch_git(GitSource(f"{origin}/shop/.git"), an_access(tmp_path, keyring=keys))
 
     assert set(server.seen) == {"Bearer t"}
@@ -309,7 +313,7 @@ async def test_offline_knows_what_was_fetched_before_and_nothing_else(tmp_path: 
     os.rename(repo.path, tmp_path / "gone")  # noqa: PTH104  (git must not find it again)
     offline = msgspec.structs.replace(access, offline=True)
 
-    same = await fetch_git(GitSource(repo.url, GitRef(RefKind.BRANCH, "other")), offline)
+    same = await fetch_git(GitSource(repo.url, GitRef(GitRefKind.BRANCH, "other")), offline)
     with pytest.raises(SourceError) as caught:
         await fetch_git(GitSource("https://localhost/unknown"), offline)
 

@@ -16,7 +16,7 @@ from tests.fakes.fetching import an_access
 from tests.fakes.registry import FakeRegistry
 from tests.fakes.web_server import listening
 from tidegate.errors import SourceError
-from tidegate.model.secret import Secret
+from tidegate.model.secret import SecretValue
 from tidegate.model.source import ChartSource, Credentials, Revision
 from tidegate.source.credentials import GivenKey
 from tidegate.source.helm_repository import fetch_chart, join_url, read_index
@@ -53,7 +53,7 @@ class Shelf:
 
 CHART = a_chart()
 DIGEST = hashlib.sha256(CHART).hexdigest()
-KEY = Credentials(username="ann", password=Secret("sesame"))
+KEY = Credentials(username="ann", password=SecretValue("sesame"))
 
 
 async def test_the_highest_version_in_the_range_is_unpacked(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.fakes.fetching import an_access
 from tests.fakes.registry import FakeRegistry, digest_of
 from tests.fakes.web_server import listening
 from tidegate.errors import SourceError
-from tidegate.model.secret import Secret
+from tidegate.model.secret import SecretValue
 from tidegate.model.source import ChartSource, Credentials, OciSource
 from tidegate.source.credentials import GivenKey
 from tidegate.source.oci.artifacts import fetch_oci, fetch_oci_chart
@@ -54,7 +54,7 @@ async def test_a_token_is_fetched_where_the_registry_says(tmp_path: Path) -> Non
     registry = FakeRegistry(password="sesame")
     registry.push("latest", TREE, TREE_LAYER)
     async with listening(registry.app()) as origin:
-        keys = GivenKey(origin, Credentials(username="ann", password=Secret("sesame")))
+        keys = GivenKey(origin, Credentials(username="ann", password=SecretValue("sesame")))
         found = await fetch_oci(OciSource(address(origin)), an_access(tmp_path, keyring=keys))
 
     assert found.files == ("app.yaml",)
@@ -77,7 +77,7 @@ async def test_storage_on_another_host_gets_no_token(tmp_path: Path) -> None:
     registry.push("latest", TREE, TREE_LAYER)
     async with listening(storage.app()) as other, listening(registry.app()) as origin:
         registry.storage = f"{other}/v2/charts/web/blobs"
-        keys = GivenKey(origin, Credentials(username="ann", password=Secret("sesame")))
+        keys = GivenKey(origin, Credentials(username="ann", password=SecretValue("sesame")))
         await fetch_oci(OciSource(address(origin)), an_access(tmp_path, keyring=keys))
 
     assert [secret for _, secret in storage.asked] == [""]
@@ -101,7 +101,7 @@ async def test_a_layer_can_be_chosen_and_kept_as_a_file(tmp_path: Path) -> None:
     registry = FakeRegistry()
     registry.push("latest", b"plain text", "text/plain")
     async with listening(registry.app()) as origin:
-        source = OciSource(address(origin), media_type="text/plain", copies=True)
+        source = OciSource(address(origin), media_type="text/plain", copies_layer=True)
         found = await fetch_oci(source, an_access(tmp_path))
 
     assert (found.root / "layer").read_text() == "plain text"

@@ -13,7 +13,7 @@ from tests.fakes.fetching import an_access
 from tests.fakes.git_server import GitServer, Repository
 from tests.fakes.web_server import listening
 from tidegate.errors import SourceError
-from tidegate.model.secret import Secret
+from tidegate.model.secret import SecretValue
 from tidegate.model.source import Credentials, GitSource
 from tidegate.source import keyring_of_secret
 from tidegate.source.git.fetching import fetch_git
@@ -35,26 +35,26 @@ eval "$word"
     [
         (
             {"username": b"ann", "password": b"sesame"},
-            Credentials(username="ann", password=Secret("sesame")),
+            Credentials(username="ann", password=SecretValue("sesame")),
         ),
-        ({"bearerToken": b"t"}, Credentials(token=Secret("t"))),
+        ({"bearerToken": b"t"}, Credentials(token=SecretValue("t"))),
         (
             {"ca.crt": b"A", "tls.crt": b"C", "tls.key": b"K"},
-            Credentials(authority="A", certificate="C", key=Secret("K")),
+            Credentials(ca_certificate="A", certificate="C", key=SecretValue("K")),
         ),
         (
             {"caFile": b"A", "certFile": b"C", "keyFile": b"K"},
-            Credentials(authority="A", certificate="C", key=Secret("K")),
+            Credentials(ca_certificate="A", certificate="C", key=SecretValue("K")),
         ),
         (
             {"tlsClientCertData": b"C", "tlsClientCertKey": b"K", "url": b"ignored"},
-            Credentials(certificate="C", key=Secret("K")),
+            Credentials(certificate="C", key=SecretValue("K")),
         ),
         (
             {"identity": b"I", "identity.pub": b"P", "known_hosts": b"H"},
-            Credentials(identity=Secret("I"), known_hosts="H"),
+            Credentials(identity=SecretValue("I"), known_hosts="H"),
         ),
-        ({"sshPrivateKey": b"I", "type": b"git"}, Credentials(identity=Secret("I"))),
+        ({"sshPrivateKey": b"I", "type": b"git"}, Credentials(identity=SecretValue("I"))),
     ],
 )
 def test_entries_are_known_by_their_usual_names(
@@ -72,7 +72,7 @@ def test_a_docker_configuration_says_itself_for_whom_it_is() -> None:
 
     keys = keyring_of_secret(entries, "https://host", name="Secret a/b")
 
-    assert keys.find("https://far") == Credentials(username="ann", password=Secret("sesame"))
+    assert keys.find("https://far") == Credentials(username="ann", password=SecretValue("sesame"))
     assert keys.find("https://host") == Credentials()
 
 
@@ -82,7 +82,7 @@ def test_a_secret_that_opens_nothing_is_told(entries: dict[str, bytes]) -> None:
         keyring_of_secret(entries, "https://host", name="Secret a/b")
 
     assert caught.value.code == "source.login"
-    assert "Secret a/b" in str(caught.value.where)
+    assert "Secret a/b" in str(caught.value.location)
 
 
 async def test_a_secret_opens_a_repository_over_http(tmp_path: Path) -> None:

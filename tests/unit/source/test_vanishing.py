@@ -19,5 +19,5 @@ def test_a_file_that_has_gone_since_it_was_listed_is_told(tmp_path: Path) -> Non
     with pytest.raises(SourceError, match=r"source\.local.*cannot be read") as told:
         digest_entries(tmp_path, entries)
 
-    assert told.value.where is not None
-    assert told.value.where.name == str(file)
+    assert told.value.location is not None
+    assert told.value.location.name == str(file)

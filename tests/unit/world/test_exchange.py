@@ -8,10 +8,18 @@ import pytest
 
 from tests.fakes.script import CONFIG_MAP, ScriptedWorld, a_live, a_ref
 from tidegate.model.moment import SECOND, Ms
-from tidegate.world.ask import ask
-from tidegate.world.calls import Get, Selection, Ticket, Watch
-from tidegate.world.exchange import Exchange, Party
-from tidegate.world.facts import Answer, Change, Changed, Done, Ended, Fact, Listed
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import Get, RequestId, Selection, Watch
+from tidegate.world.exchange import Client, Dispatcher
+from tidegate.world.facts import (
+    ListPage,
+    Message,
+    Response,
+    Success,
+    WatchEnded,
+    WatchEvent,
+    WatchEventType,
+)
 
 GET = Get(a_ref())
 WATCH = Watch(Selection(CONFIG_MAP))
@@ -26,7 +34,7 @@ class HeldWorld(ScriptedWorld):
         self._comes = comes
         self._news = asyncio.Event()
 
-    async def wait(self, until: Ms | None) -> tuple[Fact, ...]:
+    async def wait(self, until: Ms | None) -> tuple[Message, ...]:
         self.waits.append(until)
         if until is not None and until <= self._comes:
             return await super().wait(until)
@@ -35,7 +43,7 @@ class HeldWorld(ScriptedWorld):
             await self._news.wait()
         return await super().wait(self.time)
 
-    def tell(self, *facts: Fact) -> None:
+    def tell(self, *facts: Message) -> None:
         super().tell(*facts)
         self._news.set()
 
@@ -43,7 +51,7 @@ class HeldWorld(ScriptedWorld):
         self._news.set()
 
 
-async def waits_of(party: Party, log: list[str], name: str, *, until: Ms | None = None) -> None:
+async def waits_of(party: Client, log: list[str], name: str, *, until: Ms | None = None) -> None:
     """Wait once, and say so."""
     facts = await party.wait(until)
     log.append(f"{name}: {len(facts)}")
@@ -51,34 +59,34 @@ async def waits_of(party: Party, log: list[str], name: str, *, until: Ms | None 
 
 async def test_a_fact_goes_to_whoever_asked() -> None:
     world = ScriptedWorld()
-    one, other = (exchange := Exchange(world)).party(), exchange.party()
+    one, other = (exchange := Dispatcher(world)).client(), exchange.client()
     first, second = one.submit(GET), other.submit(GET)
-    world.tell(Answer(second, Done()), Answer(first, Done(a_live())))
+    world.tell(Response(second, Success()), Response(first, Success(a_live())))
 
     heard = await one.wait(None)
     elsewhere = await other.wait(None)
 
     assert first != second
-    assert heard == (Answer(first, Done(a_live())),)
-    assert elsewhere == (Answer(second, Done()),)
+    assert heard == (Response(first, Success(a_live())),)
+    assert elsewhere == (Response(second, Success()),)
 
 
 async def test_a_watch_tells_its_own_party_until_it_has_ended() -> None:
     world = ScriptedWorld()
-    party = Exchange(world).party()
+    party = Dispatcher(world).client()
     ticket = party.submit(WATCH)
-    change = Changed(ticket, Change.ADDED, a_live())
-    world.tell(Answer(ticket, Listed((), "1")), change, Ended(ticket), change)
+    change = WatchEvent(ticket, WatchEventType.ADDED, a_live())
+    world.tell(Response(ticket, ListPage((), "1")), change, WatchEnded(ticket), change)
 
     facts = await party.wait(None)
 
-    assert facts == (Answer(ticket, Listed((), "1")), change, Ended(ticket))
+    assert facts == (Response(ticket, ListPage((), "1")), change, WatchEnded(ticket))
 
 
 async def test_facts_that_nobody_asked_for_are_dropped() -> None:
     world = ScriptedWorld()
-    party = Exchange(world).party()
-    world.tell(Answer(Ticket(99), Done()))
+    party = Dispatcher(world).client()
+    world.tell(Response(RequestId(99), Success()))
 
     facts = await party.wait(Ms(world.now() + SECOND))
 
@@ -87,22 +95,22 @@ async def test_facts_that_nobody_asked_for_are_dropped() -> None:
 
 async def test_of_a_call_that_is_cancelled_nothing_is_heard_though_its_answer_was_there() -> None:
     world = ScriptedWorld()
-    exchange = Exchange(world)
-    one, other = exchange.party(), exchange.party()
+    exchange = Dispatcher(world)
+    one, other = exchange.client(), exchange.client()
     cancelled, kept, theirs = one.submit(GET), one.submit(GET), other.submit(GET)
-    world.tell(*(Answer(ticket, Done()) for ticket in (theirs, cancelled, kept)))
+    world.tell(*(Response(ticket, Success()) for ticket in (theirs, cancelled, kept)))
     await other.wait(None)
 
     one.cancel(cancelled)
     facts = await one.wait(None)
 
     assert world.cancelled == [cancelled]
-    assert facts == (Answer(kept, Done()),)
+    assert facts == (Response(kept, Success()),)
 
 
 async def test_a_wait_that_is_woken_ends_without_facts() -> None:
     world = HeldWorld()
-    party = Exchange(world).party()
+    party = Dispatcher(world).client()
     asyncio.get_running_loop().call_soon(party.wake)
 
     assert await party.wait(None) == ()
@@ -112,8 +120,8 @@ async def test_a_wait_that_is_woken_ends_without_facts() -> None:
 async def test_waking_one_does_not_wake_the_others(place: int) -> None:
     """Whether it is the one that listens for all or not."""
     world, log = HeldWorld(), list[str]()
-    parties = (exchange := Exchange(world)).party(), exchange.party()
-    answer = Answer(parties[1 - place].submit(GET), Done())
+    parties = (exchange := Dispatcher(world)).client(), exchange.client()
+    answer = Response(parties[1 - place].submit(GET), Success())
 
     async with asyncio.TaskGroup() as group:
         tasks = [
@@ -128,30 +136,30 @@ async def test_waking_one_does_not_wake_the_others(place: int) -> None:
 
 async def test_when_the_one_that_listens_is_done_another_listens() -> None:
     world, log = HeldWorld(), list[str]()
-    exchange = Exchange(world)
-    first, second = exchange.party(), exchange.party()
+    exchange = Dispatcher(world)
+    first, second = exchange.client(), exchange.client()
     early, late = first.submit(GET), second.submit(GET)
 
     async with asyncio.TaskGroup() as group:
         listening = group.create_task(waits_of(first, log, "first"))
         group.create_task(waits_of(second, log, "second"))
-        asyncio.get_running_loop().call_soon(world.tell, Answer(early, Done()))
-        listening.add_done_callback(lambda _: world.tell(Answer(late, Done())))
+        asyncio.get_running_loop().call_soon(world.tell, Response(early, Success()))
+        listening.add_done_callback(lambda _: world.tell(Response(late, Success())))
 
     assert log == ["first: 1", "second: 1"]
 
 
 async def test_when_the_one_that_listens_is_cancelled_another_listens() -> None:
     world, log = HeldWorld(), list[str]()
-    exchange = Exchange(world)
-    first, second = exchange.party(), exchange.party()
+    exchange = Dispatcher(world)
+    first, second = exchange.client(), exchange.client()
     ticket = second.submit(GET)
 
     async with asyncio.TaskGroup() as group:
         listening = group.create_task(waits_of(first, log, "first"))
         group.create_task(waits_of(second, log, "second"))
         asyncio.get_running_loop().call_soon(listening.cancel)
-        asyncio.get_running_loop().call_soon(world.tell, Answer(ticket, Done()))
+        asyncio.get_running_loop().call_soon(world.tell, Response(ticket, Success()))
 
     assert log == ["second: 1"]
 
@@ -160,8 +168,8 @@ async def test_an_earlier_alarm_than_that_of_the_one_who_listens_is_kept() -> No
     now = ScriptedWorld().now()
     soon, later = Ms(now + SECOND), Ms(now + 60 * SECOND)
     world, log = HeldWorld(comes=soon), list[str]()
-    exchange = Exchange(world)
-    first, second = exchange.party(), exchange.party()
+    exchange = Dispatcher(world)
+    first, second = exchange.client(), exchange.client()
 
     async with asyncio.TaskGroup() as group:
         patient = group.create_task(waits_of(first, log, "first", until=later))
@@ -174,31 +182,31 @@ async def test_an_earlier_alarm_than_that_of_the_one_who_listens_is_kept() -> No
 
 async def test_a_question_whose_asker_is_cancelled_is_withdrawn() -> None:
     world = HeldWorld()
-    exchange = Exchange(world)
+    exchange = Dispatcher(world)
 
     async with asyncio.TaskGroup() as group:
-        asking = group.create_task(ask(exchange, GET))
+        asking = group.create_task(send_requests(exchange, GET))
         asyncio.get_running_loop().call_soon(asking.cancel)
 
-    assert world.cancelled == [world.sent[-1].ticket]
+    assert world.cancelled == [world.sent[-1].request_id]
 
 
 async def test_while_somebody_works_outside_nobody_listens_but_who_begins_to_ask_then() -> None:
     world = HeldWorld()
-    exchange, log = Exchange(world), list[str]()
-    patient = exchange.party()
-    exchange.begin_work()
+    exchange, log = Dispatcher(world), list[str]()
+    patient = exchange.client()
+    exchange.start_work()
     async with asyncio.TaskGroup() as group:
         group.create_task(waits_of(patient, log, "patient"))
         await asyncio.sleep(0)  # noqa: TID251 - the task gets its turn
         assert world.waits == []
 
-        world.tell(Answer(Ticket(1), Done()))
-        assert await ask(exchange, GET) == (Done(),)
+        world.tell(Response(RequestId(1), Success()))
+        assert await send_requests(exchange, GET) == (Success(),)
         await asyncio.sleep(0)  # noqa: TID251
         assert len(world.waits) == 1
 
-        exchange.end_work()
+        exchange.finish_work()
         await asyncio.sleep(0)  # noqa: TID251
         assert len(world.waits) == 2
         patient.wake()
@@ -209,17 +217,17 @@ async def test_who_was_called_before_somebody_works_again_leaves_the_listening_t
     None
 ):
     world = HeldWorld()
-    exchange, log = Exchange(world), list[str]()
-    patient = exchange.party()
-    exchange.begin_work()
+    exchange, log = Dispatcher(world), list[str]()
+    patient = exchange.client()
+    exchange.start_work()
     async with asyncio.TaskGroup() as group:
         group.create_task(waits_of(patient, log, "patient"))
         await asyncio.sleep(0)  # noqa: TID251 - the task gets its turn
-        exchange.end_work()
-        exchange.begin_work()
+        exchange.finish_work()
+        exchange.start_work()
 
-        world.tell(Answer(Ticket(1), Done()))
-        assert await ask(exchange, GET) == (Done(),)
-        exchange.end_work()
+        world.tell(Response(RequestId(1), Success()))
+        assert await send_requests(exchange, GET) == (Success(),)
+        exchange.finish_work()
         patient.wake()
     assert log == ["patient: 0"]

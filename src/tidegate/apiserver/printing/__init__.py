@@ -1,1 +1,1 @@
-"""How `kubectl get` shows objects: the columns that a real server prints, kind by kind."""
+"""Table columns of `kubectl get`, as a real API server prints them for each kind."""

@@ -1,34 +1,39 @@
-"""What stands in a cell: texts as Kubernetes' own printers write them."""
+"""Cells of a table, formatted like the printers of Kubernetes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from tidegate.model.moment import SECOND, Ms, parse_moment
+from tidegate.model.moment import SECOND, Ms, parse_timestamp
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping, mappings, part, text
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 
 Body = dict[str, Json]
 Cell = Callable[[Body, Ms], Json]
 NONE, UNKNOWN, UNSET = "<none>", "<unknown>", "<unset>"
-SHOWN = 3
-"""How many of a list are written out."""
+MAX_SHOWN = 3
+"""How many items of a list are shown."""
 MINUTE, HOUR, DAY, YEAR = 60, 3600, 24 * 3600, 365 * 24 * 3600
 
 
-class Printer(NamedTuple):
-    """A column: its title, what stands in it, and whether only a wide table has it."""
+class TableColumn(NamedTuple):
+    """A column of a table."""
 
     title: str
     cell: Cell
+    """Returns the value of the cell for an object."""
     type: str = "string"
-    wide: bool = False
+    is_wide: bool = False
+    """Whether only `-o wide` shows the column."""
     format: str = ""
 
 
-def human(seconds: int) -> str:
-    """A span in at most two units, coarser the longer it is."""
+def human_duration(seconds: int) -> str:
+    """Format a duration with at most two units, coarser the longer it is.
+
+    Like `HumanDuration` in `k8s.io/apimachinery/pkg/util/duration`.
+    """
     if seconds < -1:
         return "<invalid>"
     steps: tuple[tuple[int, int, int], ...] = (
@@ -41,115 +46,130 @@ def human(seconds: int) -> str:
         (2 * YEAR, DAY, 0),
         (8 * YEAR, YEAR, DAY),
     )
-    for limit, unit, rest in steps:
+    for limit, unit, subunit in steps:
         if seconds < limit:
-            return _units(max(0, seconds), unit, rest)
+            return _format_units(max(0, seconds), unit, subunit)
     return f"{seconds // YEAR}y"
 
 
-def _units(seconds: int, unit: int, rest: int) -> str:
+def _format_units(seconds: int, unit: int, subunit: int) -> str:
     letters = {1: "s", MINUTE: "m", HOUR: "h", DAY: "d", YEAR: "y"}
-    left = seconds % unit // rest if rest else 0
-    return f"{seconds // unit}{letters[unit]}" + (f"{left}{letters[rest]}" if left else "")
-
-
-def since(moment: Json, now: Ms, *, unknown: str = UNKNOWN) -> str:
-    """How long ago a moment was."""
-    return unknown if not moment else human((now - at(moment)) // SECOND)
-
-
-def at(moment: Json) -> Ms:
-    return parse_moment(str(moment))
-
-
-def age(body: Body, now: Ms) -> Json:
-    return since(part(body, "metadata", "creationTimestamp"), now)
-
-
-def created_at(body: Body, _now: Ms) -> Json:
-    return part(body, "metadata", "creationTimestamp")
-
-
-def name(body: Body, _now: Ms) -> Json:
-    return text(body, "metadata", "name")
-
-
-def field(*path: str, default: Json = "") -> Cell:
-    """What stands at a path."""
-
-    def cell(body: Body, _now: Ms) -> Json:
-        found = part(body, *path)
-        return default if found is None or found == "" else found
-
-    return cell
-
-
-def count(*path: str) -> Cell:
-    """How many entries a list or a mapping has."""
-
-    def cell(body: Body, _now: Ms) -> Json:
-        found = part(body, *path)
-        return len(found) if isinstance(found, list | dict) else 0
-
-    return cell
-
-
-def labels(found: Json) -> str:
-    """Labels as texts, by name."""
-    pairs = sorted(found.items()) if isinstance(found, dict) else []
-    return ",".join(f"{key}={value}" for key, value in pairs) or NONE
-
-
-def selector(found: Json) -> str:
-    """A label selector as text."""
-    wanted = {key: f"{key}={value}" for key, value in mapping(found, "matchLabels").items()}
-    words = {"In": "in", "NotIn": "notin"}
-    for one in mappings(found, "matchExpressions"):
-        key, operator = text(one, "key"), text(one, "operator")
-        values = f"({','.join(sorted(map(str, listed(one, 'values'))))})"
-        match operator:
-            case "Exists":
-                wanted[key] = key
-            case "DoesNotExist":
-                wanted[key] = f"!{key}"
-            case _:
-                wanted[key] = f"{key} {words.get(operator, operator)} {values}"
-    return ",".join(told for _, told in sorted(wanted.items())) or NONE
-
-
-def shortened(found: Sequence[str], *, empty: str = UNSET) -> str:
-    """The first of a list, and how many more there are."""
-    more = f" + {len(found) - SHOWN} more..." if len(found) > SHOWN else ""
-    return f"{','.join(found[:SHOWN])}{more}" or empty
-
-
-def is_true(body: Body, condition: str) -> bool:
-    return any(
-        text(one, "type") == condition and text(one, "status") == "True"
-        for one in mappings(body, "status", "conditions")
+    remainder = seconds % unit // subunit if subunit else 0
+    return f"{seconds // unit}{letters[unit]}" + (
+        f"{remainder}{letters[subunit]}" if remainder else ""
     )
 
 
-def containers(*path: str) -> tuple[Printer, Printer]:
-    """The names and the images of a pod template's containers."""
+def format_age(timestamp: Json, now: Ms, *, unknown: str = UNKNOWN) -> str:
+    """Format how long ago a timestamp was."""
+    return unknown if not timestamp else human_duration((now - parse_time(timestamp)) // SECOND)
+
+
+def parse_time(timestamp: Json) -> Ms:
+    return parse_timestamp(str(timestamp))
+
+
+def age_cell(body: Body, now: Ms) -> Json:
+    return format_age(get_value(body, "metadata", "creationTimestamp"), now)
+
+
+def created_cell(body: Body, _now: Ms) -> Json:
+    return get_value(body, "metadata", "creationTimestamp")
+
+
+def name_cell(body: Body, _now: Ms) -> Json:
+    return get_text(body, "metadata", "name")
+
+
+def field_cell(*path: str, default: Json = "") -> Cell:
+    """Return a cell with the value at a path."""
+
+    def cell(body: Body, _now: Ms) -> Json:
+        value = get_value(body, *path)
+        return default if value is None or value == "" else value
+
+    return cell
+
+
+def count_cell(*path: str) -> Cell:
+    """Return a cell with the number of entries of a list or a mapping."""
+
+    def cell(body: Body, _now: Ms) -> Json:
+        value = get_value(body, *path)
+        return len(value) if isinstance(value, list | dict) else 0
+
+    return cell
+
+
+def format_labels(label_map: Json) -> str:
+    """Format labels, sorted by name."""
+    pairs = sorted(label_map.items()) if isinstance(label_map, dict) else []
+    return ",".join(f"{key}={value}" for key, value in pairs) or NONE
+
+
+def format_selector(label_selector: Json) -> str:
+    """Format a label selector."""
+    terms = {
+        key: f"{key}={value}" for key, value in get_mapping(label_selector, "matchLabels").items()
+    }
+    operators = {"In": "in", "NotIn": "notin"}
+    for expression in get_mappings(label_selector, "matchExpressions"):
+        key, operator = get_text(expression, "key"), get_text(expression, "operator")
+        values = f"({','.join(sorted(map(str, get_list(expression, 'values'))))})"
+        match operator:
+            case "Exists":
+                terms[key] = key
+            case "DoesNotExist":
+                terms[key] = f"!{key}"
+            case _:
+                terms[key] = f"{key} {operators.get(operator, operator)} {values}"
+    return ",".join(term for _, term in sorted(terms.items())) or NONE
+
+
+def shorten(texts: Sequence[str], *, empty: str = UNSET) -> str:
+    """Join the first items of a list, with the number of further ones."""
+    more = f" + {len(texts) - MAX_SHOWN} more..." if len(texts) > MAX_SHOWN else ""
+    return f"{','.join(texts[:MAX_SHOWN])}{more}" or empty
+
+
+def is_condition_true(body: Body, condition: str) -> bool:
+    """Return whether a condition of an object is true."""
+    return any(
+        get_text(entry, "type") == condition and get_text(entry, "status") == "True"
+        for entry in get_mappings(body, "status", "conditions")
+    )
+
+
+def container_columns(*path: str) -> tuple[TableColumn, TableColumn]:
+    """Return the columns for names and images of the containers of a pod template."""
 
     def names(body: Body, _now: Ms) -> Json:
-        return _joined(text(one, "name") for one in mappings(body, *path, "spec", "containers"))
+        return _join(
+            get_text(container, "name")
+            for container in get_mappings(body, *path, "spec", "containers")
+        )
 
     def images(body: Body, _now: Ms) -> Json:
-        return _joined(text(one, "image") for one in mappings(body, *path, "spec", "containers"))
+        return _join(
+            get_text(container, "image")
+            for container in get_mappings(body, *path, "spec", "containers")
+        )
 
-    return Printer("Containers", names, wide=True), Printer("Images", images, wide=True)
-
-
-def selected(*path: str) -> Printer:
-    return Printer("Selector", lambda body, _: selector(part(body, *path)), wide=True)
-
-
-def _joined(found: Iterable[str]) -> str:
-    return ",".join(found)
+    return TableColumn("Containers", names, is_wide=True), TableColumn(
+        "Images", images, is_wide=True
+    )
 
 
-NAME = Printer("Name", name, format="name")
-AGE = Printer("Age", age)
-CREATED = (NAME, Printer("Created At", created_at, "date"))
+def selector_column(*path: str) -> TableColumn:
+    return TableColumn(
+        "Selector", lambda body, _: format_selector(get_value(body, *path)), is_wide=True
+    )
+
+
+def _join(texts: Iterable[str]) -> str:
+    return ",".join(texts)
+
+
+NAME = TableColumn("Name", name_cell, format="name")
+AGE = TableColumn("Age", age_cell)
+CREATED_COLUMNS = (NAME, TableColumn("Created At", created_cell, "date"))

@@ -1,182 +1,207 @@
-"""Services, settings, storage, nodes and events."""
+"""Columns of Services, configuration, storage, Nodes and Events."""
 
 from __future__ import annotations
 
 from tidegate.apiserver.printing.cells import (
     AGE,
-    CREATED,
+    CREATED_COLUMNS,
     NAME,
     NONE,
     Body,
-    Printer,
-    containers,
-    field,
-    labels,
-    shortened,
-    since,
+    TableColumn,
+    container_columns,
+    field_cell,
+    format_age,
+    format_labels,
+    shorten,
 )
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping, mappings, number, part, text
+from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text, get_value
 
-MODES = {
+ACCESS_MODES = {
     "ReadWriteOnce": "RWO",
     "ReadOnlyMany": "ROX",
     "ReadWriteMany": "RWX",
     "ReadWriteOncePod": "RWOP",
 }
-ROLE = "node-role.kubernetes.io/"
-OLD_ROLE = "kubernetes.io/role"
+ROLE_LABEL_PREFIX = "node-role.kubernetes.io/"
+LEGACY_ROLE_LABEL = "kubernetes.io/role"
 
 
 def _service_type(body: Body) -> str:
-    return text(body, "spec", "type", default="ClusterIP")
+    return get_text(body, "spec", "type", default="ClusterIP")
 
 
 def _cluster_ip(body: Body, _now: Ms) -> Json:
-    addresses = listed(body, "spec", "clusterIPs")
-    return addresses[0] if addresses else text(body, "spec", "clusterIP", default=NONE)
+    addresses = get_list(body, "spec", "clusterIPs")
+    return addresses[0] if addresses else get_text(body, "spec", "clusterIP", default=NONE)
 
 
-def balanced(body: Body) -> list[str]:
-    """The addresses of a load balancer."""
-    found = mappings(body, "status", "loadBalancer", "ingress")
-    return [text(one, "ip") or text(one, "hostname") for one in found]
+def load_balancer_addresses(body: Body) -> list[str]:
+    """Return the addresses of a load balancer."""
+    ingresses = get_mappings(body, "status", "loadBalancer", "ingress")
+    return [get_text(ingress, "ip") or get_text(ingress, "hostname") for ingress in ingresses]
 
 
 def _external_ip(body: Body, _now: Ms) -> Json:
-    own = [str(one) for one in listed(body, "spec", "externalIPs")]
+    external_ips = [str(address) for address in get_list(body, "spec", "externalIPs")]
     match _service_type(body):
         case "ExternalName":
-            return text(body, "spec", "externalName")
+            return get_text(body, "spec", "externalName")
         case "LoadBalancer":
-            return ",".join((*balanced(body), *own)) or "<pending>"
+            return ",".join((*load_balancer_addresses(body), *external_ips)) or "<pending>"
         case _:
-            return ",".join(own) or NONE
+            return ",".join(external_ips) or NONE
 
 
 def _ports(body: Body, _now: Ms) -> Json:
-    found = []
-    for one in mappings(body, "spec", "ports"):
-        protocol = text(one, "protocol", default="TCP")
-        node = f":{one['nodePort']}" if one.get("nodePort") else ""
-        found.append(f"{one.get('port')}{node}/{protocol}")
-    return ",".join(found) or NONE
+    ports = []
+    for port in get_mappings(body, "spec", "ports"):
+        protocol = get_text(port, "protocol", default="TCP")
+        node = f":{port['nodePort']}" if port.get("nodePort") else ""
+        ports.append(f"{port.get('port')}{node}/{protocol}")
+    return ",".join(ports) or NONE
 
 
 def _endpoints(body: Body, _now: Ms) -> Json:
-    found = []
-    for subset in mappings(body, "subsets"):
-        addresses = [text(one, "ip") for one in mappings(subset, "addresses")]
-        ports = [number(one, "port") for one in mappings(subset, "ports")]
+    endpoints = []
+    for subset in get_mappings(body, "subsets"):
+        addresses = [get_text(address, "ip") for address in get_mappings(subset, "addresses")]
+        ports = [get_int(port, "port") for port in get_mappings(subset, "ports")]
         if not ports:
-            found += addresses
-        found += [f"{address}:{port}" for port in ports for address in addresses]
-    return shortened(found, empty=NONE)
+            endpoints += addresses
+        endpoints += [f"{address}:{port}" for port in ports for address in addresses]
+    return shorten(endpoints, empty=NONE)
 
 
-def _kept(body: Body, _now: Ms) -> Json:
-    return len(mapping(body, "data")) + len(mapping(body, "binaryData"))
+def _data_count(body: Body, _now: Ms) -> Json:
+    return len(get_mapping(body, "data")) + len(get_mapping(body, "binaryData"))
 
 
-def _modes(found: list[Json]) -> str:
-    return ",".join(short for mode, short in MODES.items() if mode in found)
+def _format_modes(modes: list[Json]) -> str:
+    return ",".join(short for mode, short in ACCESS_MODES.items() if mode in modes)
 
 
 def _claim_status(body: Body, _now: Ms) -> Json:
-    leaving = part(body, "metadata", "deletionTimestamp")
-    return "Terminating" if leaving else text(body, "status", "phase")
+    deleted_at = get_value(body, "metadata", "deletionTimestamp")
+    return "Terminating" if deleted_at else get_text(body, "status", "phase")
 
 
 def _claim_capacity(body: Body, _now: Ms) -> Json:
-    bound = text(body, "spec", "volumeName")
-    return text(body, "status", "capacity", "storage", default="0") if bound else ""
+    volume = get_text(body, "spec", "volumeName")
+    return get_text(body, "status", "capacity", "storage", default="0") if volume else ""
 
 
 def _claim_modes(body: Body, _now: Ms) -> Json:
-    return _modes(listed(body, "status", "accessModes")) if text(body, "spec", "volumeName") else ""
+    return (
+        _format_modes(get_list(body, "status", "accessModes"))
+        if get_text(body, "spec", "volumeName")
+        else ""
+    )
 
 
 def _volume_claim(body: Body, _now: Ms) -> Json:
-    claim = mapping(body, "spec", "claimRef")
-    return f"{text(claim, 'namespace')}/{text(claim, 'name')}" if claim else ""
+    claim = get_mapping(body, "spec", "claimRef")
+    return f"{get_text(claim, 'namespace')}/{get_text(claim, 'name')}" if claim else ""
 
 
 def _node_status(body: Body, _now: Ms) -> Json:
-    ready = [one for one in mappings(body, "status", "conditions") if text(one, "type") == "Ready"]
-    told = "Unknown"
+    ready = [
+        condition
+        for condition in get_mappings(body, "status", "conditions")
+        if get_text(condition, "type") == "Ready"
+    ]
+    status = "Unknown"
     if ready:
-        told = "Ready" if text(ready[0], "status") == "True" else "NotReady"
-    return told + (",SchedulingDisabled" if part(body, "spec", "unschedulable") is True else "")
+        status = "Ready" if get_text(ready[0], "status") == "True" else "NotReady"
+    return status + (
+        ",SchedulingDisabled" if get_value(body, "spec", "unschedulable") is True else ""
+    )
 
 
 def _roles(body: Body, _now: Ms) -> Json:
-    known = mapping(body, "metadata", "labels")
-    roles = {key.removeprefix(ROLE) for key in known if key.startswith(ROLE)}
-    roles |= {str(known[OLD_ROLE])} if known.get(OLD_ROLE) else set()
+    node_labels = get_mapping(body, "metadata", "labels")
+    roles = {
+        key.removeprefix(ROLE_LABEL_PREFIX)
+        for key in node_labels
+        if key.startswith(ROLE_LABEL_PREFIX)
+    }
+    roles |= {str(node_labels[LEGACY_ROLE_LABEL])} if node_labels.get(LEGACY_ROLE_LABEL) else set()
     return ",".join(sorted(filter(None, roles))) or NONE
 
 
-def _address(form: str) -> Printer:
+def _address_column(address_type: str) -> TableColumn:
     def cell(body: Body, _now: Ms) -> Json:
-        found = mappings(body, "status", "addresses")
-        return next((text(one, "address") for one in found if text(one, "type") == form), NONE)
+        addresses = get_mappings(body, "status", "addresses")
+        return next(
+            (
+                get_text(address, "address")
+                for address in addresses
+                if get_text(address, "type") == address_type
+            ),
+            NONE,
+        )
 
-    return Printer("Internal-IP" if form == "InternalIP" else "External-IP", cell, wide=True)
+    return TableColumn(
+        "Internal-IP" if address_type == "InternalIP" else "External-IP", cell, is_wide=True
+    )
 
 
-def _system(title: str, key: str) -> Printer:
-    return Printer(title, field("status", "nodeInfo", key, default="<unknown>"), wide=True)
+def _node_info_column(title: str, key: str) -> TableColumn:
+    return TableColumn(
+        title, field_cell("status", "nodeInfo", key, default="<unknown>"), is_wide=True
+    )
 
 
 def _kernel(body: Body, _now: Ms) -> Json:
-    system = mapping(body, "status", "nodeInfo")
-    kernel, build = text(system, "kernelVersion"), text(system, "architecture")
+    system = get_mapping(body, "status", "nodeInfo")
+    kernel, build = get_text(system, "kernelVersion"), get_text(system, "architecture")
     return f"{kernel} ({build})" if kernel and build else kernel or "<unknown>"
 
 
-def _either(body: Body, key: str) -> Json:
-    """A field of an event; in its newer group it has another name."""
+def _event_field(body: Body, key: str) -> Json:
+    """Return a field of an Event; `events.k8s.io` calls it `deprecated…`."""
     return body.get(key) or body.get(f"deprecated{key[0].upper()}{key[1:]}")
 
 
 def _first_seen(body: Body, now: Ms) -> Json:
-    return since(_either(body, "firstTimestamp") or body.get("eventTime"), now)
+    return format_age(_event_field(body, "firstTimestamp") or body.get("eventTime"), now)
 
 
 def _last_seen(body: Body, now: Ms) -> Json:
-    observed = part(body, "series", "lastObservedTime") or _either(body, "lastTimestamp")
-    return since(observed, now) if observed else _first_seen(body, now)
+    observed = get_value(body, "series", "lastObservedTime") or _event_field(body, "lastTimestamp")
+    return format_age(observed, now) if observed else _first_seen(body, now)
 
 
-def _part_of(body: Body, _now: Ms) -> Json:
-    about = mapping(body, "involvedObject") or mapping(body, "regarding")
-    return text(about, "fieldPath")
+def _subobject(body: Body, _now: Ms) -> Json:
+    involved = get_mapping(body, "involvedObject") or get_mapping(body, "regarding")
+    return get_text(involved, "fieldPath")
 
 
-def _about(body: Body, _now: Ms) -> Json:
-    about = mapping(body, "involvedObject") or mapping(body, "regarding")
-    return f"{text(about, 'kind').lower()}/{text(about, 'name')}"
+def _involved_object(body: Body, _now: Ms) -> Json:
+    involved = get_mapping(body, "involvedObject") or get_mapping(body, "regarding")
+    return f"{get_text(involved, 'kind').lower()}/{get_text(involved, 'name')}"
 
 
-def _reporter(body: Body, _now: Ms) -> Json:
-    source = mapping(body, "source") or mapping(body, "deprecatedSource")
-    who = text(source, "component") or text(body, "reportingComponent")
-    who = who or text(body, "reportingController")
-    where = text(source, "host") or text(body, "reportingInstance")
-    return ", ".join(filter(None, (who, where)))
+def _event_source(body: Body, _now: Ms) -> Json:
+    source = get_mapping(body, "source") or get_mapping(body, "deprecatedSource")
+    component = get_text(source, "component") or get_text(body, "reportingComponent")
+    component = component or get_text(body, "reportingController")
+    instance = get_text(source, "host") or get_text(body, "reportingInstance")
+    return ", ".join(filter(None, (component, instance)))
 
 
-def _often(body: Body, _now: Ms) -> Json:
-    return number(body, "series", "count") or _either(body, "count") or 1
+def _event_count(body: Body, _now: Ms) -> Json:
+    return get_int(body, "series", "count") or _event_field(body, "count") or 1
 
 
-def _said(body: Body, _now: Ms) -> Json:
-    return (text(body, "message") or text(body, "note")).strip()
+def _event_message(body: Body, _now: Ms) -> Json:
+    return (get_text(body, "message") or get_text(body, "note")).strip()
 
 
 def _quota(body: Body, *, limits: bool) -> Json:
-    hard, used = mapping(body, "status", "hard"), mapping(body, "status", "used")
+    hard, used = get_mapping(body, "status", "hard"), get_mapping(body, "status", "used")
     return ", ".join(
         f"{key}: {used.get(key, 0)}/{value}"
         for key, value in sorted(hard.items())
@@ -184,104 +209,122 @@ def _quota(body: Body, *, limits: bool) -> Json:
     )
 
 
-def _default_storage(body: Body, _now: Ms) -> Json:
-    name, notes = text(body, "metadata", "name"), mapping(body, "metadata", "annotations")
+def _storage_class_name(body: Body, _now: Ms) -> Json:
+    name, object_annotations = (
+        get_text(body, "metadata", "name"),
+        get_mapping(body, "metadata", "annotations"),
+    )
     keys = (f"storageclass.{beta}kubernetes.io/is-default-class" for beta in ("", "beta."))
-    return f"{name} (default)" if any(notes.get(key) == "true" for key in keys) else name
+    return (
+        f"{name} (default)" if any(object_annotations.get(key) == "true" for key in keys) else name
+    )
 
 
-ATTRIBUTES = Printer(
-    "VolumeAttributesClass", field("spec", "volumeAttributesClassName", default="<unset>")
+ATTRIBUTES_CLASS = TableColumn(
+    "VolumeAttributesClass", field_cell("spec", "volumeAttributesClassName", default="<unset>")
 )
-VOLUME_MODE = Printer("VolumeMode", field("spec", "volumeMode", default="Filesystem"), wide=True)
-EVENT = (
-    Printer("Last Seen", _last_seen),
-    Printer("Type", field("type")),
-    Printer("Reason", field("reason")),
-    Printer("Object", _about),
-    Printer("Subobject", _part_of, wide=True),
-    Printer("Source", _reporter, wide=True),
-    Printer("Message", _said),
-    Printer("First Seen", _first_seen, wide=True),
-    Printer("Count", _often, wide=True),
-    Printer("Name", NAME.cell, wide=True, format="name"),
+VOLUME_MODE = TableColumn(
+    "VolumeMode", field_cell("spec", "volumeMode", default="Filesystem"), is_wide=True
 )
-CORE = {
+EVENT_COLUMNS = (
+    TableColumn("Last Seen", _last_seen),
+    TableColumn("Type", field_cell("type")),
+    TableColumn("Reason", field_cell("reason")),
+    TableColumn("Object", _involved_object),
+    TableColumn("Subobject", _subobject, is_wide=True),
+    TableColumn("Source", _event_source, is_wide=True),
+    TableColumn("Message", _event_message),
+    TableColumn("First Seen", _first_seen, is_wide=True),
+    TableColumn("Count", _event_count, is_wide=True),
+    TableColumn("Name", NAME.cell, is_wide=True, format="name"),
+)
+CORE_COLUMNS = {
     ("", "Service"): (
         NAME,
-        Printer("Type", lambda body, _: _service_type(body)),
-        Printer("Cluster-IP", _cluster_ip),
-        Printer("External-IP", _external_ip),
-        Printer("Port(s)", _ports),
+        TableColumn("Type", lambda body, _: _service_type(body)),
+        TableColumn("Cluster-IP", _cluster_ip),
+        TableColumn("External-IP", _external_ip),
+        TableColumn("Port(s)", _ports),
         AGE,
-        Printer("Selector", lambda body, _: labels(part(body, "spec", "selector")), wide=True),
+        TableColumn(
+            "Selector",
+            lambda body, _: format_labels(get_value(body, "spec", "selector")),
+            is_wide=True,
+        ),
     ),
-    ("", "Endpoints"): (NAME, Printer("Endpoints", _endpoints), AGE),
-    ("", "ConfigMap"): (NAME, Printer("Data", _kept), AGE),
+    ("", "Endpoints"): (NAME, TableColumn("Endpoints", _endpoints), AGE),
+    ("", "ConfigMap"): (NAME, TableColumn("Data", _data_count), AGE),
     ("", "Secret"): (
         NAME,
-        Printer("Type", field("type", default="Opaque")),
-        Printer("Data", _kept),
+        TableColumn("Type", field_cell("type", default="Opaque")),
+        TableColumn("Data", _data_count),
         AGE,
     ),
     ("", "ServiceAccount"): (NAME, AGE),
-    ("", "Namespace"): (NAME, Printer("Status", field("status", "phase")), AGE),
-    ("", "LimitRange"): CREATED,
+    ("", "Namespace"): (NAME, TableColumn("Status", field_cell("status", "phase")), AGE),
+    ("", "LimitRange"): CREATED_COLUMNS,
     ("", "ResourceQuota"): (
         NAME,
-        Printer("Request", lambda body, _: _quota(body, limits=False)),
-        Printer("Limit", lambda body, _: _quota(body, limits=True)),
+        TableColumn("Request", lambda body, _: _quota(body, limits=False)),
+        TableColumn("Limit", lambda body, _: _quota(body, limits=True)),
         AGE,
     ),
     ("", "PersistentVolumeClaim"): (
         NAME,
-        Printer("Status", _claim_status),
-        Printer("Volume", field("spec", "volumeName")),
-        Printer("Capacity", _claim_capacity),
-        Printer("Access Modes", _claim_modes),
-        Printer("StorageClass", field("spec", "storageClassName")),
-        ATTRIBUTES,
+        TableColumn("Status", _claim_status),
+        TableColumn("Volume", field_cell("spec", "volumeName")),
+        TableColumn("Capacity", _claim_capacity),
+        TableColumn("Access Modes", _claim_modes),
+        TableColumn("StorageClass", field_cell("spec", "storageClassName")),
+        ATTRIBUTES_CLASS,
         AGE,
         VOLUME_MODE,
     ),
     ("", "PersistentVolume"): (
         NAME,
-        Printer("Capacity", field("spec", "capacity", "storage")),
-        Printer("Access Modes", lambda body, _: _modes(listed(body, "spec", "accessModes"))),
-        Printer("Reclaim Policy", field("spec", "persistentVolumeReclaimPolicy", default="Retain")),
-        Printer("Status", _claim_status),
-        Printer("Claim", _volume_claim),
-        Printer("StorageClass", field("spec", "storageClassName")),
-        ATTRIBUTES,
-        Printer("Reason", field("status", "reason")),
+        TableColumn("Capacity", field_cell("spec", "capacity", "storage")),
+        TableColumn(
+            "Access Modes", lambda body, _: _format_modes(get_list(body, "spec", "accessModes"))
+        ),
+        TableColumn(
+            "Reclaim Policy", field_cell("spec", "persistentVolumeReclaimPolicy", default="Retain")
+        ),
+        TableColumn("Status", _claim_status),
+        TableColumn("Claim", _volume_claim),
+        TableColumn("StorageClass", field_cell("spec", "storageClassName")),
+        ATTRIBUTES_CLASS,
+        TableColumn("Reason", field_cell("status", "reason")),
         AGE,
         VOLUME_MODE,
     ),
     ("", "Node"): (
         NAME,
-        Printer("Status", _node_status),
-        Printer("Roles", _roles),
+        TableColumn("Status", _node_status),
+        TableColumn("Roles", _roles),
         AGE,
-        Printer("Version", field("status", "nodeInfo", "kubeletVersion")),
-        _address("InternalIP"),
-        _address("ExternalIP"),
-        _system("OS-Image", "osImage"),
-        Printer("Kernel-Version", _kernel, wide=True),
-        _system("Container-Runtime", "containerRuntimeVersion"),
+        TableColumn("Version", field_cell("status", "nodeInfo", "kubeletVersion")),
+        _address_column("InternalIP"),
+        _address_column("ExternalIP"),
+        _node_info_column("OS-Image", "osImage"),
+        TableColumn("Kernel-Version", _kernel, is_wide=True),
+        _node_info_column("Container-Runtime", "containerRuntimeVersion"),
     ),
-    ("", "Event"): EVENT,
-    ("events.k8s.io", "Event"): EVENT,
+    ("", "Event"): EVENT_COLUMNS,
+    ("events.k8s.io", "Event"): EVENT_COLUMNS,
     ("", "PodTemplate"): (
         NAME,
-        *(one._replace(wide=False) for one in containers("template")),
-        Printer("Pod Labels", lambda body, _: labels(part(body, "template", "metadata", "labels"))),
+        *(one._replace(is_wide=False) for one in container_columns("template")),
+        TableColumn(
+            "Pod Labels",
+            lambda body, _: format_labels(get_value(body, "template", "metadata", "labels")),
+        ),
     ),
     ("storage.k8s.io", "StorageClass"): (
-        NAME._replace(cell=_default_storage),
-        Printer("Provisioner", field("provisioner")),
-        Printer("ReclaimPolicy", field("reclaimPolicy", default="Delete")),
-        Printer("VolumeBindingMode", field("volumeBindingMode", default="Immediate")),
-        Printer("AllowVolumeExpansion", field("allowVolumeExpansion", default=False)),
+        NAME._replace(cell=_storage_class_name),
+        TableColumn("Provisioner", field_cell("provisioner")),
+        TableColumn("ReclaimPolicy", field_cell("reclaimPolicy", default="Delete")),
+        TableColumn("VolumeBindingMode", field_cell("volumeBindingMode", default="Immediate")),
+        TableColumn("AllowVolumeExpansion", field_cell("allowVolumeExpansion", default=False)),
         AGE,
     ),
 }

@@ -1,197 +1,212 @@
-"""Networks, rights, webhooks, and what else a cluster is run with."""
+"""Columns of networking, RBAC, admission and other administrative kinds."""
 
 from __future__ import annotations
 
 from tidegate.apiserver.printing.cells import (
     AGE,
-    CREATED,
+    CREATED_COLUMNS,
     NAME,
     NONE,
     Body,
     Cell,
-    Printer,
-    count,
-    field,
-    selector,
-    shortened,
+    TableColumn,
+    count_cell,
+    field_cell,
+    format_selector,
+    shorten,
 )
-from tidegate.apiserver.printing.core import balanced
+from tidegate.apiserver.printing.core import load_balancer_addresses
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping, mappings, part, text
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 
 RBAC, ADMISSION = "rbac.authorization.k8s.io", "admissionregistration.k8s.io"
 
 
 def _hosts(body: Body, _now: Ms) -> Json:
-    found = [text(one, "host") for one in mappings(body, "spec", "rules")]
-    return shortened([one for one in found if one], empty="*")
+    hosts = [get_text(rule, "host") for rule in get_mappings(body, "spec", "rules")]
+    return shorten([host for host in hosts if host], empty="*")
 
 
-def _lb(body: Body, _now: Ms) -> Json:
-    return ",".join(balanced(body))
+def _ingress_address(body: Body, _now: Ms) -> Json:
+    return ",".join(load_balancer_addresses(body))
 
 
-def _tls(body: Body, _now: Ms) -> Json:
-    return "80, 443" if listed(body, "spec", "tls") else "80"
+def _ingress_ports(body: Body, _now: Ms) -> Json:
+    return "80, 443" if get_list(body, "spec", "tls") else "80"
 
 
 def _parameters(body: Body, _now: Ms) -> Json:
-    found = mapping(body, "spec", "parameters")
-    if not found:
+    parameters = get_mapping(body, "spec", "parameters")
+    if not parameters:
         return NONE
-    return f"{_title(text(found, 'kind'), text(found, 'apiGroup'))}/{text(found, 'name')}"
+    kind = _kind_name(get_text(parameters, "kind"), get_text(parameters, "apiGroup"))
+    return f"{kind}/{get_text(parameters, 'name')}"
 
 
-def _title(kind: str, group: str) -> str:
+def _kind_name(kind: str, group: str) -> str:
     return f"{kind}.{group}".rstrip(".")
 
 
 def _role(body: Body, _now: Ms) -> Json:
-    return f"{text(body, 'roleRef', 'kind')}/{text(body, 'roleRef', 'name')}"
+    return f"{get_text(body, 'roleRef', 'kind')}/{get_text(body, 'roleRef', 'name')}"
 
 
-def _subjects(kind: str) -> Cell:
+def _subjects_cell(kind: str) -> Cell:
     def cell(body: Body, _now: Ms) -> Json:
         return ", ".join(
-            "/".join(filter(None, (text(one, "namespace"), text(one, "name"))))
-            for one in mappings(body, "subjects")
-            if text(one, "kind") == kind
+            "/".join(filter(None, (get_text(subject, "namespace"), get_text(subject, "name"))))
+            for subject in get_mappings(body, "subjects")
+            if get_text(subject, "kind") == kind
         )
 
     return cell
 
 
 def _slice_ports(body: Body, _now: Ms) -> Json:
-    found = mappings(body, "ports")
-    return shortened([str(one.get("port") or one.get("name") or "*") for one in found])
+    ports = get_mappings(body, "ports")
+    return shorten([str(port.get("port") or port.get("name") or "*") for port in ports])
 
 
 def _slice_addresses(body: Body, _now: Ms) -> Json:
-    found = (listed(one, "addresses") for one in mappings(body, "endpoints"))
-    return shortened([str(address) for addresses in found for address in addresses])
+    address_lists = (
+        get_list(endpoint, "addresses") for endpoint in get_mappings(body, "endpoints")
+    )
+    return shorten([str(address) for addresses in address_lists for address in addresses])
 
 
 def _service(body: Body, _now: Ms) -> Json:
-    service = mapping(body, "spec", "service")
-    return f"{text(service, 'namespace')}/{text(service, 'name')}" if service else "Local"
+    service = get_mapping(body, "spec", "service")
+    return f"{get_text(service, 'namespace')}/{get_text(service, 'name')}" if service else "Local"
 
 
 def _available(body: Body, _now: Ms) -> Json:
-    for one in mappings(body, "status", "conditions"):
-        if text(one, "type") == "Available":
-            is_true = text(one, "status") == "True"
-            return "True" if is_true else f"{text(one, 'status')} ({text(one, 'reason')})"
+    for condition in get_mappings(body, "status", "conditions"):
+        if get_text(condition, "type") == "Available":
+            is_true = get_text(condition, "status") == "True"
+            return (
+                "True"
+                if is_true
+                else f"{get_text(condition, 'status')} ({get_text(condition, 'reason')})"
+            )
     return "Unknown"
 
 
 def _controller(body: Body, _now: Ms) -> Json:
-    for one in mappings(body, "metadata", "ownerReferences"):
-        if one.get("controller") is True:
-            group = text(one, "apiVersion").rpartition("/")[0]
-            return f"{_title(text(one, 'kind').lower(), group)}/{text(one, 'name')}"
+    for owner in get_mappings(body, "metadata", "ownerReferences"):
+        if owner.get("controller") is True:
+            group = get_text(owner, "apiVersion").rpartition("/")[0]
+            return f"{_kind_name(get_text(owner, 'kind').lower(), group)}/{get_text(owner, 'name')}"
     return NONE
 
 
 def _param_kind(body: Body, _now: Ms) -> Json:
-    found = mapping(body, "spec", "paramKind")
-    return f"{text(found, 'apiVersion')}/{text(found, 'kind')}" if found else "<unset>"
+    param_kind = get_mapping(body, "spec", "paramKind")
+    return (
+        f"{get_text(param_kind, 'apiVersion')}/{get_text(param_kind, 'kind')}"
+        if param_kind
+        else "<unset>"
+    )
 
 
 def _param_ref(body: Body, _now: Ms) -> Json:
-    found = mapping(body, "spec", "paramRef")
-    if not found:
+    param_ref = get_mapping(body, "spec", "paramRef")
+    if not param_ref:
         return "<unset>"
-    namespace, name = text(found, "namespace", default="*"), text(found, "name")
+    namespace, name = get_text(param_ref, "namespace", default="*"), get_text(param_ref, "name")
     return f"{namespace}/{name}" if name else f"{namespace}/*"
 
 
-BINDING = (
+BINDING_COLUMNS = (
     NAME,
-    Printer("Role", _role),
+    TableColumn("Role", _role),
     AGE,
-    Printer("Users", _subjects("User"), wide=True),
-    Printer("Groups", _subjects("Group"), wide=True),
-    Printer("ServiceAccounts", _subjects("ServiceAccount"), wide=True),
+    TableColumn("Users", _subjects_cell("User"), is_wide=True),
+    TableColumn("Groups", _subjects_cell("Group"), is_wide=True),
+    TableColumn("ServiceAccounts", _subjects_cell("ServiceAccount"), is_wide=True),
 )
-WEBHOOKS = (NAME, Printer("Webhooks", count("webhooks"), "integer"), AGE)
-POLICY_BINDING = (
+WEBHOOK_COLUMNS = (NAME, TableColumn("Webhooks", count_cell("webhooks"), "integer"), AGE)
+POLICY_BINDING_COLUMNS = (
     NAME,
-    Printer("PolicyName", field("spec", "policyName")),
-    Printer("ParamRef", _param_ref),
+    TableColumn("PolicyName", field_cell("spec", "policyName")),
+    TableColumn("ParamRef", _param_ref),
     AGE,
 )
-OTHERS = {
+OTHER_COLUMNS = {
     ("networking.k8s.io", "Ingress"): (
         NAME,
-        Printer("Class", field("spec", "ingressClassName", default=NONE)),
-        Printer("Hosts", _hosts),
-        Printer("Address", _lb),
-        Printer("Ports", _tls),
+        TableColumn("Class", field_cell("spec", "ingressClassName", default=NONE)),
+        TableColumn("Hosts", _hosts),
+        TableColumn("Address", _ingress_address),
+        TableColumn("Ports", _ingress_ports),
         AGE,
     ),
     ("networking.k8s.io", "IngressClass"): (
         NAME,
-        Printer("Controller", field("spec", "controller")),
-        Printer("Parameters", _parameters),
+        TableColumn("Controller", field_cell("spec", "controller")),
+        TableColumn("Parameters", _parameters),
         AGE,
     ),
     ("networking.k8s.io", "NetworkPolicy"): (
         NAME,
-        Printer("Pod-Selector", lambda body, _: selector(part(body, "spec", "podSelector"))),
+        TableColumn(
+            "Pod-Selector", lambda body, _: format_selector(get_value(body, "spec", "podSelector"))
+        ),
         AGE,
     ),
     ("discovery.k8s.io", "EndpointSlice"): (
         NAME,
-        Printer("AddressType", field("addressType")),
-        Printer("Ports", _slice_ports),
-        Printer("Endpoints", _slice_addresses),
+        TableColumn("AddressType", field_cell("addressType")),
+        TableColumn("Ports", _slice_ports),
+        TableColumn("Endpoints", _slice_addresses),
         AGE,
     ),
-    (RBAC, "Role"): CREATED,
-    (RBAC, "ClusterRole"): CREATED,
-    (RBAC, "RoleBinding"): BINDING,
-    (RBAC, "ClusterRoleBinding"): BINDING,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): CREATED,
-    (ADMISSION, "MutatingWebhookConfiguration"): WEBHOOKS,
-    (ADMISSION, "ValidatingWebhookConfiguration"): WEBHOOKS,
+    (RBAC, "Role"): CREATED_COLUMNS,
+    (RBAC, "ClusterRole"): CREATED_COLUMNS,
+    (RBAC, "RoleBinding"): BINDING_COLUMNS,
+    (RBAC, "ClusterRoleBinding"): BINDING_COLUMNS,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): CREATED_COLUMNS,
+    (ADMISSION, "MutatingWebhookConfiguration"): WEBHOOK_COLUMNS,
+    (ADMISSION, "ValidatingWebhookConfiguration"): WEBHOOK_COLUMNS,
     (ADMISSION, "ValidatingAdmissionPolicy"): (
         NAME,
-        Printer("Validations", count("spec", "validations"), "integer"),
-        Printer("ParamKind", _param_kind),
+        TableColumn("Validations", count_cell("spec", "validations"), "integer"),
+        TableColumn("ParamKind", _param_kind),
         AGE,
     ),
     (ADMISSION, "MutatingAdmissionPolicy"): (
         NAME,
-        Printer("Mutations", count("spec", "mutations"), "integer"),
-        Printer("ParamKind", _param_kind),
+        TableColumn("Mutations", count_cell("spec", "mutations"), "integer"),
+        TableColumn("ParamKind", _param_kind),
         AGE,
     ),
-    (ADMISSION, "ValidatingAdmissionPolicyBinding"): POLICY_BINDING,
-    (ADMISSION, "MutatingAdmissionPolicyBinding"): POLICY_BINDING,
+    (ADMISSION, "ValidatingAdmissionPolicyBinding"): POLICY_BINDING_COLUMNS,
+    (ADMISSION, "MutatingAdmissionPolicyBinding"): POLICY_BINDING_COLUMNS,
     ("apiregistration.k8s.io", "APIService"): (
         NAME,
-        Printer("Service", _service),
-        Printer("Available", _available),
+        TableColumn("Service", _service),
+        TableColumn("Available", _available),
         AGE,
     ),
     ("apps", "ControllerRevision"): (
         NAME,
-        Printer("Controller", _controller),
-        Printer("Revision", field("revision", default=0)),
+        TableColumn("Controller", _controller),
+        TableColumn("Revision", field_cell("revision", default=0)),
         AGE,
     ),
     ("scheduling.k8s.io", "PriorityClass"): (
         NAME,
-        Printer("Value", field("value", default=0), "integer"),
-        Printer("Global-Default", field("globalDefault", default=False), "boolean"),
+        TableColumn("Value", field_cell("value", default=0), "integer"),
+        TableColumn("Global-Default", field_cell("globalDefault", default=False), "boolean"),
         AGE,
-        Printer("PreemptionPolicy", field("preemptionPolicy", default="PreemptLowerPriority")),
+        TableColumn(
+            "PreemptionPolicy", field_cell("preemptionPolicy", default="PreemptLowerPriority")
+        ),
     ),
     ("coordination.k8s.io", "Lease"): (
         NAME,
-        Printer("Holder", field("spec", "holderIdentity")),
+        TableColumn("Holder", field_cell("spec", "holderIdentity")),
         AGE,
     ),
-    ("node.k8s.io", "RuntimeClass"): (NAME, Printer("Handler", field("handler")), AGE),
+    ("node.k8s.io", "RuntimeClass"): (NAME, TableColumn("Handler", field_cell("handler")), AGE),
 }

@@ -1,149 +1,172 @@
-"""Pods: how many containers are ready, what their state is called, and how often they restarted."""
+"""Columns of Pods: ready containers, state and restarts.
+
+Like `printPod` in `pkg/printers/internalversion/printers.go` of Kubernetes.
+"""
 
 from __future__ import annotations
 
 import msgspec
 
-from tidegate.apiserver.printing.cells import AGE, NAME, NONE, Body, Printer, at, human, is_true
+from tidegate.apiserver.printing.cells import (
+    AGE,
+    NAME,
+    NONE,
+    Body,
+    TableColumn,
+    human_duration,
+    is_condition_true,
+    parse_time,
+)
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings, number, part, text
+from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
 
-ENDED = ("Succeeded", "Failed")
+TERMINAL_PHASES = ("Succeeded", "Failed")
 
 
-class _Standing(msgspec.Struct):
-    """What is counted over a pod's containers."""
+class _PodSummary(msgspec.Struct):
+    """Counts over the containers of a pod."""
 
     reason: str
     ready: int = 0
     restarts: int = 0
-    restarted: list[Ms] = msgspec.field(default_factory=list)
+    restart_times: list[Ms] = msgspec.field(default_factory=list)
 
-    def note(self, status: Body) -> None:
-        self.restarts += number(status, "restartCount")
-        if ended := part(status, "lastState", "terminated", "finishedAt"):
-            self.restarted.append(at(ended))
+    def add_restarts(self, status: Body) -> None:
+        self.restarts += get_int(status, "restartCount")
+        if finished_at := get_value(status, "lastState", "terminated", "finishedAt"):
+            self.restart_times.append(parse_time(finished_at))
 
 
-def _stand(pod: Body) -> _Standing:
-    phase = text(pod, "status", "phase")
-    reason = text(pod, "status", "reason") or phase
-    scheduled = [
-        one for one in mappings(pod, "status", "conditions") if text(one, "type") == "PodScheduled"
+def _summarize(pod: Body) -> _PodSummary:
+    phase = get_text(pod, "status", "phase")
+    reason = get_text(pod, "status", "reason") or phase
+    scheduled_conditions = [
+        condition
+        for condition in get_mappings(pod, "status", "conditions")
+        if get_text(condition, "type") == "PodScheduled"
     ]
-    if any(text(one, "reason") == "SchedulingGated" for one in scheduled):
+    if any(
+        get_text(condition, "reason") == "SchedulingGated" for condition in scheduled_conditions
+    ):
         reason = "SchedulingGated"
-    standing, sidecars = _Standing(reason), _Standing(reason)
-    if not _begin(pod, standing, sidecars) or is_true(pod, "Initialized"):
-        sidecars.ready, sidecars.reason = standing.ready, standing.reason
-        standing = sidecars
-        _run(pod, standing)
-    if part(pod, "metadata", "deletionTimestamp"):
-        if text(pod, "status", "reason") == "NodeLost":
-            standing.reason = "Unknown"
-        elif phase not in ENDED:
-            standing.reason = "Terminating"
-    return standing
+    summary, sidecars = _PodSummary(reason), _PodSummary(reason)
+    if not _check_init_containers(pod, summary, sidecars) or is_condition_true(pod, "Initialized"):
+        sidecars.ready, sidecars.reason = summary.ready, summary.reason
+        summary = sidecars
+        _check_containers(pod, summary)
+    if get_value(pod, "metadata", "deletionTimestamp"):
+        if get_text(pod, "status", "reason") == "NodeLost":
+            summary.reason = "Unknown"
+        elif phase not in TERMINAL_PHASES:
+            summary.reason = "Terminating"
+    return summary
 
 
-def _begin(pod: Body, standing: _Standing, sidecars: _Standing) -> bool:
-    """Look at the init containers; whether one of them is still at it."""
-    known = {text(one, "name"): one for one in mappings(pod, "spec", "initContainers")}
-    for place, status in enumerate(mappings(pod, "status", "initContainerStatuses")):
-        is_sidecar = text(known.get(text(status, "name")), "restartPolicy") == "Always"
-        standing.note(status)
+def _check_init_containers(pod: Body, summary: _PodSummary, sidecars: _PodSummary) -> bool:
+    """Check the init containers. Return whether one of them has not finished."""
+    init_containers = {
+        get_text(container, "name"): container
+        for container in get_mappings(pod, "spec", "initContainers")
+    }
+    for index, status in enumerate(get_mappings(pod, "status", "initContainerStatuses")):
+        is_sidecar = (
+            get_text(init_containers.get(get_text(status, "name")), "restartPolicy") == "Always"
+        )
+        summary.add_restarts(status)
         if is_sidecar:
-            sidecars.note(status)
-        ended, waiting = _terminated(status), mapping(status, "state", "waiting")
-        if ended is not None and number(ended, "exitCode") == 0:
+            sidecars.add_restarts(status)
+        terminated, waiting = _terminated(status), get_mapping(status, "state", "waiting")
+        if terminated is not None and get_int(terminated, "exitCode") == 0:
             continue
         if is_sidecar and status.get("started") is True:
-            standing.ready += status.get("ready") is True
+            summary.ready += status.get("ready") is True
             continue
-        if ended is not None:
-            standing.reason = f"Init:{_ending(ended)}"
-        elif text(waiting, "reason") not in {"", "PodInitializing"}:
-            standing.reason = f"Init:{text(waiting, 'reason')}"
+        if terminated is not None:
+            summary.reason = f"Init:{_exit_reason(terminated)}"
+        elif get_text(waiting, "reason") not in {"", "PodInitializing"}:
+            summary.reason = f"Init:{get_text(waiting, 'reason')}"
         else:
-            standing.reason = f"Init:{place}/{len(known)}"
+            summary.reason = f"Init:{index}/{len(init_containers)}"
         return True
     return False
 
 
-def _run(pod: Body, standing: _Standing) -> None:
+def _check_containers(pod: Body, summary: _PodSummary) -> None:
     has_running = False
-    for status in reversed(mappings(pod, "status", "containerStatuses")):
-        standing.note(status)
-        ended = _terminated(status)
-        if waits := text(status, "state", "waiting", "reason"):
-            standing.reason = waits
-        elif ended is not None:
-            standing.reason = _ending(ended)
-        elif status.get("ready") is True and "running" in mapping(status, "state"):
+    for status in reversed(get_mappings(pod, "status", "containerStatuses")):
+        summary.add_restarts(status)
+        terminated = _terminated(status)
+        if waiting_reason := get_text(status, "state", "waiting", "reason"):
+            summary.reason = waiting_reason
+        elif terminated is not None:
+            summary.reason = _exit_reason(terminated)
+        elif status.get("ready") is True and "running" in get_mapping(status, "state"):
             has_running = True
-            standing.ready += 1
-    if standing.reason == "Completed" and has_running:
-        standing.reason = "Running" if is_true(pod, "Ready") else "NotReady"
+            summary.ready += 1
+    if summary.reason == "Completed" and has_running:
+        summary.reason = "Running" if is_condition_true(pod, "Ready") else "NotReady"
 
 
 def _terminated(status: Body) -> Body | None:
-    found = part(status, "state", "terminated")
-    return found if isinstance(found, dict) else None
+    value = get_value(status, "state", "terminated")
+    return value if isinstance(value, dict) else None
 
 
-def _ending(ended: Body) -> str:
-    signal, code = number(ended, "signal"), number(ended, "exitCode")
-    return text(ended, "reason") or (f"Signal:{signal}" if signal else f"ExitCode:{code}")
+def _exit_reason(terminated: Body) -> str:
+    signal, code = get_int(terminated, "signal"), get_int(terminated, "exitCode")
+    return get_text(terminated, "reason") or (f"Signal:{signal}" if signal else f"ExitCode:{code}")
 
 
 def _ready(pod: Body, _now: Ms) -> Json:
     sidecars = [
-        one
-        for one in mappings(pod, "spec", "initContainers")
-        if text(one, "restartPolicy") == "Always"
+        container
+        for container in get_mappings(pod, "spec", "initContainers")
+        if get_text(container, "restartPolicy") == "Always"
     ]
-    total = len(mappings(pod, "spec", "containers")) + len(sidecars)
-    return f"{_stand(pod).ready}/{total}"
+    total = len(get_mappings(pod, "spec", "containers")) + len(sidecars)
+    return f"{_summarize(pod).ready}/{total}"
 
 
 def _status(pod: Body, _now: Ms) -> Json:
-    return _stand(pod).reason
+    return _summarize(pod).reason
 
 
 def _restarts(pod: Body, now: Ms) -> Json:
-    standing = _stand(pod)
-    if not standing.restarts or not standing.restarted:
-        return str(standing.restarts)
-    return f"{standing.restarts} ({human((now - max(standing.restarted)) // SECOND)} ago)"
+    summary = _summarize(pod)
+    if not summary.restarts or not summary.restart_times:
+        return str(summary.restarts)
+    return (
+        f"{summary.restarts} ({human_duration((now - max(summary.restart_times)) // SECOND)} ago)"
+    )
 
 
 def _address(pod: Body, _now: Ms) -> Json:
-    return text(pod, "status", "podIP", default=NONE)
+    return get_text(pod, "status", "podIP", default=NONE)
 
 
 def _node(pod: Body, _now: Ms) -> Json:
-    return text(pod, "spec", "nodeName", default=NONE)
+    return get_text(pod, "spec", "nodeName", default=NONE)
 
 
 def _nominated(pod: Body, _now: Ms) -> Json:
-    return text(pod, "status", "nominatedNodeName", default=NONE)
+    return get_text(pod, "status", "nominatedNodeName", default=NONE)
 
 
-def _gates(pod: Body, _now: Ms) -> Json:
-    gates = mappings(pod, "spec", "readinessGates")
-    met = sum(is_true(pod, text(one, "conditionType")) for one in gates)
-    return f"{met}/{len(gates)}" if gates else NONE
+def _readiness_gates(pod: Body, _now: Ms) -> Json:
+    gates = get_mappings(pod, "spec", "readinessGates")
+    satisfied = sum(is_condition_true(pod, get_text(gate, "conditionType")) for gate in gates)
+    return f"{satisfied}/{len(gates)}" if gates else NONE
 
 
-POD = (
+POD_COLUMNS = (
     NAME,
-    Printer("Ready", _ready),
-    Printer("Status", _status),
-    Printer("Restarts", _restarts),
+    TableColumn("Ready", _ready),
+    TableColumn("Status", _status),
+    TableColumn("Restarts", _restarts),
     AGE,
-    Printer("IP", _address, wide=True),
-    Printer("Node", _node, wide=True),
-    Printer("Nominated Node", _nominated, wide=True),
-    Printer("Readiness Gates", _gates, wide=True),
+    TableColumn("IP", _address, is_wide=True),
+    TableColumn("Node", _node, is_wide=True),
+    TableColumn("Nominated Node", _nominated, is_wide=True),
+    TableColumn("Readiness Gates", _readiness_gates, is_wide=True),
 )

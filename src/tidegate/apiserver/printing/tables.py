@@ -1,31 +1,31 @@
-"""Objects as a Table: what kubectl asks for, and prints as it comes."""
+"""Objects as a Table, which kubectl requests and prints as it is."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-from tidegate.apiserver.catalogue import Body, Column, Serving
-from tidegate.apiserver.printing.cells import AGE, CREATED, NAME, Printer, since
-from tidegate.apiserver.printing.core import CORE
-from tidegate.apiserver.printing.others import OTHERS
-from tidegate.apiserver.printing.pods import POD
-from tidegate.apiserver.printing.workloads import WORKLOADS
+from tidegate.apiserver.catalogue import Body, PrinterColumn, ServedKinds
+from tidegate.apiserver.printing.cells import AGE, CREATED_COLUMNS, NAME, TableColumn, format_age
+from tidegate.apiserver.printing.core import CORE_COLUMNS
+from tidegate.apiserver.printing.others import OTHER_COLUMNS
+from tidegate.apiserver.printing.pods import POD_COLUMNS
+from tidegate.apiserver.printing.workloads import WORKLOAD_COLUMNS
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind
-from tidegate.model.patterns import late
-from tidegate.model.reading import mapping
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_mapping
 
-TABLE = {"kind": "Table", "apiVersion": "meta.k8s.io/v1"}
-PRINTERS: dict[tuple[str, str], tuple[Printer, ...]] = {
-    ("", "Pod"): POD,
-    **WORKLOADS,
-    **CORE,
-    **OTHERS,
+TABLE_HEADER = {"kind": "Table", "apiVersion": "meta.k8s.io/v1"}
+BUILTIN_COLUMNS: dict[tuple[str, str], tuple[TableColumn, ...]] = {
+    ("", "Pod"): POD_COLUMNS,
+    **WORKLOAD_COLUMNS,
+    **CORE_COLUMNS,
+    **OTHER_COLUMNS,
 }
-BARE: tuple[Printer, ...] = (NAME, AGE)
-"""Of a custom kind that asks for no columns."""
-_STEP = late(
+DEFAULT_CUSTOM_COLUMNS: tuple[TableColumn, ...] = (NAME, AGE)
+"""Columns of a custom kind that defines none."""
+_PATH_STEP = lazy_regex(
     r"""\.?(?P<key>(?:[^.\[\]\\]|\\.)+)
     |\[(?P<place>\d+|\*)\]
     |\[['"](?P<quoted>[^'"]+)['"]\]
@@ -34,82 +34,95 @@ _STEP = late(
 )
 
 
-def printers_of(kind: Kind, serving: Serving) -> tuple[Printer, ...]:
-    """The columns of a kind, as its definition or Kubernetes has them."""
-    asked = serving.columns.get(kind)
-    if asked is None:
-        return PRINTERS.get((kind.group, kind.name), CREATED)
-    return (NAME, *map(_custom, asked)) if asked else BARE
+def columns_for_kind(kind: Kind, served_kinds: ServedKinds) -> tuple[TableColumn, ...]:
+    """Return the columns of a kind, from its CRD or as Kubernetes defines them."""
+    custom_columns = served_kinds.columns.get(kind)
+    if custom_columns is None:
+        return BUILTIN_COLUMNS.get((kind.group, kind.name), CREATED_COLUMNS)
+    return (
+        (NAME, *map(_custom_column, custom_columns)) if custom_columns else DEFAULT_CUSTOM_COLUMNS
+    )
 
 
-def table(
-    bodies: Sequence[Body], printers: Sequence[Printer], now: Ms, *, whole: bool, heads: bool
+def build_table(
+    bodies: Sequence[Body],
+    columns: Sequence[TableColumn],
+    now: Ms,
+    *,
+    include_objects: bool,
+    include_columns: bool,
 ) -> Body:
-    """`whole`: with the objects themselves beside their cells; `heads`: with the columns."""
-    columns: list[Json] = [
+    """Return a Table.
+
+    `include_objects`: with the complete objects instead of their metadata.
+    `include_columns`: with the column definitions.
+    """
+    definitions: list[Json] = [
         {
-            "name": one.title,
-            "type": one.type,
-            "format": one.format,
+            "name": column.title,
+            "type": column.type,
+            "format": column.format,
             "description": "",
-            "priority": int(one.wide),
+            "priority": int(column.is_wide),
         }
-        for one in printers
+        for column in columns
     ]
     rows: list[Json] = [
         {
-            "cells": [one.cell(body, now) for one in printers],
-            "object": body if whole else partial(body),
+            "cells": [column.cell(body, now) for column in columns],
+            "object": body if include_objects else partial_metadata(body),
         }
         for body in bodies
     ]
-    shown: Json = columns if heads else None
-    return {**TABLE, "metadata": {}, "columnDefinitions": shown, "rows": rows}
+    shown_definitions: Json = definitions if include_columns else None
+    return {**TABLE_HEADER, "metadata": {}, "columnDefinitions": shown_definitions, "rows": rows}
 
 
-def partial(body: Body) -> Body:
-    """An object of which only the metadata is told."""
-    head: Body = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
-    return {**head, "metadata": mapping(body, "metadata")}
+def partial_metadata(body: Body) -> Body:
+    """Return the metadata of an object as PartialObjectMetadata."""
+    header: Body = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+    return {**header, "metadata": get_mapping(body, "metadata")}
 
 
-def _custom(column: Column) -> Printer:
+def _custom_column(column: PrinterColumn) -> TableColumn:
     def cell(body: Body, now: Ms) -> Json:
-        found = [*find_all(body, column.path)]
-        if not found:
+        values = [*find_values(body, column.path)]
+        if not values:
             return None
         if column.type == "date":
-            return since(found[0], now)
+            return format_age(values[0], now)
         return (
-            found[0] if len(found) == 1 and not isinstance(found[0], dict | list) else _shown(found)
+            values[0]
+            if len(values) == 1 and not isinstance(values[0], dict | list)
+            else _join_values(values)
         )
 
     is_wide = column.priority > 0
-    return Printer(column.name, cell, column.type, wide=is_wide, format=column.format)
+    return TableColumn(column.name, cell, column.type, is_wide=is_wide, format=column.format)
 
 
-def _shown(found: list[Json]) -> Json:
-    return ",".join(map(str, found))
+def _join_values(values: list[Json]) -> Json:
+    return ",".join(map(str, values))
 
 
-def find_all(body: Json, path: str) -> Iterator[Json]:
-    """What a simple JSON path leads to."""
-    found: list[Json] = [body]
-    for step in _STEP.finditer(path.strip("{}")):
-        found = [one for value in found for one in _taken(value, step)]
-    yield from (one for one in found if one is not None)
+def find_values(body: Json, path: str) -> Iterator[Json]:
+    """Yield the values at a simple JSONPath."""
+    values: list[Json] = [body]
+    for step in _PATH_STEP.finditer(path.strip("{}")):
+        values = [child for value in values for child in _follow_step(value, step)]
+    yield from (child for child in values if child is not None)
 
 
-def _taken(value: Json, step: re.Match[str]) -> Iterator[Json]:
+def _follow_step(value: Json, step: re.Match[str]) -> Iterator[Json]:
     key = step["quoted"] or (step["key"] and re.sub(r"\\(.)", r"\1", step["key"]))
     if key:
         yield value.get(key) if isinstance(value, dict) else None
     elif isinstance(value, list) and step["place"]:
         yield from value if step["place"] == "*" else value[int(step["place"]) :][:1]
     elif isinstance(value, list):
-        for one in value:
-            inside: Json = one
+        for item in value:
+            field_value: Json = item
             for name in step["field"].split("."):
-                inside = inside.get(name) if isinstance(inside, dict) else None
-            if str(inside) == step["value"]:
-                yield one
+                field_value = field_value.get(name) if isinstance(field_value, dict) else None
+            if str(field_value) == step["value"]:
+                yield item

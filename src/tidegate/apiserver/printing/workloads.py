@@ -1,4 +1,4 @@
-"""What runs pods, and what watches over them."""
+"""Columns of workloads, autoscalers and disruption budgets."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from tidegate.apiserver.printing.cells import (
     NONE,
     UNSET,
     Body,
-    Printer,
-    at,
-    containers,
-    field,
-    human,
-    is_true,
-    labels,
-    selected,
-    since,
+    TableColumn,
+    container_columns,
+    field_cell,
+    format_age,
+    format_labels,
+    human_duration,
+    is_condition_true,
+    parse_time,
+    selector_column,
 )
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping, mappings, number, part, text
+from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text, get_value
 
 TEMPLATE = ("spec", "template")
-JOB_STATES = (
+JOB_STATUSES = (
     ("Complete", "Complete"),
     ("Failed", "Failed"),
     ("", "Terminating"),
@@ -31,162 +31,183 @@ JOB_STATES = (
     ("FailureTarget", "FailureTarget"),
     ("SuccessCriteriaMet", "SuccessCriteriaMet"),
 )
-"""Conditions in the order in which they count; without a name: it is being deleted."""
-HPA_SHOWN = 2
+"""Conditions in order of precedence, with the shown status. An empty name means "being deleted"."""
+MAX_SHOWN_METRICS = 2
 
 
-def _wanted(body: Body) -> int:
-    return number(body, "spec", "replicas", default=1)
+def _desired_replicas(body: Body) -> int:
+    return get_int(body, "spec", "replicas", default=1)
 
 
-def _ready(body: Body, _now: Ms) -> Json:
-    return f"{number(body, 'status', 'readyReplicas')}/{_wanted(body)}"
+def _ready_replicas(body: Body, _now: Ms) -> Json:
+    return f"{get_int(body, 'status', 'readyReplicas')}/{_desired_replicas(body)}"
 
 
-def _counted(title: str, key: str, *, type_: str = "integer") -> Printer:
-    return Printer(title, field("status", key, default=0), type_)
+def _status_count(title: str, key: str, *, type_: str = "integer") -> TableColumn:
+    return TableColumn(title, field_cell("status", key, default=0), type_)
 
 
 def _job_status(body: Body, _now: Ms) -> Json:
-    for condition, told in JOB_STATES:
-        if is_true(body, condition) if condition else part(body, "metadata", "deletionTimestamp"):
-            return told
+    for condition, status in JOB_STATUSES:
+        if (
+            is_condition_true(body, condition)
+            if condition
+            else get_value(body, "metadata", "deletionTimestamp")
+        ):
+            return status
     return "Running"
 
 
 def _completions(body: Body, _now: Ms) -> Json:
-    done, spec = number(body, "status", "succeeded"), mapping(body, "spec")
+    done, spec = get_int(body, "status", "succeeded"), get_mapping(body, "spec")
     if "completions" in spec or "parallelism" not in spec:
-        return f"{done}/{number(spec, 'completions', default=1)}"
-    side_by_side = number(spec, "parallelism", default=1)
-    return f"{done}/1 of {side_by_side}" if side_by_side > 1 else f"{done}/1"
+        return f"{done}/{get_int(spec, 'completions', default=1)}"
+    parallelism = get_int(spec, "parallelism", default=1)
+    return f"{done}/1 of {parallelism}" if parallelism > 1 else f"{done}/1"
 
 
 def _duration(body: Body, now: Ms) -> Json:
-    begun, ended = (part(body, "status", key) for key in ("startTime", "completionTime"))
-    if not begun:
+    started, ended = (get_value(body, "status", key) for key in ("startTime", "completionTime"))
+    if not started:
         return ""
-    return human(((at(ended) if ended else now) - at(begun)) // SECOND)
+    return human_duration(((parse_time(ended) if ended else now) - parse_time(started)) // SECOND)
 
 
 def _last_schedule(body: Body, now: Ms) -> Json:
-    return since(part(body, "status", "lastScheduleTime"), now, unknown=NONE)
+    return format_age(get_value(body, "status", "lastScheduleTime"), now, unknown=NONE)
 
 
 def _suspended(body: Body, _now: Ms) -> Json:
-    return str(part(body, "spec", "suspend") is True)
+    return str(get_value(body, "spec", "suspend") is True)
 
 
 def _node_selector(body: Body, _now: Ms) -> Json:
-    return labels(part(body, *TEMPLATE, "spec", "nodeSelector"))
+    return format_labels(get_value(body, *TEMPLATE, "spec", "nodeSelector"))
 
 
-def _scaled(body: Body, _now: Ms) -> Json:
-    target = mapping(body, "spec", "scaleTargetRef")
-    return f"{text(target, 'kind')}/{text(target, 'name')}"
+def _scale_target(body: Body, _now: Ms) -> Json:
+    target = get_mapping(body, "spec", "scaleTargetRef")
+    return f"{get_text(target, 'kind')}/{get_text(target, 'name')}"
 
 
 def _targets(body: Body, _now: Ms) -> Json:
-    if percent := number(body, "spec", "targetCPUUtilizationPercentage"):
-        now = part(body, "status", "currentCPUUtilizationPercentage")
-        return f"cpu: {'<unknown>' if now is None else f'{now}%'}/{percent}%"
-    current = mappings(body, "status", "currentMetrics")
-    found = [
-        _metric(one, current[place] if place < len(current) else {})
-        for place, one in enumerate(mappings(body, "spec", "metrics"))
+    if percent := get_int(body, "spec", "targetCPUUtilizationPercentage"):
+        current_percent = get_value(body, "status", "currentCPUUtilizationPercentage")
+        return (
+            f"cpu: {'<unknown>' if current_percent is None else f'{current_percent}%'}/{percent}%"
+        )
+    current = get_mappings(body, "status", "currentMetrics")
+    metrics = [
+        _format_metric(metric, current[index] if index < len(current) else {})
+        for index, metric in enumerate(get_mappings(body, "spec", "metrics"))
     ]
-    more = f" + {len(found) - HPA_SHOWN} more..." if len(found) > HPA_SHOWN else ""
-    return f"{', '.join(found[:HPA_SHOWN])}{more}" or NONE
+    more = (
+        f" + {len(metrics) - MAX_SHOWN_METRICS} more..." if len(metrics) > MAX_SHOWN_METRICS else ""
+    )
+    return f"{', '.join(metrics[:MAX_SHOWN_METRICS])}{more}" or NONE
 
 
-def _metric(wanted: Body, current: Body) -> str:
-    form = text(wanted, "type")
-    key = form[:1].lower() + form[1:]
-    target, now = mapping(wanted, key, "target"), mapping(current, key, "current")
-    name = text(wanted, key, "name") if form in {"Resource", "ContainerResource"} else ""
-    sign, said = ("%", "averageUtilization") if "averageUtilization" in target else ("", "")
-    said = said or ("averageValue" if "averageValue" in target else "value")
-    average = " (avg)" if said == "averageValue" and not name else ""
-    seen = f"{now[said]}{sign}" if said in now else "<unknown>"
-    return f"{f'{name}: ' if name else ''}{seen}/{target.get(said)}{sign}{average}"
+def _format_metric(spec: Body, current: Body) -> str:
+    metric_type = get_text(spec, "type")
+    key = metric_type[:1].lower() + metric_type[1:]
+    target, current_value = get_mapping(spec, key, "target"), get_mapping(current, key, "current")
+    name = get_text(spec, key, "name") if metric_type in {"Resource", "ContainerResource"} else ""
+    sign, value_key = ("%", "averageUtilization") if "averageUtilization" in target else ("", "")
+    value_key = value_key or ("averageValue" if "averageValue" in target else "value")
+    average = " (avg)" if value_key == "averageValue" and not name else ""
+    shown_value = f"{current_value[value_key]}{sign}" if value_key in current_value else "<unknown>"
+    return f"{f'{name}: ' if name else ''}{shown_value}/{target.get(value_key)}{sign}{average}"
 
 
-def _or_none(body: Body, key: str) -> Json:
-    found = part(body, "spec", key)
-    return "N/A" if found is None else str(found)
+def _budget_limit(body: Body, key: str) -> Json:
+    limit = get_value(body, "spec", key)
+    return "N/A" if limit is None else str(limit)
 
 
-REPLICAS = (
+REPLICA_COLUMNS = (
     NAME,
-    Printer("Desired", lambda body, _: _wanted(body), "integer"),
-    _counted("Current", "replicas"),
-    _counted("Ready", "readyReplicas"),
+    TableColumn("Desired", lambda body, _: _desired_replicas(body), "integer"),
+    _status_count("Current", "replicas"),
+    _status_count("Ready", "readyReplicas"),
     AGE,
-    *containers(*TEMPLATE),
+    *container_columns(*TEMPLATE),
 )
-DEPLOYMENT = (
+DEPLOYMENT_COLUMNS = (
     NAME,
-    Printer("Ready", _ready),
-    _counted("Up-to-date", "updatedReplicas", type_="string"),
-    _counted("Available", "availableReplicas", type_="string"),
+    TableColumn("Ready", _ready_replicas),
+    _status_count("Up-to-date", "updatedReplicas", type_="string"),
+    _status_count("Available", "availableReplicas", type_="string"),
     AGE,
-    *containers(*TEMPLATE),
-    selected("spec", "selector"),
+    *container_columns(*TEMPLATE),
+    selector_column("spec", "selector"),
 )
-WORKLOADS = {
-    ("apps", "Deployment"): DEPLOYMENT,
-    ("apps", "ReplicaSet"): (*REPLICAS, selected("spec", "selector")),
+WORKLOAD_COLUMNS = {
+    ("apps", "Deployment"): DEPLOYMENT_COLUMNS,
+    ("apps", "ReplicaSet"): (*REPLICA_COLUMNS, selector_column("spec", "selector")),
     ("", "ReplicationController"): (
-        *REPLICAS,
-        Printer("Selector", lambda body, _: labels(part(body, "spec", "selector")), wide=True),
+        *REPLICA_COLUMNS,
+        TableColumn(
+            "Selector",
+            lambda body, _: format_labels(get_value(body, "spec", "selector")),
+            is_wide=True,
+        ),
     ),
-    ("apps", "StatefulSet"): (NAME, Printer("Ready", _ready), AGE, *containers(*TEMPLATE)),
+    ("apps", "StatefulSet"): (
+        NAME,
+        TableColumn("Ready", _ready_replicas),
+        AGE,
+        *container_columns(*TEMPLATE),
+    ),
     ("apps", "DaemonSet"): (
         NAME,
-        _counted("Desired", "desiredNumberScheduled"),
-        _counted("Current", "currentNumberScheduled"),
-        _counted("Ready", "numberReady"),
-        _counted("Up-to-date", "updatedNumberScheduled"),
-        _counted("Available", "numberAvailable"),
-        Printer("Node Selector", _node_selector),
+        _status_count("Desired", "desiredNumberScheduled"),
+        _status_count("Current", "currentNumberScheduled"),
+        _status_count("Ready", "numberReady"),
+        _status_count("Up-to-date", "updatedNumberScheduled"),
+        _status_count("Available", "numberAvailable"),
+        TableColumn("Node Selector", _node_selector),
         AGE,
-        *containers(*TEMPLATE),
-        selected("spec", "selector"),
+        *container_columns(*TEMPLATE),
+        selector_column("spec", "selector"),
     ),
     ("batch", "Job"): (
         NAME,
-        Printer("Status", _job_status),
-        Printer("Completions", _completions),
-        Printer("Duration", _duration),
+        TableColumn("Status", _job_status),
+        TableColumn("Completions", _completions),
+        TableColumn("Duration", _duration),
         AGE,
-        *containers(*TEMPLATE),
-        selected("spec", "selector"),
+        *container_columns(*TEMPLATE),
+        selector_column("spec", "selector"),
     ),
     ("batch", "CronJob"): (
         NAME,
-        Printer("Schedule", field("spec", "schedule")),
-        Printer("Timezone", field("spec", "timeZone", default=NONE)),
-        Printer("Suspend", _suspended, "boolean"),
-        Printer("Active", lambda body, _: len(listed(body, "status", "active")), "integer"),
-        Printer("Last Schedule", _last_schedule),
+        TableColumn("Schedule", field_cell("spec", "schedule")),
+        TableColumn("Timezone", field_cell("spec", "timeZone", default=NONE)),
+        TableColumn("Suspend", _suspended, "boolean"),
+        TableColumn("Active", lambda body, _: len(get_list(body, "status", "active")), "integer"),
+        TableColumn("Last Schedule", _last_schedule),
         AGE,
-        *containers("spec", "jobTemplate", *TEMPLATE),
-        selected("spec", "jobTemplate", "spec", "selector"),
+        *container_columns("spec", "jobTemplate", *TEMPLATE),
+        selector_column("spec", "jobTemplate", "spec", "selector"),
     ),
     ("autoscaling", "HorizontalPodAutoscaler"): (
         NAME,
-        Printer("Reference", _scaled),
-        Printer("Targets", _targets),
-        Printer("MinPods", lambda body, _: str(part(body, "spec", "minReplicas") or UNSET)),
-        Printer("MaxPods", field("spec", "maxReplicas", default=0)),
-        Printer("Replicas", field("status", "currentReplicas", default=0)),
+        TableColumn("Reference", _scale_target),
+        TableColumn("Targets", _targets),
+        TableColumn(
+            "MinPods", lambda body, _: str(get_value(body, "spec", "minReplicas") or UNSET)
+        ),
+        TableColumn("MaxPods", field_cell("spec", "maxReplicas", default=0)),
+        TableColumn("Replicas", field_cell("status", "currentReplicas", default=0)),
         AGE,
     ),
     ("policy", "PodDisruptionBudget"): (
         NAME,
-        Printer("Min Available", lambda body, _: _or_none(body, "minAvailable")),
-        Printer("Max Unavailable", lambda body, _: _or_none(body, "maxUnavailable")),
-        Printer("Allowed Disruptions", field("status", "disruptionsAllowed", default=0), "integer"),
+        TableColumn("Min Available", lambda body, _: _budget_limit(body, "minAvailable")),
+        TableColumn("Max Unavailable", lambda body, _: _budget_limit(body, "maxUnavailable")),
+        TableColumn(
+            "Allowed Disruptions", field_cell("status", "disruptionsAllowed", default=0), "integer"
+        ),
         AGE,
     ),
 }

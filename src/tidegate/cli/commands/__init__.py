@@ -1,1 +1,1 @@
-"""One module for each verb."""
+"""One module for each command."""

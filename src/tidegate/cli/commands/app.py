@@ -1,4 +1,4 @@
-"""`tidegate app`: Applications by the verbs of `argocd app`."""
+"""`tidegate app`: Applications, with the subcommands of `argocd app`."""
 
 from __future__ import annotations
 
@@ -10,24 +10,31 @@ import click
 from click.decorators import FC
 
 from tidegate.cli import options
-from tidegate.cli.commands.delete import delete as delete_verb
-from tidegate.cli.commands.plan import plan as plan_verb
-from tidegate.cli.commands.render import render as render_verb
-from tidegate.cli.commands.sync import sync as sync_verb
+from tidegate.cli.commands.delete import delete as delete_command
+from tidegate.cli.commands.plan import plan as plan_command
+from tidegate.cli.commands.render import render as render_command
+from tidegate.cli.commands.sync import sync as sync_command
 from tidegate.cli.completing import complete_names
-from tidegate.cli.doing import say_first
-from tidegate.cli.naming import ALL, HOME, LABELS, PLACE, called_argument, units_like
-from tidegate.cli.unit_options import CHANGING, CLUSTER, HEALTH, Given, takes
-from tidegate.cli.window import room_on
+from tidegate.cli.doing import show_progress
+from tidegate.cli.naming import (
+    ALL,
+    NAMESPACE_FILTER,
+    REPOSITORY,
+    SELECTOR,
+    command_for_units,
+    name_argument,
+)
+from tidegate.cli.unit_options import CLUSTER, HEALTH, WATCH, Flags, with_options
+from tidegate.cli.window import max_line_width
 
 if TYPE_CHECKING:
-    from tidegate.cli.doing import Doing
-    from tidegate.flows.discover import Family
-    from tidegate.flows.named import NamedObject
+    from tidegate.cli.doing import ProgressLine
+    from tidegate.flows.discover import UnitTree
+    from tidegate.flows.named import SelectedResource
     from tidegate.report.applications import ApplicationRow
 
-KINDS = ("Application",)
-LOOKING = (*CLUSTER, *HEALTH, options.offline, options.repo_map)
+APPLICATION_KINDS = ("Application",)
+READ_OPTIONS = (*CLUSTER, *HEALTH, options.OFFLINE, options.REPO_MAP)
 REVISION = click.Option(
     ["--revision", "at"],
     default="",
@@ -35,8 +42,8 @@ REVISION = click.Option(
 )
 
 
-def _output(*forms: str) -> Callable[[FC], FC]:
-    choice = click.Choice(["wide", *forms, "json"])
+def _output_option(*formats: str) -> Callable[[FC], FC]:
+    choice = click.Choice(["wide", *formats, "json"])
     return click.option("-o", "--output", type=choice, default="wide", show_default=True)
 
 
@@ -55,11 +62,11 @@ def app() -> None:
 
 
 @app.command("list")
-@takes((PLACE, HOME, *LABELS), LOOKING)
+@with_options((REPOSITORY, NAMESPACE_FILTER, *SELECTOR), READ_OPTIONS)
 @click.option("-p", "--project", "project", default="", help="Only those of this project.")
-@takes(CHANGING)
-@_output("name")
-def list_(**told: Unpack[Given]) -> int:
+@with_options(WATCH)
+@_output_option("name")
+def list_(**flags: Unpack[Flags]) -> int:
     """Show all Applications: how they stand, and in which wave they come.
 
     \b
@@ -69,30 +76,34 @@ def list_(**told: Unpack[Given]) -> int:
       tidegate app list -C ~/platform --context prod -o json
       tidegate app list --watch
     """
-    doing = _say_first(told)
+    progress_line = _show_progress(flags)
     from tidegate.cli.applications import read_applications, watch_applications
-    from tidegate.report.applications import application_document, list_lines
+    from tidegate.report.applications import application_document, application_list_lines
 
-    def show(rows: list[ApplicationRow]) -> tuple[Iterable[object], Iterable[str]]:
+    def format_rows(rows: list[ApplicationRow]) -> tuple[Iterable[object], Iterable[str]]:
         names = (row.name for row in rows)
-        lines = names if told["output"] == "name" else list_lines(rows, room_on(sys.stdout))
+        lines = (
+            names
+            if flags["output"] == "name"
+            else application_list_lines(rows, max_line_width(sys.stdout))
+        )
         return map(application_document, rows), lines
 
-    if told["watch"]:
-        return watch_applications((), told, show)
-    rows, findings = read_applications((), told, doing)
-    options.show(told["output"], *show(rows))
-    return options.say_findings(findings)
+    if flags["watch"]:
+        return watch_applications((), flags, format_rows)
+    rows, findings = read_applications((), flags, progress_line)
+    options.print_result(flags["output"], *format_rows(rows))
+    return options.print_findings(findings)
 
 
 @app.command()
-@called_argument(KINDS)
-@takes((PLACE, HOME), LOOKING)
+@name_argument(APPLICATION_KINDS)
+@with_options((REPOSITORY, NAMESPACE_FILTER), READ_OPTIONS)
 @click.option("--refresh", is_flag=True, help="Have a live Argo CD look again before.")
 @click.option("--hard-refresh", is_flag=True, help="The same, and forget what it has rendered.")
-@takes(CHANGING)
-@_output("tree")
-def get(called: str, refresh: bool, hard_refresh: bool, **told: Unpack[Given]) -> int:  # noqa: FBT001 - click's way
+@with_options(WATCH)
+@_output_option("tree")
+def get(called: str, refresh: bool, hard_refresh: bool, **flags: Unpack[Flags]) -> int:  # noqa: FBT001 - click's way
     """Show one Application, and its resources as a tree, by phases and waves.
 
     Hooks are among them, and below each object stands what it owns. -o tree has kind and name in
@@ -108,33 +119,33 @@ def get(called: str, refresh: bool, hard_refresh: bool, **told: Unpack[Given]) -
       tidegate app get database --refresh
       tidegate app get argocd/database -o json
     """
-    doing = _say_first(told)
+    progress_line = _show_progress(flags)
     from tidegate.cli.applications import read_applications, watch_applications
     from tidegate.report.applications import application_document, application_lines
 
     if refresh or hard_refresh:
-        from tidegate.cli.mastered import refresh_by_argo
+        from tidegate.cli.mastered import refresh_by_argocd
 
-        refresh_by_argo(called, told, hard=hard_refresh)
+        refresh_by_argocd(called, flags, hard=hard_refresh)
 
-    def show(rows: list[ApplicationRow]) -> tuple[Iterable[object], Iterable[str]]:
-        room, as_tree = room_on(sys.stdout), told["output"] == "tree"
+    def format_rows(rows: list[ApplicationRow]) -> tuple[Iterable[object], Iterable[str]]:
+        max_width, as_tree = max_line_width(sys.stdout), flags["output"] == "tree"
         return map(application_document, rows), (
-            line for row in rows for line in application_lines(row, room, as_tree=as_tree)
+            line for row in rows for line in application_lines(row, max_width, as_tree=as_tree)
         )
 
-    if told["watch"]:
-        return watch_applications((called,), told, show, whole=True)
-    rows, findings = read_applications((called,), told, doing, whole=True)
-    options.show(told["output"], *show(rows))
-    return options.say_findings(findings)
+    if flags["watch"]:
+        return watch_applications((called,), flags, format_rows, with_owned=True)
+    rows, findings = read_applications((called,), flags, progress_line, with_owned=True)
+    options.print_result(flags["output"], *format_rows(rows))
+    return options.print_findings(findings)
 
 
 @app.command()
-@called_argument(KINDS)
-@takes((PLACE, HOME), LOOKING)
-@_output("tree")
-def resources(called: str, **told: Unpack[Given]) -> int:
+@name_argument(APPLICATION_KINDS)
+@with_options((REPOSITORY, NAMESPACE_FILTER), READ_OPTIONS)
+@_output_option("tree")
+def resources(called: str, **flags: Unpack[Flags]) -> int:
     """Show the resources of an Application as a tree, by phases and waves.
 
     \b
@@ -142,23 +153,23 @@ def resources(called: str, **told: Unpack[Given]) -> int:
       tidegate app resources database
       tidegate app resources database -o json
     """
-    doing = _say_first(told)
+    progress_line = _show_progress(flags)
     from tidegate.cli.applications import read_applications
     from tidegate.report.applications import resource_document, resource_lines
 
-    (row,), findings = read_applications((called,), told, doing, whole=True)
+    (row,), findings = read_applications((called,), flags, progress_line, with_owned=True)
     documents = map(resource_document, row.resources)
-    as_tree = told["output"] == "tree"
-    lines = resource_lines(row.resources, room_on(sys.stdout), as_tree=as_tree)
-    options.show(told["output"], documents, lines)
-    return options.say_findings(findings)
+    as_tree = flags["output"] == "tree"
+    lines = resource_lines(row.resources, max_line_width(sys.stdout), as_tree=as_tree)
+    options.print_result(flags["output"], documents, lines)
+    return options.print_findings(findings)
 
 
 @app.command()
-@called_argument(KINDS)
-@takes((PLACE, HOME), LOOKING)
-@options.text_or_json
-def history(called: str, **told: Unpack[Given]) -> int:
+@name_argument(APPLICATION_KINDS)
+@with_options((REPOSITORY, NAMESPACE_FILTER), READ_OPTIONS)
+@options.OUTPUT
+def history(called: str, **flags: Unpack[Flags]) -> int:
     """Show what was rolled out of an Application before.
 
     It is written where the cluster serves Applications.
@@ -167,18 +178,20 @@ def history(called: str, **told: Unpack[Given]) -> int:
     Examples:
       tidegate app history database
     """
-    doing = _say_first(told)
+    progress_line = _show_progress(flags)
     from tidegate.cli.applications import read_applications
     from tidegate.report.applications import history_documents, history_lines
 
-    (row,), findings = read_applications((called,), told, doing)
-    options.show(told["output"], history_documents(row), history_lines(row))
-    return options.say_findings(findings)
+    (row,), findings = read_applications((called,), flags, progress_line)
+    options.print_result(flags["output"], history_documents(row), history_lines(row))
+    return options.print_findings(findings)
 
 
 @app.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_names(KINDS))
-@takes((PLACE, HOME, *LABELS, ALL), LOOKING)
+@click.argument(
+    "names", nargs=-1, metavar="[NAME]...", shell_complete=complete_names(APPLICATION_KINDS)
+)
+@with_options((REPOSITORY, NAMESPACE_FILTER, *SELECTOR, ALL), READ_OPTIONS)
 @click.option("--sync", is_flag=True, help="Until all of it is as Git has it.")
 @click.option("--health", is_flag=True, help="Until it is Healthy.")
 @click.option("--suspended", is_flag=True, help="Until it is Suspended; or any other of these.")
@@ -192,8 +205,8 @@ def history(called: str, **told: Unpack[Given]) -> int:
     metavar="G:K:[NS/]NAME",
     help="Look at this resource of it alone; may be repeated, and ! leaves one out.",
 )
-@options.timeout
-@options.text_or_json
+@options.TIMEOUT
+@options.OUTPUT
 def wait(
     names: tuple[str, ...],
     every: bool,  # noqa: FBT001 - click's way
@@ -203,7 +216,7 @@ def wait(
     degraded: bool,  # noqa: FBT001
     operation: bool,  # noqa: FBT001
     gone: bool,  # noqa: FBT001
-    **told: Unpack[Given],
+    **flags: Unpack[Flags],
 ) -> int:
     """Wait until Applications are synced, healthy and at rest, or as the options say.
 
@@ -216,37 +229,42 @@ def wait(
       tidegate app wait shop --resource apps:Deployment:shop --health
       tidegate app wait shop --delete
     """
-    if sum(map(bool, (names, told["labels"], every))) != 1:
+    if sum(map(bool, (names, flags["labels"], every))) != 1:
         raise click.UsageError("give names, or -l SELECTOR, or --all")
-    from tidegate.cli.waiting import DesiredState, wait_for
+    from tidegate.cli.waiting import DesiredState, wait_for_applications
     from tidegate.model.verdict import Health
 
-    chosen = {Health.HEALTHY: health, Health.SUSPENDED: suspended, Health.DEGRADED: degraded}
-    healths = frozenset(one for one, is_wanted in chosen.items() if is_wanted)
-    if gone and (sync or operation or healths or told["resources"]):
+    requested = {Health.HEALTHY: health, Health.SUSPENDED: suspended, Health.DEGRADED: degraded}
+    healths = frozenset(state for state, is_requested in requested.items() if is_requested)
+    if gone and (sync or operation or healths or flags["resources"]):
         raise click.UsageError("--delete is waited for alone")
-    wanted = (
-        DesiredState(gone=True)
+    desired = (
+        DesiredState(deleted=True)
         if gone
-        else DesiredState.of(
-            sync=sync, operation=operation, healths=healths, resources=told["resources"]
+        else DesiredState.from_flags(
+            sync=sync, operation=operation, healths=healths, resources=flags["resources"]
         )
     )
-    return wait_for(names, wanted, told)
+    return wait_for_applications(names, desired, flags)
 
 
-def _edits(name: str) -> click.Command:
-    """A verb of Argo CD's that writes what stands in Git: it is refused, with the file to edit."""
+def _refused_command(name: str) -> click.Command:
+    """Return a command that is refused with the file to edit: the Application is in Git."""
 
-    @takes((PLACE, HOME, options.offline, options.repo_map))
-    def refuse(called: str, more: tuple[str, ...], **told: Unpack[Given]) -> int:  # noqa: ARG001 - theirs
-        from tidegate.cli.naming import find_families, find_meant
-        from tidegate.errors import WordsError
+    @with_options((REPOSITORY, NAMESPACE_FILTER, options.OFFLINE, options.REPO_MAP))
+    def refuse(called: str, more: tuple[str, ...], **flags: Unpack[Flags]) -> int:  # noqa: ARG001 - theirs
+        from tidegate.cli.naming import find_resources, load_unit_trees
+        from tidegate.errors import UsageError
 
-        (one,) = find_meant(find_families(told["place"], told), KINDS, (called,), home=told["home"])
-        problem = f"`{one.id}` stands in Git, and is changed there"
+        (resource,) = find_resources(
+            load_unit_trees(flags["place"], flags),
+            APPLICATION_KINDS,
+            (called,),
+            namespace=flags["home"],
+        )
+        problem = f"`{resource.id}` stands in Git, and is changed there"
         hint = "edit that file and commit it; `tidegate app diff` shows what that comes to"
-        raise WordsError("words.git", problem, where=one.where, hint=hint)
+        raise UsageError("words.git", problem, location=resource.location, hint=hint)
 
     return click.Command(
         name,
@@ -263,27 +281,29 @@ def _edits(name: str) -> click.Command:
 
 
 for _verb in ("set", "unset", "edit", "patch"):
-    app.add_command(_edits(_verb))
+    app.add_command(_refused_command(_verb))
 
 
-def _say_first(told: Given) -> Doing:
-    is_quiet = told["output"] in {"name", "json"} or told.get("watch", False)
-    return say_first("looking at Applications", quiet=is_quiet)
+def _show_progress(flags: Flags) -> ProgressLine:
+    is_quiet = flags["output"] in {"name", "json"} or flags.get("watch", False)
+    return show_progress("looking at Applications", quiet=is_quiet)
 
 
-def _sync_first(named: list[NamedObject], families: tuple[Family, ...], told: Given) -> int | None:
-    from tidegate.cli.mastered import sync_by_argo
+def _delegate_sync(
+    resources: list[SelectedResource], unit_trees: tuple[UnitTree, ...], flags: Flags
+) -> int | None:
+    from tidegate.cli.mastered import sync_by_argocd
 
-    return sync_by_argo(named, families, told)
+    return sync_by_argocd(resources, unit_trees, flags)
 
 
 app.add_command(
-    units_like(
-        sync_verb,
-        kinds=KINDS,
-        first=_sync_first,
-        more=(REVISION,),
-        told="""Roll out Applications, one wave after another. Argo CD itself goes by name.
+    command_for_units(
+        sync_command,
+        kinds=APPLICATION_KINDS,
+        delegate=_delegate_sync,
+        extra_options=(REVISION,),
+        help_text="""Roll out Applications, one wave after another. Argo CD itself goes by name.
 
         An Argo CD that is alive is asked to, one Application after another, and waited for.
 
@@ -296,10 +316,10 @@ app.add_command(
     )
 )
 app.add_command(
-    units_like(
-        delete_verb,
-        kinds=KINDS,
-        told="""Delete what Applications have brought, in the reverse of their waves.
+    command_for_units(
+        delete_command,
+        kinds=APPLICATION_KINDS,
+        help_text="""Delete what Applications have brought, in the reverse of their waves.
 
         \b
         Examples:
@@ -309,11 +329,11 @@ app.add_command(
     )
 )
 app.add_command(
-    units_like(
-        plan_verb,
+    command_for_units(
+        plan_command,
         name="diff",
-        kinds=KINDS,
-        told="""Show what a rollout of Applications would change.
+        kinds=APPLICATION_KINDS,
+        help_text="""Show what a rollout of Applications would change.
 
         \b
         Examples:
@@ -322,11 +342,11 @@ app.add_command(
     )
 )
 app.add_command(
-    units_like(
-        render_verb,
+    command_for_units(
+        render_command,
         name="manifests",
-        kinds=KINDS,
-        told="""Show what Applications render to.
+        kinds=APPLICATION_KINDS,
+        help_text="""Show what Applications render to.
 
         \b
         Examples:

@@ -8,9 +8,9 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.completing import complete_names
-from tidegate.cli.doing import say_first
-from tidegate.cli.nouns import UNITS
-from tidegate.cli.unit_options import CLUSTER, Given, takes
+from tidegate.cli.doing import show_progress
+from tidegate.cli.nouns import UNIT_KINDS
+from tidegate.cli.unit_options import CLUSTER, Flags, with_options
 
 if TYPE_CHECKING:
     from tidegate.flows.approving import ApprovedUnit
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument(
-    "names", nargs=-1, required=True, metavar="UNIT...", shell_complete=complete_names(UNITS)
+    "names", nargs=-1, required=True, metavar="UNIT...", shell_complete=complete_names(UNIT_KINDS)
 )
-@takes(CLUSTER)
-@options.text_or_json
-def approve(names: tuple[str, ...], **told: Unpack[Given]) -> None:
+@with_options(CLUSTER)
+@options.OUTPUT
+def approve(names: tuple[str, ...], **flags: Unpack[Flags]) -> None:
     """Let UNIT go on, which a rollout holds until somebody approves.
 
     A rollout that is under way goes on at once. One that has stopped meanwhile goes on when it is
@@ -33,21 +33,23 @@ def approve(names: tuple[str, ...], **told: Unpack[Given]) -> None:
       tidegate approve Application/argocd/shop-prod
       tidegate approve shop-prod shop-prod-eu --context prod
     """
-    doing = say_first(f"looking for {', '.join(names)}", quiet=told["output"] == "json")
-    from tidegate.cli.consent import say_target
-    from tidegate.cli.running import run
+    progress_line = show_progress(
+        f"looking for {', '.join(names)}", quiet=flags["output"] == "json"
+    )
+    from tidegate.cli.consent import print_target
+    from tidegate.cli.running import run_async
 
-    found = run(_approve(names, told))
-    doing.clear()
-    say_target(told)
-    lines = (f"{one.unit} may go on" for one in found)
-    options.show(told["output"], found, lines)
+    approved = run_async(_approve_units(names, flags))
+    progress_line.clear()
+    print_target(flags)
+    lines = (f"{unit_approval.unit} may go on" for unit_approval in approved)
+    options.print_result(flags["output"], approved, lines)
 
 
-async def _approve(names: tuple[str, ...], told: Given) -> list[ApprovedUnit]:
-    from tidegate.cli.asking import setting_of, target_of
+async def _approve_units(names: tuple[str, ...], flags: Flags) -> list[ApprovedUnit]:
+    from tidegate.cli.asking import cluster_targets, render_settings
     from tidegate.flows.approving import approve_units
     from tidegate.flows.session import open_session
 
-    async with open_session(target_of(told), setting_of(told)) as session:
-        return await approve_units(names, session.world, session.target.contexts)
+    async with open_session(cluster_targets(flags), render_settings(flags)) as session:
+        return await approve_units(names, session.world, session.targets.contexts)

@@ -8,13 +8,13 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.doing import say_first
-from tidegate.cli.saying import hand_out, say_lines
-from tidegate.cli.unit_options import FILE, Given, takes
+from tidegate.cli.doing import show_progress
+from tidegate.cli.saying import print_document, print_lines
+from tidegate.cli.unit_options import EXISTING_FILE, Flags, with_options
 
-WRITTEN = click.Path(exists=True, path_type=Path)
-DATA = click.option(
-    "--generator-data", type=FILE, help="What generators find that ask a server elsewhere."
+EXISTING_PATH = click.Path(exists=True, path_type=Path)
+GENERATOR_DATA = click.option(
+    "--generator-data", type=EXISTING_FILE, help="What generators find that ask a server elsewhere."
 )
 
 
@@ -30,15 +30,15 @@ def appset() -> None:
 
 
 @appset.command(short_help="Show the Applications that sets generate.")
-@click.argument("file", type=WRITTEN)
-@takes((DATA,))
-@options.offline
-@options.repo_map
+@click.argument("file", type=EXISTING_PATH)
+@with_options((GENERATOR_DATA,))
+@options.OFFLINE
+@options.REPO_MAP
 @click.option("--params", is_flag=True, help="Show the parameters of each Application.")
 @click.option(
     "-o", "--output", type=click.Choice(["yaml", "json", "names"]), default="yaml", help="How."
 )
-def generate(file: Path, params: bool, **told: Unpack[Given]) -> int:  # noqa: FBT001 - click's way
+def generate(file: Path, params: bool, **flags: Unpack[Flags]) -> int:  # noqa: FBT001 - click's way
     """Show the Applications that the sets in FILE generate, in the order of their generators.
 
     FILE may be a directory: then all sets below it are meant. Git generators look into the
@@ -54,17 +54,17 @@ def generate(file: Path, params: bool, **told: Unpack[Given]) -> int:  # noqa: F
       tidegate appset generate argocd/platform.yaml --params
       tidegate appset generate argocd -o json --params --generator-data found.yaml
     """
-    doing = say_first(f"reading {file}")
-    from tidegate.cli.asking import pointed_of, setting_of
-    from tidegate.cli.running import run
-    from tidegate.flows.appset import generate_sets
-    from tidegate.report.sets import set_texts
+    progress_line = show_progress(f"reading {file}")
+    from tidegate.cli.asking import load_request, render_settings
+    from tidegate.cli.running import run_async
+    from tidegate.flows.appset import generate_appsets
+    from tidegate.report.sets import appset_texts
 
-    made = run(generate_sets(pointed_of(str(file), told), setting_of(told)))
-    doing.clear()
-    for text in set_texts(made.rows, form=told["output"], params=params):
-        if told["output"] == "names":
-            say_lines(text.removesuffix("\n"))
+    generated = run_async(generate_appsets(load_request(str(file), flags), render_settings(flags)))
+    progress_line.clear()
+    for text in appset_texts(generated.rows, output_format=flags["output"], with_params=params):
+        if flags["output"] == "names":
+            print_lines(text.removesuffix("\n"))
         else:
-            hand_out(text, end="")
-    return options.say_findings(made.findings)
+            print_document(text, end="")
+    return options.print_findings(generated.findings)

@@ -1,14 +1,14 @@
-"""`tidegate build`: what a unit of Flux comes to, as `flux build` shows it."""
+"""`tidegate build`: rendered objects of Flux units, like `flux build`."""
 
 from __future__ import annotations
 
 import click
 
-from tidegate.cli.commands.render import render as render_verb
-from tidegate.cli.naming import of_flux
+from tidegate.cli.commands.render import render as render_command
+from tidegate.cli.naming import flux_group
 
 
-@click.group(cls=of_flux(render_verb, "Show what {} comes to."))
+@click.group(cls=flux_group(render_command, "Show what {} comes to."))
 def build() -> None:
     """Show what Kustomizations and HelmReleases come to, as `flux build` does.
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from tidegate.cli import options
-from tidegate.cli.doing import say_first
+from tidegate.cli.doing import show_progress
 
 if TYPE_CHECKING:
-    from tidegate.flows.cache import Contents, ShelfContents
+    from tidegate.flows.cache import CacheContents, CacheSection
 
-KINDS = ("sources", "charts", "renders", "answers")
-"""Known without an import; a test compares them with what there is."""
+CACHE_KINDS = ("sources", "charts", "renders", "answers")
+"""Known without an import; a test compares them with the cache sections."""
 
 
 @click.group(invoke_without_command=True)
@@ -33,61 +33,71 @@ def cache(context: click.Context) -> None:
 
 
 @cache.command(short_help="Show what the cache holds.")
-@options.text_or_json
+@options.OUTPUT
 def show(output: str = "text") -> None:
     """Show what the cache holds: how many, how large, and when it was used last."""
-    doing = say_first("looking into the cache", quiet=output == "json")
-    from tidegate.flows.cache import look_into_cache
+    progress_line = show_progress("looking into the cache", quiet=output == "json")
+    from tidegate.flows.cache import read_cache_contents
 
-    contents = look_into_cache()
-    doing.clear()
-    options.show(output, [contents], _table(contents))
+    contents = read_cache_contents()
+    progress_line.clear()
+    options.print_result(output, [contents], _table(contents))
 
 
 @cache.command()
-@click.argument("kinds", nargs=-1, type=click.Choice(KINDS))
-@options.text_or_json
+@click.argument("kinds", nargs=-1, type=click.Choice(CACHE_KINDS))
+@options.OUTPUT
 def clear(kinds: tuple[str, ...], output: str) -> None:
     """Remove everything, or only these KINDS. What another process uses stays."""
-    doing = say_first("clearing the cache", quiet=output == "json")
+    progress_line = show_progress("clearing the cache", quiet=output == "json")
     from tidegate.flows.cache import clear_cache
 
     cleared = clear_cache(kinds)
-    doing.clear()
-    stayed = f"; {cleared.kept} in use stayed" if cleared.kept else ""
-    line = f"{cleared.removed} removed, {_size(cleared.bytes)} free again{stayed}"
-    options.show(output, [cleared], [line])
+    progress_line.clear()
+    in_use_text = f"; {cleared.kept} in use stayed" if cleared.kept else ""
+    line = f"{cleared.removed} removed, {_format_size(cleared.bytes)} free again{in_use_text}"
+    options.print_result(output, [cleared], [line])
 
 
-def _table(contents: Contents) -> list[str]:
+def _table(contents: CacheContents) -> list[str]:
     rows = [("kind", "count", "size", "last used", "oldest")]
-    rows += [_row(shelf) for shelf in contents.shelves]
-    home = str(Path.home())
-    root = contents.root.replace(home, "~", 1) if contents.root.startswith(home) else contents.root
+    rows += [_section_row(section) for section in contents.shelves]
+    home_directory = str(Path.home())
+    root = (
+        contents.root.replace(home_directory, "~", 1)
+        if contents.root.startswith(home_directory)
+        else contents.root
+    )
     return [
         *(
-            f"{kind:8} {count:>6} {size:>10}  {last:14} {old}".rstrip()
-            for kind, count, size, last, old in rows
+            f"{kind:8} {count:>6} {size:>10}  {last_used:14} {oldest}".rstrip()
+            for kind, count, size, last_used, oldest in rows
         ),
-        f"{_size(contents.bytes)} of at most {_size(contents.limit)} in {root}",
+        f"{_format_size(contents.bytes)} of at most {_format_size(contents.limit)} in {root}",
     ]
 
 
-def _row(shelf: ShelfContents) -> tuple[str, str, str, str, str]:
-    return shelf.kind, str(shelf.count), _size(shelf.bytes), _ago(shelf.newest), _ago(shelf.oldest)
+def _section_row(section: CacheSection) -> tuple[str, str, str, str, str]:
+    return (
+        section.kind,
+        str(section.count),
+        _format_size(section.bytes),
+        _format_age(section.newest),
+        _format_age(section.oldest),
+    )
 
 
-def _size(count: int) -> str:
-    """Bytes as people read them."""
+def _format_size(count: int) -> str:
+    """Format a number of bytes."""
     size, unit = float(count), "B"
-    for larger in ("KiB", "MiB", "GiB"):
+    for next_unit in ("KiB", "MiB", "GiB"):
         if size < 1024:  # noqa: PLR2004
             break
-        size, unit = size / 1024, larger
+        size, unit = size / 1024, next_unit
     return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
 
 
-def _ago(seconds: int | None) -> str:
+def _format_age(seconds: int | None) -> str:
     if seconds is None:
         return ""
     for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tidegate.cli.saying import hand_out
+from tidegate.cli.saying import print_document
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -24,7 +24,7 @@ def completion(shell: str) -> None:
 
     from tidegate.cli.main import cli
 
-    kind = get_completion_class(shell)
-    if kind is None:
+    completion_class = get_completion_class(shell)
+    if completion_class is None:
         raise click.BadParameter(f"there is no completion for `{shell}`")
-    hand_out(kind(cli, {}, "tidegate", "_TIDEGATE_COMPLETE").source())
+    print_document(completion_class(cli, {}, "tidegate", "_TIDEGATE_COMPLETE").source())

@@ -11,7 +11,7 @@ from tidegate.cli import options
 
 @click.command()
 @click.argument("path", default=".", type=click.Path(exists=True, path_type=Path))
-@options.text_or_json
+@options.OUTPUT
 def config(path: Path, output: str) -> None:
     """Show what counts for the repository at PATH, and where it comes from.
 
@@ -24,8 +24,8 @@ def config(path: Path, output: str) -> None:
       tidegate config clusters/prod
       tidegate config -o json
     """
-    from tidegate.flows.config import config_at
+    from tidegate.flows.config import load_config
     from tidegate.report.config import config_document, config_lines
 
-    found = config_at(path)
-    options.show(output, [config_document(found)], config_lines(found))
+    effective = load_config(path)
+    options.print_result(output, [config_document(effective)], config_lines(effective))

@@ -9,32 +9,32 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import say_first
-from tidegate.cli.saying import note, say
+from tidegate.cli.doing import show_progress
+from tidegate.cli.saying import note, print_line
 from tidegate.cli.unit_options import (
-    CONTENTS,
-    NARROWING,
+    DELETE_CONTENTS,
+    PLAIN_UNIT,
+    ROLLOUT_OUTPUT,
+    SELECTION,
     TARGET,
-    UNIT,
-    WATCHING,
-    Given,
-    takes,
+    Flags,
+    with_options,
 )
 
 if TYPE_CHECKING:
-    from tidegate.cli.doing import Doing
+    from tidegate.cli.doing import ProgressLine
     from tidegate.cli.screen import Screen
     from tidegate.flows.delete import Deletion, Deletions
-    from tidegate.flows.pointing import Pointed
+    from tidegate.flows.pointing import LoadRequest
     from tidegate.flows.session import Session
-    from tidegate.model.event import Result
+    from tidegate.model.event import RolloutOutcome
 
-NOTHING = "nothing to delete"
+NOTHING_MESSAGE = "nothing to delete"
 
 
 @click.command()
 @click.argument("what", metavar="PATH", shell_complete=complete_path)
-@takes(NARROWING, UNIT, TARGET, CONTENTS)
+@with_options(SELECTION, PLAIN_UNIT, TARGET, DELETE_CONTENTS)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--confirm", is_flag=True, help="Delete what asks for confirmation, too.")
 @click.option(
@@ -42,8 +42,8 @@ NOTHING = "nothing to delete"
     is_flag=True,
     help="Hold the controllers of Argo CD or Flux that bring these units, and delete them.",
 )
-@takes(WATCHING)
-def delete(what: str, **told: Unpack[Given]) -> int:
+@with_options(ROLLOUT_OUTPUT)
+def delete(what: str, **flags: Unpack[Flags]) -> int:
     """Delete what PATH has brought: the last wave first, each wave when the one before is gone.
 
     PreDelete hooks run before, PostDelete hooks behind. What says Delete=false stays, and so do
@@ -55,94 +55,104 @@ def delete(what: str, **told: Unpack[Given]) -> int:
       tidegate delete overlays/prod --context prod --yes --confirm
       tidegate delete . --context prod --take-over
     """
-    doing = say_first(f"reading {what}", quiet=told["output"] == "json")
-    from tidegate.cli.asking import in_found, pointed_of
-    from tidegate.cli.consent import needs_consent, say_target
-    from tidegate.cli.exits import CODES
-    from tidegate.cli.running import run
-    from tidegate.flows.delete import digest_of, plan_deletions
+    progress_line = show_progress(f"reading {what}", quiet=flags["output"] == "json")
+    from tidegate.cli.asking import load_request, with_workspace
+    from tidegate.cli.consent import needs_confirmation, print_target
+    from tidegate.cli.exits import OUTCOME_CODES
+    from tidegate.cli.running import run_async
+    from tidegate.flows.delete import deletions_digest, plan_deletions
 
-    pointed, shown = pointed_of(what, told), ""
-    asks = needs_consent(told)
-    if asks:
-        doing.say(f"looking for what {what} has brought")
-        found = in_found(pointed, told, plan_deletions)
-        doing.clear()
-        say_target(told)
-        if found.going:
-            _agree(found)
-        shown = digest_of(found.units)
-    return CODES[run(_delete(pointed, told, doing, shown))]
+    request, digest = load_request(what, flags), ""
+    must_confirm = needs_confirmation(flags)
+    if must_confirm:
+        progress_line.update(f"looking for what {what} has brought")
+        deletions = with_workspace(request, flags, plan_deletions)
+        progress_line.clear()
+        print_target(flags)
+        if deletions.deleted:
+            _confirm_deletion(deletions)
+        digest = deletions_digest(deletions.units)
+    return OUTCOME_CODES[run_async(_run_delete(request, flags, progress_line, digest))]
 
 
-def _agree(found: Deletions) -> None:
+def _confirm_deletion(deletions: Deletions) -> None:
     """Show what would be deleted, and ask."""
-    from tidegate.cli.consent import agree
+    from tidegate.cli.consent import confirm
     from tidegate.report.deletion import deletion_lines
-    from tidegate.report.findings import as_warning, finding_lines
+    from tidegate.report.findings import finding_lines, warning_from_error
 
-    staying = [ref for one in found.units for ref in one.staying]
-    asking = [ref for one in found.units for ref in one.asking]
-    lines = [*deletion_lines(found.plan, staying, asking)]
-    lines += finding_lines(map(as_warning, found.contents))
-    count = len(found.going)
-    agree(lines, f"Delete {count} object{'s' if count != 1 else ''}?")
+    retained = [ref for deletion in deletions.units for ref in deletion.remaining]
+    unconfirmed = [ref for deletion in deletions.units for ref in deletion.unconfirmed]
+    lines = [*deletion_lines(deletions.plan, retained, unconfirmed)]
+    lines += finding_lines(map(warning_from_error, deletions.content_notes))
+    count = len(deletions.deleted)
+    confirm(lines, f"Delete {count} object{'s' if count != 1 else ''}?")
 
 
-async def _delete(pointed: Pointed, told: Given, doing: Doing, shown: str) -> Result:
-    """All units at once; what was brought last goes first."""
-    from tidegate.cli.consent import say_target
+async def _run_delete(
+    request: LoadRequest, flags: Flags, progress_line: ProgressLine, digest: str
+) -> RolloutOutcome:
+    """Delete all units in one rollout, in reverse order of their creation."""
+    from tidegate.cli.consent import print_target
     from tidegate.cli.rolling import on_screen
-    from tidegate.flows.delete import plan_deletions, refuse_other
+    from tidegate.flows.delete import plan_deletions, refuse_changed_deletions
 
-    then = f"looking for what {pointed.what} has brought"
-    async with on_screen(pointed, told, doing, then) as (screen, session, found):
-        going = await plan_deletions(session, found)
-        refuse_other(going.units, shown)
-        doing.clear()
-        if not shown:
-            say_target(told)
-        options.say_findings(going.findings)
-        result = await _delete_units(going, session, screen, told)
-    if not going.is_due:
-        (note if told["output"] == "json" else say)(NOTHING)
-    for one in going.units:
-        _say_staying(one)
+    next_activity = f"looking for what {request.path_or_url} has brought"
+    async with on_screen(request, flags, progress_line, next_activity) as (
+        screen,
+        session,
+        workspace,
+    ):
+        deletions = await plan_deletions(session, workspace)
+        refuse_changed_deletions(deletions.units, digest)
+        progress_line.clear()
+        if not digest:
+            print_target(flags)
+        options.print_findings(deletions.findings)
+        result = await _delete_units(deletions, session, screen, flags)
+    if not deletions.is_needed:
+        (note if flags["output"] == "json" else print_line)(NOTHING_MESSAGE)
+    for deletion in deletions.units:
+        _print_retained(deletion)
     return result
 
 
-async def _delete_units(found: Deletions, session: Session, screen: Screen, told: Given) -> Result:
+async def _delete_units(
+    deletions: Deletions, session: Session, screen: Screen, flags: Flags
+) -> RolloutOutcome:
     from tidegate.cli.rolling import show_rollout
     from tidegate.flows.delete import finish_deletion
-    from tidegate.flows.masters import meet_masters_at_end, still_held
-    from tidegate.flows.releases import end_releases
-    from tidegate.flows.rendering import refuse_unsound
-    from tidegate.flows.rollout import Rolling
-    from tidegate.model.event import Result
+    from tidegate.flows.masters import report_still_paused, take_over_for_delete
+    from tidegate.flows.releases import build_uninstall_history
+    from tidegate.flows.rendering import require_deployable
+    from tidegate.flows.rollout import RolloutOptions
+    from tidegate.model.event import RolloutOutcome
 
-    for one in found.units if session.target.simulation is None else ():
-        if one.runs_hooks:
-            refuse_unsound(one.rendered, takes_broken_seals=False)
-    options.say_notes(found.notes)
-    result = Result.PASSED
-    if found.is_due:
-        met = await meet_masters_at_end(found.planned, session, takes_over=told["take_over"])
-        _say(met.notes)
-        rolling = Rolling(releases=end_releases(found.plan))
-        result = await show_rollout(screen, session, found.plan, rolling, told)
-        _say(await still_held(met, session))
-    if result is Result.PASSED:
-        for one in found.units:
-            await finish_deletion(one, session.world)
+    for deletion in deletions.units if session.targets.simulation is None else ():
+        if deletion.runs_hooks:
+            require_deployable(deletion.rendered, ignore_sops_mac=False)
+    options.print_warnings(deletions.notes)
+    result = RolloutOutcome.PASSED
+    if deletions.is_needed:
+        takeover = await take_over_for_delete(
+            deletions.plan_result, session, takes_over=flags["take_over"]
+        )
+        _print_notes(takeover.notes)
+        rollout_options = RolloutOptions(history=build_uninstall_history(deletions.plan))
+        result = await show_rollout(screen, session, deletions.plan, rollout_options, flags)
+        _print_notes(await report_still_paused(takeover, session))
+    if result is RolloutOutcome.PASSED:
+        for deletion in deletions.units:
+            await finish_deletion(deletion, session.world)
     return result
 
 
-def _say(notes: Iterable[str]) -> None:
-    for one in notes:
-        note(one)
+def _print_notes(notes: Iterable[str]) -> None:
+    for message in notes:
+        note(message)
 
 
-def _say_staying(found: Deletion) -> None:
-    for ref in found.staying:
-        hint = "; `--confirm` deletes it" if ref in found.asking else ""
+def _print_retained(deletion: Deletion) -> None:
+    for ref in deletion.remaining:
+        hint = "; `--confirm` deletes it" if ref in deletion.unconfirmed else ""
         note(f"{ref} stays, as it asks for{hint}")

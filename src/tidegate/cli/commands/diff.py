@@ -1,14 +1,14 @@
-"""`tidegate diff`: what a rollout of a unit of Flux would change, as `flux diff` shows it."""
+"""`tidegate diff`: changes by a rollout of Flux units, like `flux diff`."""
 
 from __future__ import annotations
 
 import click
 
-from tidegate.cli.commands.plan import plan as plan_verb
-from tidegate.cli.naming import of_flux
+from tidegate.cli.commands.plan import plan as plan_command
+from tidegate.cli.naming import flux_group
 
 
-@click.group(cls=of_flux(plan_verb, "Show what a rollout of {} would change."))
+@click.group(cls=flux_group(plan_command, "Show what a rollout of {} would change."))
 def diff() -> None:
     """Show what a rollout of Kustomizations and HelmReleases would change, as `flux diff` does.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from tidegate.cli import options
-from tidegate.cli.doing import say_first
+from tidegate.cli.doing import show_progress
 
 
 @click.command()
-@options.text_or_json
+@options.OUTPUT
 def doctor(output: str) -> None:
     """Show which tools were found, what is missing, and what each is needed for.
 
@@ -18,16 +18,17 @@ def doctor(output: str) -> None:
       tidegate doctor
       tidegate doctor -o json
     """
-    doing = say_first("looking for tools", quiet=output == "json")
-    from tidegate.cli.running import run
-    from tidegate.flows.doctor import examine
+    progress_line = show_progress("looking for tools", quiet=output == "json")
+    from tidegate.cli.running import run_async
+    from tidegate.flows.doctor import check_tools
 
-    findings = run(examine())
-    doing.clear()
-    names = max(len(finding.name) for finding in findings)
-    versions = max(len(finding.version) for finding in findings)
+    tools = run_async(check_tools())
+    progress_line.clear()
+    name_width = max(len(tool_status.name) for tool_status in tools)
+    version_width = max(len(tool_status.version) for tool_status in tools)
     lines = (
-        f"{one.name:{names}}  {one.state:7}  {one.version:{versions}}  {one.purpose}: {one.detail}"
-        for one in findings
+        f"{tool.name:{name_width}}  {tool.state:7}  {tool.version:{version_width}}  {tool.purpose}:"
+        f" {tool.detail}"
+        for tool in tools
     )
-    options.show(output, [findings], lines)
+    options.print_result(output, [tools], lines)

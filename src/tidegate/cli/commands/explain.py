@@ -9,7 +9,7 @@ from tidegate.cli import options
 
 @click.command()
 @click.argument("code", metavar="CODE")
-@options.text_or_json
+@options.OUTPUT
 def explain(code: str, output: str) -> None:
     """Print the page of a rule: what it means, a bad example and a good one.
 
@@ -18,8 +18,8 @@ def explain(code: str, output: str) -> None:
       tidegate explain ORD003
       tidegate explain ORD003 -o json
     """
-    from tidegate.flows.lint import page_of
-    from tidegate.report.lint.page import page_lines
+    from tidegate.flows.lint import rule_page
+    from tidegate.report.lint.page import rule_page_lines
 
-    found = page_of(code)
-    options.show(output, [found], page_lines(found.page))
+    documented_rule = rule_page(code)
+    options.print_result(output, [documented_rule], rule_page_lines(documented_rule.page))

@@ -1,4 +1,4 @@
-"""`tidegate get`: units and sources of Flux by the verbs of `flux get`."""
+"""`tidegate get`: Flux units and sources, like `flux get`."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_noun, complete_of
-from tidegate.cli.doing import say_first
-from tidegate.cli.naming import LABELS, PLACE
-from tidegate.cli.unit_options import CHANGING, CLUSTER, HEALTH, Given, takes
-from tidegate.cli.window import room_on
-from tidegate.errors import WordsError
+from tidegate.cli.completing import complete_names_of_noun, complete_word
+from tidegate.cli.doing import show_progress
+from tidegate.cli.naming import REPOSITORY, SELECTOR
+from tidegate.cli.unit_options import CLUSTER, HEALTH, WATCH, Flags, with_options
+from tidegate.cli.window import max_line_width
+from tidegate.errors import UsageError
 
 if TYPE_CHECKING:
-    from tidegate.flows.entering import Found
+    from tidegate.flows.entering import Workspace
     from tidegate.flows.session import Session
-    from tidegate.flows.standing import UnitStanding
+    from tidegate.flows.standing import UnitStatus
     from tidegate.model.finding import Finding
-    from tidegate.report.reconciled import ReconciledRow
+    from tidegate.report.reconciled import FluxRow
 
-    Reader = Callable[[Session, Found], Awaitable[list[ReconciledRow]]]
-    Show = Callable[[list[ReconciledRow]], tuple[Iterable[object], Iterable[str]]]
+    RowReader = Callable[[Session, Workspace], Awaitable[list[FluxRow]]]
+    RowFormatter = Callable[[list[FluxRow]], tuple[Iterable[object], Iterable[str]]]
 
-SOURCES = ("GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket")
-KINDS = {
+SOURCE_KINDS = ("GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket")
+KINDS_BY_NOUN = {
     "kustomizations": ("Kustomization",),
     "helmreleases": ("HelmRelease",),
-    "sources": SOURCES,
+    "sources": SOURCE_KINDS,
     "gitrepositories": ("GitRepository",),
-    "all": (*SOURCES, "Kustomization", "HelmRelease"),
+    "all": (*SOURCE_KINDS, "Kustomization", "HelmRelease"),
 }
-ALIASES = {
+NOUN_ALIASES = {
     "kustomization": "kustomizations",
     "ks": "kustomizations",
     "helmrelease": "helmreleases",
@@ -49,23 +49,25 @@ ALIASES = {
 @click.argument(
     "which",
     metavar="kustomizations|helmreleases|sources|all",
-    shell_complete=complete_noun([*KINDS]),
+    shell_complete=complete_word([*KINDS_BY_NOUN]),
 )
 @click.argument(
     "called",
     metavar="[NAME]",
     required=False,
     default="",
-    shell_complete=complete_of(lambda which: KINDS.get(ALIASES.get(which, which), ())),
+    shell_complete=complete_names_of_noun(
+        lambda which: KINDS_BY_NOUN.get(NOUN_ALIASES.get(which, which), ())
+    ),
 )
-@takes((PLACE, *LABELS), CLUSTER, HEALTH)
+@with_options((REPOSITORY, *SELECTOR), CLUSTER, HEALTH)
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Of all namespaces.")
 @click.option(
     "-n", "--namespace", "home", default="flux-system", show_default=True, help="Of this one."
 )
-@options.offline
-@options.repo_map
-@takes(CHANGING)
+@options.OFFLINE
+@options.REPO_MAP
+@with_options(WATCH)
 @click.option(
     "-o",
     "--output",
@@ -73,7 +75,7 @@ ALIASES = {
     default="text",
     help="How. wide: with the source, and nothing cut.",
 )
-def get(which: str, called: str, **told: Unpack[Given]) -> int:
+def get(which: str, called: str, **flags: Unpack[Flags]) -> int:
     """Show Kustomizations, HelmReleases and sources: what was rolled out, and how that went.
 
     `ks`, `hr`, `gitrepo` and the singular are taken, too.
@@ -86,106 +88,120 @@ def get(which: str, called: str, **told: Unpack[Given]) -> int:
       tidegate get all -A -o json
       tidegate get ks --watch
     """
-    from tidegate.report.reconciled import reconciled_document, reconciled_lines
+    from tidegate.report.reconciled import flux_document, flux_lines
 
-    noun = ALIASES.get(which, which)
-    if noun not in KINDS:
-        raise click.UsageError(_no_noun(which))
-    reader = _reader(noun, called, told)
+    noun = NOUN_ALIASES.get(which, which)
+    if noun not in KINDS_BY_NOUN:
+        raise click.UsageError(_unknown_noun_message(which))
+    read_rows = _row_reader(noun, called, flags)
 
-    def show(rows: list[ReconciledRow]) -> tuple[Iterable[object], Iterable[str]]:
-        wide, everywhere = told["output"] == "wide", told["everywhere"]
-        room = room_on(sys.stdout)
-        lines = reconciled_lines(rows, everywhere=everywhere, wide=wide, room=room)
-        return map(reconciled_document, rows), lines
+    def format_rows(rows: list[FluxRow]) -> tuple[Iterable[object], Iterable[str]]:
+        wide, everywhere = flags["output"] == "wide", flags["everywhere"]
+        max_width = max_line_width(sys.stdout)
+        lines = flux_lines(rows, all_namespaces=everywhere, wide=wide, max_width=max_width)
+        return map(flux_document, rows), lines
 
-    if told["watch"]:
-        return _watch(reader, told, show)
-    rows, findings = _read(reader, noun, told)
-    if not rows and told["output"] != "json":
-        where = "any" if told["everywhere"] else f'"{told["home"]}"'
-        raise WordsError("words.unit", f"no {noun} found in {where} namespace")
-    options.show(told["output"], *show(rows))
-    return options.say_findings(findings)
+    if flags["watch"]:
+        return _watch_rows(read_rows, flags, format_rows)
+    rows, findings = _read_rows(read_rows, noun, flags)
+    if not rows and flags["output"] != "json":
+        namespace_text = "any" if flags["everywhere"] else f'"{flags["home"]}"'
+        raise UsageError("words.unit", f"no {noun} found in {namespace_text} namespace")
+    options.print_result(flags["output"], *format_rows(rows))
+    return options.print_findings(findings)
 
 
-def _no_noun(word: str) -> str:
+def _unknown_noun_message(argument: str) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(word, [*KINDS, *ALIASES], n=1)
-    known = ", ".join(f"`{one}`" for one in KINDS)
-    return f"`{word}` is none of {known}{f': did you mean `{near[0]}`?' if near else ''}"
+    matches = get_close_matches(argument, [*KINDS_BY_NOUN, *NOUN_ALIASES], n=1)
+    nouns = ", ".join(f"`{noun}`" for noun in KINDS_BY_NOUN)
+    return f"`{argument}` is none of {nouns}{f': did you mean `{matches[0]}`?' if matches else ''}"
 
 
-def _watch(reader: Reader, told: Given, show: Show) -> int:
-    """Show them again whenever something of them has changed."""
-    from tidegate.cli.watching import Told, watch
+def _watch_rows(read_rows: RowReader, flags: Flags, format_rows: RowFormatter) -> int:
+    """Print the rows again after each change."""
+    from tidegate.cli.watching import WatchOutput, watch
 
-    async def ask(session: Session, found: Found) -> Told:
-        return show(await reader(session, found))
+    async def read_and_format(session: Session, workspace: Workspace) -> WatchOutput:
+        return format_rows(await read_rows(session, workspace))
 
-    return watch(told, ask)
-
-
-def _read(
-    reader: Reader, noun: str, told: Given
-) -> tuple[list[ReconciledRow], tuple[Finding, ...]]:
-    """Those that are meant, and what was found on the way."""
-    doing = say_first(f"looking at {noun}", quiet=told["output"] == "json")
-    from tidegate.cli.asking import in_found, pointed_of
-    from tidegate.flows.weakness import findings_of
-
-    async def ask(session: Session, found: Found) -> tuple[list[ReconciledRow], Found]:
-        return await reader(session, found), found
-
-    rows, found = in_found(pointed_of(told["place"], told), told, ask)
-    doing.clear()
-    return rows, findings_of(found)
+    return watch(flags, read_and_format)
 
 
-def _reader(noun: str, called: str, told: Given) -> Reader:
-    """Reads those that are meant, compared with what lives then."""
-    from tidegate.cli.naming import find_families, name_units
-    from tidegate.flows.standing import read_bodies, read_selector, read_standings
-    from tidegate.report.reconciled import ReconciledRow
+def _read_rows(
+    read_rows: RowReader, noun: str, flags: Flags
+) -> tuple[list[FluxRow], tuple[Finding, ...]]:
+    """Return the selected rows and the findings."""
+    progress_line = show_progress(f"looking at {noun}", quiet=flags["output"] == "json")
+    from tidegate.cli.asking import load_request, with_workspace
+    from tidegate.flows.weakness import workspace_findings
 
-    kinds, place = KINDS[noun], told["place"]
-    units = [kind for kind in kinds if kind not in SOURCES]
-    names = (called,) if called and noun != "all" else ()
-    families = find_families(place, told)
-    if units and noun != "all":
-        told["units"] = name_units(families, names, told["labels"], units)
-    selector = read_selector(told["labels"])
+    async def read_with_workspace(
+        session: Session, workspace: Workspace
+    ) -> tuple[list[FluxRow], Workspace]:
+        return await read_rows(session, workspace), workspace
 
-    def is_meant(row: ReconciledRow) -> bool:
-        is_here = told["everywhere"] or row.namespace == told["home"]
-        is_called = called in {"", row.name, f"{row.namespace}/{row.name}"}
-        return is_here and is_called and all(each.holds(row.labels) for each in selector)
+    rows, workspace = with_workspace(
+        load_request(flags["place"], flags), flags, read_with_workspace
+    )
+    progress_line.clear()
+    return rows, workspace_findings(workspace)
 
-    async def read(session: Session, found: Found) -> list[ReconciledRow]:
-        sources = [one for one in kinds if one in SOURCES]
-        bodies = await read_bodies(families, sources, session, found.scan)
-        rows = [ReconciledRow(own, live) for own, live in bodies]
-        standings = await read_standings(found, families, session) if units else []
-        wanted = told.get("units", ())
-        chosen = (one for one in standings if one.unit.id.kind in units)
-        rows += [_row(one) for one in chosen if not wanted or str(one.unit.id) in wanted]
-        return [row for row in rows if is_meant(row)]
+
+def _row_reader(noun: str, name: str, flags: Flags) -> RowReader:
+    """Return a function that reads the selected objects and compares them with the cluster."""
+    from tidegate.cli.naming import load_unit_trees, select_unit_ids
+    from tidegate.flows.standing import parse_selector, read_desired_and_live, read_unit_statuses
+    from tidegate.report.reconciled import FluxRow
+
+    kinds, path = KINDS_BY_NOUN[noun], flags["place"]
+    unit_kinds = [kind for kind in kinds if kind not in SOURCE_KINDS]
+    names = (name,) if name and noun != "all" else ()
+    unit_trees = load_unit_trees(path, flags)
+    if unit_kinds and noun != "all":
+        flags["units"] = select_unit_ids(unit_trees, names, flags["labels"], unit_kinds)
+    selector = parse_selector(flags["labels"])
+
+    def is_selected(row: FluxRow) -> bool:
+        has_namespace = flags["everywhere"] or row.namespace == flags["home"]
+        has_name = name in {"", row.name, f"{row.namespace}/{row.name}"}
+        return (
+            has_namespace
+            and has_name
+            and all(requirement.matches(row.labels) for requirement in selector)
+        )
+
+    async def read(session: Session, workspace: Workspace) -> list[FluxRow]:
+        sources = [source_kind for source_kind in kinds if source_kind in SOURCE_KINDS]
+        bodies = await read_desired_and_live(unit_trees, sources, session, workspace.scan)
+        rows = [FluxRow(desired, live) for desired, live in bodies]
+        statuses = await read_unit_statuses(workspace, unit_trees, session) if unit_kinds else []
+        unit_ids = flags.get("units", ())
+        chosen = (status for status in statuses if status.unit.id.kind in unit_kinds)
+        rows += [
+            _flux_row(status)
+            for status in chosen
+            if not unit_ids or str(status.unit.id) in unit_ids
+        ]
+        return [row for row in rows if is_selected(row)]
 
     return read
 
 
-def _row(one: UnitStanding) -> ReconciledRow:
+def _flux_row(status: UnitStatus) -> FluxRow:
     from tidegate.model.verdict import Health
-    from tidegate.report.reconciled import ReconciledRow
-    from tidegate.report.rollout.names import count
+    from tidegate.report.reconciled import FluxRow
+    from tidegate.report.rollout.names import count_noun
 
-    off = sum(not each.is_synced for each in one.objects)
-    is_well = not off and one.verdict.health is Health.HEALTHY
-    if off:
-        stands = f"{off} of {count(len(one.objects), 'object')} not as Git has it"
-    elif is_well:
-        stands = f"{count(len(one.objects), 'object')} as Git has it, and healthy"
+    differing = sum(not object_status.is_synced for object_status in status.objects)
+    is_healthy = not differing and status.verdict.health is Health.HEALTHY
+    if differing:
+        status_message = (
+            f"{differing} of {count_noun(len(status.objects), 'object')} not as Git has it"
+        )
+    elif is_healthy:
+        status_message = f"{count_noun(len(status.objects), 'object')} as Git has it, and healthy"
     else:
-        stands = f"{one.verdict.health}: {one.verdict.sentence}"
-    return ReconciledRow(one.own, one.live, stands, is_well)
+        status_message = f"{status.verdict.health}: {status.verdict.message}"
+    return FluxRow(status.unit_resource, status.live_resource, status_message, is_healthy)

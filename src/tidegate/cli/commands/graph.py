@@ -10,26 +10,26 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import say_first
-from tidegate.cli.saying import hand_out, say
-from tidegate.cli.unit_options import HEALTH, NARROWING, SIMULATION, UNIT, Given, takes
-from tidegate.report.places import seen_text
+from tidegate.cli.doing import show_progress
+from tidegate.cli.saying import print_document, print_line
+from tidegate.cli.unit_options import HEALTH, PLAIN_UNIT, SELECTION, SIMULATION, Flags, with_options
+from tidegate.report.places import location_text
 
 if TYPE_CHECKING:
-    from tidegate.report.graph.picture import GraphStory
+    from tidegate.report.graph.picture import GraphView
 
-FORMS = ["text", "mermaid", "dot", "json", "svg", "html"]
+FORMATS = ["text", "mermaid", "dot", "json", "svg", "html"]
 
 
 @click.command()
 @click.argument("what", metavar="[PATH]", default=".", shell_complete=complete_path)
 @click.option("--critical-path", is_flag=True, help="Show the steps that decide how long it takes.")
 @click.option("--why", nargs=2, metavar="A B", default=None, help="Show why A waits for B.")
-@takes(NARROWING, UNIT, SIMULATION, HEALTH)
+@with_options(SELECTION, PLAIN_UNIT, SIMULATION, HEALTH)
 @click.option(
-    "-o", "--output", type=click.Choice(FORMS), default="text", show_default=True, help="How."
+    "-o", "--output", type=click.Choice(FORMATS), default="text", show_default=True, help="How."
 )
-def graph(what: str, **told: Unpack[Given]) -> int:
+def graph(what: str, **flags: Unpack[Flags]) -> int:
     """Show who waits for whom in PATH, what nobody brings, and what waits for itself.
 
     PATH is a repository of Argo CD's or Flux's, or of both, a directory of manifests, a Helm chart
@@ -43,52 +43,56 @@ def graph(what: str, **told: Unpack[Given]) -> int:
       tidegate graph . --why Job/shop/migrate StatefulSet/shop/db
       tidegate graph . --critical-path --unit apps
     """
-    output = told["output"]
-    doing = say_first(f"reading {what}", quiet=output != "text")
+    output = flags["output"]
+    progress_line = show_progress(f"reading {what}", quiet=output != "text")
     from msgspec.structs import replace
 
-    from tidegate.cli.asking import in_found, pointed_of
-    from tidegate.flows.graph import GraphQuestion, graph_stories
-    from tidegate.flows.weakness import findings_of
+    from tidegate.cli.asking import load_request, with_workspace
+    from tidegate.flows.graph import GraphQuery, graph_views
+    from tidegate.flows.weakness import workspace_findings
 
-    told["sandbox"] = told["still"] = True
-    question = GraphQuestion(
-        units=told["units"], critical=told["critical_path"], why=told["why"] or None
+    flags["sandbox"] = flags["still"] = True
+    graph_query = GraphQuery(
+        units=flags["units"], critical=flags["critical_path"], why=flags["why"] or None
     )
-    pointed = replace(pointed_of(what, told), units=())
-    found, stories = in_found(pointed, told, partial(graph_stories, question=question))
-    doing.clear()
-    for family, (graphed, story) in zip(found.families, stories, strict=False):
-        options.say_notes(graphed.planned.notes)
-        if output == "text" and len(stories) > 1:
-            say(f"{family.entry}, from {seen_text(family.members[0].unit.where)}")
-        for line in _lines(output, story):
-            (say if output == "text" else hand_out)(line)
-    more = (finding for graphed, _ in stories for finding in graphed.planned.findings)
-    return options.say_findings((*findings_of(found), *more))
+    request = replace(load_request(what, flags), units=())
+    workspace, views = with_workspace(request, flags, partial(graph_views, query=graph_query))
+    progress_line.clear()
+    for unit_tree, (graph_result, view) in zip(workspace.unit_trees, views, strict=False):
+        options.print_warnings(graph_result.plan_result.notes)
+        if output == "text" and len(views) > 1:
+            print_line(
+                f"{unit_tree.root_id}, from {location_text(unit_tree.members[0].unit.location)}"
+            )
+        for line in _output_lines(output, view):
+            (print_line if output == "text" else print_document)(line)
+    plan_findings = (
+        finding for graph_result, _ in views for finding in graph_result.plan_result.findings
+    )
+    return options.print_findings((*workspace_findings(workspace), *plan_findings))
 
 
-def _lines(output: str, story: GraphStory) -> Iterator[str]:
-    """The story in the form that is asked for."""
+def _output_lines(output: str, view: GraphView) -> Iterator[str]:
+    """Yield the graph in the output format."""
     import msgspec
 
     from tidegate.report.graph.diagrams import dot_lines, mermaid_lines
     from tidegate.report.graph.document import graph_document
     from tidegate.report.graph.drawing import svg_lines
     from tidegate.report.graph.page import html_lines
-    from tidegate.report.graph.picture import make_picture
+    from tidegate.report.graph.picture import build_diagram
     from tidegate.report.graph.words import graph_lines
 
     match output:
         case "json":
-            yield msgspec.json.encode(graph_document(story)).decode()
+            yield msgspec.json.encode(graph_document(view)).decode()
         case "mermaid":
-            yield from mermaid_lines(make_picture(story))
+            yield from mermaid_lines(build_diagram(view))
         case "dot":
-            yield from dot_lines(make_picture(story))
+            yield from dot_lines(build_diagram(view))
         case "svg":
-            yield from svg_lines(make_picture(story))
+            yield from svg_lines(build_diagram(view))
         case "html":
-            yield from html_lines(story, make_picture(story))
+            yield from html_lines(view, build_diagram(view))
         case _:
-            yield from graph_lines(story)
+            yield from graph_lines(view)

@@ -9,28 +9,28 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.doing import say_first
-from tidegate.cli.unit_options import FILE
+from tidegate.cli.doing import show_progress
+from tidegate.cli.unit_options import EXISTING_FILE
 
 if TYPE_CHECKING:
     from tidegate.flows.health import FileVerdict
     from tidegate.flows.health_tests import ScriptTest
 
-OBJECTS = click.Path(exists=True, dir_okay=False, allow_dash=True)
-FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+OBJECT_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
+EXISTING_DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
 HEALTHY, UNHEALTHY = "Healthy", 4
 
 
-class _Rules(TypedDict):
-    """Scripts of the user's: a file of Argo CD's settings, or one for everything."""
+class _RuleFlags(TypedDict):
+    """Health scripts of the user: a file of Argo CD settings, or one script for all objects."""
 
     health_rules: Path | None
     script: Path | None
     open_libs: bool
 
 
-class _FilesOrTest(click.Command):
-    """Takes files, or the word `test` and a folder."""
+class _HealthCommand(click.Command):
+    """A command that takes files, or `test` and a directory."""
 
     def make_context(
         self,
@@ -45,8 +45,8 @@ class _FilesOrTest(click.Command):
 
 
 @click.command()
-@click.argument("folder", type=FOLDER, metavar="DIR")
-@options.text_or_json
+@click.argument("folder", type=EXISTING_DIRECTORY, metavar="DIR")
+@options.OUTPUT
 def test(folder: Path, output: str) -> int:
     """Run the tests of the health scripts below DIR.
 
@@ -57,36 +57,36 @@ def test(folder: Path, output: str) -> int:
       tidegate health test resource_customizations/cert-manager.io
       tidegate health test . -o json
     """
-    doing = say_first(f"testing {folder}", quiet=output == "json")
-    from tidegate.cli.running import run
+    progress_line = show_progress(f"testing {folder}", quiet=output == "json")
+    from tidegate.cli.running import run_async
     from tidegate.flows.health_tests import run_tests
 
-    found = run(run_tests(folder))
-    doing.clear()
-    options.show(output, found, _results(found))
-    return 0 if all(one.passed for one in found) else UNHEALTHY
+    results = run_async(run_tests(folder))
+    progress_line.clear()
+    options.print_result(output, results, _test_lines(results))
+    return 0 if all(result.passed for result in results) else UNHEALTHY
 
 
-def _results(found: Sequence[ScriptTest]) -> Iterator[str]:
-    """What failed, and how many there were."""
-    wrong = [one for one in found if not one.passed]
-    for one in wrong:
-        yield one.body
-        yield f"  wanted  {': '.join(filter(None, one.wanted))}"
-        yield f"  said    {one.problem or ': '.join(filter(None, one.said)) or 'nothing'}"
-    yield f"{len(found) - len(wrong)} of {len(found)} passed"
+def _test_lines(results: Sequence[ScriptTest]) -> Iterator[str]:
+    """Yield the failed tests and the number of passed ones."""
+    failures = [result for result in results if not result.passed]
+    for failure in failures:
+        yield failure.body
+        yield f"  wanted  {': '.join(filter(None, failure.wanted))}"
+        yield f"  said    {failure.problem or ': '.join(filter(None, failure.said)) or 'nothing'}"
+    yield f"{len(results) - len(failures)} of {len(results)} passed"
 
 
-@click.command(cls=_FilesOrTest)
-@click.argument("files", nargs=-1, required=True, type=OBJECTS, metavar="FILE...")
+@click.command(cls=_HealthCommand)
+@click.argument("files", nargs=-1, required=True, type=OBJECT_FILE, metavar="FILE...")
 @click.option(
     "--health-rules",
     "--config",
     "health_rules",
-    type=FILE,
+    type=EXISTING_FILE,
     help="Scripts, as Argo CD has them in argocd-cm.",
 )
-@click.option("--lua", "script", type=FILE, help="One script, for every object.")
+@click.option("--lua", "script", type=EXISTING_FILE, help="One script, for every object.")
 @click.option("--open-libs", is_flag=True, help="Let the script of --lua use all libraries.")
 @click.option(
     "--rules",
@@ -97,13 +97,13 @@ def _results(found: Sequence[ScriptTest]) -> Iterator[str]:
     help="Whose rules: Argo CD's, or Flux's.",
 )
 @click.option("--exit-code", is_flag=True, help="Leave with 4 if an object is not Healthy.")
-@options.text_or_json
+@options.OUTPUT
 def health(
     files: tuple[str, ...],
     dialect: str,
     exit_code: bool,  # noqa: FBT001 - click hands over what is on the command line
     output: str,
-    **rules: Unpack[_Rules],
+    **rules: Unpack[_RuleFlags],
 ) -> int:
     """Show how the objects in FILES are, and which rule says so.
 
@@ -118,37 +118,45 @@ def health(
       tidegate health certificate.yaml --lua health.lua
       tidegate health test DIR
     """
-    doing = say_first(f"judging {', '.join(files)}", quiet=output == "json")
-    from tidegate.cli.running import run
+    progress_line = show_progress(f"judging {', '.join(files)}", quiet=output == "json")
+    from tidegate.cli.running import run_async
     from tidegate.flows.health import judge_files
 
     if (rules["health_rules"] or rules["script"]) and dialect != "argo":
         raise click.BadParameter("only Argo CD has scripts", param_hint="--health-rules")
-    found = run(judge_files(files, dialect=dialect, **rules))
-    doing.clear()
-    options.show(output, map(_document, found), _table(found))
-    ill = any(one.verdict.health != HEALTHY for one in found)
-    return UNHEALTHY if exit_code and ill else 0
+    verdicts = run_async(judge_files(files, dialect=dialect, **rules))
+    progress_line.clear()
+    options.print_result(output, map(_verdict_document, verdicts), _verdict_lines(verdicts))
+    is_unhealthy = any(file_verdict.verdict.health != HEALTHY for file_verdict in verdicts)
+    return UNHEALTHY if exit_code and is_unhealthy else 0
 
 
-def _document(one: FileVerdict) -> dict[str, object]:
+def _verdict_document(file_verdict: FileVerdict) -> dict[str, object]:
     from tidegate.report.status import verdict_document
 
-    judged = {"rule": one.rule, "script": one.script}
-    return {**verdict_document(one.ref, one.verdict), "where": one.where, **judged}
+    rule_fields = {"rule": file_verdict.rule, "script": file_verdict.script}
+    return {
+        **verdict_document(file_verdict.ref, file_verdict.verdict),
+        "where": file_verdict.location,
+        **rule_fields,
+    }
 
 
-def _table(found: Sequence[FileVerdict]) -> Iterator[str]:
+def _verdict_lines(verdicts: Sequence[FileVerdict]) -> Iterator[str]:
     rows = [("object", "health", "rule", "reason", "")]
-    rows += [_row(one) for one in found]
+    rows += [_verdict_cells(file_verdict) for file_verdict in verdicts]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     for row in rows:
         cells = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=False))
         yield "  ".join((*cells, row[-1])).rstrip()
 
 
-def _row(one: FileVerdict) -> tuple[str, str, str, str, str]:
-    verdict = one.verdict
-    rule = f"{one.rule} {one.script}" if one.script else str(one.rule)
-    rule += "" if verdict.checked else ", unchecked"
-    return str(one.ref), str(verdict.health), rule, verdict.reason, verdict.sentence
+def _verdict_cells(file_verdict: FileVerdict) -> tuple[str, str, str, str, str]:
+    verdict = file_verdict.verdict
+    rule = (
+        f"{file_verdict.rule} {file_verdict.script}"
+        if file_verdict.script
+        else str(file_verdict.rule)
+    )
+    rule += "" if verdict.is_checked else ", unchecked"
+    return str(file_verdict.ref), str(verdict.health), rule, verdict.reason, verdict.message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tidegate.cli.saying import say, say_lines
+from tidegate.cli.saying import print_line, print_lines
 
 EXIT_CODES = "exit-codes"
 
@@ -20,20 +20,20 @@ def help(words: tuple[str, ...]) -> None:  # noqa: A001 - the name of the verb
       tidegate help sync
       tidegate help exit-codes
     """
-    from tidegate.cli.exit_codes import MEANINGS
+    from tidegate.cli.exit_codes import EXIT_CODE_MEANINGS
     from tidegate.cli.main import cli
 
     if words == (EXIT_CODES,):
-        for code, meaning in MEANINGS.items():
-            say(f"{code:>5}  {meaning}")
+        for code, meaning in EXIT_CODE_MEANINGS.items():
+            print_line(f"{code:>5}  {meaning}")
         return
     root: click.Command = cli
     context = click.Context(root, info_name="tidegate", **cli.context_settings)
-    for word in words:
+    for name in words:
         if not isinstance(root, click.Group):
-            raise click.UsageError(f"`{context.command_path}` has no command `{word}`")
-        name, found, _ = root.resolve_command(context, [word])
-        if found is None:
-            raise click.UsageError(f"`{context.command_path}` has no command `{word}`")
-        root, context = found, click.Context(found, info_name=name, parent=context)
-    say_lines(context.get_help())
+            raise click.UsageError(f"`{context.command_path}` has no command `{name}`")
+        command_name, command, _ = root.resolve_command(context, [name])
+        if command is None:
+            raise click.UsageError(f"`{context.command_path}` has no command `{name}`")
+        root, context = command, click.Context(command, info_name=command_name, parent=context)
+    print_lines(context.get_help())

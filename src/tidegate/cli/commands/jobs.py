@@ -1,4 +1,4 @@
-"""`tidegate jobs`: Jobs and hooks of units, and how one is run again."""
+"""`tidegate jobs`: list and rerun of Jobs and hooks."""
 
 from __future__ import annotations
 
@@ -8,19 +8,26 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.completing import complete_runs
-from tidegate.cli.doing import say_first
-from tidegate.cli.naming import PLACE
-from tidegate.cli.unit_options import NARROWING, TARGET, UNIT, WATCHING, Given, takes
-from tidegate.cli.window import room_on
+from tidegate.cli.completing import complete_jobs
+from tidegate.cli.doing import show_progress
+from tidegate.cli.naming import REPOSITORY
+from tidegate.cli.unit_options import (
+    PLAIN_UNIT,
+    ROLLOUT_OUTPUT,
+    SELECTION,
+    TARGET,
+    Flags,
+    with_options,
+)
+from tidegate.cli.window import max_line_width
 
 if TYPE_CHECKING:
-    from tidegate.cli.doing import Doing
-    from tidegate.flows.entering import Found
-    from tidegate.flows.jobs import Rerunning
-    from tidegate.flows.pointing import Pointed
+    from tidegate.cli.doing import ProgressLine
+    from tidegate.flows.entering import Workspace
+    from tidegate.flows.jobs import JobRerun
+    from tidegate.flows.pointing import LoadRequest
     from tidegate.flows.session import Session
-    from tidegate.model.event import Result
+    from tidegate.model.event import RolloutOutcome
     from tidegate.report.jobs import JobRow
 
 
@@ -36,9 +43,9 @@ def jobs() -> None:
 
 
 @jobs.command("list")
-@takes((PLACE,), NARROWING, UNIT, TARGET)
-@options.text_or_json
-def list_(**told: Unpack[Given]) -> int:
+@with_options((REPOSITORY,), SELECTION, PLAIN_UNIT, TARGET)
+@options.OUTPUT
+def list_(**flags: Unpack[Flags]) -> int:
     """Show all Jobs and hooks of units, in their order, and how they stand.
 
     \b
@@ -46,31 +53,33 @@ def list_(**told: Unpack[Given]) -> int:
       tidegate jobs list -C ~/platform --context prod
       tidegate jobs list -C overlays/prod --namespace shop -o json
     """
-    doing = say_first("looking for Jobs and hooks", quiet=told["output"] == "json")
-    from tidegate.cli.asking import in_found, pointed_of
-    from tidegate.cli.consent import say_target
-    from tidegate.flows.weakness import findings_of
+    progress_line = show_progress("looking for Jobs and hooks", quiet=flags["output"] == "json")
+    from tidegate.cli.asking import load_request, with_workspace
+    from tidegate.cli.consent import print_target
+    from tidegate.flows.weakness import workspace_findings
     from tidegate.report.jobs import job_document, job_lines
 
-    found, rows = in_found(pointed_of(told["place"], told), told, _list)
-    doing.clear()
-    say_target(told)
-    options.show(told["output"], map(job_document, rows), job_lines(rows, room_on(sys.stdout)))
-    return options.say_findings(findings_of(found))
+    workspace, rows = with_workspace(load_request(flags["place"], flags), flags, _list_jobs)
+    progress_line.clear()
+    print_target(flags)
+    options.print_result(
+        flags["output"], map(job_document, rows), job_lines(rows, max_line_width(sys.stdout))
+    )
+    return options.print_findings(workspace_findings(workspace))
 
 
-async def _list(session: Session, found: Found) -> tuple[Found, list[JobRow]]:
+async def _list_jobs(session: Session, workspace: Workspace) -> tuple[Workspace, list[JobRow]]:
     from tidegate.flows.jobs import list_jobs
 
-    return found, await list_jobs(session, found)
+    return workspace, await list_jobs(session, workspace)
 
 
 @jobs.command()
-@click.argument("called", metavar="NAME", shell_complete=complete_runs)
-@takes((PLACE,), NARROWING, UNIT, TARGET)
+@click.argument("called", metavar="NAME", shell_complete=complete_jobs)
+@with_options((REPOSITORY,), SELECTION, PLAIN_UNIT, TARGET)
 @click.option("--yes", is_flag=True, help="Do not ask before a real cluster is changed.")
-@takes(WATCHING)
-def rerun(called: str, **told: Unpack[Given]) -> int:
+@with_options(ROLLOUT_OUTPUT)
+def rerun(called: str, **flags: Unpack[Flags]) -> int:
     """Delete a Job or hook, run it again, and then what waits behind it, in order.
 
     Jobs and hooks behind it are run again, other objects are brought where they differ: in its own
@@ -82,48 +91,66 @@ def rerun(called: str, **told: Unpack[Given]) -> int:
       tidegate jobs rerun fineract-schema-migration --context prod
       tidegate jobs rerun shop/migrate -C overlays/prod --context prod --yes
     """
-    doing = say_first(f"reading {told['place']}", quiet=told["output"] == "json")
-    from tidegate.cli.asking import in_found, pointed_of
-    from tidegate.cli.consent import needs_consent, say_target
-    from tidegate.cli.exits import CODES
-    from tidegate.cli.running import run
+    progress_line = show_progress(f"reading {flags['place']}", quiet=flags["output"] == "json")
+    from tidegate.cli.asking import load_request, with_workspace
+    from tidegate.cli.consent import needs_confirmation, print_target
+    from tidegate.cli.exits import OUTCOME_CODES
+    from tidegate.cli.running import run_async
     from tidegate.flows.jobs import plan_rerun
 
-    pointed, shown = pointed_of(told["place"], told), ""
-    if needs_consent(told):
-        found = in_found(pointed, told, lambda session, one: plan_rerun(session, one, called))
-        doing.clear()
-        say_target(told)
-        shown = _agreed(found)
-    return CODES[run(_rerun(pointed, called, told, doing, shown))]
+    request, digest = load_request(flags["place"], flags), ""
+    if needs_confirmation(flags):
+        preview = with_workspace(
+            request, flags, lambda session, opened: plan_rerun(session, opened, called)
+        )
+        progress_line.clear()
+        print_target(flags)
+        digest = _confirm_rerun(preview)
+    return OUTCOME_CODES[run_async(_run_rerun(request, called, flags, progress_line, digest))]
 
 
-def _agreed(found: Rerunning) -> str:
-    """The plan that somebody agrees to. Raises where nobody does."""
-    from tidegate.cli.consent import agree
+def _confirm_rerun(planned_rerun: JobRerun) -> str:
+    """Ask the user to confirm, and return the digest of the plan.
 
-    lines = [f"{found.ref} is deleted and run again", *(f"then {ref}" for ref in found.behind)]
-    agree(lines, "Run again?")
-    return found.planned.plan.digest
+    Raises if the user declines.
+    """
+    from tidegate.cli.consent import confirm
+
+    lines = [
+        f"{planned_rerun.ref} is deleted and run again",
+        *(f"then {ref}" for ref in planned_rerun.also_run),
+    ]
+    confirm(lines, "Run again?")
+    return planned_rerun.plan_result.plan.digest
 
 
-async def _rerun(pointed: Pointed, called: str, told: Given, doing: Doing, shown: str) -> Result:
-    from tidegate.cli.consent import say_target
+async def _run_rerun(
+    request: LoadRequest, name: str, flags: Flags, progress_line: ProgressLine, digest: str
+) -> RolloutOutcome:
+    from tidegate.cli.consent import print_target
     from tidegate.cli.rolling import on_screen, show_rollout
     from tidegate.cli.saying import note
     from tidegate.flows.jobs import plan_rerun
-    from tidegate.flows.masters import meet_masters
-    from tidegate.flows.rollout import Rolling
-    from tidegate.flows.syncing import refuse_other
+    from tidegate.flows.masters import take_over
+    from tidegate.flows.rollout import RolloutOptions
+    from tidegate.flows.syncing import refuse_changed_plan
 
-    async with on_screen(pointed, told, doing, "rendering") as (screen, session, found):
-        again = await plan_rerun(session, found, called)
-        refuse_other(again.planned.plan, shown)
-        doing.clear()
-        if not shown:
-            say_target(told)
-        options.say_findings(found.findings)
-        met = await meet_masters(again.planned, session, takes_over=False, hands_back=False)
-        for one in met.notes:
-            note(one)
-        return await show_rollout(screen, session, met.planned.plan, Rolling(), told)
+    async with on_screen(request, flags, progress_line, "rendering") as (
+        screen,
+        session,
+        workspace,
+    ):
+        planned_rerun = await plan_rerun(session, workspace, name)
+        refuse_changed_plan(planned_rerun.plan_result.plan, digest)
+        progress_line.clear()
+        if not digest:
+            print_target(flags)
+        options.print_findings(workspace.findings)
+        takeover = await take_over(
+            planned_rerun.plan_result, session, takes_over=False, hands_back=False
+        )
+        for message in takeover.notes:
+            note(message)
+        return await show_rollout(
+            screen, session, takeover.plan_result.plan, RolloutOptions(), flags
+        )

@@ -8,17 +8,17 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import say_first
-from tidegate.cli.unit_options import CLUSTER, NAMING, Given, takes
+from tidegate.cli.doing import show_progress
+from tidegate.cli.unit_options import CLUSTER, NAME_AND_NAMESPACE, Flags, with_options
 
 if TYPE_CHECKING:
-    from tidegate.flows.entering import Found
-    from tidegate.flows.journal import Rebuilt, Remembered
+    from tidegate.flows.entering import Workspace
+    from tidegate.flows.journal import RebuiltJournal, StoredJournal
     from tidegate.flows.session import Session
 
 
-class _ShownOrRebuilt(click.Command):
-    """Takes a directory, or the word `rebuild` and one."""
+class _JournalCommand(click.Command):
+    """A command that takes a directory, or `rebuild` and a directory."""
 
     def make_context(
         self,
@@ -34,9 +34,9 @@ class _ShownOrRebuilt(click.Command):
 
 @click.command()
 @click.argument("what", metavar="DIR", shell_complete=complete_path)
-@takes(NAMING, CLUSTER)
-@options.text_or_json
-def rebuild(what: str, **told: Unpack[Given]) -> None:
+@with_options(NAME_AND_NAMESPACE, CLUSTER)
+@options.OUTPUT
+def rebuild(what: str, **flags: Unpack[Flags]) -> None:
     """Write the journal of DIR anew, from the marks on what lives in the cluster.
 
     It is for a journal that is damaged or gone. Which hooks ran and which gates opened is
@@ -47,30 +47,32 @@ def rebuild(what: str, **told: Unpack[Given]) -> None:
       tidegate journal rebuild examples/first
       tidegate journal rebuild overlays/prod --context prod -o json
     """
-    doing = say_first(f"looking for what {what} has brought", quiet=told["output"] == "json")
-    from tidegate.cli.asking import in_found, pointed_of
-    from tidegate.report.journal import RebuiltDocument, rebuilt_lines
-    from tidegate.report.rollout.documents import ObjectName
+    progress_line = show_progress(
+        f"looking for what {what} has brought", quiet=flags["output"] == "json"
+    )
+    from tidegate.cli.asking import load_request, with_workspace
+    from tidegate.report.journal import RebuiltJournalDocument, rebuilt_journal_lines
+    from tidegate.report.rollout.documents import ObjectIdentity
 
-    found = in_found(pointed_of(what, told), told, _rebuild)
-    doing.clear()
-    for one in found:
-        objects = tuple(map(ObjectName.of, one.objects))
-        document = RebuiltDocument(str(one.unit.id), objects, one.unseen)
-        options.show(told["output"], [document], rebuilt_lines(document))
+    rebuilt_journals = with_workspace(load_request(what, flags), flags, _rebuild_journals)
+    progress_line.clear()
+    for rebuilt in rebuilt_journals:
+        objects = tuple(map(ObjectIdentity.from_ref, rebuilt.objects))
+        document = RebuiltJournalDocument(str(rebuilt.unit.id), objects, rebuilt.unlisted)
+        options.print_result(flags["output"], [document], rebuilt_journal_lines(document))
 
 
-async def _rebuild(session: Session, found: Found) -> list[Rebuilt]:
+async def _rebuild_journals(session: Session, workspace: Workspace) -> list[RebuiltJournal]:
     from tidegate.flows.journal import rebuild_unit_journal
 
-    return [await rebuild_unit_journal(one.unit, session) for one in found.members]
+    return [await rebuild_unit_journal(member.unit, session) for member in workspace.members]
 
 
-@click.command(cls=_ShownOrRebuilt)
+@click.command(cls=_JournalCommand)
 @click.argument("what", metavar="DIR", shell_complete=complete_path)
-@takes(NAMING, CLUSTER)
-@options.text_or_json
-def journal(what: str, **told: Unpack[Given]) -> None:
+@with_options(NAME_AND_NAMESPACE, CLUSTER)
+@options.OUTPUT
+def journal(what: str, **flags: Unpack[Flags]) -> None:
     """Show what the cluster remembers of DIR: its objects, and which gates have opened.
 
     It is what a rollout goes on from after a kill. It holds names and digests, and no values.
@@ -81,19 +83,21 @@ def journal(what: str, **told: Unpack[Given]) -> None:
       tidegate journal overlays/prod --context prod -o json
       tidegate journal rebuild overlays/prod --context prod
     """
-    doing = say_first(f"looking for the journal of {what}", quiet=told["output"] == "json")
-    from tidegate.cli.asking import in_found, pointed_of
+    progress_line = show_progress(
+        f"looking for the journal of {what}", quiet=flags["output"] == "json"
+    )
+    from tidegate.cli.asking import load_request, with_workspace
     from tidegate.report.journal import journal_document, journal_lines
 
-    found = in_found(pointed_of(what, told), told, _read)
-    doing.clear()
-    for one in found:
-        name, remembered = str(one.unit.id), one.journal if one.secrets else None
-        document, lines = journal_document(name, remembered), journal_lines(name, remembered)
-        options.show(told["output"], [document], lines)
+    stored_journals = with_workspace(load_request(what, flags), flags, _read_journals)
+    progress_line.clear()
+    for stored in stored_journals:
+        name, unit_journal = str(stored.unit.id), stored.journal if stored.secrets else None
+        document, lines = journal_document(name, unit_journal), journal_lines(name, unit_journal)
+        options.print_result(flags["output"], [document], lines)
 
 
-async def _read(session: Session, found: Found) -> list[Remembered]:
+async def _read_journals(session: Session, workspace: Workspace) -> list[StoredJournal]:
     from tidegate.flows.journal import read_unit_journal
 
-    return [await read_unit_journal(one.unit, session) for one in found.members]
+    return [await read_unit_journal(member.unit, session) for member in workspace.members]

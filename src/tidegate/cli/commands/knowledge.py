@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from tidegate.cli.saying import hand_out, say
-from tidegate.cli.unit_options import FILE
+from tidegate.cli.saying import print_document, print_line
+from tidegate.cli.unit_options import EXISTING_FILE
 
 
 @click.command()
 @click.argument("kind", required=False, default="")
-@click.option("--operators", type=FILE, help="Rows for operators of your own.")
+@click.option("--operators", type=EXISTING_FILE, help="Rows for operators of your own.")
 @click.option(
     "-o",
     "--output",
@@ -33,22 +33,36 @@ def knowledge(kind: str, operators: Path | None, output: str) -> int:
     """
     import msgspec
 
-    from tidegate.flows.knowledge import all_known, rows_about
-    from tidegate.report.knowledge import kind_lines, known_kind, operator_lines, page_lines
+    from tidegate.flows.knowledge import find_rows, load_effective_knowledge
+    from tidegate.report.knowledge import (
+        catalog_page_lines,
+        kind_document,
+        kind_lines,
+        operator_lines,
+    )
 
-    known = all_known(operators)
-    asked = rows_about(kind, known) if kind else [(name, r) for r in known.rows for name in r.kinds]
+    catalog = load_effective_knowledge(operators)
+    selected = (
+        find_rows(kind, catalog)
+        if kind
+        else [(name, kind_row) for kind_row in catalog.rows for name in kind_row.kinds]
+    )
     if output == "json":
-        for name, row in asked:
-            hand_out(msgspec.json.encode(known_kind(name, row, known.operators)).decode())
+        for name, row in selected:
+            print_document(
+                msgspec.json.encode(kind_document(name, row, catalog.operators)).decode()
+            )
         return 0
     if output == "markdown":
-        lines = [*page_lines(known)]
+        lines = [*catalog_page_lines(catalog)]
     elif kind:
-        parts = ("\n".join(kind_lines(known_kind(*one, known.operators))) for one in asked)
+        parts = (
+            "\n".join(kind_lines(kind_document(*selection, catalog.operators)))
+            for selection in selected
+        )
         lines = "\n\n".join(parts).split("\n")
     else:
-        lines = [*operator_lines(known)]
+        lines = [*operator_lines(catalog)]
     for line in lines:
-        say(line)
+        print_line(line)
     return 0

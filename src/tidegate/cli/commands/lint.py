@@ -10,30 +10,30 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import say_first
-from tidegate.cli.saying import hand_out
-from tidegate.cli.unit_options import HEALTH, NARROWING, UNIT, Given, takes
+from tidegate.cli.doing import show_progress
+from tidegate.cli.saying import print_document
+from tidegate.cli.unit_options import HEALTH, PLAIN_UNIT, SELECTION, Flags, with_options
 
 if TYPE_CHECKING:
     from tidegate.report.lint.report import LintReport
 
-FORMS = ("text", "json", "sarif", "junit", "github", "markdown")
+FORMATS = ("text", "json", "sarif", "junit", "github", "markdown")
 
 
-def _codes(_ctx: click.Context, _option: click.Parameter, said: tuple[str, ...]) -> object:
-    return tuple(part.strip() for one in said for part in one.split(",") if part.strip())
+def _split_codes(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> object:
+    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())
 
 
-def _levels(
-    _ctx: click.Context, _option: click.Parameter, said: tuple[str, ...]
+def _parse_levels(
+    _ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
-    """How bad a finding must be, or CODE=SEVERITY: how bad one is."""
+    """Return pairs of code and severity; the code is empty for the minimum severity."""
     from tidegate.model.finding import Severity
 
-    pairs = tuple((code, level) for code, _, level in (one.rpartition("=") for one in said))
+    pairs = tuple((code, level) for code, _, level in (value.rpartition("=") for value in values))
     for _, level in pairs:
-        if level not in {one.value for one in Severity}:
-            known = ", ".join(one.value for one in Severity)
+        if level not in {severity.value for severity in Severity}:
+            known = ", ".join(severity.value for severity in Severity)
             raise click.BadParameter(f"there is no severity `{level}`; there are {known}")
     return pairs
 
@@ -48,12 +48,16 @@ def _levels(
     help="Whose rules; each unit's own, unless said.",
 )
 @click.option("--greenfield", is_flag=True, help="Say what an empty cluster lacks.")
-@click.option("--select", multiple=True, callback=_codes, metavar="CODE", help="Only these rules.")
-@click.option("--ignore", multiple=True, callback=_codes, metavar="CODE", help="Not these rules.")
+@click.option(
+    "--select", multiple=True, callback=_split_codes, metavar="CODE", help="Only these rules."
+)
+@click.option(
+    "--ignore", multiple=True, callback=_split_codes, metavar="CODE", help="Not these rules."
+)
 @click.option(
     "--severity",
     multiple=True,
-    callback=_levels,
+    callback=_parse_levels,
     metavar="[CODE=]SEVERITY",
     help="Tell what is at least so bad; with a code, how bad that is.",
 )
@@ -63,10 +67,10 @@ def _levels(
     help="Say nothing of what this file has.",
 )
 @click.option("--update-baseline", is_flag=True, help="Write all that is found into the baseline.")
-@takes(NARROWING, UNIT, HEALTH)
+@with_options(SELECTION, PLAIN_UNIT, HEALTH)
 @click.option("--operators", type=click.Path(exists=True, path_type=Path), help="Rows of your own.")
-@click.option("-o", "--output", type=click.Choice(FORMS), default="text", help="How.")
-def lint(what: str, **told: Unpack[LintGiven]) -> int:
+@click.option("-o", "--output", type=click.Choice(FORMATS), default="text", help="How.")
+def lint(what: str, **flags: Unpack[LintFlags]) -> int:
     """Say whether the order of a repository can work, before anything runs.
 
     PATH is a repository of Argo CD's or Flux's, or of both, a chart, an overlay or a directory.
@@ -79,38 +83,42 @@ def lint(what: str, **told: Unpack[LintGiven]) -> int:
       tidegate lint . --baseline .tidegate-baseline.json -o sarif
       tidegate lint . --greenfield --select ORD003,ORD006
     """
-    doing = say_first(f"linting {what}", quiet=told["output"] != "text")
-    from tidegate.cli.asking import pointed_of, setting_of, target_of
-    from tidegate.cli.running import run as run_story
-    from tidegate.flows.lint import Asking
-    from tidegate.flows.lint import lint as run
+    progress_line = show_progress(f"linting {what}", quiet=flags["output"] != "text")
+    from tidegate.cli.asking import cluster_targets, load_request, render_settings
+    from tidegate.cli.running import run_async
+    from tidegate.flows.lint import LintOptions
+    from tidegate.flows.lint import lint as lint_repository
     from tidegate.model.finding import Severity
-    from tidegate.model.semantics import BY_NAME
+    from tidegate.model.semantics import SEMANTICS_BY_NAME
 
-    if told["update_baseline"] and told["baseline"] is None:
+    if flags["update_baseline"] and flags["baseline"] is None:
         raise click.BadParameter("it needs `--baseline FILE`", param_hint="--update-baseline")
-    told["sandbox"] = told["still"] = True
-    levels = {code: Severity(level) for code, level in told["severity"] if code}
-    least = [Severity(level) for code, level in told["severity"] if not code]
-    asking = Asking(
-        select=told["select"],
-        ignore=told["ignore"],
-        severity=least[-1] if least else Severity.NOTE,
-        levels=levels,
-        rules=BY_NAME.get(told["engine"]),
-        greenfield=told["greenfield"],
-        baseline=told["baseline"],
-        updates=told["update_baseline"],
+    flags["sandbox"] = flags["still"] = True
+    levels = {code: Severity(level) for code, level in flags["severity"] if code}
+    minimum = [Severity(level) for code, level in flags["severity"] if not code]
+    lint_options = LintOptions(
+        select=flags["select"],
+        ignore=flags["ignore"],
+        severity=minimum[-1] if minimum else Severity.NOTE,
+        severity_overrides=levels,
+        semantics=SEMANTICS_BY_NAME.get(flags["engine"]),
+        greenfield=flags["greenfield"],
+        baseline=flags["baseline"],
+        update_baseline=flags["update_baseline"],
     )
-    report = run_story(run(pointed_of(what, told), target_of(told), setting_of(told), asking))
-    doing.clear()
-    for line in _lines(report, told["output"]):
-        hand_out(line)  # what others wrote is made printable in each form's own way
-    return options.INPUT if report.has_errors else 0
+    report = run_async(
+        lint_repository(
+            load_request(what, flags), cluster_targets(flags), render_settings(flags), lint_options
+        )
+    )
+    progress_line.clear()
+    for line in _report_lines(report, flags["output"]):
+        print_document(line)  # what others wrote is made printable in each form's own way
+    return options.INPUT_ERROR if report.has_errors else 0
 
 
-class LintGiven(Given, total=False):
-    """What can be said to this verb alone."""
+class LintFlags(Flags, total=False):
+    """Flags of `lint`."""
 
     greenfield: bool
     select: tuple[str, ...]
@@ -120,30 +128,30 @@ class LintGiven(Given, total=False):
     update_baseline: bool
 
 
-def _lines(report: LintReport, form: str) -> Iterable[str]:
+def _report_lines(report: LintReport, output_format: str) -> Iterable[str]:
     import os
     import sys
 
     import msgspec
 
-    from tidegate.cli.window import can_draw, room_on
+    from tidegate.cli.window import is_interactive, max_line_width
     from tidegate.report.lint import documents
     from tidegate.report.lint.text import lint_lines
 
-    def encoded(document: object) -> list[str]:
+    def encode(document: object) -> list[str]:
         return [msgspec.json.encode(document).decode()]
 
-    match form:
+    match output_format:
         case "json":
-            return encoded(documents.lint_document(report))
+            return encode(documents.lint_document(report))
         case "sarif":
-            return encoded(documents.sarif_document(report))
+            return encode(documents.sarif_document(report))
         case "junit":
-            return documents.junit_text(report)
+            return documents.junit_lines(report)
         case "github":
             return documents.github_lines(report)
         case "markdown":
             return documents.markdown_lines(report)
         case _:
-            is_seen = can_draw(sys.stdout, os.environ) and not os.environ.get("NO_COLOR")
-            return lint_lines(report, room=room_on(sys.stdout), colour=is_seen)
+            use_color = is_interactive(sys.stdout, os.environ) and not os.environ.get("NO_COLOR")
+            return lint_lines(report, max_width=max_line_width(sys.stdout), use_color=use_color)

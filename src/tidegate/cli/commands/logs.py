@@ -8,20 +8,22 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.completing import complete_units
-from tidegate.cli.doing import say_first
-from tidegate.cli.naming import HOME, PLACE
-from tidegate.cli.nouns import ALIASES, UNIT_NOUNS
-from tidegate.cli.unit_options import CLUSTER, Given, takes
+from tidegate.cli.doing import show_progress
+from tidegate.cli.naming import NAMESPACE_FILTER, REPOSITORY
+from tidegate.cli.nouns import NOUN_ALIASES, UNIT_KINDS_BY_NOUN
+from tidegate.cli.unit_options import CLUSTER, Flags, with_options
 
 
 @click.command()
-@click.argument("called", metavar="NAME", shell_complete=complete_units(UNIT_NOUNS, ALIASES))
-@takes((PLACE, HOME), CLUSTER, (options.offline, options.repo_map))
+@click.argument(
+    "called", metavar="NAME", shell_complete=complete_units(UNIT_KINDS_BY_NOUN, NOUN_ALIASES)
+)
+@with_options((REPOSITORY, NAMESPACE_FILTER), CLUSTER, (options.OFFLINE, options.REPO_MAP))
 @click.option("--tail", type=click.IntRange(min=1), default=20, show_default=True, help="Lines.")
 @click.option("-f", "--follow", "follows", is_flag=True, help="Of all its pods, as they print.")
-@options.timeout
-@options.text_or_json
-def logs(called: str, tail: int, follows: bool, **told: Unpack[Given]) -> int:  # noqa: FBT001 - click's way
+@options.TIMEOUT
+@options.OUTPUT
+def logs(called: str, tail: int, follows: bool, **flags: Unpack[Flags]) -> int:  # noqa: FBT001 - click's way
     """Show what the pods have printed last of that which failed or waits of a unit.
 
     Pods that are well are not asked. With --follow all are, those that come later, too, until all
@@ -38,5 +40,5 @@ def logs(called: str, tail: int, follows: bool, **told: Unpack[Given]) -> int:  
     """
     from tidegate.cli.telling import show_logs
 
-    doing = say_first("looking at pods", quiet=told["output"] == "json")
-    return show_logs(called, tail, told, doing, follows=follows)
+    progress_line = show_progress("looking at pods", quiet=flags["output"] == "json")
+    return show_logs(called, tail, flags, progress_line, follows=follows)

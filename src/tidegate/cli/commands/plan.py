@@ -10,34 +10,34 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import say_first
+from tidegate.cli.doing import show_progress
 from tidegate.cli.unit_options import (
     CLUSTER,
-    CONTENTS,
-    NARROWING,
-    PRUNING,
-    UNIT,
-    Given,
-    takes,
+    DELETE_CONTENTS,
+    PLAIN_UNIT,
+    PRUNE,
+    SELECTION,
+    Flags,
+    with_options,
 )
 
 if TYPE_CHECKING:
-    from tidegate.flows.entering import Found
+    from tidegate.flows.entering import Workspace
     from tidegate.flows.preview import Preview
     from tidegate.flows.session import Session
 
 
 @click.command()
 @click.argument("what", metavar="PATH", shell_complete=complete_path)
-@takes(NARROWING, UNIT, CLUSTER, PRUNING, CONTENTS)
+@with_options(SELECTION, PLAIN_UNIT, CLUSTER, PRUNE, DELETE_CONTENTS)
 @click.option(
     "--save",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the plan into this file, for `sync --plan`; it holds no secret.",
 )
 @click.option("--exit-code", is_flag=True, help="Leave with 10 if there is something to do.")
-@options.text_or_json
-def plan(what: str, **told: Unpack[Given]) -> int:
+@options.OUTPUT
+def plan(what: str, **flags: Unpack[Flags]) -> int:
     """Show what a rollout of PATH would do, step by step.
 
     PATH is a repository of Argo CD's or Flux's, or of both, a directory of manifests, a Helm chart
@@ -53,31 +53,41 @@ def plan(what: str, **told: Unpack[Given]) -> int:
       tidegate plan overlays/prod --context prod --prune -o json
       tidegate plan overlays/prod --context prod --save prod.plan
     """
-    doing = say_first(f"reading {what}", quiet=told["output"] == "json")
-    from tidegate.cli.asking import in_found, pointed_of
-    from tidegate.cli.consent import OFFLINE
-    from tidegate.cli.exits import CHANGES
-    from tidegate.cli.previewing import show_found
+    progress_line = show_progress(f"reading {what}", quiet=flags["output"] == "json")
+    from tidegate.cli.asking import load_request, with_workspace
+    from tidegate.cli.consent import EMPTY_CLUSTER_TARGET
+    from tidegate.cli.exits import HAS_CHANGES
+    from tidegate.cli.previewing import print_previews
 
-    chosen = (told["context"], told["kubeconfig"], told["clusters"] or None)
-    told["sandbox"] = told["still"] = all(one is None for one in chosen)
-    pointed = pointed_of(what, told)
-    doing.say(f"comparing {what} with {'an empty cluster' if told['sandbox'] else 'what lives'}")
-    found, previews = in_found(pointed, told, partial(_preview, told["save"], what, pointed.said))
-    doing.clear()
-    code = show_found(found, previews, told, OFFLINE if told["sandbox"] else "")
-    has_changes = any(one.has_changes for one in previews)
-    return CHANGES if told["exit_code"] and has_changes and not code else code
+    cluster_flags = (flags["context"], flags["kubeconfig"], flags["clusters"] or None)
+    flags["sandbox"] = flags["still"] = all(value is None for value in cluster_flags)
+    request = load_request(what, flags)
+    progress_line.update(
+        f"comparing {what} with {'an empty cluster' if flags['sandbox'] else 'what lives'}"
+    )
+    workspace, previews = with_workspace(
+        request, flags, partial(_preview_plans, flags["save"], what, request.plain_unit_flags)
+    )
+    progress_line.clear()
+    code = print_previews(
+        workspace, previews, flags, EMPTY_CLUSTER_TARGET if flags["sandbox"] else ""
+    )
+    has_changes = any(preview.has_changes for preview in previews)
+    return HAS_CHANGES if flags["exit_code"] and has_changes and not code else code
 
 
-async def _preview(
-    file: Path | None, what: str, words: tuple[str, ...], session: Session, found: Found
-) -> tuple[Found, list[Preview]]:
-    """The previews, and the file of a plan that is to be run later."""
-    from tidegate.flows.preview import preview_found
+async def _preview_plans(
+    file: Path | None,
+    path: str,
+    explicit_flags: tuple[str, ...],
+    session: Session,
+    workspace: Workspace,
+) -> tuple[Workspace, list[Preview]]:
+    """Return the previews, and write the plan file if requested."""
+    from tidegate.flows.preview import preview_workspace
 
     if file is None:
-        return await preview_found(session, found)
-    from tidegate.flows.saved import Making, preview_saving
+        return await preview_workspace(session, workspace)
+    from tidegate.flows.saved import PlanInputs, preview_and_save
 
-    return await preview_saving(session, found, file, Making(what, words))
+    return await preview_and_save(session, workspace, file, PlanInputs(path, explicit_flags))

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from tidegate.cli.doing import say_first
-from tidegate.cli.saying import hand_out, note
-from tidegate.cli.unit_options import FILE
+from tidegate.cli.doing import show_progress
+from tidegate.cli.saying import note, print_document
+from tidegate.cli.unit_options import EXISTING_FILE
 
 
 @click.group()
@@ -23,10 +23,10 @@ def profile() -> None:
 
 
 @profile.command(short_help="Write a profile with the durations that a cluster has seen.")
-@click.argument("file", required=False, type=FILE, default=None)
+@click.argument("file", required=False, type=EXISTING_FILE, default=None)
 @click.option("--context", default=None, help="The context of the kubeconfig: read that cluster.")
 @click.option("--kubeconfig", default=None, help="The kubeconfig file to use.")
-@click.option("--operators", type=FILE, help="Rows for operators of your own.")
+@click.option("--operators", type=EXISTING_FILE, help="Rows for operators of your own.")
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="How.")
 def learn(
     file: Path | None,
@@ -50,24 +50,24 @@ def learn(
         raise click.UsageError("give a FILE or --context NAME, and not both")
     if kubeconfig is not None and context is None:
         raise click.UsageError("--kubeconfig is for --context")
-    doing = say_first(f"reading {file or context}", quiet=output == "json")
+    progress_line = show_progress(f"reading {file or context}", quiet=output == "json")
     import json
 
-    from tidegate.cli.asking import setting_of
-    from tidegate.cli.running import run
+    from tidegate.cli.asking import render_settings
+    from tidegate.cli.running import run_async
     from tidegate.flows.learning import learn_from_cluster, learn_from_file
-    from tidegate.flows.session import Target
+    from tidegate.flows.session import ClusterTargets
     from tidegate.report.profile import profile_lines
 
     if file is not None:
-        learned = learn_from_file(file, operators)
+        result = learn_from_file(file, operators)
     else:
-        target = Target(kubeconfig=kubeconfig, context=context)
-        learned = run(learn_from_cluster(target, setting_of({}), operators))
-    doing.clear()
+        target = ClusterTargets(kubeconfig=kubeconfig, context=context)
+        result = run_async(learn_from_cluster(target, render_settings({}), operators))
+    progress_line.clear()
     is_json = output == "json"
-    text = json.dumps(learned.document) if is_json else "\n".join(profile_lines(learned.document))
-    hand_out(text)
-    for one in learned.notes:
-        note(one)
+    text = json.dumps(result.document) if is_json else "\n".join(profile_lines(result.document))
+    print_document(text)
+    for message in result.notes:
+        note(message)
     return 0

@@ -1,4 +1,4 @@
-"""`tidegate reconcile`: units and sources of Flux now, as `flux reconcile` asks for it."""
+"""`tidegate reconcile`: reconciliation of Flux units and sources, like `flux reconcile`."""
 
 from __future__ import annotations
 
@@ -6,40 +6,46 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidegate.cli.commands.sync import sync as sync_verb
-from tidegate.cli.naming import units_like
-from tidegate.cli.nouns import NOUNS, by_noun
+from tidegate.cli.commands.sync import sync as sync_command
+from tidegate.cli.naming import command_for_units
+from tidegate.cli.nouns import KINDS_BY_NOUN, noun_group
 
 if TYPE_CHECKING:
-    from tidegate.cli.unit_options import Given
-    from tidegate.flows.discover import Family
-    from tidegate.flows.named import NamedObject
+    from tidegate.cli.unit_options import Flags
+    from tidegate.flows.discover import UnitTree
+    from tidegate.flows.named import SelectedResource
 
-TITLES = {"kustomization": "Kustomizations", "helmrelease": "HelmReleases", "source": "sources"}
+NOUN_TITLES = {
+    "kustomization": "Kustomizations",
+    "helmrelease": "HelmReleases",
+    "source": "sources",
+}
 WITH_SOURCE = click.Option(
     ["--with-source"], is_flag=True, help="Have their sources fetched before, by a live Flux."
 )
 
 
-def _make(noun: str) -> click.Command:
-    told = f"Have {TITLES[noun]} reconciled now: by a live Flux, else from here."
-    return units_like(
-        sync_verb,
-        kinds=NOUNS[noun],
-        told=told,
+def _noun_command(noun: str) -> click.Command:
+    help_text = f"Have {NOUN_TITLES[noun]} reconciled now: by a live Flux, else from here."
+    return command_for_units(
+        sync_command,
+        kinds=KINDS_BY_NOUN[noun],
+        help_text=help_text,
         name=noun,
-        first=_first,
-        more=() if noun == "source" else (WITH_SOURCE,),
+        delegate=_delegate,
+        extra_options=() if noun == "source" else (WITH_SOURCE,),
     )
 
 
-def _first(named: list[NamedObject], families: tuple[Family, ...], told: Given) -> int | None:
-    from tidegate.cli.mastered import reconcile_by_master
+def _delegate(
+    resources: list[SelectedResource], unit_trees: tuple[UnitTree, ...], flags: Flags
+) -> int | None:
+    from tidegate.cli.mastered import reconcile_by_controller
 
-    return reconcile_by_master(named, families, told)
+    return reconcile_by_controller(resources, unit_trees, flags)
 
 
-@click.group(cls=by_noun(_make, tuple(TITLES)))
+@click.group(cls=noun_group(_noun_command, tuple(NOUN_TITLES)))
 def reconcile() -> None:
     """Have Kustomizations, HelmReleases and sources reconciled now, as `flux reconcile` does.
 

@@ -8,13 +8,13 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import say_first
-from tidegate.cli.saying import hand_out, note, say, say_error
-from tidegate.cli.unit_options import NARROWING, Given, takes
+from tidegate.cli.doing import show_progress
+from tidegate.cli.saying import note, print_document, print_error, print_line
+from tidegate.cli.unit_options import SELECTION, Flags, with_options
 
 if TYPE_CHECKING:
     from tidegate.errors import TidegateError
-    from tidegate.flows.render import UnitPart
+    from tidegate.flows.render import RenderedPart
     from tidegate.model.finding import Finding
 
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 @click.option(
     "-n", "--namespace", default="default", show_default=True, help="A chart's namespace."
 )
-@takes(NARROWING)
-@options.values
-@options.parameters
-@options.string_parameters
-@options.file_parameters
-@options.kube_version
-@options.api_versions
-@options.offline
-@options.repo_map
-@options.root
+@with_options(SELECTION)
+@options.VALUES
+@options.SET
+@options.SET_STRING
+@options.SET_FILE
+@options.KUBE_VERSION
+@options.API_VERSIONS
+@options.OFFLINE
+@options.REPO_MAP
+@options.ROOT
 @click.option("--origins", is_flag=True, help="Say in a comment where each object comes from.")
 @click.option(
     "-o",
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     default="yaml",
     help="How.",
 )
-def render(what: tuple[str, ...], **told: Unpack[Given]) -> int:
+def render(what: tuple[str, ...], **flags: Unpack[Flags]) -> int:
     """Show what each PATH or URL renders to.
 
     It may be a Helm chart, a Kustomize overlay or a directory of manifests, here, in a Git
@@ -65,62 +65,77 @@ def render(what: tuple[str, ...], **told: Unpack[Given]) -> int:
       tidegate render overlays/prod --offline --repo-map https://host/acme/base=../base
       tidegate render https://charts.example.com --chart web --revision ^1.2
     """
-    doing = say_first(f"rendering {', '.join(what)}")
-    from tidegate.cli.asking import pointed_of, setting_of
-    from tidegate.cli.running import run
-    from tidegate.flows.pointing import stand_again
-    from tidegate.flows.render import render_pointed
+    progress_line = show_progress(f"rendering {', '.join(what)}")
+    from tidegate.cli.asking import load_request, render_settings
+    from tidegate.cli.running import run_async
+    from tidegate.flows.pointing import prefer_display_root
+    from tidegate.flows.render import render_requests
 
-    if told["name"] and len(what) > 1:
+    if flags["name"] and len(what) > 1:
         raise click.BadParameter("it names one release, and there are several", param_hint="--name")
-    pointed = [pointed_of(one, told, checks=False) for one in what]
-    results = run(render_pointed(pointed, setting_of(told)))
-    doing.clear()
+    requests = [load_request(path, flags, check_exists=False) for path in what]
+    results = run_async(render_requests(requests, render_settings(flags)))
+    progress_line.clear()
     codes = [0]
-    for one, made in zip(what, results, strict=True):
-        stand_again(one)
+    for path, result in zip(what, results, strict=True):
+        prefer_display_root(path)
         codes += [
-            _show(one, part, made.findings, output=told["output"], origins=told["origins"])
-            for part in made.parts
+            _print_unit(
+                path, part, result.findings, output=flags["output"], with_origins=flags["origins"]
+            )
+            for part in result.parts
         ]
-        codes.append(options.say_findings(made.findings))
+        codes.append(options.print_findings(result.findings))
     return max(codes)
 
 
-def _show(
-    what: str, part: UnitPart, findings: tuple[Finding, ...], *, output: str, origins: bool
+def _print_unit(
+    path: str,
+    unit_result: RenderedPart,
+    findings: tuple[Finding, ...],
+    *,
+    output: str,
+    with_origins: bool,
 ) -> int:
-    """Objects to standard output, the rest to standard error. Gives the exit code.
+    """Print objects to standard output, the rest to standard error; return the exit code.
 
-    `findings`: what is told behind all units, and not here.
+    `findings` are printed after all units and not repeated here.
     """
-    from tidegate.flows.rendering import Unrendered
-    from tidegate.report.rendered import show, unit_line
+    from tidegate.flows.rendering import RenderFailure
+    from tidegate.report.rendered import manifest_texts, unit_json_line
 
-    result = part.result
+    render_result = unit_result.result
     if output == "units":
-        names = (part.unit, part.entry)
-        said = {"errors": part.errors, "notes": part.notes}
-        hand_out(unit_line(names, part.objects, said, part.findings))
-    if isinstance(result, Unrendered):
-        for error in (one for one in result.errors if not _is_among(one, findings)):
-            say_error(error)
-        return max(error.exit_code for error in result.errors)
-    shown = () if output == "units" else part.objects
-    for text in show(shown, form=output, origins=origins):
+        names = (unit_result.unit, unit_result.root)
+        errors_by_key = {"errors": unit_result.errors, "notes": unit_result.notes}
+        print_document(
+            unit_json_line(names, unit_result.objects, errors_by_key, unit_result.findings)
+        )
+    if isinstance(render_result, RenderFailure):
+        for error in (item for item in render_result.errors if not _is_reported(item, findings)):
+            print_error(error)
+        return max(error.exit_code for error in render_result.errors)
+    shown = () if output == "units" else unit_result.objects
+    for text in manifest_texts(shown, output_format=output, with_origins=with_origins):
         if output == "names":
-            say(text)
+            print_line(text)
         else:
-            hand_out(text, end="")
-    if not result.documents and not result.weakened:
-        note(f"`{what}` renders to nothing")
-    notes = (*result.locked, *result.suspect)
-    options.say_notes(one for one in notes if not _is_among(one, findings))
-    for one in {one.unknown: one for one in result.weakened}.values():
-        note(f"not known: {one.unknown}", severity="warning")
-        say_error(one.why)
-    return max((one.why.exit_code for one in result.weakened), default=0)
+            print_document(text, end="")
+    if not render_result.documents and not render_result.missing_inputs:
+        note(f"`{path}` renders to nothing")
+    notes = (*render_result.undecrypted, *render_result.mac_errors)
+    options.print_warnings(note for note in notes if not _is_reported(note, findings))
+    for missing in {
+        missing.description: missing for missing in render_result.missing_inputs
+    }.values():
+        note(f"not known: {missing.description}", severity="warning")
+        print_error(missing.error)
+    return max(
+        (missing_input.error.exit_code for missing_input in render_result.missing_inputs), default=0
+    )
 
 
-def _is_among(error: TidegateError, findings: tuple[Finding, ...]) -> bool:
-    return any(one.code == error.code and error.problem in one.sentence for one in findings)
+def _is_reported(error: TidegateError, findings: tuple[Finding, ...]) -> bool:
+    return any(
+        finding.code == error.code and error.problem in finding.message for finding in findings
+    )

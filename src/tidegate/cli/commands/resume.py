@@ -6,11 +6,11 @@ from functools import partial
 
 import click
 
-from tidegate.cli.nouns import by_noun
-from tidegate.cli.pausing import pausing
+from tidegate.cli.nouns import noun_group
+from tidegate.cli.pausing import suspend_command
 
 
-@click.group(cls=by_noun(partial(pausing, suspends=False)))
+@click.group(cls=noun_group(partial(suspend_command, suspends=False)))
 def resume() -> None:
     """Have units and sources taken up again that somebody has suspended, as `flux resume` does.
 

@@ -9,11 +9,11 @@ import click
 from click.core import ParameterSource
 
 from tidegate.cli import options
-from tidegate.cli.doing import say_first
-from tidegate.cli.saying import close_output, say_lines
-from tidegate.cli.unit_options import FURNISHING, NAMESPACE, SIMULATION, Given, takes
+from tidegate.cli.doing import show_progress
+from tidegate.cli.saying import close_output, print_lines
+from tidegate.cli.unit_options import NAMESPACE, SIMULATED_CLUSTER, SIMULATION, Flags, with_options
 
-FILE = click.Path(exists=True, path_type=Path)
+EXISTING_PATH = click.Path(exists=True, path_type=Path)
 
 
 @click.group()
@@ -30,12 +30,12 @@ def sandbox() -> None:
 
 
 @sandbox.command(short_help="Apply files to an empty cluster, and print what happens.")
-@click.argument("files", nargs=-1, required=True, type=FILE)
-@takes((NAMESPACE,), SIMULATION)
-@options.until("10m", "How long to look, in its own time.")
+@click.argument("files", nargs=-1, required=True, type=EXISTING_PATH)
+@with_options((NAMESPACE,), SIMULATION)
+@options.until_option("10m", "How long to look, in its own time.")
 @click.option("--kind", "kinds", multiple=True, help="Show only this kind; may be repeated.")
-@options.text_or_json
-def run(files: tuple[Path, ...], **told: Unpack[Given]) -> None:
+@options.OUTPUT
+def run(files: tuple[Path, ...], **flags: Unpack[Flags]) -> None:
     """Apply FILES (or directories) to an empty simulated cluster, and print what happens.
 
     \b
@@ -45,21 +45,25 @@ def run(files: tuple[Path, ...], **told: Unpack[Given]) -> None:
       tidegate sandbox run manifests/ --kind Job --kind StatefulSet
       tidegate sandbox run manifests/ -n shop -o json
     """
-    doing = say_first("playing")
-    from tidegate.cli.asking import simulation_of
-    from tidegate.cli.running import run
-    from tidegate.flows.play import play
-    from tidegate.report.timeline import as_text, timeline
+    progress_line = show_progress("playing")
+    from tidegate.cli.asking import simulation_config
+    from tidegate.cli.running import run_async
+    from tidegate.flows.play import apply_files
+    from tidegate.report.timeline import format_timeline, timeline_lines
 
-    happenings = run(play(files, simulation_of(told), until=told["until"], home=told["namespace"]))
-    doing.clear()
-    wanted = {kind.lower() for kind in told["kinds"]}
+    entries = run_async(
+        apply_files(
+            files, simulation_config(flags), until=flags["until"], namespace=flags["namespace"]
+        )
+    )
+    progress_line.clear()
+    kinds = {kind.lower() for kind in flags["kinds"]}
     lines = [
         line
-        for line in timeline(happenings)
-        if not wanted or line.object.split()[0].lower() in wanted
+        for line in timeline_lines(entries)
+        if not kinds or line.object.split()[0].lower() in kinds
     ]
-    options.show(told["output"], lines, as_text(lines))
+    options.print_result(flags["output"], lines, format_timeline(lines))
 
 
 @sandbox.command(short_help="Start a simulated cluster that stays, for kubectl and others.")
@@ -67,11 +71,11 @@ def run(files: tuple[Path, ...], **told: Unpack[Given]) -> None:
     "--given",
     "given",
     multiple=True,
-    type=FILE,
+    type=EXISTING_PATH,
     metavar="PATH",
     help="A file or directory of objects that are there from the beginning; may be repeated.",
 )
-@takes(FURNISHING)
+@with_options(SIMULATED_CLUSTER)
 @click.option(
     "--pace",
     type=click.FloatRange(min=0, min_open=True),
@@ -80,8 +84,8 @@ def run(files: tuple[Path, ...], **told: Unpack[Given]) -> None:
     help="Simulated seconds in one real second.",
 )
 @click.option("--foreground", is_flag=True, help="Stay, until Ctrl-C ends it.")
-@options.text_or_json
-def up(**told: Unpack[Given]) -> int:
+@options.OUTPUT
+def up(**flags: Unpack[Flags]) -> int:
     """Start a simulated cluster that stays, and serve its API on this machine.
 
     It needs no container engine, no root and no network. Its kubeconfig is its own; kubectl,
@@ -95,47 +99,53 @@ def up(**told: Unpack[Given]) -> int:
     """
     import os
 
-    from tidegate.flows.sandbox_home import CONTEXT, home_of, start
+    from tidegate.flows.sandbox_home import CONTEXT, sandbox_directory, start
 
-    home = home_of(os.environ)
-    if not told["foreground"]:
-        doing = say_first("starting a simulated cluster", quiet=told["output"] == "json")
-        started = start(_written(), home)
-        doing.clear()
-        say_lines(started.said or started.complaint, err=not started.said)
-        return started.code
-
-    from tidegate.cli.asking import simulation_of
-    from tidegate.cli.running import run
-    from tidegate.flows.sandbox_up import SandboxUp, stand, with_given
-
-    def tell(standing: SandboxUp) -> None:
-        place = {"address": standing.address, "kubeconfig": str(standing.kubeconfig)}
-        lines = (
-            f"simulated cluster at {standing.address}, context {CONTEXT}",
-            f"export KUBECONFIG={standing.kubeconfig}",
+    directory = sandbox_directory(os.environ)
+    if not flags["foreground"]:
+        progress_line = show_progress(
+            "starting a simulated cluster", quiet=flags["output"] == "json"
         )
-        options.show(told["output"], [{"state": "up", "context": CONTEXT, **place}], lines)
+        start_result = start(_explicit_options(), directory)
+        progress_line.clear()
+        print_lines(start_result.output or start_result.error_output, err=not start_result.output)
+        return start_result.code
+
+    from tidegate.cli.asking import simulation_config
+    from tidegate.cli.running import run_async
+    from tidegate.flows.sandbox_up import RunningSandbox, run_sandbox, with_given
+
+    def report_address(server: RunningSandbox) -> None:
+        addresses = {"address": server.address, "kubeconfig": str(server.kubeconfig)}
+        lines = (
+            f"simulated cluster at {server.address}, context {CONTEXT}",
+            f"export KUBECONFIG={server.kubeconfig}",
+        )
+        options.print_result(
+            flags["output"], [{"state": "up", "context": CONTEXT, **addresses}], lines
+        )
         close_output()
 
-    simulation = with_given(simulation_of(told), told["given"])
-    run(stand(simulation, home, pace=told["pace"] or 1.0, tell=tell))
+    simulation = with_given(simulation_config(flags), flags["given"])
+    run_async(
+        run_sandbox(simulation, directory, pace=flags["pace"] or 1.0, on_ready=report_address)
+    )
     return 0
 
 
-def _written() -> list[str]:
-    """The options as somebody wrote them."""
-    context, words = click.get_current_context(), list[str]()
+def _explicit_options() -> list[str]:
+    """Return the options that are on the command line."""
+    context, arguments = click.get_current_context(), list[str]()
     for option in context.command.params:
         if context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE:
             value = context.params[option.name or ""]
-            for one in value if option.multiple else [value]:
-                words += [option.opts[-1], str(one)]
-    return words
+            for item in value if option.multiple else [value]:
+                arguments += [option.opts[-1], str(item)]
+    return arguments
 
 
 @sandbox.command(short_help="End the simulated cluster that is up.")
-@options.text_or_json
+@options.OUTPUT
 def down(output: str) -> None:
     """End the simulated cluster that is up. What was in it is gone.
 
@@ -145,9 +155,9 @@ def down(output: str) -> None:
     """
     import os
 
-    from tidegate.cli.running import run
-    from tidegate.flows.sandbox_home import CONTEXT, end, home_of
+    from tidegate.cli.running import run_async
+    from tidegate.flows.sandbox_home import CONTEXT, sandbox_directory, stop
 
-    run(end(home_of(os.environ)))
-    ended = {"state": "ended", "context": CONTEXT}
-    options.show(output, [ended], ["the simulated cluster has ended"])
+    run_async(stop(sandbox_directory(os.environ)))
+    document = {"state": "ended", "context": CONTEXT}
+    options.print_result(output, [document], ["the simulated cluster has ended"])

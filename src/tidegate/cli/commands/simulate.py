@@ -9,21 +9,21 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.completing import complete_engine, complete_path
-from tidegate.cli.doing import say_first
+from tidegate.cli.doing import show_progress
 from tidegate.cli.unit_options import (
-    APPROVING,
-    ASSUMING,
+    APPROVE,
+    GREENFIELD,
     HEALTH,
-    NARROWING,
+    PLAIN_UNIT,
+    SELECTION,
     SIMULATION,
-    UNIT,
-    Given,
-    takes,
+    Flags,
+    with_options,
 )
 
 if TYPE_CHECKING:
-    from tidegate.flows.simulate import Simulated
-    from tidegate.model.event import Result
+    from tidegate.flows.simulate import SimulationResult
+    from tidegate.model.event import RolloutOutcome
     from tidegate.model.semantics import Semantics
     from tidegate.report.simulation import EngineRun
 
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     shell_complete=complete_engine,
     help="Whose rules: tidegate, argocd, flux, or each unit's own; several as a,b.",
 )
-@takes(NARROWING, UNIT, SIMULATION, ASSUMING, HEALTH, APPROVING)
+@with_options(SELECTION, PLAIN_UNIT, SIMULATION, GREENFIELD, HEALTH, APPROVE)
 @click.option(
     "--spread",
     is_flag=True,
     help="Three times: with the shortest, the likely and the longest durations of the profile.",
 )
-@options.until("2h", "How long at most, in its own time.")
-@options.text_or_json
-def simulate(what: str, **told: Unpack[Given]) -> int:
+@options.until_option("2h", "How long at most, in its own time.")
+@options.OUTPUT
+def simulate(what: str, **flags: Unpack[Flags]) -> int:
     """Roll out PATH on a simulated cluster, and show when each gate opened.
 
     Time is virtual: minutes pass in milliseconds. The same input gives the same output. What PATH
@@ -60,92 +60,98 @@ def simulate(what: str, **told: Unpack[Given]) -> int:
       tidegate simulate overlays/prod --profile ours.yaml --spread
       tidegate simulate . --greenfield
     """
-    doing = say_first(f"simulating {what}", quiet=told["output"] == "json")
-    from tidegate.cli.asking import pointed_of, setting_of, target_of
-    from tidegate.cli.assuming import show_absences
-    from tidegate.cli.running import run as run_story
-    from tidegate.flows.simulate import Playing
-    from tidegate.flows.simulate import simulate as run
-    from tidegate.model.expectation import Expectation
-    from tidegate.report.simulation import side_by_side
-    from tidegate.report.spread import spread_lines
+    progress_line = show_progress(f"simulating {what}", quiet=flags["output"] == "json")
+    from tidegate.cli.asking import cluster_targets, load_request, render_settings
+    from tidegate.cli.assuming import print_assumptions
+    from tidegate.cli.running import run_async
+    from tidegate.flows.simulate import SimulationOptions
+    from tidegate.flows.simulate import simulate as run_simulation
+    from tidegate.model.expectation import DurationEstimate
+    from tidegate.report.simulation import comparison_lines
+    from tidegate.report.spread import duration_range_lines
 
-    engines = _engines(told["engine"])
-    told["sandbox"] = True
-    pointed, target = pointed_of(what, told), target_of(told)
-    setting, until, names = setting_of(told), told["until"], told["approved"]
-    greenfield = told["greenfield"]
-    expectations = tuple(Expectation) if told["spread"] else (Expectation.LIKELY,)
-    playing = Playing(until=until, greenfield=greenfield, approved=names, expectations=expectations)
-    runs = run_story(run(pointed, engines, target, setting, playing))
-    doing.clear()
-    options.say_notes(runs[0].notes)
-    code = options.say_findings(finding for one in runs for finding in one.findings)
-    shown = [_shown(one, spread=told["spread"]) for one in runs]
-    is_json = told["output"] == "json"
-    for absences in dict.fromkeys(one.absences for one in runs):
-        show_absences(absences, greenfield=greenfield, json=is_json)
-    lines = spread_lines(shown) if told["spread"] else side_by_side(shown)
-    options.show(told["output"], _documents(shown), lines)
-    unknown = options.say_findings(finding for one in runs for finding in one.weakness)
-    return _code_of({one.result for one in runs}) or max(code, unknown)
+    engines = _parse_engines(flags["engine"])
+    flags["sandbox"] = True
+    request, target = load_request(what, flags), cluster_targets(flags)
+    settings, until, approved = render_settings(flags), flags["until"], flags["approved"]
+    greenfield = flags["greenfield"]
+    estimates = tuple(DurationEstimate) if flags["spread"] else (DurationEstimate.LIKELY,)
+    simulation_options = SimulationOptions(
+        until=until, greenfield=greenfield, approved=approved, estimates=estimates
+    )
+    results = run_async(run_simulation(request, engines, target, settings, simulation_options))
+    progress_line.clear()
+    options.print_warnings(results[0].notes)
+    code = options.print_findings(finding for result in results for finding in result.findings)
+    engine_runs = [_engine_run(result, with_durations=flags["spread"]) for result in results]
+    is_json = flags["output"] == "json"
+    for missing in dict.fromkeys(result.missing_dependencies for result in results):
+        print_assumptions(missing, greenfield=greenfield, is_json=is_json)
+    lines = duration_range_lines(engine_runs) if flags["spread"] else comparison_lines(engine_runs)
+    options.print_result(flags["output"], _run_documents(engine_runs), lines)
+    incomplete_code = options.print_findings(
+        finding for result in results for finding in result.incomplete_findings
+    )
+    return _exit_code({result.result for result in results}) or max(code, incomplete_code)
 
 
-def _code_of(results: set[Result]) -> int:
-    """The exit code of how the engines ended."""
-    from tidegate.cli.exits import CODES
-    from tidegate.model.event import Result
+def _exit_code(results: set[RolloutOutcome]) -> int:
+    """Return the exit code of the outcomes of all engines."""
+    from tidegate.cli.exits import OUTCOME_CODES
+    from tidegate.model.event import RolloutOutcome
 
-    if results == {Result.PASSED}:
+    if results == {RolloutOutcome.PASSED}:
         return 0
-    return CODES[Result.INVALID if Result.INVALID in results else Result.FAILED]
+    return OUTCOME_CODES[
+        RolloutOutcome.INVALID if RolloutOutcome.INVALID in results else RolloutOutcome.FAILED
+    ]
 
 
-def _shown(one: Simulated, *, spread: bool) -> EngineRun:
+def _engine_run(result: SimulationResult, *, with_durations: bool) -> EngineRun:
     from tidegate.report.simulation import EngineRun
 
     return EngineRun(
-        one.name,
-        one.plan,
-        one.events,
-        one.evidence,
-        one.unwaited,
-        one.unplayed,
-        one.expecting if spread else None,
-        one.aftermath,
-        one.drifts,
-        one.uptakes,
-        one.resyncs,
-        "; ".join(finding.sentence for finding in one.weakness),
-        one.releases,
-        one.faulty,
+        result.name,
+        result.plan,
+        result.events,
+        result.evidence,
+        result.not_awaited,
+        result.not_simulated,
+        result.estimate if with_durations else None,
+        result.unhealthy_afterwards,
+        result.drifts,
+        result.revision_syncs,
+        result.resyncs,
+        "; ".join(finding.message for finding in result.incomplete_findings),
+        result.releases,
+        result.faulty_units,
     )
 
 
-def _engines(text: str) -> list[Semantics | None]:
-    """Whose rules, by their names; None is each unit's own."""
-    from tidegate.model.semantics import BY_NAME
+def _parse_engines(text: str) -> list[Semantics | None]:
+    """Return the semantics by name; None is the native engine of each unit."""
+    from tidegate.model.semantics import SEMANTICS_BY_NAME
 
-    known: dict[str, Semantics | None] = {**BY_NAME, "own": None}
+    engines: dict[str, Semantics | None] = {**SEMANTICS_BY_NAME, "own": None}
     names = [name.strip() for name in text.split(",")]
-    for at, name in enumerate(names):
-        if name not in known:
-            problem = f"there is no `{name}`; there are {', '.join(known)}"
+    for index, name in enumerate(names):
+        if name not in engines:
+            problem = f"there is no `{name}`; there are {', '.join(engines)}"
             raise click.BadParameter(problem, param_hint="--engine")
-        if name in names[:at]:
+        if name in names[:index]:
             raise click.BadParameter(f"`{name}` is there twice", param_hint="--engine")
-    return [known[name] for name in names]
+    return [engines[name] for name in names]
 
 
-def _documents(runs: list[EngineRun]) -> Iterator[object]:
-    """Each event, with the engine it is of; the last one says how that ended."""
+def _run_documents(runs: list[EngineRun]) -> Iterator[object]:
+    """Yield each event with its engine, and the result of each engine."""
     import msgspec
 
-    from tidegate.report.rollout.documents import event_out
-    from tidegate.report.simulation_document import ending_of
+    from tidegate.report.rollout.documents import event_document
+    from tidegate.report.simulation_document import engine_result_document
 
     for run in runs:
-        of = {"engine": run.name} | ({"expecting": run.expecting} if run.expecting else {})
+        labels = {"engine": run.name} | ({"expecting": run.durations} if run.durations else {})
         for event in run.events:
-            yield {**of, **msgspec.to_builtins(event_out(event))}
-        yield ending_of(run)
+            yield {**labels, **msgspec.to_builtins(event_document(event))}
+        yield engine_result_document(run)

@@ -9,21 +9,21 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import say_first
-from tidegate.cli.unit_options import CLUSTER, HEALTH, NARROWING, UNIT, Given, takes
-from tidegate.cli.window import room_on
+from tidegate.cli.doing import show_progress
+from tidegate.cli.unit_options import CLUSTER, HEALTH, PLAIN_UNIT, SELECTION, Flags, with_options
+from tidegate.cli.window import max_line_width
 
 if TYPE_CHECKING:
-    from tidegate.flows.entering import Found
+    from tidegate.flows.entering import Workspace
     from tidegate.flows.session import Session
     from tidegate.flows.status import ObjectStatus
 
 
 @click.command()
 @click.argument("what", metavar="PATH", shell_complete=complete_path)
-@takes(NARROWING, UNIT, CLUSTER, HEALTH)
-@options.text_or_json
-def status(what: str, **told: Unpack[Given]) -> int:
+@with_options(SELECTION, PLAIN_UNIT, CLUSTER, HEALTH)
+@options.OUTPUT
+def status(what: str, **flags: Unpack[Flags]) -> int:
     """Show how the objects of PATH stand in the cluster: as wanted or not, healthy or not.
 
     \b
@@ -31,36 +31,41 @@ def status(what: str, **told: Unpack[Given]) -> int:
       tidegate status examples/first
       tidegate status overlays/prod --context prod -o json
     """
-    doing = say_first(f"looking at {what}", quiet=told["output"] == "json")
-    from tidegate.cli.asking import in_found, pointed_of
-    from tidegate.cli.consent import say_target
-    from tidegate.flows.weakness import weakness_of
+    progress_line = show_progress(f"looking at {what}", quiet=flags["output"] == "json")
+    from tidegate.cli.asking import load_request, with_workspace
+    from tidegate.cli.consent import print_target
+    from tidegate.flows.weakness import incomplete_finding
     from tidegate.report.status import status_lines
 
-    found, stands = in_found(pointed_of(what, told), told, _read)
-    doing.clear()
-    say_target(told)
-    rows = [(one.ref, one.wave, one.is_synced, one.verdict) for one in stands]
-    lines = status_lines(rows, room_on(sys.stdout))
-    options.show(told["output"], map(_document, stands), lines)
-    weakness = weakness_of(found.members, found.findings)
-    return options.say_findings((*found.findings, *weakness))
+    workspace, statuses = with_workspace(load_request(what, flags), flags, _read_status)
+    progress_line.clear()
+    print_target(flags)
+    rows = [
+        (object_status.ref, object_status.wave, object_status.is_synced, object_status.verdict)
+        for object_status in statuses
+    ]
+    lines = status_lines(rows, max_line_width(sys.stdout))
+    options.print_result(flags["output"], map(_status_document, statuses), lines)
+    incomplete = incomplete_finding(workspace.members, workspace.findings)
+    return options.print_findings((*workspace.findings, *incomplete))
 
 
-async def _read(session: Session, found: Found) -> tuple[Found, list[ObjectStatus]]:
+async def _read_status(
+    session: Session, workspace: Workspace
+) -> tuple[Workspace, list[ObjectStatus]]:
     from tidegate.flows.status import read_status
 
-    return found, await read_status(found.one, session)
+    return workspace, await read_status(workspace.deployable_trees, session)
 
 
-def _document(one: ObjectStatus) -> dict[str, object]:
+def _status_document(object_status: ObjectStatus) -> dict[str, object]:
     from tidegate.report.status import verdict_document
 
     return {
-        "unit": str(one.unit) if one.unit else "",
-        "cluster": one.cluster,
-        **verdict_document(one.ref, one.verdict),
-        "wave": one.wave,
-        "synced": one.is_synced,
-        "inGit": not one.leaves,
+        "unit": str(object_status.unit) if object_status.unit else "",
+        "cluster": object_status.cluster,
+        **verdict_document(object_status.ref, object_status.verdict),
+        "wave": object_status.wave,
+        "synced": object_status.is_synced,
+        "inGit": not object_status.requires_pruning,
     }

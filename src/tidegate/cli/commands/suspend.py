@@ -1,4 +1,4 @@
-"""`tidegate suspend`."""
+"""`tidegate suspend`, and the subcommands that it shares with `tidegate resume`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from functools import partial
 
 import click
 
-from tidegate.cli.nouns import by_noun
-from tidegate.cli.pausing import pausing
+from tidegate.cli.nouns import noun_group
+from tidegate.cli.pausing import suspend_command
 
 
-@click.group(cls=by_noun(partial(pausing, suspends=True)))
+@click.group(cls=noun_group(partial(suspend_command, suspends=True)))
 def suspend() -> None:
     """Have nothing done to units and sources, as `flux suspend` does.
 

@@ -10,42 +10,42 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import say_first
+from tidegate.cli.doing import show_progress
 from tidegate.cli.saying import note
 from tidegate.cli.unit_options import (
-    APPROVING,
-    ASSUMING,
-    CONTENTS,
-    FILE,
-    NARROWING,
-    PRUNING,
+    APPROVE,
+    DELETE_CONTENTS,
+    EXISTING_FILE,
+    GREENFIELD,
+    PLAIN_UNIT,
+    PRUNE,
+    ROLLOUT_OUTPUT,
+    SELECTION,
     TARGET,
-    UNIT,
-    WATCHING,
-    Given,
-    takes,
+    Flags,
+    with_options,
 )
 
 if TYPE_CHECKING:
-    from tidegate.cli.doing import Doing
+    from tidegate.cli.doing import ProgressLine
     from tidegate.cli.screen import Screen
-    from tidegate.flows.entering import Found
-    from tidegate.flows.masters import Met
-    from tidegate.flows.planning import Planned
-    from tidegate.flows.pointing import Pointed
+    from tidegate.flows.entering import Workspace
+    from tidegate.flows.masters import TakeoverResult
+    from tidegate.flows.planning import PlanResult
+    from tidegate.flows.pointing import LoadRequest
     from tidegate.flows.preview import Preview
-    from tidegate.flows.recording import RunBook
-    from tidegate.flows.rollout import Rolling
+    from tidegate.flows.recording import RunRecorder
+    from tidegate.flows.rollout import RolloutOptions
     from tidegate.flows.saved import SavedPlan
     from tidegate.flows.session import Session
-    from tidegate.flows.syncing import Prepared
-    from tidegate.model.event import Result
-    from tidegate.report.rollout.course import Course
+    from tidegate.flows.syncing import PreparedRollout
+    from tidegate.model.event import RolloutOutcome
+    from tidegate.report.rollout.course import RolloutProgress
 
 
 @click.command()
 @click.argument("what", metavar="PATH", default="", shell_complete=complete_path)
-@takes(NARROWING, UNIT, TARGET, ASSUMING, PRUNING, CONTENTS)
+@with_options(SELECTION, PLAIN_UNIT, TARGET, GREENFIELD, PRUNE, DELETE_CONTENTS)
 @click.option(
     "--resource",
     "resources",
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--plan",
-    type=FILE,
+    type=EXISTING_FILE,
     help="Run exactly what `plan --save` wrote into this file, or refuse; PATH is in it.",
 )
 @click.option(
@@ -99,8 +99,8 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write down all that happens, as JSON lines: `tidegate verify` reads it.",
 )
-@takes(APPROVING, WATCHING)
-def sync(what: str, **told: Unpack[Given]) -> int:
+@with_options(APPROVE, ROLLOUT_OUTPUT)
+def sync(what: str, **flags: Unpack[Flags]) -> int:
     """Roll out PATH wave by wave; each gate opens when what was applied is healthy.
 
     PATH is a repository of Argo CD's or Flux's, or of both, a directory of manifests, a Helm chart
@@ -118,206 +118,248 @@ def sync(what: str, **told: Unpack[Given]) -> int:
       tidegate sync --plan prod.plan --context prod --yes
       tidegate sync overlays/prod --context prod --record run.jsonl
     """
-    doing = say_first(f"reading {what}", quiet=told["output"] == "json")
-    from tidegate.cli.asking import in_found, pointed_of
-    from tidegate.cli.consent import needs_consent, say_target
-    from tidegate.cli.previewing import show_found
-    from tidegate.cli.running import run
-    from tidegate.flows.planning import no_part
-    from tidegate.flows.preview import preview_found
+    progress_line = show_progress(f"reading {what}", quiet=flags["output"] == "json")
+    from tidegate.cli.asking import load_request, with_workspace
+    from tidegate.cli.consent import needs_confirmation, print_target
+    from tidegate.cli.previewing import print_previews
+    from tidegate.cli.running import run_async
+    from tidegate.flows.planning import partial_prune_error
+    from tidegate.flows.preview import preview_workspace
     from tidegate.flows.saved import read_plan
 
-    only, shown = told["resources"], ""
-    if told["prune"] and only:
-        raise no_part()
-    if told["plan"] and only:
+    resources, digest = flags["resources"], ""
+    if flags["prune"] and resources:
+        raise partial_prune_error()
+    if flags["plan"] and resources:
         raise click.UsageError("--resource does not go with --plan, which is all of a plan")
-    saved = read_plan(told["plan"]) if told["plan"] else None
-    what = what or (saved.what if saved else "")
-    pointed = pointed_of(what, told)
-    record = None if told["dry_run"] else _open_record(told)
-    asks = needs_consent(told)
-    if asks or told["dry_run"]:
-        doing.say(f"comparing {what} with what lives")
-        found, previews = in_found(
-            pointed, told, lambda session, one: preview_found(session, one, only)
+    saved = read_plan(flags["plan"]) if flags["plan"] else None
+    what = what or (saved.source if saved else "")
+    request = load_request(what, flags)
+    recorder = None if flags["dry_run"] else _open_record(flags)
+    must_confirm = needs_confirmation(flags)
+    if must_confirm or flags["dry_run"]:
+        progress_line.update(f"comparing {what} with what lives")
+        workspace, previews = with_workspace(
+            request, flags, lambda session, opened: preview_workspace(session, opened, resources)
         )
-        doing.clear()
-        if told["dry_run"]:
-            return show_found(found, previews, told)
-        say_target(told)
-        shown = _agreed(previews)
-    return run(_sync(pointed, told, doing, _Agreed(shown, saved, record)))
+        progress_line.clear()
+        if flags["dry_run"]:
+            return print_previews(workspace, previews, flags)
+        print_target(flags)
+        digest = _confirm_previews(previews)
+    return run_async(
+        _run_sync(request, flags, progress_line, _ConfirmedPlan(digest, saved, recorder))
+    )
 
 
-class _Agreed(NamedTuple):
-    """What is to be rolled out and nothing else: what was shown, what was saved; and its record."""
+class _ConfirmedPlan(NamedTuple):
+    """The confirmed or saved plan that the rollout must match, and the run recorder."""
 
-    shown: str = ""
+    digest: str = ""
     saved: SavedPlan | None = None
-    record: RunBook | None = None
+    recorder: RunRecorder | None = None
 
-    async def keep_to(self, prepared: Prepared, found: Found, session: Session) -> Prepared:
-        """What is prepared, if it is that. Raises where it is not."""
-        from tidegate.flows.saved import with_saved
-        from tidegate.flows.syncing import refuse_other
+    async def check_prepared(
+        self, prepared: PreparedRollout, workspace: Workspace, session: Session
+    ) -> PreparedRollout:
+        """Return the prepared rollout; raise if it differs from the confirmed plan."""
+        from tidegate.flows.saved import with_saved_plan
+        from tidegate.flows.syncing import refuse_changed_plan
 
         if self.saved is not None:
-            prepared = await with_saved(self.saved, prepared, found, session)
-        refuse_other(prepared.planned.plan, self.shown)
+            prepared = await with_saved_plan(self.saved, prepared, workspace, session)
+        refuse_changed_plan(prepared.plan_result.plan, self.digest)
         return prepared
 
-    def record_of(self, found: Found, session: Session) -> RunBook | None:
-        """Where it is written down what happens to these units in these clusters."""
-        if self.record is not None:
-            self.record.introduce(found.families, session.target)
-        return self.record
+    def recorder_for(self, workspace: Workspace, session: Session) -> RunRecorder | None:
+        """Return the run recorder for these units and clusters."""
+        if self.recorder is not None:
+            self.recorder.set_context(workspace.unit_trees, session.targets)
+        return self.recorder
 
-    def end_record(self, result: Result) -> None:
-        """Say where not all could be written down; it is an error where nothing else is wrong."""
-        from tidegate.model.event import Result
+    def check_recorder(self, result: RolloutOutcome) -> None:
+        """Report an incomplete run record; raises if nothing else went wrong."""
+        from tidegate.model.event import RolloutOutcome
 
-        if self.record is not None and (fault := self.record.fault()):
-            if result is Result.PASSED:
+        if self.recorder is not None and (fault := self.recorder.error()):
+            if result is RolloutOutcome.PASSED:
                 raise fault
             note(fault.problem, severity="warning")
 
 
-def _open_record(told: Given) -> RunBook | None:
-    """Where it is written down what happens. Raises while nothing has happened yet."""
+def _open_record(flags: Flags) -> RunRecorder | None:
+    """Open the run record. Raises before anything is changed."""
     from tidegate.flows.recording import open_record
 
-    if told["record"] is None:
+    if flags["record"] is None:
         return None
-    book = open_record(told["record"])
-    click.get_current_context().call_on_close(book.close)
-    return book
+    recorder = open_record(flags["record"])
+    click.get_current_context().call_on_close(recorder.close)
+    return recorder
 
 
-def _agreed(previews: list[Preview]) -> str:
-    """The plans that somebody agrees to. Raises where nobody does."""
-    from tidegate.cli.consent import agree
-    from tidegate.report.findings import as_warning, finding_lines
+def _confirm_previews(previews: list[Preview]) -> str:
+    """Ask the user to confirm the plans, and return their digests.
+
+    Raises if the user declines.
+    """
+    from tidegate.cli.consent import confirm
+    from tidegate.report.findings import finding_lines, warning_from_error
     from tidegate.report.plan import summary_line
 
-    if any(one.has_changes for one in previews):
-        lines = [summary_line(one.differences) for one in previews]
-        lines += finding_lines(as_warning(note) for one in previews for note in one.contents)
-        agree(lines, "Roll out?")
-    return " ".join(one.asked.digest for one in previews)
+    if any(preview.has_changes for preview in previews):
+        lines = [summary_line(preview.differences) for preview in previews]
+        lines += finding_lines(
+            warning_from_error(content_note)
+            for preview in previews
+            for content_note in preview.content_notes
+        )
+        confirm(lines, "Roll out?")
+    return " ".join(preview.desired_plan.digest for preview in previews)
 
 
-async def _sync(pointed: Pointed, told: Given, doing: Doing, agreed: _Agreed) -> int:
+async def _run_sync(
+    request: LoadRequest, flags: Flags, progress_line: ProgressLine, confirmed: _ConfirmedPlan
+) -> int:
     from msgspec.structs import replace
 
-    from tidegate.cli.consent import say_target
-    from tidegate.cli.exits import CODES
+    from tidegate.cli.consent import print_target
+    from tidegate.cli.exits import OUTCOME_CODES
     from tidegate.cli.rolling import on_screen
-    from tidegate.flows.approving import approved_by
-    from tidegate.flows.rollout import Preflight, Rolling
-    from tidegate.flows.syncing import prepare, refuse_unknown
+    from tidegate.flows.approving import find_approved_units
+    from tidegate.flows.rollout import PreflightMode, RolloutOptions
+    from tidegate.flows.syncing import prepare_rollout, refuse_unsafe
 
-    keeps_going = told["keep_going"]
-    rolling = Rolling(keeps_going=keeps_going, preflight=Preflight(told["preflight"]))
-    async with on_screen(pointed, told, doing, "rendering") as (screen, session, found):
-        prepared = await prepare(found, session, told["resources"], keeps_going=keeps_going)
-        prepared = await agreed.keep_to(prepared, found, session)
-        doing.clear()
-        if not agreed.shown:
-            say_target(told)
-        options.say_findings(prepared.findings)
-        found.refuse_faults(prepared.planned.findings, keeps_going=keeps_going)
-        left_out = {**prepared.left_out}
-        if session.target.simulation is None:
-            seals = told["take_broken_seals"]
-            left_out = refuse_unknown(prepared, keeps_going=keeps_going, takes_broken_seals=seals)
-        options.say_notes(prepared.planned.notes)
-        rolling = replace(
-            rolling, left_out=left_out, approved=approved_by(told["approved"], found.members)
+    keep_going = flags["keep_going"]
+    rollout_options = RolloutOptions(
+        skip_faulty_units=keep_going, preflight_mode=PreflightMode(flags["preflight"])
+    )
+    async with on_screen(request, flags, progress_line, "rendering") as (
+        screen,
+        session,
+        workspace,
+    ):
+        prepared = await prepare_rollout(
+            workspace, session, flags["resources"], keep_going=keep_going
         )
-        asked = _Asked(pointed, told, agreed.record_of(found, session))
-        result = await _roll_out(screen, session, prepared, rolling, asked)
-    _say_left(screen.course)
-    agreed.end_record(result)
-    return max(CODES[result], _say_unknown(found, session))
+        prepared = await confirmed.check_prepared(prepared, workspace, session)
+        progress_line.clear()
+        if not confirmed.digest:
+            print_target(flags)
+        options.print_findings(prepared.findings)
+        workspace.require_no_errors(prepared.plan_result.findings, keep_going=keep_going)
+        left_out = {**prepared.left_out}
+        if session.targets.simulation is None:
+            ignore_macs = flags["take_broken_seals"]
+            left_out = refuse_unsafe(prepared, keep_going=keep_going, ignore_sops_mac=ignore_macs)
+        options.print_warnings(prepared.plan_result.notes)
+        rollout_options = replace(
+            rollout_options,
+            excluded=left_out,
+            approved=find_approved_units(flags["approved"], workspace.members),
+        )
+        sync_request = _SyncRequest(request, flags, confirmed.recorder_for(workspace, session))
+        result = await _run_rollout(screen, session, prepared, rollout_options, sync_request)
+    _print_skipped(screen.progress)
+    confirmed.check_recorder(result)
+    return max(OUTCOME_CODES[result], _print_incomplete(workspace, session))
 
 
-def _say_unknown(found: Found, session: Session) -> int:
-    """Tell what could not be had, and gives the exit code; a real cluster got nothing of it."""
-    from tidegate.flows.weakness import weakness_of
+def _print_incomplete(workspace: Workspace, session: Session) -> int:
+    """Print what could not be fetched, and return the exit code; 0 for a real cluster."""
+    from tidegate.flows.weakness import incomplete_finding
 
-    if session.target.simulation is None:
+    if session.targets.simulation is None:
         return 0
-    return options.say_findings(weakness_of(found.members, found.findings))
+    return options.print_findings(incomplete_finding(workspace.members, workspace.findings))
 
 
-def _say_left(course: Course) -> None:
-    _say(f"{left} asks for confirmation; `--confirm` prunes it" for left in course.kept)
-    _say(f"{left} asks for being left alone: it is not written" for left in course.left)
+def _print_skipped(progress: RolloutProgress) -> None:
+    _print_notes(
+        f"{ref} asks for confirmation; `--confirm` prunes it" for ref in progress.unconfirmed_prunes
+    )
+    _print_notes(
+        f"{ref} asks for being left alone: it is not written" for ref in progress.unmanaged
+    )
 
 
-class _Asked(NamedTuple):
-    """What is pointed at, what is said of it, and where it is written down what happens."""
+class _SyncRequest(NamedTuple):
+    """Request, flags and recorder of a sync."""
 
-    pointed: Pointed
-    told: Given
-    record: RunBook | None
+    request: LoadRequest
+    flags: Flags
+    recorder: RunRecorder | None
 
 
-async def _roll_out(
+async def _run_rollout(
     screen: Screen,
     session: Session,
-    prepared: Prepared,
-    rolling: Rolling,
-    asked: _Asked,
-) -> Result:
-    """Roll out, with whoever else brings these units held, and let go again if that is wished."""
+    prepared: PreparedRollout,
+    rollout_options: RolloutOptions,
+    sync_request: _SyncRequest,
+) -> RolloutOutcome:
+    """Roll out with other controllers paused, and resume them if requested."""
     from msgspec.structs import replace
 
     from tidegate.cli.rolling import show_rollout
-    from tidegate.flows.masters import meet_masters
-    from tidegate.flows.releases import make_releases
-    from tidegate.flows.statuses import make_statuses
-    from tidegate.flows.syncing import forget_leaving, may_change, plan_again
-    from tidegate.model.event import Result
+    from tidegate.flows.masters import take_over
+    from tidegate.flows.releases import build_history
+    from tidegate.flows.statuses import build_statuses
+    from tidegate.flows.syncing import can_plan_change, delete_removed_records, replan
+    from tidegate.model.event import RolloutOutcome
 
-    told, planned, findings = asked.told, prepared.planned, prepared.findings
-    takes_over, hands_back = told["take_over"], told["hand_back"]
-    met = await meet_masters(planned, session, takes_over=takes_over, hands_back=hands_back)
-    _say(met.notes)
+    flags, planned, findings = sync_request.flags, prepared.plan_result, prepared.findings
+    take_over_units, resume_afterwards = flags["take_over"], flags["hand_back"]
+    takeover = await take_over(
+        planned, session, takes_over=take_over_units, hands_back=resume_afterwards
+    )
+    _print_notes(takeover.notes)
 
     newest = planned
-    out, seals = rolling.left_out if rolling.keeps_going else {}, told["take_broken_seals"]
+    excluded, ignore_macs = (
+        rollout_options.excluded if rollout_options.skip_faulty_units else {},
+        flags["take_broken_seals"],
+    )
 
-    async def read_again() -> Planned:
+    async def replan_rollout() -> PlanResult:
         nonlocal newest
-        newer = plan_again(asked.pointed, session, told["resources"], out, takes_broken_seals=seals)
-        newest = met.hold_also(await newer)
+        replanned = replan(
+            sync_request.request, session, flags["resources"], excluded, ignore_sops_mac=ignore_macs
+        )
+        newest = takeover.pause_in_plan(await replanned)
         return newest
 
-    if not told["resources"]:  # of a part nobody can say how the whole is
-        statuses = await make_statuses(met.planned, session, findings)
-        rolling = replace(
-            rolling, statuses=statuses, releases=await make_releases(met.planned, session)
+    if not flags["resources"]:  # of a part nobody can say how the whole is
+        statuses = await build_statuses(takeover.plan_result, session, findings)
+        rollout_options = replace(
+            rollout_options,
+            statuses=statuses,
+            history=await build_history(takeover.plan_result, session),
         )
-    if told["plan"] is None and may_change(planned.plan, session):  # a saved one is run as it is
-        rolling = replace(rolling, read_again=read_again)
-    result = await show_rollout(screen, session, met.planned.plan, rolling, told, asked.record)
-    if result is Result.PASSED:
-        await forget_leaving(newest, session)
-    await _let_go(met, session, hands_back=hands_back and result is Result.PASSED)
+    if flags["plan"] is None and can_plan_change(
+        planned.plan, session
+    ):  # a saved one is run as it is
+        rollout_options = replace(rollout_options, replan=replan_rollout)
+    result = await show_rollout(
+        screen, session, takeover.plan_result.plan, rollout_options, flags, sync_request.recorder
+    )
+    if result is RolloutOutcome.PASSED:
+        await delete_removed_records(newest, session)
+    await _resume_controllers(
+        takeover, session, resume=resume_afterwards and result is RolloutOutcome.PASSED
+    )
     return result
 
 
-async def _let_go(met: Met, session: Session, *, hands_back: bool) -> None:
-    from tidegate.flows.masters import hand_back
+async def _resume_controllers(takeover: TakeoverResult, session: Session, *, resume: bool) -> None:
+    from tidegate.flows.masters import resume_controllers
 
-    if hands_back:
-        _say(await hand_back(met, session))
-    elif met.held:
-        _say((f"{met.told_held}; `--hand-back` lets them go",))
+    if resume:
+        _print_notes(await resume_controllers(takeover, session))
+    elif takeover.paused:
+        _print_notes((f"{takeover.paused_message}; `--hand-back` lets them go",))
 
 
-def _say(notes: Iterable[str]) -> None:
-    for one in notes:
-        note(one)
+def _print_notes(notes: Iterable[str]) -> None:
+    for message in notes:
+        note(message)

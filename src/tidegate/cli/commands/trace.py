@@ -8,9 +8,9 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.completing import complete_kinds, complete_objects
-from tidegate.cli.doing import say_first
-from tidegate.cli.naming import PLACE
-from tidegate.cli.unit_options import CLUSTER, Given, takes
+from tidegate.cli.doing import show_progress
+from tidegate.cli.naming import REPOSITORY
+from tidegate.cli.unit_options import CLUSTER, Flags, with_options
 
 
 @click.command()
@@ -18,10 +18,10 @@ from tidegate.cli.unit_options import CLUSTER, Given, takes
 @click.argument(
     "called", metavar="NAME", required=False, default="", shell_complete=complete_objects
 )
-@takes((PLACE,), CLUSTER, (options.offline, options.repo_map))
+@with_options((REPOSITORY,), CLUSTER, (options.OFFLINE, options.REPO_MAP))
 @click.option("-n", "--namespace", "home", default="", help="Of this namespace.")
-@options.text_or_json
-def trace(kind: str, called: str, **told: Unpack[Given]) -> int:
+@options.OUTPUT
+def trace(kind: str, called: str, **flags: Unpack[Flags]) -> int:
     """Show where an object comes from: its unit, who brings that, the source, each with its file.
 
     KIND is written as kubectl takes it. What Git has needs no cluster. With --context it is shown
@@ -40,5 +40,5 @@ def trace(kind: str, called: str, **told: Unpack[Given]) -> int:
         raise click.UsageError("give KIND NAME, or KIND/NAME")
     from tidegate.cli.lineage import show_trace
 
-    doing = say_first(f"reading {told['place']}", quiet=told["output"] == "json")
-    return show_trace(kind, called, told, doing)
+    progress_line = show_progress(f"reading {flags['place']}", quiet=flags["output"] == "json")
+    return show_trace(kind, called, flags, progress_line)

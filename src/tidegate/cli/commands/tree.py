@@ -7,39 +7,39 @@ from typing import Unpack
 import click
 
 from tidegate.cli import options
-from tidegate.cli.doing import say_first
-from tidegate.cli.naming import HOME, PLACE, called_argument
-from tidegate.cli.nouns import NOUNS, by_noun
-from tidegate.cli.unit_options import CLUSTER, Given, takes
+from tidegate.cli.doing import show_progress
+from tidegate.cli.naming import NAMESPACE_FILTER, REPOSITORY, name_argument
+from tidegate.cli.nouns import KINDS_BY_NOUN, noun_group
+from tidegate.cli.unit_options import CLUSTER, Flags, with_options
 
-UNITS = ("application", "helmrelease", "kustomization")
+UNIT_NOUNS = ("application", "helmrelease", "kustomization")
 
 
-def _make(noun: str) -> click.Command:
-    (kind,) = NOUNS[noun]
+def _noun_command(noun: str) -> click.Command:
+    (kind,) = KINDS_BY_NOUN[noun]
 
-    @called_argument((kind,))
-    @takes((PLACE, HOME), CLUSTER, (options.offline, options.repo_map))
+    @name_argument((kind,))
+    @with_options((REPOSITORY, NAMESPACE_FILTER), CLUSTER, (options.OFFLINE, options.REPO_MAP))
     @click.option("--compact", is_flag=True, help="Units alone.")
-    @options.text_or_json
-    def show(called: str, compact: bool, **told: Unpack[Given]) -> int:  # noqa: FBT001 - click's way
+    @options.OUTPUT
+    def show(called: str, compact: bool, **flags: Unpack[Flags]) -> int:  # noqa: FBT001 - click's way
         from tidegate.cli.lineage import show_tree
 
-        doing = say_first(f"reading {told['place']}", quiet=told["output"] == "json")
-        return show_tree(kind, called, told, doing, compact=compact)
+        progress_line = show_progress(f"reading {flags['place']}", quiet=flags["output"] == "json")
+        return show_tree(kind, called, flags, progress_line, compact=compact)
 
     article = "an" if kind == "Application" else "a"
-    options_of = reversed(getattr(show, "__click_params__", []))
+    parameters = reversed(getattr(show, "__click_params__", []))
     return click.Command(
         noun,
         callback=show,
-        params=[*options_of],
+        params=[*parameters],
         help=f"Show what {article} {kind} brings.\n\n\b\nExamples:\n  tidegate tree {noun} NAME",
         short_help=f"Show what {article} {kind} brings.",
     )
 
 
-@click.group(cls=by_noun(_make, UNITS))
+@click.group(cls=noun_group(_noun_command, UNIT_NOUNS))
 def tree() -> None:
     """Show what a unit brings, and what units among that bring, as `flux tree` draws it.
 

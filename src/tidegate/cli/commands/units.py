@@ -8,18 +8,18 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import say_first
-from tidegate.cli.unit_options import NAMING, NARROWING, Given, takes
+from tidegate.cli.doing import show_progress
+from tidegate.cli.unit_options import NAME_AND_NAMESPACE, SELECTION, Flags, with_options
 
 
 @click.command()
 @click.argument("what", metavar="[PATH]", default=".", shell_complete=complete_path)
-@takes(NAMING, NARROWING)
-@options.offline
-@options.repo_map
+@with_options(NAME_AND_NAMESPACE, SELECTION)
+@options.OFFLINE
+@options.REPO_MAP
 @click.option("--objects", is_flag=True, help="Render every unit, to count its objects.")
-@options.text_or_json
-def units(what: str, **told: Unpack[Given]) -> int:
+@options.OUTPUT
+def units(what: str, **flags: Unpack[Flags]) -> int:
     """Show the units of a repository: who brings them, and what they deploy where.
 
     PATH is a repository of Argo CD's or Flux's, or of both. An Application, a Kustomization and a
@@ -34,25 +34,29 @@ def units(what: str, **told: Unpack[Given]) -> int:
       tidegate units clusters/prod
       tidegate units . --entry clusters/prod -o json
     """
-    doing = say_first(f"looking for units in {what}", quiet=told["output"] == "json")
+    progress_line = show_progress(f"looking for units in {what}", quiet=flags["output"] == "json")
     import sys
 
-    from tidegate.cli.asking import pointed_of, setting_of
-    from tidegate.cli.running import run
-    from tidegate.cli.window import room_on
-    from tidegate.flows.entering import find
+    from tidegate.cli.asking import load_request, render_settings
+    from tidegate.cli.running import run_async
+    from tidegate.cli.window import max_line_width
+    from tidegate.flows.entering import load_without_cluster
     from tidegate.flows.units import unit_rows
-    from tidegate.flows.weakness import findings_of
+    from tidegate.flows.weakness import workspace_findings
     from tidegate.report.findings import is_error
     from tidegate.report.units import unit_lines, units_document
 
-    only_units = not told["objects"]
-    found = run(find(pointed_of(what, told), setting_of(told), only_units=only_units))
-    doing.clear()
-    rows = unit_rows(found.families, counts=told["objects"])
-    findings = findings_of(found)
+    only_units = not flags["objects"]
+    workspace = run_async(
+        load_without_cluster(
+            load_request(what, flags), render_settings(flags), only_units=only_units
+        )
+    )
+    progress_line.clear()
+    rows = unit_rows(workspace.unit_trees, counts=flags["objects"])
+    findings = workspace_findings(workspace)
     document = units_document(rows, findings)
-    options.show(told["output"], [document], unit_lines(rows, room_on(sys.stdout)))
-    if told["output"] != "json":
-        return options.say_findings(findings)
-    return options.INPUT if any(map(is_error, findings)) else 0
+    options.print_result(flags["output"], [document], unit_lines(rows, max_line_width(sys.stdout)))
+    if flags["output"] != "json":
+        return options.print_findings(findings)
+    return options.INPUT_ERROR if any(map(is_error, findings)) else 0

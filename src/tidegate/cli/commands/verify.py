@@ -9,36 +9,36 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import say_first
+from tidegate.cli.doing import show_progress
 from tidegate.cli.saying import note
 from tidegate.cli.unit_options import (
     CLUSTER,
-    FILE,
+    EXISTING_FILE,
     HEALTH,
-    NARROWING,
+    PLAIN_UNIT,
+    SELECTION,
     SINCE,
-    UNIT,
-    Given,
-    takes,
+    Flags,
+    with_options,
 )
-from tidegate.cli.window import room_on
+from tidegate.cli.window import max_line_width
 
 if TYPE_CHECKING:
-    from tidegate.flows.entering import Found
+    from tidegate.flows.entering import Workspace
     from tidegate.flows.session import Session
     from tidegate.model.finding import Finding
     from tidegate.model.run import RunRecord
-    from tidegate.report.proof import OrderProof
+    from tidegate.report.proof import OrderVerification
 
 BROKEN, MISSING = 3, 4
 
 
 @click.command()
 @click.argument("what", metavar="[PATH]", default="", shell_complete=complete_path)
-@click.option("--record", type=FILE, help="What `sync --record` wrote down.")
-@takes(SINCE, NARROWING, UNIT, CLUSTER, HEALTH)
-@options.text_or_json
-def verify(what: str, **told: Unpack[Given]) -> int:
+@click.option("--record", type=EXISTING_FILE, help="What `sync --record` wrote down.")
+@with_options(SINCE, SELECTION, PLAIN_UNIT, CLUSTER, HEALTH)
+@options.OUTPUT
+def verify(what: str, **flags: Unpack[Flags]) -> int:
     """Prove that an order was kept: by the record of a rollout, and by the cluster's own times.
 
     With PATH, units are also compared with Git. Without a record, the cluster alone is asked. What
@@ -50,60 +50,71 @@ def verify(what: str, **told: Unpack[Given]) -> int:
       tidegate verify overlays/prod --context prod --record run.jsonl
       tidegate verify . --context prod --since 2026-11-17T22:00:00Z -o json
     """
-    doing = say_first("looking at what was rolled out", quiet=told["output"] == "json")
-    from tidegate.cli.consent import say_target
-    from tidegate.flows.recording import read_run
+    progress_line = show_progress("looking at what was rolled out", quiet=flags["output"] == "json")
+    from tidegate.cli.consent import print_target
+    from tidegate.flows.recording import read_run_record
     from tidegate.flows.verifying import verify_record
-    from tidegate.report.proof import proof_document, proof_lines
+    from tidegate.report.proof import verification_document, verification_lines
 
-    record, since = told["record"], told["since"]
+    record, since = flags["record"], flags["since"]
     if not what and record is None:
         raise click.UsageError("give PATH, or --record FILE")
     if since is not None and record is not None:
         raise click.UsageError("--since is for a cluster without a record")
-    run = read_run(record) if record is not None else None
+    run_record = read_run_record(record) if record is not None else None
     findings: tuple[Finding, ...] = ()
-    if run is not None and run.head.is_simulated:
-        proof, target = verify_record(run), "simulated cluster, gone with its rollout"
+    if run_record is not None and run_record.head.is_simulated:
+        verification, target = verify_record(run_record), "simulated cluster, gone with its rollout"
     else:
-        (proof, findings), target = _ask(what, run, told), ""
-    doing.clear()
-    say_target(told, target)
-    _say_of_record(run, told)
-    options.show(told["output"], [proof_document(proof)], proof_lines(proof, room_on(sys.stdout)))
-    code = BROKEN if proof.is_broken else MISSING if proof.missing else 0
-    return max(code, options.say_findings(findings))
+        (verification, findings), target = _verify_cluster(what, run_record, flags), ""
+    progress_line.clear()
+    print_target(flags, target)
+    _print_record(run_record, flags)
+    options.print_result(
+        flags["output"],
+        [verification_document(verification)],
+        verification_lines(verification, max_line_width(sys.stdout)),
+    )
+    code = BROKEN if verification.is_broken else MISSING if verification.missing else 0
+    return max(code, options.print_findings(findings))
 
 
-def _ask(what: str, run: RunRecord | None, told: Given) -> tuple[OrderProof, tuple[Finding, ...]]:
-    """What the cluster says, and what is found of PATH on the way."""
-    from tidegate.cli.asking import in_found, pointed_of, setting_of, target_of
-    from tidegate.cli.running import run as run_story
+def _verify_cluster(
+    path: str, run_record: RunRecord | None, flags: Flags
+) -> tuple[OrderVerification, tuple[Finding, ...]]:
+    """Return the verification by the cluster, and the findings about PATH."""
+    from tidegate.cli.asking import cluster_targets, load_request, render_settings, with_workspace
+    from tidegate.cli.running import run_async
     from tidegate.flows.session import open_session
-    from tidegate.flows.verifying import verify_found, verify_run
+    from tidegate.flows.verifying import verify_run, verify_workspace
 
-    async def ask(session: Session, found: Found) -> tuple[OrderProof, tuple[Finding, ...]]:
-        return await verify_found(session, found, run, told["since"])
+    async def verify_workspace_run(
+        session: Session, workspace: Workspace
+    ) -> tuple[OrderVerification, tuple[Finding, ...]]:
+        return await verify_workspace(session, workspace, run_record, flags["since"])
 
-    async def ask_of(known: RunRecord) -> OrderProof:
-        async with open_session(target_of(told), setting_of(told)) as session:
-            return await verify_run(session, known)
+    async def verify_recorded_run(recorded: RunRecord) -> OrderVerification:
+        async with open_session(cluster_targets(flags), render_settings(flags)) as session:
+            return await verify_run(session, recorded)
 
-    if run is None or what:
-        return in_found(pointed_of(what, told), told, ask)
-    return run_story(ask_of(run)), ()
+    if run_record is None or path:
+        return with_workspace(load_request(path, flags), flags, verify_workspace_run)
+    return run_async(verify_recorded_run(run_record)), ()
 
 
-def _say_of_record(run: RunRecord | None, told: Given) -> None:
+def _print_record(run_record: RunRecord | None, flags: Flags) -> None:
     from tidegate.cli.consent import target_names
-    from tidegate.cli.saying import say
-    from tidegate.report.proof import stamped
+    from tidegate.cli.saying import print_line
+    from tidegate.report.proof import display_timestamp
 
-    if run is None:
+    if run_record is None:
         return
-    if told["output"] != "json":
-        say(f"record: begun {stamped(run.head.at)} on {', '.join(run.head.target)}")
-    if run.cut:
+    if flags["output"] != "json":
+        print_line(
+            f"record: begun {display_timestamp(run_record.head.at)} on"
+            f" {', '.join(run_record.head.target)}"
+        )
+    if run_record.truncated_lines:
         note("the last line of the record is not whole: the rollout was killed", severity="warning")
-    if not run.head.is_simulated and [*run.head.target] != target_names(told):
+    if not run_record.head.is_simulated and [*run_record.head.target] != target_names(flags):
         note("the record is of a cluster with another name or address", severity="warning")

@@ -11,7 +11,7 @@ from tidegate.cli import options
 
 
 @click.command()
-@options.text_or_json
+@options.OUTPUT
 def version(output: str) -> None:
     """Show the version of Tidegate.
 
@@ -20,12 +20,12 @@ def version(output: str) -> None:
       tidegate version
       tidegate version -o json
     """
-    from tidegate.report.rollout.documents import VERSION
+    from tidegate.report.rollout.documents import JSON_VERSION
 
-    found = {
+    versions = {
         "tidegate": version_of("tidegate"),
         "python": platform.python_version(),
-        "json": VERSION,
+        "json": JSON_VERSION,
     }
-    line = f"tidegate {found['tidegate']} (Python {found['python']})"
-    options.show(output, [found], [line])
+    line = f"tidegate {versions['tidegate']} (Python {versions['python']})"
+    options.print_result(output, [versions], [line])

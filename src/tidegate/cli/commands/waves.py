@@ -8,15 +8,15 @@ import click
 
 from tidegate.cli import options
 from tidegate.cli.completing import complete_path
-from tidegate.cli.doing import say_first
-from tidegate.cli.saying import say
-from tidegate.cli.unit_options import NARROWING, UNIT, Given, takes
-from tidegate.report.places import seen_text
+from tidegate.cli.doing import show_progress
+from tidegate.cli.saying import print_line
+from tidegate.cli.unit_options import PLAIN_UNIT, SELECTION, Flags, with_options
+from tidegate.report.places import location_text
 
 
 @click.command()
 @click.argument("what", metavar="[PATH]", default=".", shell_complete=complete_path)
-@takes(NARROWING, UNIT)
+@with_options(SELECTION, PLAIN_UNIT)
 @click.option(
     "-o",
     "--output",
@@ -25,7 +25,7 @@ from tidegate.report.places import seen_text
     show_default=True,
     help="How.",
 )
-def waves(what: str, **told: Unpack[Given]) -> int:
+def waves(what: str, **flags: Unpack[Flags]) -> int:
     """Show which units and objects of PATH come in which wave.
 
     Phases are the steps of an ApplicationSet, with the label that they go by. Waves are those of
@@ -38,28 +38,30 @@ def waves(what: str, **told: Unpack[Given]) -> int:
       tidegate waves clusters/prod -o json
       tidegate waves charts/laravel -f values-prod.yaml
     """
-    output = told["output"]
-    doing = say_first(f"reading {what}", quiet=output == "json")
+    output = flags["output"]
+    progress_line = show_progress(f"reading {what}", quiet=output == "json")
     import sys
 
-    from tidegate.cli.asking import in_found, pointed_of
-    from tidegate.cli.window import room_on
-    from tidegate.flows.waves import take_inventory
-    from tidegate.flows.weakness import findings_of
+    from tidegate.cli.asking import load_request, with_workspace
+    from tidegate.cli.window import max_line_width
+    from tidegate.flows.waves import read_wave_inventories
+    from tidegate.flows.weakness import workspace_findings
     from tidegate.report.findings import is_error
     from tidegate.report.waves import waves_document, waves_lines
 
-    told["sandbox"] = told["still"] = True
-    found, inventories = in_found(pointed_of(what, told), told, take_inventory)
-    doing.clear()
-    read = findings = findings_of(found)
-    for family, (planned, inventory) in zip(found.families, inventories, strict=False):
-        options.say_notes(planned.notes)
-        findings = (*findings, *planned.findings)
+    flags["sandbox"] = flags["still"] = True
+    workspace, inventories = with_workspace(load_request(what, flags), flags, read_wave_inventories)
+    progress_line.clear()
+    base_findings = findings = workspace_findings(workspace)
+    for unit_tree, (plan_result, inventory) in zip(workspace.unit_trees, inventories, strict=False):
+        options.print_warnings(plan_result.notes)
+        findings = (*findings, *plan_result.findings)
         if output == "table" and len(inventories) > 1:
-            say(f"{family.entry}, from {seen_text(family.members[0].unit.where)}")
-        document = waves_document(inventory, (*read, *planned.findings))
-        options.show(output, [document], waves_lines(inventory, room_on(sys.stdout)))
+            print_line(
+                f"{unit_tree.root_id}, from {location_text(unit_tree.members[0].unit.location)}"
+            )
+        document = waves_document(inventory, (*base_findings, *plan_result.findings))
+        options.print_result(output, [document], waves_lines(inventory, max_line_width(sys.stdout)))
     if output != "json":
-        return options.say_findings(findings)
-    return options.INPUT if any(map(is_error, findings)) else 0
+        return options.print_findings(findings)
+    return options.INPUT_ERROR if any(map(is_error, findings)) else 0

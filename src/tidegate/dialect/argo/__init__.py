@@ -1,1 +1,1 @@
-"""Argo CD's words: Applications and their sources, waves, hooks, options, ignored differences."""
+"""Argo CD: Applications and their sources, projects, waves, hooks, sync options and differences."""

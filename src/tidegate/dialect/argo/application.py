@@ -1,4 +1,4 @@
-"""Applications: what Argo CD deploys, from where, and how, as a unit with findings beside it."""
+"""Argo CD Applications as units, with the findings about them."""
 
 from __future__ import annotations
 
@@ -6,185 +6,208 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidegate.dialect.argo.options import notes_of
-from tidegate.dialect.argo.requests import Body, without_silent_blocks
-from tidegate.dialect.argo.source import Owner, read_source
+from tidegate.dialect.argo.options import string_annotations
+from tidegate.dialect.argo.requests import Body, without_empty_blocks
+from tidegate.dialect.argo.source import SourceContext, read_source
 from tidegate.dialect.argo.syncing import read_policy
-from tidegate.dialect.argo.telling import Telling
-from tidegate.dialect.declared import Declared
+from tidegate.dialect.argo.telling import FindingCollector
+from tidegate.dialect.declared import Declarations
 from tidegate.documents import Document, FieldPath
-from tidegate.errors import foreign
+from tidegate.errors import sanitize
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Propagation
-from tidegate.model.patterns import late
-from tidegate.model.project import ProjectClaim
-from tidegate.model.reading import labels_of, listed, mapping, part, text
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.project import ProjectRequest
+from tidegate.model.reading import get_labels, get_list, get_mapping, get_text, get_value
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
 
 KIND = "Application"
-OWN_SERVER, OWN_CLUSTER = "https://kubernetes.default.svc", "in-cluster"
-SKIPS = "argocd.argoproj.io/skip-reconcile"
-CASCADES = "resources-finalizer.argocd.argoproj.io"
-CASCADE_WAYS = {
+IN_CLUSTER_SERVER, IN_CLUSTER_NAME = "https://kubernetes.default.svc", "in-cluster"
+SKIP_RECONCILE = "argocd.argoproj.io/skip-reconcile"
+CASCADE_FINALIZER = "resources-finalizer.argocd.argoproj.io"
+CASCADE_PROPAGATIONS = {
     "": Propagation.FOREGROUND,
     "foreground": Propagation.FOREGROUND,
     "background": Propagation.BACKGROUND,
 }
-TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
-REF = late(r"[a-zA-Z0-9_-]+")
+TRUE_VALUES = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+REF_PATTERN = lazy_regex(r"[a-zA-Z0-9_-]+")
 
 
-def read_application(document: Document, namespace: str) -> Declared:
-    """The unit of an Application; one that names no namespace is in this one.
+def read_application(document: Document, namespace: str) -> Declarations:
+    """Read the unit of an Application; `namespace` is used if the Application has none.
 
-    What Argo CD would refuse is told, and what can be read is in the unit all the same.
+    What Argo CD would reject is reported as a finding; the readable rest is still in the unit.
     """
-    telling, body = Telling(document.place), document.body
-    name, spec = text(body, "metadata", "name"), mapping(body, "spec")
+    collector, body = FindingCollector(document.location), document.body
+    name, spec = get_text(body, "metadata", "name"), get_mapping(body, "spec")
     if not name:
         why = "what it deploys goes by its name"
-        telling.error("argo.name", ("metadata",), "an Application has no name", why, "write one")
-        return Declared(findings=telling.findings)
-    if part(body, "operation") is not None:
+        collector.error("argo.name", ("metadata",), "an Application has no name", why, "write one")
+        return Declarations(findings=collector.findings)
+    if get_value(body, "operation") is not None:
         why = "it asks for one sync, as soon as it is applied"
-        telling.note("argo.operation", ("operation",), "`operation` is not played", why)
-    destination = _destination(spec, telling)
-    policy = read_policy(spec, telling)
-    cascade = cascade_of(body)
+        collector.note("argo.operation", ("operation",), "`operation` is not played", why)
+    destination = _destination(spec, collector)
+    policy = read_policy(spec, collector)
+    cascade = cascade_propagation(body)
     if cascade is not None:
         policy = msgspec.structs.replace(policy, cascades=True, farewell=cascade)
-    written = tuple(_written(spec, telling))
-    _check_refs(written, telling)
-    owner = Owner(
+    source_bodies = tuple(_source_bodies(spec, collector))
+    _check_refs(source_bodies, collector)
+    context = SourceContext(
         name=name,
-        where=document.place,
+        location=document.location,
         namespace=destination.namespace,
-        project=text(spec, "project", default="default"),
+        project=get_text(spec, "project", default="default"),
     )
-    sources, findings = _sources(written, owner)
+    sources, findings = _sources(source_bodies, context)
     unit = Unit(
-        id=UnitId(KIND, "", text(body, "metadata", "namespace", default=namespace), name),
+        id=UnitId(KIND, "", get_text(body, "metadata", "namespace", default=namespace), name),
         sources=sources,
         destination=destination,
         policy=policy,
-        where=document.place,
-        suspended=notes_of(body).get(SKIPS) in TRUE,
-        claim=_claim(spec, written),
-        labels=labels_of(body),
+        location=document.location,
+        is_suspended=string_annotations(body).get(SKIP_RECONCILE) in TRUE_VALUES,
+        project_request=_project_request(spec, source_bodies),
+        labels=get_labels(body),
     )
-    return Declared(units=(unit,), findings=(*telling.findings, *findings))
+    return Declarations(units=(unit,), findings=(*collector.findings, *findings))
 
 
-def cascade_of(body: Body) -> Propagation | None:
-    """How what it has brought goes with it, by the first finalizer that says so; None: it stays."""
-    for one in map(str, listed(body, "metadata", "finalizers")):
-        name, _, way = one.partition("/")
-        if name == CASCADES and way in CASCADE_WAYS:
-            return CASCADE_WAYS[way]
+def cascade_propagation(body: Body) -> Propagation | None:
+    """Return the propagation policy of the first cascade finalizer; None: objects are kept."""
+    for finalizer in map(str, get_list(body, "metadata", "finalizers")):
+        name, _, propagation = finalizer.partition("/")
+        if name == CASCADE_FINALIZER and propagation in CASCADE_PROPAGATIONS:
+            return CASCADE_PROPAGATIONS[propagation]
     return None
 
 
-def _destination(spec: Body, telling: Telling) -> Destination:
-    """Argo CD's own cluster has no name: it is where the Application is."""
-    server, name = (text(spec, "destination", key) for key in ("server", "name"))
+def _destination(spec: Body, collector: FindingCollector) -> Destination:
+    """Read the destination. The cluster of Argo CD itself has an empty name."""
+    server, name = (get_text(spec, "destination", key) for key in ("server", "name"))
     path, why = ("spec", "destination"), "Argo CD does not know which cluster is meant"
     if server and name:
-        said = "the destination has both `server` and `name`"
-        telling.error("argo.destination", path, said, why, "keep one of the two")
-    if not server and not name and part(spec, "destination") is not None:
-        said, fix = "the destination has no `server` and no `name`", f"write `server: {OWN_SERVER}`"
-        telling.error("argo.destination", path, said, why, fix)
+        message = "the destination has both `server` and `name`"
+        collector.error("argo.destination", path, message, why, "keep one of the two")
+    if not server and not name and get_value(spec, "destination") is not None:
+        message, fix = (
+            "the destination has no `server` and no `name`",
+            f"write `server: {IN_CLUSTER_SERVER}`",
+        )
+        collector.error("argo.destination", path, message, why, fix)
     server = server.rstrip("/")
     cluster = name or server
-    is_own = cluster in {OWN_SERVER, OWN_CLUSTER}
-    return Destination("" if is_own else cluster, text(spec, "destination", "namespace"))
+    is_local = cluster in {IN_CLUSTER_SERVER, IN_CLUSTER_NAME}
+    return Destination("" if is_local else cluster, get_text(spec, "destination", "namespace"))
 
 
-def _claim(spec: Body, written: tuple[tuple[FieldPath, Body], ...]) -> ProjectClaim:
-    """What it asks of its project: a repository that nobody writes is asked of nobody."""
-    urls = (text(body, "repoURL") for _, body in written)
-    return ProjectClaim(
-        project=text(spec, "project", default="default"),
+def _project_request(
+    spec: Body, source_bodies: tuple[tuple[FieldPath, Body], ...]
+) -> ProjectRequest:
+    """Return the request to the project; sources without `repoURL` are left out."""
+    urls = (get_text(body, "repoURL") for _, body in source_bodies)
+    return ProjectRequest(
+        project=get_text(spec, "project", default="default"),
         repositories=tuple(dict.fromkeys(url for url in urls if url)),
-        server=text(spec, "destination", "server").rstrip("/"),
-        cluster=text(spec, "destination", "name"),
-        namespace=text(spec, "destination", "namespace"),
+        server=get_text(spec, "destination", "server").rstrip("/"),
+        cluster=get_text(spec, "destination", "name"),
+        namespace=get_text(spec, "destination", "namespace"),
     )
 
 
-def _written(spec: Body, telling: Telling) -> Iterator[tuple[FieldPath, Body]]:
-    """The sources that count, each with its path: those of a hydrator, else many, else one."""
-    hydrated, many, one = (part(spec, key) for key in ("sourceHydrator", "sources", "source"))
-    if isinstance(hydrated, dict):
-        _tell_ignored([key for key in ("sources", "source") if part(spec, key)], telling)
+def _source_bodies(spec: Body, collector: FindingCollector) -> Iterator[tuple[FieldPath, Body]]:
+    """Yield the effective sources with their paths: hydrator, else `sources`, else `source`."""
+    hydrator, sources, source = (
+        get_value(spec, key) for key in ("sourceHydrator", "sources", "source")
+    )
+    if isinstance(hydrator, dict):
+        _report_ignored([key for key in ("sources", "source") if get_value(spec, key)], collector)
         path: FieldPath = ("spec", "sourceHydrator")
-        said = "the dry source is rendered as it is: hydration is not played"
+        message = "the dry source is rendered as it is: hydration is not played"
         why = "Argo CD commits what it renders, and syncs from that branch"
-        telling.warn("argo.hydrator", path, said, why)
-        dry = hydrated.get("drySource")
+        collector.warn("argo.hydrator", path, message, why)
+        dry = hydrator.get("drySource")
         if isinstance(dry, dict):
             yield (*path, "drySource"), dry
-    elif isinstance(many, list) and many:
-        _tell_ignored(["source"] if one else [], telling)
-        for place, body in enumerate(many):
+    elif isinstance(sources, list) and sources:
+        _report_ignored(["source"] if source else [], collector)
+        for index, body in enumerate(sources):
             if isinstance(body, dict):
-                yield ("spec", "sources", place), body
-    elif isinstance(one, dict):
-        yield ("spec", "source"), without_silent_blocks(one)
-    elif not one:
+                yield ("spec", "sources", index), body
+    elif isinstance(source, dict):
+        yield ("spec", "source"), without_empty_blocks(source)
+    elif not source:
         why = "Argo CD marks the Application as invalid and does not sync it"
-        said, fix = "an Application needs a source", "write `spec.source` or `spec.sources`"
-        telling.error("argo.source", ("spec",), said, why, fix)
+        message, fix = "an Application needs a source", "write `spec.source` or `spec.sources`"
+        collector.error("argo.source", ("spec",), message, why, fix)
 
 
-def _tell_ignored(fields: list[str], telling: Telling) -> None:
+def _report_ignored(fields: list[str], collector: FindingCollector) -> None:
     for field in fields:
-        said, why = f"`spec.{field}` is ignored", "another list of sources comes before it"
-        telling.warn("argo.sources", ("spec", field), said, why, "remove it")
+        message, why = f"`spec.{field}` is ignored", "another list of sources comes before it"
+        collector.warn("argo.sources", ("spec", field), message, why, "remove it")
 
 
 def _sources(
-    written: tuple[tuple[FieldPath, Body], ...], owner: Owner
+    source_bodies: tuple[tuple[FieldPath, Body], ...], context: SourceContext
 ) -> tuple[tuple[UnitSource, ...], tuple[Finding, ...]]:
-    read = [read_source(body, msgspec.structs.replace(owner, path=path)) for path, body in written]
-    findings = tuple(finding for _, told in read for finding in told)
-    return tuple(source for source, _ in read if source is not None), findings
+    results = [
+        read_source(body, msgspec.structs.replace(context, path=path))
+        for path, body in source_bodies
+    ]
+    findings = tuple(finding for _, source_findings in results for finding in source_findings)
+    return tuple(source for source, _ in results if source is not None), findings
 
 
-def _check_refs(written: tuple[tuple[FieldPath, Body], ...], telling: Telling) -> None:
-    """Refs must be words, each for one Git repository, and values files may name no other."""
-    if not written or "sources" not in written[0][0]:
+def _check_refs(
+    source_bodies: tuple[tuple[FieldPath, Body], ...], collector: FindingCollector
+) -> None:
+    """Check that refs are words, unique, and of Git; and that values files use known refs."""
+    if not source_bodies or "sources" not in source_bodies[0][0]:
         return
-    several = [(path, body) for path, body in written if text(body, "ref") and len(written) > 1]
-    uses = [(path, ref) for at, body in written for path, ref in _uses(at, body)]
-    used, known = {ref for _, ref in uses}, set[str]()
-    for at, body in several:
-        ref, path = text(body, "ref"), (*at, "ref")
-        if not REF.fullmatch(ref):
-            said, fix = f"the ref `{foreign(ref)}` is no word", "use letters, digits, `_` and `-`"
-            telling.error("argo.ref", path, said, "Argo CD refuses all sources", fix)
-        elif ref in known:
-            said, fix = f"two sources have the ref `{ref}`", "give one of them another ref"
-            telling.error("argo.ref", path, said, "Argo CD refuses all sources", fix)
-        elif text(body, "chart"):
-            said = f"the ref `{ref}` names a chart, and values files cannot be taken from one"
-            tell = telling.error if ref in used else telling.warn
-            tell("argo.ref", path, said, "Argo CD takes them from Git alone", "remove the ref")
-        known.add(ref)
+    sources_with_ref = [
+        (path, body)
+        for path, body in source_bodies
+        if get_text(body, "ref") and len(source_bodies) > 1
+    ]
+    uses = [
+        (path, ref)
+        for source_path, body in source_bodies
+        for path, ref in _value_file_refs(source_path, body)
+    ]
+    used_refs, known_refs = {ref for _, ref in uses}, set[str]()
+    for source_path, body in sources_with_ref:
+        ref, path = get_text(body, "ref"), (*source_path, "ref")
+        if not REF_PATTERN.fullmatch(ref):
+            message, fix = (
+                f"the ref `{sanitize(ref)}` is no word",
+                "use letters, digits, `_` and `-`",
+            )
+            collector.error("argo.ref", path, message, "Argo CD refuses all sources", fix)
+        elif ref in known_refs:
+            message, fix = f"two sources have the ref `{ref}`", "give one of them another ref"
+            collector.error("argo.ref", path, message, "Argo CD refuses all sources", fix)
+        elif get_text(body, "chart"):
+            message = f"the ref `{ref}` names a chart, and values files cannot be taken from one"
+            report = collector.error if ref in used_refs else collector.warn
+            report("argo.ref", path, message, "Argo CD takes them from Git alone", "remove the ref")
+        known_refs.add(ref)
     for path, ref in uses:
-        if ref not in known:
-            there = ", ".join(f"`{foreign(one)}`" for one in sorted(known))
-            fix = f"there are {there}" if there else "give one of several sources a `ref`"
-            said = f"no source has the ref `{foreign(ref)}`"
-            telling.error("argo.ref", path, said, "Argo CD cannot find the file", fix)
+        if ref not in known_refs:
+            names = ", ".join(f"`{sanitize(name)}`" for name in sorted(known_refs))
+            fix = f"there are {names}" if names else "give one of several sources a `ref`"
+            message = f"no source has the ref `{sanitize(ref)}`"
+            collector.error("argo.ref", path, message, "Argo CD cannot find the file", fix)
 
 
-def _uses(at: FieldPath, body: Body) -> Iterator[tuple[FieldPath, str]]:
-    """The refs that files of values begin with."""
-    for place, file in enumerate(listed(body, "helm", "valueFiles")):
+def _value_file_refs(source_path: FieldPath, body: Body) -> Iterator[tuple[FieldPath, str]]:
+    """Yield the refs with which paths of values files begin."""
+    for index, file in enumerate(get_list(body, "helm", "valueFiles")):
         if isinstance(file, str) and file.startswith("$"):
-            yield (*at, "helm", "valueFiles", place), file[1:].partition("/")[0]
-    for place, one in enumerate(listed(body, "helm", "fileParameters")):
-        if text(one, "path").startswith("$"):
-            spot = (*at, "helm", "fileParameters", place, "path")
-            yield spot, text(one, "path")[1:].partition("/")[0]
+            yield (*source_path, "helm", "valueFiles", index), file[1:].partition("/")[0]
+    for index, parameter in enumerate(get_list(body, "helm", "fileParameters")):
+        if get_text(parameter, "path").startswith("$"):
+            path = (*source_path, "helm", "fileParameters", index, "path")
+            yield path, get_text(parameter, "path")[1:].partition("/")[0]

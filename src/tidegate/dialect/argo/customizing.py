@@ -1,7 +1,7 @@
-"""What an installation of Argo CD says of all its Applications, in `argocd-cm`.
+"""Settings for all Applications in `argocd-cm`.
 
-Differences that it ignores, kinds that it leaves alone, the pause between waves, and the label by
-which it knows its objects. Health rules are read where health is.
+Ignored differences, excluded kinds, the delay between waves, self-heal backoff and resource
+tracking. Health rules are read in `health`.
 """
 
 from __future__ import annotations
@@ -11,226 +11,259 @@ from functools import lru_cache
 
 import msgspec
 
-from tidegate.dialect.argo.ignoring import take_ignored
-from tidegate.dialect.argo.requests import Body, texts
-from tidegate.documents import read_value
-from tidegate.errors import DocumentError, Place, foreign
+from tidegate.dialect.argo.ignoring import parse_ignore_differences
+from tidegate.dialect.argo.requests import Body, string_list
+from tidegate.documents import read_first_value
+from tidegate.errors import DocumentError, Location, sanitize
 from tidegate.globs import compile_glob
-from tidegate.model.config import Switch
+from tidegate.model.config import ControllerSetting
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.ignoring import Ignored
+from tidegate.model.ignoring import IgnoreDifference
 from tidegate.model.moment import SECOND, Ms, parse_duration
 from tidegate.model.objects import Json
 from tidegate.model.policy import Policy
-from tidegate.model.reading import mapping, mappings
+from tidegate.model.reading import get_mapping, get_mappings
 from tidegate.model.semantics import ChildGates
 
-OLD = "resource.customizations"
-IGNORES = "ignoreDifferences"
-EVERYTHING = "*/*"
-DELAY, METHOD = "controller.sync.wave.delay.seconds", "application.resourceTrackingMethod"
-LOOKS_EVERY, LOOKS_LATER = "timeout.reconciliation", "timeout.reconciliation.jitter"
-HEALS_EVERY = "controller.self.heal.timeout.seconds"
-HEALS_AFTER = "controller.self.heal.backoff.timeout.seconds"
-HEALS_SLOWER = "controller.self.heal.backoff.factor"
-HEALS_WITHIN = "controller.self.heal.backoff.cap.seconds"
-LABEL_KEY, DEFAULT_LABEL = "application.instanceLabelKey", "app.kubernetes.io/instance"
-LABEL = "label"
-WITH_LABEL = frozenset({LABEL, "annotation+label"})
-EXCLUSIONS, INCLUSIONS = "resource.exclusions", "resource.inclusions"
+CUSTOMIZATIONS_KEY = "resource.customizations"
+IGNORE_DIFFERENCES = "ignoreDifferences"
+ALL_KINDS = "*/*"
+WAVE_DELAY_KEY, TRACKING_METHOD_KEY = (
+    "controller.sync.wave.delay.seconds",
+    "application.resourceTrackingMethod",
+)
+RECONCILIATION_KEY, RECONCILIATION_JITTER_KEY = (
+    "timeout.reconciliation",
+    "timeout.reconciliation.jitter",
+)
+SELF_HEAL_TIMEOUT_KEY = "controller.self.heal.timeout.seconds"
+SELF_HEAL_BACKOFF_KEY = "controller.self.heal.backoff.timeout.seconds"
+SELF_HEAL_BACKOFF_FACTOR_KEY = "controller.self.heal.backoff.factor"
+SELF_HEAL_BACKOFF_CAP_KEY = "controller.self.heal.backoff.cap.seconds"
+INSTANCE_LABEL_KEY, DEFAULT_INSTANCE_LABEL = (
+    "application.instanceLabelKey",
+    "app.kubernetes.io/instance",
+)
+LABEL_METHOD = "label"
+METHODS_WITH_LABEL = frozenset({LABEL_METHOD, "annotation+label"})
+EXCLUSIONS_KEY, INCLUSIONS_KEY = "resource.exclusions", "resource.inclusions"
 
 
 class KindFilter(msgspec.Struct, frozen=True):
-    """Kinds of some clusters; a list that is empty is all of them."""
+    """Kinds of some clusters; an empty list matches everything."""
 
     groups: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     clusters: tuple[str, ...] = ()
 
-    def fits(self, group: str, kind: str, server: str) -> bool:
+    def matches(self, group: str, kind: str, server: str) -> bool:
         return (
-            (not self.groups or any(_fits(one, group) for one in self.groups))
+            (not self.groups or any(_matches_glob(pattern, group) for pattern in self.groups))
             and (not self.kinds or bool({"*", kind} & {*self.kinds}))
-            and self.is_for(server)
+            and self.applies_to_server(server)
         )
 
-    def is_for(self, server: str) -> bool:
-        return not self.clusters or any(_fits(one, server) for one in self.clusters)
+    def applies_to_server(self, server: str) -> bool:
+        return not self.clusters or any(_matches_glob(pattern, server) for pattern in self.clusters)
 
 
-ALWAYS = (
+CORE_EXCLUSIONS = (
     KindFilter(groups=("events.k8s.io", "metrics.k8s.io")),
     KindFilter(groups=("",), kinds=("Event",)),
     KindFilter(groups=("coordination.k8s.io",), kinds=("Lease",)),
 )
-"""What every Argo CD leaves alone."""
+"""Kinds that Argo CD always excludes, like `coreExcludedResources` of Argo CD."""
 
 
 class KindFilters(msgspec.Struct, frozen=True):
-    """The kinds that Argo CD leaves alone, and those that alone it looks at."""
+    """Excluded and included kinds."""
 
-    excluded: tuple[KindFilter, ...] = ALWAYS
+    excluded: tuple[KindFilter, ...] = CORE_EXCLUSIONS
     included: tuple[KindFilter, ...] = ()
-    where: Place | None = None
+    location: Location | None = None
 
-    def leave_out(self, group: str, kind: str, server: str) -> bool:
-        if any(one.fits(group, kind, server) for one in self.excluded):
+    def excludes(self, group: str, kind: str, server: str) -> bool:
+        if any(kind_filter.matches(group, kind, server) for kind_filter in self.excluded):
             return True
-        if any(one.fits(group, kind, server) for one in self.included):
+        if any(kind_filter.matches(group, kind, server) for kind_filter in self.included):
             return False
-        return any(one.is_for(server) for one in self.included)
+        return any(kind_filter.applies_to_server(server) for kind_filter in self.included)
 
 
-class Customs(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it, and what is wrong with it."""
+class ArgoCDConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Parsed `argocd-cm`, with the findings about it."""
 
-    ignores: tuple[Ignored, ...] = ()
+    ignore_differences: tuple[IgnoreDifference, ...] = ()
     filters: KindFilters = KindFilters()
-    paces: Mapping[str, int] = {}
-    """Values of the semantics that the controller is told otherwise."""
-    label: str = ""
+    semantics_overrides: Mapping[str, int] = {}
+    """Values of fields of `Semantics` that the controller overrides, by field name."""
+    instance_label: str = ""
     labels_only: bool = False
     findings: tuple[Finding, ...] = ()
 
 
-def read_customs(settings: Mapping[str, Switch]) -> Customs:
+def read_argocd_config(settings: Mapping[str, ControllerSetting]) -> ArgoCDConfig:
     findings: list[Finding] = []
-    ignores = [one for said in settings.values() for one in _ignores(said, findings)]
-    said = settings.get(METHOD)
-    method = str(said.value) if said is not None else ""
-    key = settings.get(LABEL_KEY)
-    label = str(key.value) if key and key.value else DEFAULT_LABEL
-    given = settings.get(EXCLUSIONS) or settings.get(INCLUSIONS)
-    filters = KindFilters(
-        excluded=(*ALWAYS, *_filters(settings.get(EXCLUSIONS), findings)),
-        included=tuple(_filters(settings.get(INCLUSIONS), findings)),
-        where=given.where if given else None,
+    differences = [
+        difference
+        for setting in settings.values()
+        for difference in _ignore_differences(setting, findings)
+    ]
+    method_setting = settings.get(TRACKING_METHOD_KEY)
+    method = str(method_setting.value) if method_setting is not None else ""
+    label_setting = settings.get(INSTANCE_LABEL_KEY)
+    label = (
+        str(label_setting.value)
+        if label_setting and label_setting.value
+        else DEFAULT_INSTANCE_LABEL
     )
-    return Customs(
-        ignores=tuple(ignores),
+    filter_setting = settings.get(EXCLUSIONS_KEY) or settings.get(INCLUSIONS_KEY)
+    filters = KindFilters(
+        excluded=(*CORE_EXCLUSIONS, *_kind_filters(settings.get(EXCLUSIONS_KEY), findings)),
+        included=tuple(_kind_filters(settings.get(INCLUSIONS_KEY), findings)),
+        location=filter_setting.where if filter_setting else None,
+    )
+    return ArgoCDConfig(
+        ignore_differences=tuple(differences),
         filters=filters,
-        paces=_paces(settings),
-        label=label if method in WITH_LABEL else "",
-        labels_only=method == LABEL,
+        semantics_overrides=_semantics_overrides(settings),
+        instance_label=label if method in METHODS_WITH_LABEL else "",
+        labels_only=method == LABEL_METHOD,
         findings=tuple(findings),
     )
 
 
-def with_customs(
-    policy: Policy, customs: Customs, *, gates_children: bool, is_child: bool
+def with_argocd_config(
+    policy: Policy, config: ArgoCDConfig, *, gates_children: bool, is_child: bool
 ) -> Policy:
-    """The policy of an Application in such an installation.
+    """Return the policy of an Application in this Argo CD installation.
 
-    `gates_children`: there is a health rule for Applications, so that a parent waits until its
-    children are well, whatever their last wave is.
+    `gates_children`: there is a health rule for Applications, so a parent waits until its
+    children are healthy, also those of the last wave.
     """
-    rules, switch = policy.semantics, msgspec.structs.replace
-    rules = switch(rules, **customs.paces)
+    semantics, replace = policy.semantics, msgspec.structs.replace
+    semantics = replace(semantics, **config.semantics_overrides)
     if gates_children:
-        rules = switch(rules, children=ChildGates.ALWAYS)
-        rules = switch(rules, gates_last=True) if is_child else rules
-    return switch(
+        semantics = replace(semantics, children=ChildGates.ALWAYS)
+        semantics = replace(semantics, gates_last=True) if is_child else semantics
+    return replace(
         policy,
-        semantics=rules,
-        ignores=(*policy.ignores, *customs.ignores),
-        instance_label=customs.label,
-        labels_only=customs.labels_only,
+        semantics=semantics,
+        ignores=(*policy.ignores, *config.ignore_differences),
+        instance_label=config.instance_label,
+        labels_only=config.labels_only,
     )
 
 
-def _paces(settings: Mapping[str, Switch]) -> dict[str, int]:
-    """The pause between waves, those before what others changed is put back, and how often
-    Applications look for newer revisions.
+def _semantics_overrides(settings: Mapping[str, ControllerSetting]) -> dict[str, int]:
+    """Return wave delay, self-heal backoff and refresh interval, by field of `Semantics`.
 
-    Where the first pause before something is put back is 0, the same comes before every attempt.
+    If the initial self-heal backoff is 0, every attempt has the same delay.
     """
-    named = {"pause": DELAY, "heal_first": HEALS_AFTER, "heal_cap": HEALS_WITHIN}
-    found = {name: _seconds(settings.get(key)) for name, key in named.items()}
-    said = {name: int(value) for name, value in found.items() if value is not None}
-    looks = {"refresh_every": LOOKS_EVERY, "refresh_jitter": LOOKS_LATER}
-    for name, key in looks.items():
-        if (span := _span(settings.get(key))) is not None:
-            said[name] = int(span)
-    factor = settings.get(HEALS_SLOWER)
+    seconds_keys = {
+        "pause": WAVE_DELAY_KEY,
+        "heal_first": SELF_HEAL_BACKOFF_KEY,
+        "heal_cap": SELF_HEAL_BACKOFF_CAP_KEY,
+    }
+    seconds = {name: _seconds(settings.get(key)) for name, key in seconds_keys.items()}
+    overrides = {name: int(value) for name, value in seconds.items() if value is not None}
+    duration_keys = {
+        "refresh_every": RECONCILIATION_KEY,
+        "refresh_jitter": RECONCILIATION_JITTER_KEY,
+    }
+    for name, key in duration_keys.items():
+        if (duration := _duration(settings.get(key))) is not None:
+            overrides[name] = int(duration)
+    factor = settings.get(SELF_HEAL_BACKOFF_FACTOR_KEY)
     if factor is not None and str(factor.value).isdecimal():
-        said["heal_factor"] = int(str(factor.value))
-    if said.get("heal_first") == 0:
-        every = int(_seconds(settings.get(HEALS_EVERY)) or 0)
-        said |= {"heal_start": every, "heal_first": every, "heal_cap": every, "heal_factor": 1}
-    return said
+        overrides["heal_factor"] = int(str(factor.value))
+    if overrides.get("heal_first") == 0:
+        delay = int(_seconds(settings.get(SELF_HEAL_TIMEOUT_KEY)) or 0)
+        overrides |= {"heal_start": delay, "heal_first": delay, "heal_cap": delay, "heal_factor": 1}
+    return overrides
 
 
-def _ignores(said: Switch, findings: list[Finding]) -> Iterator[Ignored]:
-    """The differences of one key, in the new form or in the old one."""
-    if said.name == OLD:
-        for key, entry in mapping(_yaml(said, findings)).items():
-            inside = mapping(entry).get(IGNORES)
-            if isinstance(inside, str):
-                yield from _entry(key, inside, said, findings)
-    elif said.name.startswith(f"{OLD}.{IGNORES}."):
-        names = said.name.removeprefix(f"{OLD}.{IGNORES}.").split("_")
-        key = EVERYTHING if names == ["all"] else "/".join(names)
-        yield from _entry(key, str(said.value), said, findings)
+def _ignore_differences(
+    setting: ControllerSetting, findings: list[Finding]
+) -> Iterator[IgnoreDifference]:
+    """Yield the differences of one key, in the new or in the old format."""
+    if setting.name == CUSTOMIZATIONS_KEY:
+        for key, entry in get_mapping(_parse_yaml(setting, findings)).items():
+            differences = get_mapping(entry).get(IGNORE_DIFFERENCES)
+            if isinstance(differences, str):
+                yield from _differences_for_key(key, differences, setting, findings)
+    elif setting.name.startswith(f"{CUSTOMIZATIONS_KEY}.{IGNORE_DIFFERENCES}."):
+        names = setting.name.removeprefix(f"{CUSTOMIZATIONS_KEY}.{IGNORE_DIFFERENCES}.").split("_")
+        key = ALL_KINDS if names == ["all"] else "/".join(names)
+        yield from _differences_for_key(key, str(setting.value), setting, findings)
 
 
-def _entry(key: str, value: str, said: Switch, findings: list[Finding]) -> Iterator[Ignored]:
-    group, sign, kind = key.rpartition("/")
-    body: Body = mapping(_yaml(Switch(said.name, value, said.where), findings))
-    taken, flaws = take_ignored([{**body, "group": group if sign else "", "kind": kind}])
-    for _, flaw in flaws:
-        findings.append(_wrong(said, flaw.problem, flaw.hint))
-    yield from taken
+def _differences_for_key(
+    key: str, value: str, setting: ControllerSetting, findings: list[Finding]
+) -> Iterator[IgnoreDifference]:
+    group, separator, kind = key.rpartition("/")
+    body: Body = get_mapping(
+        _parse_yaml(ControllerSetting(setting.name, value, setting.where), findings)
+    )
+    differences, problems = parse_ignore_differences(
+        [{**body, "group": group if separator else "", "kind": kind}]
+    )
+    for _, error in problems:
+        findings.append(_setting_finding(setting, error.problem, error.hint))
+    yield from differences
 
 
-def _filters(said: Switch | None, findings: list[Finding]) -> Iterator[KindFilter]:
-    if said is None:
+def _kind_filters(
+    setting: ControllerSetting | None, findings: list[Finding]
+) -> Iterator[KindFilter]:
+    if setting is None:
         return
-    for one in mappings({"all": _yaml(said, findings)}, "all"):
+    for entry in get_mappings({"all": _parse_yaml(setting, findings)}, "all"):
         yield KindFilter(
-            groups=texts(one, "apiGroups"),
-            kinds=texts(one, "kinds"),
-            clusters=texts(one, "clusters"),
+            groups=string_list(entry, "apiGroups"),
+            kinds=string_list(entry, "kinds"),
+            clusters=string_list(entry, "clusters"),
         )
 
 
-def _yaml(said: Switch, findings: list[Finding]) -> Json:
+def _parse_yaml(setting: ControllerSetting, findings: list[Finding]) -> Json:
     try:
-        return read_value(str(said.value), said.where.name)
+        return read_first_value(str(setting.value), setting.where.name)
     except DocumentError as error:
-        findings.append(_wrong(said, f"it is no YAML: {error.problem}", ""))
+        findings.append(_setting_finding(setting, f"it is no YAML: {error.problem}", ""))
         return None
 
 
-def _wrong(said: Switch, problem: str, hint: str) -> Finding:
+def _setting_finding(setting: ControllerSetting, problem: str, hint: str) -> Finding:
     return Finding(
         code="argo.setting",
         severity=Severity.WARNING,
-        sentence=f"`{foreign(said.name)}` does nothing: {problem}",
-        where=said.where,
-        why="Argo CD would log an error",
+        message=f"`{sanitize(setting.name)}` does nothing: {problem}",
+        location=setting.where,
+        reason="Argo CD would log an error",
         fix=hint,
     )
 
 
-def _seconds(said: Switch | None) -> Ms | None:
-    """A pause in whole seconds; what is no number is the default."""
-    text = str(said.value) if said is not None else ""
+def _seconds(setting: ControllerSetting | None) -> Ms | None:
+    """Parse a number of seconds; None for anything else: the default applies."""
+    text = str(setting.value) if setting is not None else ""
     return Ms(int(text) * SECOND) if text.isascii() and text.isdigit() else None
 
 
-def _span(said: Switch | None) -> Ms | None:
-    """A duration as Go writes it, or whole seconds; what is none is the default."""
-    seconds = _seconds(said)
-    if said is None or seconds is not None:
+def _duration(setting: ControllerSetting | None) -> Ms | None:
+    """Parse a Go duration or a number of seconds; None for anything else: the default applies."""
+    seconds = _seconds(setting)
+    if setting is None or seconds is not None:
         return seconds
     try:
-        return parse_duration(str(said.value))
+        return parse_duration(str(setting.value))
     except ValueError:
         return None
 
 
 @lru_cache(maxsize=4096)
-def _fits(pattern: str, value: str) -> bool:
+def _matches_glob(pattern: str, value: str) -> bool:
     try:
         return compile_glob(pattern).fullmatch(value) is not None
     except ValueError:

@@ -1,8 +1,7 @@
-"""Hooks: which objects are run and not kept, when in a sync or at a unit's end, and until when.
+"""Hooks: the phase of a sync or deletion in which an object runs, and when it is deleted.
 
-For the phases of a sync, Argo CD's annotation wins over Helm's on the same object; hooks of a
-unit's end are looked for in both. A hook that names nothing we know is left out of everything, as
-Argo CD leaves it out.
+For the phases of a sync, Argo CD's annotation wins over Helm's on the same object; deletion phases
+are read from both. A hook without a known phase is neither applied nor run, like in Argo CD.
 """
 
 from __future__ import annotations
@@ -13,22 +12,22 @@ from typing import TypeVar
 
 import msgspec
 
-from tidegate.dialect.argo.options import Body, notes_of, read_list
+from tidegate.dialect.argo.options import Body, split_list, string_annotations
 from tidegate.model.manifest import Phase
 from tidegate.model.plan import HookPolicy
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 
 HOOK = "argocd.argoproj.io/hook"
-POLICY = "argocd.argoproj.io/hook-delete-policy"
+DELETE_POLICY = "argocd.argoproj.io/hook-delete-policy"
 HELM_HOOK = "helm.sh/hook"
-HELM_POLICY = "helm.sh/hook-delete-policy"
+HELM_DELETE_POLICY = "helm.sh/hook-delete-policy"
 CRD_INSTALL = "crd-install"
-HELM_NOTES = "helm.sh/"
-Word = TypeVar("Word")
+HELM_PREFIX = "helm.sh/"
+Value = TypeVar("Value")
 
 
-class End(StrEnum):
-    """When a unit is deleted: before its objects, and after them."""
+class DeletionPhase(StrEnum):
+    """Phase of the deletion of a unit: before or after its objects are deleted."""
 
     PRE_DELETE = "PreDelete"
     POST_DELETE = "PostDelete"
@@ -47,10 +46,13 @@ HELM_PHASES = {
     "post-install": Phase.POST_SYNC,
     "post-upgrade": Phase.POST_SYNC,
 }
-ENDS = {one.value: one for one in End}
-HELM_ENDS = {"pre-delete": End.PRE_DELETE, "post-delete": End.POST_DELETE}
-POLICIES = {one.value: one for one in HookPolicy}
-HELM_POLICIES = {
+DELETION_PHASES = {one.value: one for one in DeletionPhase}
+HELM_DELETION_PHASES = {
+    "pre-delete": DeletionPhase.PRE_DELETE,
+    "post-delete": DeletionPhase.POST_DELETE,
+}
+DELETE_POLICIES = {one.value: one for one in HookPolicy}
+HELM_DELETE_POLICIES = {
     "before-hook-creation": HookPolicy.BEFORE_CREATION,
     "hook-succeeded": HookPolicy.SUCCEEDED,
     "hook-failed": HookPolicy.FAILED,
@@ -58,39 +60,45 @@ HELM_POLICIES = {
 
 
 class Hook(msgspec.Struct, frozen=True):
-    """When an object is run; without phases and ends it is neither run nor kept."""
+    """Phases of a hook. A hook without any phase is neither applied nor run."""
 
     phases: tuple[Phase, ...]
-    ends: tuple[End, ...]
+    deletion_phases: tuple[DeletionPhase, ...]
     policies: tuple[HookPolicy, ...]
 
 
 def read_hook(body: Body) -> Hook | None:
-    """None: an ordinary object."""
-    notes = notes_of(body)
-    if HOOK not in notes and notes.get(HELM_HOOK, CRD_INSTALL) == CRD_INSTALL:
+    """Read the hook annotations of an object; None for an ordinary object."""
+    annotations = string_annotations(body)
+    if HOOK not in annotations and annotations.get(HELM_HOOK, CRD_INSTALL) == CRD_INSTALL:
         return None
-    argo, helm = read_list(notes.get(HOOK, "")), read_list(notes.get(HELM_HOOK, ""))
-    phases = _known(PHASES, argo) or _known(HELM_PHASES, helm)
-    ends = dict.fromkeys((*_known(ENDS, argo), *_known(HELM_ENDS, helm)))
+    argo, helm = split_list(annotations.get(HOOK, "")), split_list(annotations.get(HELM_HOOK, ""))
+    phases = _lookup(PHASES, argo) or _lookup(HELM_PHASES, helm)
+    deletion_phases = dict.fromkeys(
+        (*_lookup(DELETION_PHASES, argo), *_lookup(HELM_DELETION_PHASES, helm))
+    )
     return Hook(
-        tuple(phase for phase in phases if phase is not None), tuple(ends), _policies(notes)
+        tuple(phase for phase in phases if phase is not None),
+        tuple(deletion_phases),
+        _delete_policies(annotations),
     )
 
 
-def as_helm_reads(body: Body) -> Body:
-    """The body with no annotations but Helm's: those of others are notes to it."""
-    metadata = mapping(body, "metadata")
-    notes = {key: one for key, one in notes_of(body).items() if key.startswith(HELM_NOTES)}
-    return {**body, "metadata": {**metadata, "annotations": {**notes}}}
+def with_helm_annotations_only(body: Body) -> Body:
+    """Return the body with Helm's annotations only; Helm ignores all others."""
+    metadata = get_mapping(body, "metadata")
+    annotations = {
+        key: value for key, value in string_annotations(body).items() if key.startswith(HELM_PREFIX)
+    }
+    return {**body, "metadata": {**metadata, "annotations": {**annotations}}}
 
 
-def _policies(notes: dict[str, str]) -> tuple[HookPolicy, ...]:
-    """What both annotations say together."""
-    argo = _known(POLICIES, read_list(notes.get(POLICY, "")))
-    helm = _known(HELM_POLICIES, read_list(notes.get(HELM_POLICY, "")))
+def _delete_policies(annotations: dict[str, str]) -> tuple[HookPolicy, ...]:
+    """Return the delete policies of both annotations."""
+    argo = _lookup(DELETE_POLICIES, split_list(annotations.get(DELETE_POLICY, "")))
+    helm = _lookup(HELM_DELETE_POLICIES, split_list(annotations.get(HELM_DELETE_POLICY, "")))
     return tuple(dict.fromkeys((*argo, *helm))) or (HookPolicy.BEFORE_CREATION,)
 
 
-def _known(words: Mapping[str, Word], said: tuple[str, ...]) -> tuple[Word, ...]:
-    return tuple(dict.fromkeys(words[word] for word in said if word in words))
+def _lookup(table: Mapping[str, Value], names: tuple[str, ...]) -> tuple[Value, ...]:
+    return tuple(dict.fromkeys(table[name] for name in names if name in table))

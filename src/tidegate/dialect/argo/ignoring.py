@@ -1,4 +1,4 @@
-"""Argo CD's list of differences to ignore, of a file or of an Application: entries and mistakes."""
+"""Argo CD's `ignoreDifferences`, of a file or an Application: the entries and their problems."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TypeAlias, cast
 
 import msgspec
 
-from tidegate.documents.decoding import Flaw, decode
-from tidegate.errors import DialectError, foreign
-from tidegate.model.ignoring import Ignored
+from tidegate.documents.decoding import FileProblem, decode
+from tidegate.errors import DialectError, sanitize
+from tidegate.model.ignoring import IgnoreDifference
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 
 POINTERS, EXPRESSIONS, MANAGERS = "jsonPointers", "jqPathExpressions", "managedFieldsManagers"
-Check: TypeAlias = Callable[[str], None]
-"""Raises a `DialectError` for what is no expression of jq's."""
+ExpressionCheck: TypeAlias = Callable[[str], None]
+"""Check of a jq expression. Raises a `DialectError` for an invalid one."""
 
 
-class _Entry(Ignored, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An entry in Argo CD's words."""
+class _Entry(IgnoreDifference, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Entry of `ignoreDifferences`."""
 
     pointers: tuple[str, ...] = msgspec.field(default=(), name=POINTERS)
     expressions: tuple[str, ...] = msgspec.field(default=(), name=EXPRESSIONS)
@@ -30,70 +30,79 @@ class _Entry(Ignored, frozen=True, kw_only=True, forbid_unknown_fields=True):
 _FIELDS = frozenset(_Entry.__struct_encode_fields__)
 
 
-class _Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _NamedList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     entries: tuple[_Entry, ...] = msgspec.field(default=(), name="ignoreDifferences")
 
 
-_File = tuple[_Entry, ...] | _Named
+_File = tuple[_Entry, ...] | _NamedList
 
 
-def read_ignored(content: bytes, name: str, check: Check) -> tuple[Ignored, ...]:
-    """The entries of a file. Raises one ExceptionGroup with an error for each mistake."""
+def read_ignore_file(
+    content: bytes, name: str, check: ExpressionCheck
+) -> tuple[IgnoreDifference, ...]:
+    """Read the entries of a file. Raises one ExceptionGroup with an error for each problem."""
     noun = "list of differences to ignore"
-    flaws = partial(_flaws, check)
-    files = decode(content, name, cast("type[_File]", _File), noun=noun, check=flaws)
-    return tuple(_plain(entry) for file in files for entry in _entries(file))
+    find_problems = partial(_problems, check)
+    files = decode(content, name, cast("type[_File]", _File), noun=noun, check=find_problems)
+    return tuple(_to_ignore_difference(entry) for file in files for entry in _entries(file))
 
 
-def take_ignored(entries: Sequence[Json]) -> tuple[tuple[Ignored, ...], tuple[Flaw, ...]]:
-    """The entries of an Application, and what is wrong with them. jq's expressions are not checked.
+def parse_ignore_differences(
+    entries: Sequence[Json],
+) -> tuple[tuple[IgnoreDifference, ...], tuple[FileProblem, ...]]:
+    """Parse the entries of an Application and return them with their problems.
 
-    Fields that are not known, and entries whose types are wrong, are left out without a word.
+    jq expressions are not checked. Unknown fields and entries with wrong types are silently
+    left out.
     """
-    taken: list[Ignored] = []
-    flaws: list[Flaw] = []
-    for place, body in enumerate(entries):
-        known = {key: one for key, one in mapping(body).items() if key in _FIELDS and one}
+    differences: list[IgnoreDifference] = []
+    problems: list[FileProblem] = []
+    for index, body in enumerate(entries):
+        fields = {
+            key: value for key, value in get_mapping(body).items() if key in _FIELDS and value
+        }
         try:
-            entry = msgspec.convert(known, _Entry)
+            entry = msgspec.convert(fields, _Entry)
         except msgspec.ValidationError:
             continue
-        taken.append(_plain(entry))
-        flaws += (((place, *path), flaw) for path, flaw in _mistakes(entry, lambda _: None))
-    return tuple(taken), tuple(flaws)
+        differences.append(_to_ignore_difference(entry))
+        problems += (
+            ((index, *path), error) for path, error in _entry_problems(entry, lambda _: None)
+        )
+    return tuple(differences), tuple(problems)
 
 
-def _plain(entry: _Entry) -> Ignored:
-    return Ignored(**msgspec.structs.asdict(entry))
+def _to_ignore_difference(entry: _Entry) -> IgnoreDifference:
+    return IgnoreDifference(**msgspec.structs.asdict(entry))
 
 
 def _entries(file: _File) -> tuple[_Entry, ...]:
-    return file.entries if isinstance(file, _Named) else file
+    return file.entries if isinstance(file, _NamedList) else file
 
 
-def _flaws(check: Check, file: _File) -> Iterator[Flaw]:
-    top = ("ignoreDifferences",) if isinstance(file, _Named) else ()
-    for place, entry in enumerate(_entries(file)):
-        for path, error in _mistakes(entry, check):
-            yield (*top, place, *path), error
+def _problems(check: ExpressionCheck, file: _File) -> Iterator[FileProblem]:
+    top = ("ignoreDifferences",) if isinstance(file, _NamedList) else ()
+    for index, entry in enumerate(_entries(file)):
+        for path, error in _entry_problems(entry, check):
+            yield (*top, index, *path), error
 
 
-def _mistakes(entry: _Entry, check: Check) -> Iterator[Flaw]:
+def _entry_problems(entry: _Entry, check: ExpressionCheck) -> Iterator[FileProblem]:
     if not entry.kind:
-        yield ("kind",), _mistake("`kind` is empty", 'write the kind, or `"*"` for all')
+        yield ("kind",), _entry_error("`kind` is empty", 'write the kind, or `"*"` for all')
     if not (entry.pointers or entry.expressions or entry.managers):
         hint = f"write one of `{POINTERS}`, `{EXPRESSIONS}`, `{MANAGERS}`"
-        yield (), _mistake("an entry names no field", hint)
-    for place, pointer in enumerate(entry.pointers):
+        yield (), _entry_error("an entry names no field", hint)
+    for index, pointer in enumerate(entry.pointers):
         if not pointer.startswith("/"):
-            problem = f"`{foreign(pointer)}` is no JSON pointer"
-            yield (POINTERS, place), _mistake(problem, "write it like `/spec/replicas`")
-    for place, expression in enumerate(entry.expressions):
+            problem = f"`{sanitize(pointer)}` is no JSON pointer"
+            yield (POINTERS, index), _entry_error(problem, "write it like `/spec/replicas`")
+    for index, expression in enumerate(entry.expressions):
         try:
             check(expression)
         except DialectError as error:
-            yield (EXPRESSIONS, place), error
+            yield (EXPRESSIONS, index), error
 
 
-def _mistake(problem: str, hint: str) -> DialectError:
+def _entry_error(problem: str, hint: str) -> DialectError:
     return DialectError("dialect.ignored", problem, hint=hint)

@@ -1,7 +1,6 @@
-"""Words that nobody reads: hooks, options and annotations that are spelt almost right.
+"""Typos in hooks, sync options and annotation names.
 
-Argo CD takes them for nothing, and says nothing: an object is neither applied nor run, or an option
-does not count.
+Argo CD silently ignores them: an object is neither applied nor run, or an option has no effect.
 """
 
 from __future__ import annotations
@@ -11,30 +10,38 @@ from difflib import get_close_matches
 
 from tidegate.dialect.argo.hooks import (
     CRD_INSTALL,
-    ENDS,
-    HELM_ENDS,
+    DELETE_POLICIES,
+    DELETE_POLICY,
+    DELETION_PHASES,
+    HELM_DELETE_POLICIES,
+    HELM_DELETE_POLICY,
+    HELM_DELETION_PHASES,
     HELM_HOOK,
     HELM_PHASES,
-    HELM_POLICIES,
-    HELM_POLICY,
     HOOK,
     PHASES,
-    POLICIES,
-    POLICY,
 )
-from tidegate.dialect.argo.options import KEEP, OPTIONS, notes_of, read_list, what_is_wrong
+from tidegate.dialect.argo.options import (
+    RESOURCE_POLICY,
+    SYNC_OPTIONS,
+    option_problem,
+    split_list,
+    string_annotations,
+)
 from tidegate.dialect.argo.waves import WAVE, WEIGHT
 from tidegate.documents import Document
-from tidegate.errors import Place, foreign
+from tidegate.errors import Location, sanitize
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.policy import Order
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 
-ARGO_NOTES = (HOOK, OPTIONS, POLICY, WAVE)
-HELM_NOTES = (HELM_HOOK, HELM_POLICY, KEEP, WEIGHT)
-OTHERS = (*("test", "test-success", "test-failure", "pre-rollback", "post-rollback", CRD_INSTALL),)
-"""Helm's hooks that a sync has nothing to do with."""
-READ_ELSEWHERE = frozenset(
+ARGO_ANNOTATIONS = (HOOK, SYNC_OPTIONS, DELETE_POLICY, WAVE)
+HELM_ANNOTATIONS = (HELM_HOOK, HELM_DELETE_POLICY, RESOURCE_POLICY, WEIGHT)
+OTHER_HELM_HOOKS = (
+    *("test", "test-success", "test-failure", "pre-rollback", "post-rollback", CRD_INSTALL),
+)
+"""Helm hooks that have no effect on a sync."""
+OTHER_ANNOTATIONS = frozenset(
     {
         *(
             f"argocd.argoproj.io/{name}"
@@ -48,69 +55,93 @@ READ_ELSEWHERE = frozenset(
         "helm.sh/hook-output-log-policy",
     }
 )
-"""Annotations that somebody reads who has nothing to do with the order."""
-SIMILAR = 0.85
-HINTS = ("argo", "helm.sh")
-"""What stands in the names of these annotations, however badly they are spelt."""
+"""Known annotations that do not affect the order."""
+SIMILARITY_CUTOFF = 0.85
+NAME_HINTS = ("argo", "helm.sh")
+"""Texts that occur in the names of these annotations, even if misspelt."""
 
 
-def find_misspelt(document: Document, order: Order) -> Iterator[Finding]:
-    """What of an object's annotations is not read, though somebody seems to mean it."""
-    notes = notes_of(document.body)
-    if order is Order.STAGES or not any(hint in key for key in notes for hint in HINTS):
+def find_annotation_typos(document: Document, order: Order) -> Iterator[Finding]:
+    """Find annotations of an object that have no effect because of a probable typo."""
+    annotations = string_annotations(document.body)
+    if order is Order.STAGES or not any(hint in key for key in annotations for hint in NAME_HINTS):
         return
     if order is Order.WAVES:
-        yield from _words(document, HOOK, (*PHASES, *ENDS), "hook")
-        yield from _words(document, POLICY, tuple(POLICIES), "hook-delete-policy")
-        yield from _options(document, notes.get(OPTIONS, ""))
-    yield from _words(document, HELM_HOOK, (*HELM_PHASES, *HELM_ENDS, *OTHERS), "hook of Helm's")
-    yield from _words(document, HELM_POLICY, tuple(HELM_POLICIES), "delete policy of Helm's")
-    known = (*ARGO_NOTES, *HELM_NOTES) if order is Order.WAVES else HELM_NOTES
-    read = {*ARGO_NOTES, *HELM_NOTES, *READ_ELSEWHERE}
-    for key in (one for one in notes if one not in read and _may_be_meant(one)):
-        near = get_close_matches(key, known, n=1, cutoff=SIMILAR)
-        if near:
-            sentence = f"{_name(document)} has an annotation `{foreign(key)}`, which has no effect"
-            yield _finding(document, "argo.annotation", key, sentence, near[0])
+        yield from _find_value_typos(document, HOOK, (*PHASES, *DELETION_PHASES), "hook")
+        yield from _find_value_typos(
+            document, DELETE_POLICY, tuple(DELETE_POLICIES), "hook-delete-policy"
+        )
+        yield from _find_option_typos(document, annotations.get(SYNC_OPTIONS, ""))
+    yield from _find_value_typos(
+        document,
+        HELM_HOOK,
+        (*HELM_PHASES, *HELM_DELETION_PHASES, *OTHER_HELM_HOOKS),
+        "hook of Helm's",
+    )
+    yield from _find_value_typos(
+        document, HELM_DELETE_POLICY, tuple(HELM_DELETE_POLICIES), "delete policy of Helm's"
+    )
+    candidates = (
+        (*ARGO_ANNOTATIONS, *HELM_ANNOTATIONS) if order is Order.WAVES else HELM_ANNOTATIONS
+    )
+    known = {*ARGO_ANNOTATIONS, *HELM_ANNOTATIONS, *OTHER_ANNOTATIONS}
+    for key in (name for name in annotations if name not in known and _is_candidate(name)):
+        matches = get_close_matches(key, candidates, n=1, cutoff=SIMILARITY_CUTOFF)
+        if matches:
+            message = (
+                f"{_object_name(document)} has an annotation `{sanitize(key)}`, which has no effect"
+            )
+            yield _finding(document, "argo.annotation", key, message, matches[0])
 
 
-def _may_be_meant(key: str) -> bool:
-    return any(hint in key for hint in HINTS)
+def _is_candidate(key: str) -> bool:
+    return any(hint in key for hint in NAME_HINTS)
 
 
-def _words(document: Document, key: str, known: tuple[str, ...], what: str) -> Iterator[Finding]:
-    said = read_list(notes_of(document.body).get(key, ""))
-    wrong = [word for word in said if word not in known]
-    for word in wrong:
-        near = get_close_matches(word.lower(), [one.lower() for one in known], n=1)
-        meant = next((one for one in known if near and one.lower() == near[0]), "")
-        lost = key in {HOOK, HELM_HOOK} and len(wrong) == len(said)
-        end = ": it is neither applied nor run" if lost else ""
-        sentence = f"`{foreign(word)}` of {_name(document)} is no {what}{end}"
-        yield _finding(document, "argo.hook", key, sentence, meant)
+def _find_value_typos(
+    document: Document, key: str, known_values: tuple[str, ...], noun: str
+) -> Iterator[Finding]:
+    values = split_list(string_annotations(document.body).get(key, ""))
+    unknown = [value for value in values if value not in known_values]
+    for value in unknown:
+        matches = get_close_matches(
+            value.lower(), [candidate.lower() for candidate in known_values], n=1
+        )
+        suggestion = next(
+            (
+                candidate
+                for candidate in known_values
+                if matches and candidate.lower() == matches[0]
+            ),
+            "",
+        )
+        is_dropped = key in {HOOK, HELM_HOOK} and len(unknown) == len(values)
+        ending = ": it is neither applied nor run" if is_dropped else ""
+        message = f"`{sanitize(value)}` of {_object_name(document)} is no {noun}{ending}"
+        yield _finding(document, "argo.hook", key, message, suggestion)
 
 
-def _options(document: Document, said: str) -> Iterator[Finding]:
-    for option in read_list(said):
+def _find_option_typos(document: Document, value: str) -> Iterator[Finding]:
+    for option in split_list(value):
         if option.partition("=")[0] == "Force":
             continue
-        wrong = what_is_wrong(option)
-        if wrong:
-            sentence = f"`{foreign(option)}` of {_name(document)} does not count: {wrong}"
-            yield _finding(document, "argo.option", OPTIONS, sentence, "")
+        problem = option_problem(option)
+        if problem:
+            message = f"`{sanitize(option)}` of {_object_name(document)} does not count: {problem}"
+            yield _finding(document, "argo.option", SYNC_OPTIONS, message, "")
 
 
-def _name(document: Document) -> str:
-    name = foreign(text(document.body, "metadata", "name"))
-    return f"{foreign(text(document.body, 'kind'))} `{name}`"
+def _object_name(document: Document) -> str:
+    name = sanitize(get_text(document.body, "metadata", "name"))
+    return f"{sanitize(get_text(document.body, 'kind'))} `{name}`"
 
 
-def _finding(document: Document, code: str, key: str, sentence: str, meant: str) -> Finding:
-    place = document.place
+def _finding(document: Document, code: str, key: str, message: str, suggestion: str) -> Finding:
+    location = document.location
     return Finding(
         code=code,
         severity=Severity.WARNING,
-        sentence=sentence,
-        where=Place(place.name, place.line, field=f'metadata.annotations["{key}"]'),
-        fix=f"did you mean `{meant}`?" if meant else "",
+        message=message,
+        location=Location(location.name, location.line, field=f'metadata.annotations["{key}"]'),
+        fix=f"did you mean `{suggestion}`?" if suggestion else "",
     )

@@ -1,176 +1,197 @@
-"""The operation of an Application: what was asked for, how far it is, what was done to each object.
+"""`operationState` of an Application: the requested sync, its progress and the result per object.
 
-Also what is kept of it: an entry of history, and Events.
+Also the history entry and the Events of the operation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tidegate.dialect.times import stamp
-from tidegate.model.account import Became, Going, ObjectAccount, UnitAccount
-from tidegate.model.event import Result
+from tidegate.dialect.times import format_rfc3339
+from tidegate.model.account import ObjectProgress, ObjectResult, UnitPhase, UnitProgress
+from tidegate.model.event import RolloutOutcome
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping, mappings, number, part, text
+from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text, get_value
 
 Body = dict[str, Json]
 SYNCED = "Synced"
 PHASES = {"presync": "PreSync", "sync": "Sync", "postsync": "PostSync", "syncfail": "SyncFail"}
-WHO: Body = {"username": "tidegate"}
-KEPT_ENTRIES = 10
-SHORT = 7
-DONE = "successfully synced (all tasks run)"
-UNDONE = "one or more synchronization tasks completed unsuccessfully"
+INITIATED_BY: Body = {"username": "tidegate"}
+DEFAULT_HISTORY_LIMIT = 10
+SHORT_SHA_LENGTH = 7
+SUCCESS_MESSAGE = "successfully synced (all tasks run)"
+FAILURE_MESSAGE = "one or more synchronization tasks completed unsuccessfully"
 
 
-def told_revision(at: Body) -> str:
-    names = [text(at, "revision"), *(str(one) for one in listed(at, "revisions"))]
-    return ", ".join(name[:SHORT] if len(name) == 40 else name for name in names if name)  # noqa: PLR2004 - a commit
+def short_revisions(revisions: Body) -> str:
+    names = [
+        get_text(revisions, "revision"),
+        *(str(revision) for revision in get_list(revisions, "revisions")),
+    ]
+    return ", ".join(name[:SHORT_SHA_LENGTH] if len(name) == 40 else name for name in names if name)  # noqa: PLR2004 - a commit
 
 
-def source_of(spec: Body) -> Body:
-    """One source or several, as the Application has them."""
+def source_fields(spec: Body) -> Body:
+    """Return `source` or `sources`, whichever the Application has."""
     return {name: spec[name] for name in ("source", "sources") if spec.get(name)}
 
 
-def operation_state(own: Body, account: UnitAccount, at: Body) -> Body:
-    spec, before = mapping(own, "spec"), mapping(own, "status", "operationState")
-    policy = mapping(spec, "syncPolicy")
-    sync: Body = {**at, "syncStrategy": {"hook": {}}}
-    sync |= {"prune": True} if part(policy, "automated", "prune") is True else {}
+def operation_state(unit_resource: Body, progress: UnitProgress, revisions: Body) -> Body:
+    spec, previous = (
+        get_mapping(unit_resource, "spec"),
+        get_mapping(unit_resource, "status", "operationState"),
+    )
+    policy = get_mapping(spec, "syncPolicy")
+    sync: Body = {**revisions, "syncStrategy": {"hook": {}}}
+    sync |= {"prune": True} if get_value(policy, "automated", "prune") is True else {}
     sync |= {"syncOptions": policy["syncOptions"]} if policy.get("syncOptions") else {}
-    operation: Body = {"sync": sync, "initiatedBy": WHO}
+    operation: Body = {"sync": sync, "initiatedBy": INITIATED_BY}
     operation |= {"retry": policy["retry"]} if policy.get("retry") else {}
-    is_ended = account.going is Going.ENDED
-    goes_on = not account.operated and text(before, "startedAt")
+    is_finished = progress.phase is UnitPhase.FINISHED
+    is_continued = not progress.has_operation and get_text(previous, "startedAt")
     state: Body = {
         "operation": operation,
-        "phase": _phase(account),
-        "message": message_of(account),
-        "startedAt": text(before, "startedAt") if goes_on else stamp(account.begun),
+        "phase": _phase(progress),
+        "message": operation_message(progress),
+        "startedAt": get_text(previous, "startedAt")
+        if is_continued
+        else format_rfc3339(progress.started_at),
         "syncResult": {
             "revision": "",
-            **at,
-            **source_of(spec),
-            "resources": list[Json](_results(account.objects)),
+            **revisions,
+            **source_fields(spec),
+            "resources": list[Json](_resource_results(progress.objects)),
         },
     }
-    state |= {"retryCount": account.retries} if account.retries else {}
-    return {**state, "finishedAt": stamp(account.now)} if is_ended else state
+    state |= {"retryCount": progress.retries} if progress.retries else {}
+    return {**state, "finishedAt": format_rfc3339(progress.now)} if is_finished else state
 
 
-def _phase(account: UnitAccount) -> str:
-    if account.going is not Going.ENDED:
+def _phase(progress: UnitProgress) -> str:
+    if progress.phase is not UnitPhase.FINISHED:
         return "Running"
-    return "Succeeded" if account.result == Result.PASSED else "Failed"
+    return "Succeeded" if progress.result == RolloutOutcome.PASSED else "Failed"
 
 
-def message_of(account: UnitAccount) -> str:
-    if account.going is not Going.ENDED:
-        return _waiting(account.objects)
-    if account.result == Result.PASSED:
-        return DONE
-    if account.result == Result.STOPPED:
-        return f"Operation terminated{f': {account.sentence}' if account.sentence else ''}"
-    told = f"{UNDONE}, reason: {account.sentence}" if account.sentence else UNDONE
-    return f"{told} (retried {account.retries} times)." if account.retries else told
+def operation_message(progress: UnitProgress) -> str:
+    if progress.phase is not UnitPhase.FINISHED:
+        return _waiting_message(progress.objects)
+    if progress.result == RolloutOutcome.PASSED:
+        return SUCCESS_MESSAGE
+    if progress.result == RolloutOutcome.STOPPED:
+        return f"Operation terminated{f': {progress.message}' if progress.message else ''}"
+    message = (
+        f"{FAILURE_MESSAGE}, reason: {progress.message}" if progress.message else FAILURE_MESSAGE
+    )
+    return f"{message} (retried {progress.retries} times)." if progress.retries else message
 
 
-def _waiting(objects: Iterable[ObjectAccount]) -> str:
-    """Whom an operation waits for: a hook before all others."""
-    waits = [one for one in objects if one.waits]
-    if not waits:
+def _waiting_message(objects: Iterable[ObjectProgress]) -> str:
+    """Return what the operation waits for; hooks come first."""
+    waiting = [obj for obj in objects if obj.is_awaited]
+    if not waiting:
         return "one or more tasks are running"
-    hooks = [one for one in waits if one.is_hook]
-    first, rest = (hooks or waits)[0].ref, len(waits) - 1
+    hooks = [obj for obj in waiting if obj.is_hook]
+    first, remaining = (hooks or waiting)[0].ref, len(waiting) - 1
     reason = "completion of hook" if hooks else "healthy state of"
-    noun = "hooks" if len(hooks) == len(waits) else "resources"
-    more = f" and {rest} more {noun}" if rest else ""
+    noun = "hooks" if len(hooks) == len(waiting) else "resources"
+    more = f" and {remaining} more {noun}" if remaining else ""
     return f"waiting for {reason} {first.kind.group}/{first.kind.name}/{first.name}{more}"
 
 
-def _results(objects: Iterable[ObjectAccount]) -> Iterator[Body]:
-    """What was done to each object, in its order."""
-    for one in objects:
-        if one.became is Became.NOTHING:
+def _resource_results(objects: Iterable[ObjectProgress]) -> Iterator[Body]:
+    """Yield what was done to each object, in order."""
+    for obj in objects:
+        if obj.result is ObjectResult.NONE:
             continue
-        kind, phase = one.ref.kind, PHASES.get(one.phase, "Sync")
+        kind, phase = obj.ref.kind, PHASES.get(obj.phase, "Sync")
         entry: Body = {
             "group": kind.group,
             "version": kind.version,
             "kind": kind.name,
-            "namespace": one.ref.namespace,
-            "name": one.ref.name,
+            "namespace": obj.ref.namespace,
+            "name": obj.ref.name,
             "syncPhase": phase,
-            "hookPhase": _hook_phase(one),
-            "message": _deed(one),
+            "hookPhase": _hook_phase(obj),
+            "message": _result_message(obj),
         }
-        yield {**entry, **({"hookType": phase} if one.is_hook else {"status": _outcome(one)})}
+        yield {**entry, **({"hookType": phase} if obj.is_hook else {"status": _result_status(obj)})}
 
 
-def _hook_phase(one: ObjectAccount) -> str:
-    return "Failed" if one.became is Became.FAILED else "Running" if one.waits else "Succeeded"
+def _hook_phase(obj: ObjectProgress) -> str:
+    return (
+        "Failed"
+        if obj.result is ObjectResult.FAILED
+        else "Running"
+        if obj.is_awaited
+        else "Succeeded"
+    )
 
 
-def _outcome(one: ObjectAccount) -> str:
-    match one.became:
-        case Became.PRUNED:
+def _result_status(obj: ObjectProgress) -> str:
+    match obj.result:
+        case ObjectResult.PRUNED:
             return "Pruned"
-        case Became.KEPT:
+        case ObjectResult.PRUNE_SKIPPED:
             return "PruneSkipped"
-        case Became.FAILED if not one.is_synced:
+        case ObjectResult.FAILED if not obj.in_sync:
             return "SyncFailed"
         case _:
             return SYNCED
 
 
-def _deed(one: ObjectAccount) -> str:
-    kind = one.ref.kind
-    name = f"{kind.name.lower()}.{kind.group}/{one.ref.name}" if kind.group else ""
-    name = name or f"{kind.name.lower()}/{one.ref.name}"
-    match one.became:
-        case Became.PRUNED:
+def _result_message(obj: ObjectProgress) -> str:
+    kind = obj.ref.kind
+    name = f"{kind.name.lower()}.{kind.group}/{obj.ref.name}" if kind.group else ""
+    name = name or f"{kind.name.lower()}/{obj.ref.name}"
+    match obj.result:
+        case ObjectResult.PRUNED:
             return "pruned"
-        case Became.KEPT:
+        case ObjectResult.PRUNE_SKIPPED:
             return "ignored (requires pruning confirmation)"
-        case Became.FAILED:
-            return one.sentence or "it is not healthy"
-        case Became.UNCHANGED:
+        case ObjectResult.FAILED:
+            return obj.message or "it is not healthy"
+        case ObjectResult.UNCHANGED:
             return f"{name} unchanged"
         case _:
-            said = one.sentence if one.is_hook else ""
-            return said or f"{name} serverside-applied"
+            message = obj.message if obj.is_hook else ""
+            return message or f"{name} serverside-applied"
 
 
-def history_with(before: Body, spec: Body, account: UnitAccount, at: Body) -> list[Json]:
-    """What was deployed, the newest last; as many as the Application keeps."""
-    known = mappings(before, "history")
+def append_history(status: Body, spec: Body, progress: UnitProgress, revisions: Body) -> list[Json]:
+    """Return the history with a new entry, newest last, cut to the Application's limit."""
+    entries = get_mappings(status, "history")
     entry: Body = {
-        "id": max((number(one, "id") for one in known), default=-1) + 1,
-        **at,
-        **source_of(spec),
-        "deployStartedAt": stamp(account.begun),
-        "deployedAt": stamp(account.now),
-        "initiatedBy": WHO,
+        "id": max((get_int(old_entry, "id") for old_entry in entries), default=-1) + 1,
+        **revisions,
+        **source_fields(spec),
+        "deployStartedAt": format_rfc3339(progress.started_at),
+        "deployedAt": format_rfc3339(progress.now),
+        "initiatedBy": INITIATED_BY,
     }
-    limit = max(0, number(spec, "revisionHistoryLimit", default=KEPT_ENTRIES))
-    kept: list[Json] = [*known, entry]
-    return kept[-limit:] if limit else []
+    limit = max(0, get_int(spec, "revisionHistoryLimit", default=DEFAULT_HISTORY_LIMIT))
+    history: list[Json] = [*entries, entry]
+    return history[-limit:] if limit else []
 
 
-def operation_notes(before: Body, account: UnitAccount, at: Body) -> Iterator[tuple[str, str, str]]:
-    """The Events of an operation: its beginning and its end."""
-    to, known = told_revision(at), mapping(before, "operationState")
-    is_known = (text(known, "phase"), text(known, "startedAt")) == ("Running", stamp(account.begun))
-    if account.going is Going.RUNS and is_known:
+def operation_events(
+    status: Body, progress: UnitProgress, revisions: Body
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the Events of an operation: its start and its end."""
+    target, operation = short_revisions(revisions), get_mapping(status, "operationState")
+    is_reported = (get_text(operation, "phase"), get_text(operation, "startedAt")) == (
+        "Running",
+        format_rfc3339(progress.started_at),
+    )
+    if progress.phase is UnitPhase.RUNNING and is_reported:
         return
-    if account.going is Going.RUNS:
-        yield "Normal", "OperationStarted", f"tidegate initiated sync to {to}"
-    elif account.going is Going.ENDED and account.result == Result.PASSED:
-        yield "Normal", "OperationCompleted", f"Sync operation to {to} succeeded"
-    elif account.going is Going.ENDED:
+    if progress.phase is UnitPhase.RUNNING:
+        yield "Normal", "OperationStarted", f"tidegate initiated sync to {target}"
+    elif progress.phase is UnitPhase.FINISHED and progress.result == RolloutOutcome.PASSED:
+        yield "Normal", "OperationCompleted", f"Sync operation to {target} succeeded"
+    elif progress.phase is UnitPhase.FINISHED:
         yield (
             "Warning",
             "OperationCompleted",
-            f"Sync operation to {to} failed: {message_of(account)}",
+            f"Sync operation to {target} failed: {operation_message(progress)}",
         )

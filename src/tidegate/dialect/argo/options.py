@@ -1,4 +1,4 @@
-"""Argo CD's sync options: comma lists in annotations of objects, and the list that a unit has."""
+"""Argo CD's sync options: comma-separated lists in annotations, and the list of a unit."""
 
 from __future__ import annotations
 
@@ -6,134 +6,136 @@ from difflib import get_close_matches
 
 import msgspec
 
-from tidegate.errors import foreign
+from tidegate.errors import sanitize
 from tidegate.model.objects import Json, Propagation
-from tidegate.model.policy import Consent, Handling, Policy
-from tidegate.model.reading import mapping
+from tidegate.model.policy import ObjectOptions, Permission, Policy
+from tidegate.model.reading import get_mapping
 
-OPTIONS = "argocd.argoproj.io/sync-options"
-KEEP = "helm.sh/resource-policy"
-CONSENTS = {"false": Consent.NO, "confirm": Consent.ASK}
+SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
+RESOURCE_POLICY = "helm.sh/resource-policy"
+PERMISSIONS = {"false": Permission.NO, "confirm": Permission.ASK}
 PROPAGATIONS = {
     "PrunePropagationPolicy=background": Propagation.BACKGROUND,
     "PrunePropagationPolicy=foreground": Propagation.FOREGROUND,
     "PrunePropagationPolicy=orphan": Propagation.ORPHAN,
 }
-"""The first of these that a unit has counts."""
-SWITCH = ("true", "false")
+"""Propagation policies by option; the first one that a unit has counts."""
+BOOLEAN_VALUES = ("true", "false")
 UNIT_OPTIONS = {
-    "ApplyOutOfSyncOnly": SWITCH,
-    "ClientSideApplyMigration": SWITCH,
-    "CreateNamespace": SWITCH,
-    "Delete": (*SWITCH, "confirm"),
-    "FailOnSharedResource": SWITCH,
-    "Prune": (*SWITCH, "confirm"),
-    "PruneLast": SWITCH,
+    "ApplyOutOfSyncOnly": BOOLEAN_VALUES,
+    "ClientSideApplyMigration": BOOLEAN_VALUES,
+    "CreateNamespace": BOOLEAN_VALUES,
+    "Delete": (*BOOLEAN_VALUES, "confirm"),
+    "FailOnSharedResource": BOOLEAN_VALUES,
+    "Prune": (*BOOLEAN_VALUES, "confirm"),
+    "PruneLast": BOOLEAN_VALUES,
     "PrunePropagationPolicy": ("foreground", "background", "orphan"),
-    "Replace": SWITCH,
-    "RespectIgnoreDifferences": SWITCH,
-    "ServerSideApply": SWITCH,
-    "SkipDryRunOnMissingResource": SWITCH,
-    "Validate": SWITCH,
+    "Replace": BOOLEAN_VALUES,
+    "RespectIgnoreDifferences": BOOLEAN_VALUES,
+    "ServerSideApply": BOOLEAN_VALUES,
+    "SkipDryRunOnMissingResource": BOOLEAN_VALUES,
+    "Validate": BOOLEAN_VALUES,
 }
-"""What a unit may say, and the values of each."""
-FORCES = "Force=true"
-REFUSES_SHARED = "FailOnSharedResource=true"
-REPLACES = "Replace=true"
+"""Sync options of a unit, and the allowed values of each."""
+FORCE = "Force=true"
+FAIL_ON_SHARED = "FailOnSharedResource=true"
+REPLACE = "Replace=true"
 Body = dict[str, Json]
 
 
-def notes_of(body: Body) -> dict[str, str]:
-    """The annotations that are texts."""
-    notes = mapping(body, "metadata", "annotations")
-    return {name: note for name, note in notes.items() if isinstance(note, str)}
+def string_annotations(body: Body) -> dict[str, str]:
+    """Return the annotations whose values are strings."""
+    annotations = get_mapping(body, "metadata", "annotations")
+    return {name: value for name, value in annotations.items() if isinstance(value, str)}
 
 
-def read_list(text: str) -> tuple[str, ...]:
-    """The parts between commas: trimmed, none empty, each once."""
+def split_list(text: str) -> tuple[str, ...]:
+    """Split a comma-separated list; parts are trimmed, not empty and unique."""
     parts = (part.strip() for part in text.split(","))
     return tuple(dict.fromkeys(part for part in parts if part))
 
 
-def says(body: Body, option: str) -> bool:
-    """Whether an object has an option of its own."""
-    note = mapping(body, "metadata", "annotations").get(OPTIONS)
-    return isinstance(note, str) and option in read_list(note)
+def has_sync_option(body: Body, option: str) -> bool:
+    """Return whether an object has a sync option in its annotation."""
+    value = get_mapping(body, "metadata", "annotations").get(SYNC_OPTIONS)
+    return isinstance(value, str) and option in split_list(value)
 
 
-def what_is_wrong(option: str) -> str:
-    """Why a unit cannot say this, and what it could say; empty where it can."""
-    name, sign, value = option.partition("=")
+def option_problem(option: str) -> str:
+    """Return why a unit cannot have this option, with a suggestion; empty if it can."""
+    name, separator, value = option.partition("=")
     values = UNIT_OPTIONS.get(name)
     if name == "Force":
-        return f"`Force` is for one object at a time: write it into its annotation `{OPTIONS}`"
+        return f"`Force` is for one object at a time: write it into its annotation `{SYNC_OPTIONS}`"
     if values is None:
-        known = {one.lower(): one for one in UNIT_OPTIONS}
-        near = get_close_matches(name.lower(), known, n=1)
-        all_of_them = f"there are {', '.join(UNIT_OPTIONS)}"
-        hint = f"did you mean `{known[near[0]]}`?" if near else all_of_them
-        return f"there is no option `{foreign(name)}`; {hint}"
+        names = {known_option.lower(): known_option for known_option in UNIT_OPTIONS}
+        matches = get_close_matches(name.lower(), names, n=1)
+        all_options = f"there are {', '.join(UNIT_OPTIONS)}"
+        hint = f"did you mean `{names[matches[0]]}`?" if matches else all_options
+        return f"there is no option `{sanitize(name)}`; {hint}"
     if value in values:
         return ""
-    wrong = f"is not `{foreign(value)}`" if sign else "needs a value"
-    return f"`{name}` {wrong}; it is one of {', '.join(values)}"
+    problem = f"is not `{sanitize(value)}`" if separator else "needs a value"
+    return f"`{name}` {problem}; it is one of {', '.join(values)}"
 
 
-def with_options(policy: Policy, options: tuple[str, ...]) -> Policy:
-    """The policy of a unit that has these options."""
-    handling = Handling(
-        replaces=REPLACES in options,
+def with_sync_options(policy: Policy, options: tuple[str, ...]) -> Policy:
+    """Return the policy of a unit with these sync options."""
+    object_options = ObjectOptions(
+        replaces=REPLACE in options,
         checks="Validate=false" not in options,
         waits_for_kind="SkipDryRunOnMissingResource=true" in options,
-        prune=_consent(options, "Prune", Consent.YES),
-        delete=_consent(options, "Delete", Consent.YES),
+        prune=_permission(options, "Prune", Permission.YES),
+        delete=_permission(options, "Delete", Permission.YES),
         last="PruneLast=true" in options,
         propagation=_propagation(options),
     )
     return msgspec.structs.replace(
         policy,
-        handling=handling,
+        handling=object_options,
         creates_namespace="CreateNamespace=true" in options,
         changed_only="ApplyOutOfSyncOnly=true" in options,
-        refuses_shared=REFUSES_SHARED in options,
+        refuses_shared=FAIL_ON_SHARED in options,
         leaves_others="ClientSideApplyMigration=false" in options,
         keeps_ignored="RespectIgnoreDifferences=true" in options,
     )
 
 
-def read_handling(body: Body, defaults: Handling) -> Handling:
-    """How an object wants to be treated; `defaults` are those of its unit.
+def read_argo_options(body: Body, defaults: ObjectOptions) -> ObjectOptions:
+    """Read the sync options of an object; `defaults` are those of its unit.
 
-    Force is the one option that a unit cannot set for all its objects: somebody who rolls it out
-    can. Propagation is the one that an object cannot.
+    A unit cannot set `Force` for all its objects, only a flag of the rollout can. An object
+    cannot set the propagation policy.
     """
-    notes = notes_of(body)
-    own = read_list(notes.get(OPTIONS, ""))
-    kept = "keep" in read_list(notes.get(KEEP, ""))
-    return Handling(
-        replaces=defaults.replaces or REPLACES in own,
-        forces=defaults.forces or FORCES in own,
-        checks=defaults.checks and "Validate=false" not in own,
-        waits_for_kind=defaults.waits_for_kind or "SkipDryRunOnMissingResource=true" in own,
-        prune=_consent(own, "Prune", defaults.prune),
-        delete=Consent.NO if kept else _consent(own, "Delete", defaults.delete),
-        last=defaults.last or "PruneLast=true" in own,
+    annotations = string_annotations(body)
+    options = split_list(annotations.get(SYNC_OPTIONS, ""))
+    is_protected = "keep" in split_list(annotations.get(RESOURCE_POLICY, ""))
+    return ObjectOptions(
+        replaces=defaults.replaces or REPLACE in options,
+        forces=defaults.forces or FORCE in options,
+        checks=defaults.checks and "Validate=false" not in options,
+        waits_for_kind=defaults.waits_for_kind or "SkipDryRunOnMissingResource=true" in options,
+        prune=_permission(options, "Prune", defaults.prune),
+        delete=Permission.NO if is_protected else _permission(options, "Delete", defaults.delete),
+        last=defaults.last or "PruneLast=true" in options,
         propagation=defaults.propagation,
     )
 
 
 def _propagation(options: tuple[str, ...]) -> Propagation:
-    said = (how for option, how in PROPAGATIONS.items() if option in options)
-    return next(said, Propagation.FOREGROUND)
+    propagations = (
+        propagation for option, propagation in PROPAGATIONS.items() if option in options
+    )
+    return next(propagations, Propagation.FOREGROUND)
 
 
-def _consent(options: tuple[str, ...], name: str, default: Consent) -> Consent:
-    """What is said counts, whatever it is; else the default does."""
-    said = _value_of(options, name)
-    return default if said is None else CONSENTS.get(said, Consent.YES)
+def _permission(options: tuple[str, ...], name: str, default: Permission) -> Permission:
+    """Return the permission that an option sets; the default if the option is not there."""
+    value = _option_value(options, name)
+    return default if value is None else PERMISSIONS.get(value, Permission.YES)
 
 
-def _value_of(options: tuple[str, ...], name: str) -> str | None:
-    """What the first option of a name says; one without a value says nothing."""
-    found = (option for option in options if option.startswith(f"{name}="))
-    return next((option.removeprefix(f"{name}=") for option in found), None)
+def _option_value(options: tuple[str, ...], name: str) -> str | None:
+    """Return the value of the first option of a name; None if there is none with a value."""
+    matches = (option for option in options if option.startswith(f"{name}="))
+    return next((option.removeprefix(f"{name}=") for option in matches), None)

@@ -1,4 +1,4 @@
-"""What a project allows, decided as Argo CD decides it; each refusal names its rule and place."""
+"""Permissions of AppProjects, decided like Argo CD; each refusal names its rule and location."""
 
 from __future__ import annotations
 
@@ -7,153 +7,171 @@ from collections.abc import Iterable
 from functools import lru_cache
 from urllib.parse import quote
 
-from tidegate.globs import compile_glob, compile_name, fits_path
+from tidegate.globs import compile_glob, compile_name_glob, matches_path
 from tidegate.model.objects import Ref
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 from tidegate.model.project import (
     DestinationRule,
     KindRule,
     NameRule,
     Project,
-    ProjectClaim,
-    Reach,
-    Refusal,
+    ProjectRequest,
+    ProjectScope,
+    ProjectViolation,
 )
 from tidegate.model.sync_window import SyncWindow
 
-SSH = late(r"(ssh://)?([^/:]*?)@[^@]+")
+SSH_URL = lazy_regex(r"(ssh://)?([^/:]*?)@[^@]+")
 UNESCAPED = "/!$&'()*+,;=:@[]?#%-._~"
-"""Signs that Go leaves as they are in an address."""
-BAD_HOST = late(r"[a-z][a-z0-9+.-]*://[^/?#]*[\s<>{}|\\^`\"]")
-SLOW = late(r"\)[*+{]")
-"""A group that is repeated can take a regular expression for ever."""
-NOT_IN_ACCOUNTS = frozenset("!*[]{}\\/")
+"""Characters that Go does not escape in a URL."""
+BAD_HOST = lazy_regex(r"[a-z][a-z0-9+.-]*://[^/?#]*[\s<>{}|\\^`\"]")
+REPEATED_GROUP = lazy_regex(r"\)[*+{]")
+"""A repeated group, with which a regular expression may take exponential time."""
+FORBIDDEN_ACCOUNT_CHARS = frozenset("!*[]{}\\/")
 
 
-def refuse_source(project: Project, url: str) -> Refusal | None:
-    """Why a repository is none that the project takes from."""
-    wanted, found = normal_address(url), False
+def check_source(project: Project, url: str) -> ProjectViolation | None:
+    """Return why the project does not permit a repository; None if it does."""
+    normalized, is_allowed = normalize_repo_url(url), False
     for rule in project.repositories:
-        denies = _denies(rule.pattern)
-        address = normal_address(rule.pattern[1:] if denies else rule.pattern)
-        fits = (address == "*" and not denies) or _fits_address(address, wanted)
-        if denies and fits:
-            return Refusal(f"repository `{url}`", f"`{rule.pattern}`", rule.where)
-        found = found or fits is not denies
-    if found:
+        is_deny = _is_deny_pattern(rule.pattern)
+        pattern = normalize_repo_url(rule.pattern[1:] if is_deny else rule.pattern)
+        is_match = (pattern == "*" and not is_deny) or _matches_url(pattern, normalized)
+        if is_deny and is_match:
+            return ProjectViolation(f"repository `{url}`", f"`{rule.pattern}`", rule.where)
+        is_allowed = is_allowed or is_match is not is_deny
+    if is_allowed:
         return None
-    return Refusal(
+    return ProjectViolation(
         f"repository `{url}`",
-        _only("sourceRepos", project.repositories),
-        project.place_of("sourceRepos"),
+        _allowed_text("sourceRepos", project.repositories),
+        project.location_of_list("sourceRepos"),
     )
 
 
-def refuse_home(project: Project, namespace: str) -> Refusal | None:
-    """Why an Application may not stand in a namespace; where Argo CD is must be known."""
+def check_application_namespace(project: Project, namespace: str) -> ProjectViolation | None:
+    """Return why an Application may not be in a namespace; None if it may.
+
+    None also if the namespace of Argo CD is unknown.
+    """
     if (
         not project.home
         or namespace in {"", project.home}
         or _is_listed(project.namespaces, namespace)
     ):
         return None
-    said = f"an Application in namespace `{namespace}`"
-    rule = _only("sourceNamespaces", project.namespaces)
-    return Refusal(said, rule, project.place_of("sourceNamespaces"))
+    subject = f"an Application in namespace `{namespace}`"
+    rule = _allowed_text("sourceNamespaces", project.namespaces)
+    return ProjectViolation(subject, rule, project.location_of_list("sourceNamespaces"))
 
 
-def refuse_destination(reach: Reach, namespace: str) -> Refusal | None:
-    """Why nothing may go to the unit's cluster and this namespace."""
-    project = reach.project
-    denying = _verdict(reach, namespace, guess=True)
-    if denying is True:
+def check_destination(scope: ProjectScope, namespace: str) -> ProjectViolation | None:
+    """Return why objects may not go to this namespace of the unit's cluster; None if they may."""
+    project = scope.project
+    decision = _destination_decision(scope, namespace, guess=True)
+    if decision is True:
         return None
-    said = f"namespace `{namespace}` of `{reach.cluster or reach.server}`"
-    if isinstance(denying, DestinationRule):
-        return Refusal(said, _shown(denying), denying.where)
+    subject = f"namespace `{namespace}` of `{scope.cluster or scope.server}`"
+    if isinstance(decision, DestinationRule):
+        return ProjectViolation(subject, _rule_text(decision), decision.where)
     rule = "`destinations`, where nothing fits" if project.destinations else "no `destinations`"
-    return Refusal(said, rule, project.place_of("destinations"))
+    return ProjectViolation(subject, rule, project.location_of_list("destinations"))
 
 
-def is_certain(reach: Reach, namespace: str) -> bool:
-    """Whether what is not known of the cluster would not change the verdict.
+def is_decision_certain(scope: ProjectScope, namespace: str) -> bool:
+    """Return whether the decision holds whatever the unknown server or name of the cluster is.
 
-    Its server or its name may be unknown; where only registered clusters count, those are.
+    Where only project-scoped clusters are permitted, the registered clusters are unknown as
+    well.
     """
-    sure = [_verdict(reach, namespace, guess=one) is True for one in (True, False)]
-    return sure[0] is sure[1] and not (sure[0] and reach.project.only_scoped)
+    decisions = [
+        _destination_decision(scope, namespace, guess=guess) is True for guess in (True, False)
+    ]
+    return decisions[0] is decisions[1] and not (decisions[0] and scope.project.only_scoped)
 
 
-def refuse_object(reach: Reach, ref: Ref, *, namespaced: bool) -> Refusal | None:
-    """Why an object may not be written, pruned or deleted by a unit."""
-    project, kind = reach.project, ref.kind
+def check_object(
+    project_scope: ProjectScope, ref: Ref, *, namespaced: bool
+) -> ProjectViolation | None:
+    """Return why a unit may not write, prune or delete an object; None if it may."""
+    project, kind = project_scope.project, ref.kind
     allowed = project.kinds if namespaced else project.cluster_kinds
     denied = project.denied_kinds if namespaced else project.denied_cluster_kinds
     scope = "namespace" if namespaced else "cluster"
-    said = (
+    subject = (
         f"{kind.name} `{ref.name}`" if not kind.group else f"{kind.group}/{kind.name} `{ref.name}`"
     )
-    hit = next((one for one in denied if fits_kind(one, ref, named=not namespaced)), None)
-    if hit is not None:
-        rule = f"`{scope}ResourceBlacklist` has `{hit.group or ''}/{hit.kind}`"
-        return Refusal(said, rule, hit.where)
+    denied_entry = next(
+        (entry for entry in denied if matches_kind(entry, ref, named=not namespaced)), None
+    )
+    if denied_entry is not None:
+        rule = f"`{scope}ResourceBlacklist` has `{denied_entry.group or ''}/{denied_entry.kind}`"
+        return ProjectViolation(subject, rule, denied_entry.where)
     if allowed is not None and not any(
-        fits_kind(one, ref, named=not namespaced) for one in allowed
+        matches_kind(entry, ref, named=not namespaced) for entry in allowed
     ):
         field = f"{scope}ResourceWhitelist"
         rule = f"`{field}` has no such kind" if allowed else f"`{field}` is empty"
-        return Refusal(said, rule, project.place_of(field))
-    return refuse_destination(reach, ref.namespace) if namespaced else None
+        return ProjectViolation(subject, rule, project.location_of_list(field))
+    return check_destination(project_scope, ref.namespace) if namespaced else None
 
 
-def windows_for(project: Project, claim: ProjectClaim, name: str) -> tuple[SyncWindow, ...]:
-    """The sync windows that are for an Application."""
-    found = []
+def sync_windows_for(
+    project: Project, request: ProjectRequest, name: str
+) -> tuple[SyncWindow, ...]:
+    """Return the sync windows that apply to an Application."""
+    windows = []
     for rule in project.windows:
-        places = [one for one in (claim.cluster, claim.server) if one]
-        hits = [
-            any(_fits(pattern, one) for pattern in patterns for one in values)
+        clusters = [cluster for cluster in (request.cluster, request.server) if cluster]
+        matches = [
+            any(_matches_pattern(pattern, value) for pattern in patterns for value in values)
             for patterns, values in (
                 (rule.applications, [name]),
-                (rule.clusters, places),
-                (rule.namespaces, [claim.namespace]),
+                (rule.clusters, clusters),
+                (rule.namespaces, [request.namespace]),
             )
             if patterns
         ]
-        if hits and (all(hits) if rule.all_of_them else any(hits)):
-            found.append(rule.window)
-    return tuple(found)
+        if matches and (all(matches) if rule.all_of_them else any(matches)):
+            windows.append(rule.window)
+    return tuple(windows)
 
 
-def account_for(reach: Reach, claim: ProjectClaim, home: str) -> str | Refusal:
-    """The user whose rights a sync uses, where syncs impersonate."""
-    for rule in reach.project.accounts:
-        if not _fits(rule.server, reach.server, denies=True):
+def service_account_for(
+    scope: ProjectScope, request: ProjectRequest, application_namespace: str
+) -> str | ProjectViolation:
+    """Return the user that a sync impersonates, or why there is none."""
+    for rule in scope.project.accounts:
+        if not _matches_pattern(rule.server, scope.server, supports_deny=True):
             continue
-        if not _fits(rule.namespace, claim.namespace):
+        if not _matches_pattern(rule.namespace, request.namespace):
             continue
         account = rule.account.strip()
-        if not account or set(account) & NOT_IN_ACCOUNTS:
-            said = f"the account `{rule.account}`"
-            return Refusal(said, "`defaultServiceAccount` names no account", rule.where)
-        where = "" if ":" in account else f"{claim.namespace or home}:"
-        return f"system:serviceaccount:{where}{account}"
-    said = f"a sync to namespace `{claim.namespace}` of `{reach.cluster or reach.server}`"
+        if not account or set(account) & FORBIDDEN_ACCOUNT_CHARS:
+            subject = f"the account `{rule.account}`"
+            return ProjectViolation(subject, "`defaultServiceAccount` names no account", rule.where)
+        prefix = "" if ":" in account else f"{request.namespace or application_namespace}:"
+        return f"system:serviceaccount:{prefix}{account}"
+    subject = f"a sync to namespace `{request.namespace}` of `{scope.cluster or scope.server}`"
     rule_text = "`destinationServiceAccounts` has no account for it"
-    return Refusal(said, rule_text, reach.project.place_of("destinationServiceAccounts"))
+    return ProjectViolation(
+        subject, rule_text, scope.project.location_of_list("destinationServiceAccounts")
+    )
 
 
-def has_slow_pattern(project: Project) -> str:
-    """A pattern for namespaces that is not tried, as it may never end; empty where none is."""
-    found = (one.pattern for one in project.namespaces if SLOW.search(_regex(one.pattern)))
-    return next(found, "")
+def find_slow_pattern(project: Project) -> str:
+    """Return a namespace pattern that is not evaluated because it may never end; empty if none."""
+    patterns = (
+        rule.pattern for rule in project.namespaces if REPEATED_GROUP.search(_regex(rule.pattern))
+    )
+    return next(patterns, "")
 
 
 @lru_cache(maxsize=4096)
-def normal_address(url: str) -> str:
-    """An address as Argo CD compares it; empty for one that is none."""
+def normalize_repo_url(url: str) -> str:
+    """Normalize a repository URL like `NormalizeGitURL` of Argo CD; empty for an invalid one."""
     address = url.strip().lower()
-    if SSH.fullmatch(address) and not address.startswith("ssh://"):
+    if SSH_URL.fullmatch(address) and not address.startswith("ssh://"):
         address = f"ssh://{address.replace(':', '/', 1)}"
     address = address.removesuffix(".git")
     if BAD_HOST.match(address):
@@ -161,38 +179,43 @@ def normal_address(url: str) -> str:
     return quote(address, safe=UNESCAPED).removeprefix("ssh://")
 
 
-def _verdict(reach: Reach, namespace: str, *, guess: bool) -> bool | DestinationRule:
-    """Whether a destination fits, or the rule that denies it; `guess`: what nobody knows fits."""
-    found = False
-    for rule in reach.project.destinations:
-        named = _fits_known(rule.name, reach.cluster, guess=guess)
-        served = _fits_known(rule.server, reach.server, guess=guess)
-        inside = _fits(rule.namespace, namespace, denies=True)
-        if (named or served) and inside:
-            found = True
+def _destination_decision(
+    scope: ProjectScope, namespace: str, *, guess: bool
+) -> bool | DestinationRule:
+    """Return whether a destination is permitted, or the rule that denies it.
+
+    `guess`: an unknown server or name matches.
+    """
+    is_allowed = False
+    for rule in scope.project.destinations:
+        name_matches = _matches_known(rule.name, scope.cluster, guess=guess)
+        server_matches = _matches_known(rule.server, scope.server, guess=guess)
+        namespace_matches = _matches_pattern(rule.namespace, namespace, supports_deny=True)
+        if (name_matches or server_matches) and namespace_matches:
+            is_allowed = True
         elif (
-            (not named and _denies(rule.name))
-            or (not served and _denies(rule.server) and inside)
-            or (not inside and _denies(rule.namespace) and served)
+            (not name_matches and _is_deny_pattern(rule.name))
+            or (not server_matches and _is_deny_pattern(rule.server) and namespace_matches)
+            or (not namespace_matches and _is_deny_pattern(rule.namespace) and server_matches)
         ):
             return rule
-    return found
+    return is_allowed
 
 
-def _fits_known(pattern: str, value: str, *, guess: bool) -> bool:
+def _matches_known(pattern: str, value: str, *, guess: bool) -> bool:
     if value:
-        return _fits(pattern, value, denies=True)
+        return _matches_pattern(pattern, value, supports_deny=True)
     return pattern == "*" or (guess and bool(pattern))
 
 
-def _fits(pattern: str, value: str, *, denies: bool = False) -> bool:
-    if denies and _denies(pattern):
-        return not _matches(pattern[1:], value)
-    return pattern == "*" or _matches(pattern, value)
+def _matches_pattern(pattern: str, value: str, *, supports_deny: bool = False) -> bool:
+    if supports_deny and _is_deny_pattern(pattern):
+        return not _matches_glob(pattern[1:], value)
+    return pattern == "*" or _matches_glob(pattern, value)
 
 
 @lru_cache(maxsize=4096)
-def _matches(pattern: str, value: str) -> bool:
+def _matches_glob(pattern: str, value: str) -> bool:
     try:
         return compile_glob(pattern).fullmatch(value) is not None
     except ValueError:
@@ -200,35 +223,35 @@ def _matches(pattern: str, value: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _fits_address(pattern: str, address: str) -> bool:
+def _matches_url(pattern: str, address: str) -> bool:
     try:
-        return fits_path(pattern, address)
+        return matches_path(pattern, address)
     except ValueError:
         return False
 
 
 @lru_cache(maxsize=4096)
-def _fits_name(pattern: str, name: str) -> bool:
+def _matches_name(pattern: str, name: str) -> bool:
     try:
-        return compile_name(pattern).fullmatch(name) is not None
+        return compile_name_glob(pattern).fullmatch(name) is not None
     except ValueError:
         return False
 
 
-def fits_kind(rule: KindRule, ref: Ref, *, named: bool) -> bool:
-    """Whether a rule means an object; `named`: its name counts too."""
+def matches_kind(rule: KindRule, ref: Ref, *, named: bool) -> bool:
+    """Return whether a rule matches an object; `named`: the name counts as well."""
     kind = ref.kind
-    if not (_fits_name(rule.kind, kind.name) and _fits_name(rule.group, kind.group)):
+    if not (_matches_name(rule.kind, kind.name) and _matches_name(rule.group, kind.group)):
         return False
-    return not named or not rule.name or _fits_name(rule.name, ref.name)
+    return not named or not rule.name or _matches_name(rule.name, ref.name)
 
 
 def _is_listed(rules: Iterable[NameRule], name: str) -> bool:
-    for one in rules:
-        regex = _regex(one.pattern)
-        if regex and (SLOW.search(regex) or _found(regex, name)):
+    for rule in rules:
+        regex = _regex(rule.pattern)
+        if regex and (REPEATED_GROUP.search(regex) or _regex_matches(regex, name)):
             return True
-        if _matches(one.pattern, name):
+        if _matches_glob(rule.pattern, name):
             return True
     return False
 
@@ -238,23 +261,23 @@ def _regex(pattern: str) -> str:
     return pattern[1:-1] if is_regex else ""
 
 
-def _found(regex: str, name: str) -> bool:
+def _regex_matches(regex: str, name: str) -> bool:
     try:
         return re.search(regex, name) is not None
     except re.error:
         return False
 
 
-def _denies(pattern: str) -> bool:
+def _is_deny_pattern(pattern: str) -> bool:
     return pattern.startswith("!")
 
 
-def _only(field: str, rules: Iterable[NameRule]) -> str:
-    names = [f"`{one.pattern}`" for one in rules]
+def _allowed_text(field: str, rules: Iterable[NameRule]) -> str:
+    names = [f"`{rule.pattern}`" for rule in rules]
     return f"`{field}` has only {', '.join(names)}" if names else f"`{field}` has nothing"
 
 
-def _shown(rule: DestinationRule) -> str:
+def _rule_text(rule: DestinationRule) -> str:
     parts = (("server", rule.server), ("name", rule.name), ("namespace", rule.namespace))
-    said = ", ".join(f"{name}: {one}" for name, one in parts if one)
-    return f"`{{{said}}}`"
+    fields = ", ".join(f"{name}: {value}" for name, value in parts if value)
+    return f"`{{{fields}}}`"

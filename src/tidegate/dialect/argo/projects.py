@@ -1,4 +1,4 @@
-"""AppProjects: what Applications may take, where they may go, when; each rule with its place."""
+"""AppProjects: permitted sources, destinations and kinds, sync windows, and their locations."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from tidegate.dialect.argo.requests import Body, is_set, texts
-from tidegate.dialect.argo.telling import Telling
+from tidegate.dialect.argo.requests import Body, is_true, string_list
+from tidegate.dialect.argo.telling import FindingCollector
 from tidegate.documents import Document, FieldPath
-from tidegate.errors import Place, foreign
+from tidegate.errors import Location, sanitize
 from tidegate.model.finding import Finding
 from tidegate.model.moment import Ms, parse_duration
 from tidegate.model.project import (
-    AccountRule,
     DestinationRule,
     KindRule,
     NameRule,
     OrphanRules,
     Project,
+    ServiceAccountRule,
     WindowRule,
 )
-from tidegate.model.reading import listed, mapping, part, text
-from tidegate.model.schedule import ScheduleError, parse_schedule, read_zone
+from tidegate.model.reading import get_list, get_mapping, get_text, get_value
+from tidegate.model.schedule import ScheduleError, parse_schedule, parse_time_zone
 from tidegate.model.sync_window import SyncWindow
 
 KIND = "AppProject"
-LISTS = (
+LIST_FIELDS = (
     "sourceRepos",
     "sourceNamespaces",
     "destinations",
@@ -38,246 +38,273 @@ LISTS = (
     "syncWindows",
     "orphanedResources",
 )
-UNPLAYED = ("signatureKeys", "sourceIntegrity")
-LONGEST = 255
-"""Signs of a description."""
-PlaceOf = Callable[[FieldPath], Place]
+UNSUPPORTED_FIELDS = ("signatureKeys", "sourceIntegrity")
+MAX_DESCRIPTION_LENGTH = 255
+"""Maximum number of characters in the description of a sync window."""
+LocateField = Callable[[FieldPath], Location]
 
 
-def project_paths(document: Document) -> Iterator[FieldPath]:
-    """The paths of an AppProject whose places its rules have."""
-    for field in (*LISTS, *UNPLAYED):
-        if part(document.body, "spec", field) is not None:
+def rule_paths(document: Document) -> Iterator[FieldPath]:
+    """Yield the paths of an AppProject whose locations its rules need."""
+    for field in (*LIST_FIELDS, *UNSUPPORTED_FIELDS):
+        if get_value(document.body, "spec", field) is not None:
             yield ("spec", field)
-        for place, _ in enumerate(listed(document.body, "spec", field)):
-            yield ("spec", field, place)
+        for index, _ in enumerate(get_list(document.body, "spec", field)):
+            yield ("spec", field, index)
 
 
 def read_project(
-    document: Document, home: str, place_of: PlaceOf
+    document: Document, namespace: str, locate: LocateField
 ) -> tuple[Project, tuple[Finding, ...]]:
-    """The project, and what is wrong with it; one that names no namespace is in `home`.
+    """Read the project and the findings about it; `namespace` is used if the AppProject has none.
 
-    An empty `home` is not known.
+    An empty `namespace` means that it is unknown.
     """
-    reading = _ProjectText(document, place_of)
-    spec, body = mapping(document.body, "spec"), document.body
-    labels = mapping(body, "metadata", "labels")
+    reader = _ProjectReader(document, locate)
+    spec, body = get_mapping(document.body, "spec"), document.body
+    labels = get_mapping(body, "metadata", "labels")
     project = Project(
-        name=text(body, "metadata", "name"),
-        home=text(body, "metadata", "namespace", default=home),
-        where=spot(document.place),
-        labels=tuple((key, one) for key, one in labels.items() if isinstance(one, str)),
-        repositories=reading.names("sourceRepos"),
-        namespaces=reading.names("sourceNamespaces"),
-        destinations=tuple(reading.destinations()),
-        cluster_kinds=tuple(reading.kinds("clusterResourceWhitelist")),
-        denied_cluster_kinds=tuple(reading.kinds("clusterResourceBlacklist")),
-        kinds=tuple(reading.kinds("namespaceResourceWhitelist"))
-        if part(spec, "namespaceResourceWhitelist") is not None
+        name=get_text(body, "metadata", "name"),
+        home=get_text(body, "metadata", "namespace", default=namespace),
+        where=location_text(document.location),
+        labels=tuple((key, value) for key, value in labels.items() if isinstance(value, str)),
+        repositories=reader.name_rules("sourceRepos"),
+        namespaces=reader.name_rules("sourceNamespaces"),
+        destinations=tuple(reader.destination_rules()),
+        cluster_kinds=tuple(reader.kind_rules("clusterResourceWhitelist")),
+        denied_cluster_kinds=tuple(reader.kind_rules("clusterResourceBlacklist")),
+        kinds=tuple(reader.kind_rules("namespaceResourceWhitelist"))
+        if get_value(spec, "namespaceResourceWhitelist") is not None
         else None,
-        denied_kinds=tuple(reading.kinds("namespaceResourceBlacklist")),
-        accounts=tuple(reading.accounts()),
-        windows=tuple(reading.windows()),
-        orphans=reading.orphans(),
-        only_scoped=is_set(spec, "permitOnlyProjectScopedClusters"),
-        lists=tuple((one, reading.spot(one)) for one in LISTS if part(spec, one) is not None),
+        denied_kinds=tuple(reader.kind_rules("namespaceResourceBlacklist")),
+        accounts=tuple(reader.account_rules()),
+        windows=tuple(reader.window_rules()),
+        orphans=reader.orphan_rules(),
+        only_scoped=is_true(spec, "permitOnlyProjectScopedClusters"),
+        lists=tuple(
+            (field, reader.location(field))
+            for field in LIST_FIELDS
+            if get_value(spec, field) is not None
+        ),
     )
-    reading.tell_unplayed()
-    return project, reading.findings
+    reader.report_unsupported()
+    return project, reader.findings
 
 
-def with_global(project: Project, others: tuple[Project, ...]) -> Project:
-    """The project with what global projects add to it."""
-    for one in others:
+def with_global_projects(project: Project, global_projects: tuple[Project, ...]) -> Project:
+    """Return the project with the rules of the global projects added."""
+    for global_project in global_projects:
         kinds = project.kinds
-        if one.kinds:
-            kinds = (*(project.kinds or ()), *one.kinds)
+        if global_project.kinds:
+            kinds = (*(project.kinds or ()), *global_project.kinds)
         project = msgspec.structs.replace(
             project,
-            repositories=(*project.repositories, *one.repositories),
-            destinations=(*project.destinations, *one.destinations),
-            cluster_kinds=(*project.cluster_kinds, *one.cluster_kinds),
-            denied_cluster_kinds=(*project.denied_cluster_kinds, *one.denied_cluster_kinds),
+            repositories=(*project.repositories, *global_project.repositories),
+            destinations=(*project.destinations, *global_project.destinations),
+            cluster_kinds=(*project.cluster_kinds, *global_project.cluster_kinds),
+            denied_cluster_kinds=(
+                *project.denied_cluster_kinds,
+                *global_project.denied_cluster_kinds,
+            ),
             kinds=kinds,
-            denied_kinds=(*project.denied_kinds, *one.denied_kinds),
-            accounts=(*project.accounts, *one.accounts),
-            windows=(*project.windows, *one.windows),
+            denied_kinds=(*project.denied_kinds, *global_project.denied_kinds),
+            accounts=(*project.accounts, *global_project.accounts),
+            windows=(*project.windows, *global_project.windows),
         )
     return project
 
 
-def spot(place: Place) -> str:
-    """A file, and a line of it where it is known."""
-    return f"{place.name}:{place.line}" if place.line else place.name
+def location_text(location: Location) -> str:
+    """Return the file, with the line if known."""
+    return f"{location.name}:{location.line}" if location.line else location.name
 
 
-class _ProjectText:
-    """One AppProject, rule by rule."""
+class _ProjectReader:
+    """Reader of the rules of one AppProject."""
 
-    def __init__(self, document: Document, place_of: PlaceOf) -> None:
-        self._spec = mapping(document.body, "spec")
-        self._place_of = place_of
-        self._placed: list[Finding] = []
+    def __init__(self, document: Document, locate: LocateField) -> None:
+        self._spec = get_mapping(document.body, "spec")
+        self._locate = locate
+        self._findings: list[Finding] = []
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return tuple(self._placed)
+        return tuple(self._findings)
 
-    def spot(self, *path: str | int) -> str:
-        return spot(self._place_of(("spec", *path)))
+    def location(self, *path: str | int) -> str:
+        return location_text(self._locate(("spec", *path)))
 
-    def names(self, field: str) -> tuple[NameRule, ...]:
-        found = enumerate(listed(self._spec, field))
+    def name_rules(self, field: str) -> tuple[NameRule, ...]:
+        entries = enumerate(get_list(self._spec, field))
         rules = tuple(
-            NameRule(one, self.spot(field, at)) for at, one in found if isinstance(one, str)
+            NameRule(pattern, self.location(field, index))
+            for index, pattern in entries
+            if isinstance(pattern, str)
         )
-        for at, rule in enumerate(rules):
+        for index, rule in enumerate(rules):
             if rule.pattern == "!*":
-                self._denies_all(field, at)
+                self._report_deny_all(field, index)
         return rules
 
-    def destinations(self) -> Iterator[DestinationRule]:
-        for at, one in self._entries("destinations"):
+    def destination_rules(self) -> Iterator[DestinationRule]:
+        for index, entry in self._entries("destinations"):
             rule = DestinationRule(
-                server=text(one, "server"),
-                name=text(one, "name"),
-                namespace=text(one, "namespace"),
-                where=self.spot("destinations", at),
+                server=get_text(entry, "server"),
+                name=get_text(entry, "name"),
+                namespace=get_text(entry, "namespace"),
+                where=self.location("destinations", index),
             )
             if "!*" in {rule.server, rule.name, rule.namespace}:
-                self._denies_all("destinations", at)
+                self._report_deny_all("destinations", index)
             yield rule
 
-    def kinds(self, field: str) -> Iterator[KindRule]:
-        for at, one in self._entries(field):
+    def kind_rules(self, field: str) -> Iterator[KindRule]:
+        for index, entry in self._entries(field):
             yield KindRule(
-                group=text(one, "group"),
-                kind=text(one, "kind"),
-                name=text(one, "name"),
-                where=self.spot(field, at),
+                group=get_text(entry, "group"),
+                kind=get_text(entry, "kind"),
+                name=get_text(entry, "name"),
+                where=self.location(field, index),
             )
 
-    def accounts(self) -> Iterator[AccountRule]:
-        for at, one in self._entries("destinationServiceAccounts"):
-            yield AccountRule(
-                server=text(one, "server"),
-                namespace=text(one, "namespace"),
-                account=text(one, "defaultServiceAccount"),
-                where=self.spot("destinationServiceAccounts", at),
+    def account_rules(self) -> Iterator[ServiceAccountRule]:
+        for index, entry in self._entries("destinationServiceAccounts"):
+            yield ServiceAccountRule(
+                server=get_text(entry, "server"),
+                namespace=get_text(entry, "namespace"),
+                account=get_text(entry, "defaultServiceAccount"),
+                where=self.location("destinationServiceAccounts", index),
             )
 
-    def orphans(self) -> OrphanRules | None:
-        written = part(self._spec, "orphanedResources")
-        if not isinstance(written, dict):
+    def orphan_rules(self) -> OrphanRules | None:
+        settings = get_value(self._spec, "orphanedResources")
+        if not isinstance(settings, dict):
             return None
         ignored = [
             KindRule(
-                group=text(one, "group"),
-                kind=text(one, "kind", default="*"),
-                name=text(one, "name"),
-                where=self.spot("orphanedResources"),
+                group=get_text(entry, "group"),
+                kind=get_text(entry, "kind", default="*"),
+                name=get_text(entry, "name"),
+                where=self.location("orphanedResources"),
             )
-            for one in listed(written, "ignore")
-            if isinstance(one, dict)
+            for entry in get_list(settings, "ignore")
+            if isinstance(entry, dict)
         ]
-        return OrphanRules(warns=is_set(written, "warn"), ignored=tuple(ignored))
+        return OrphanRules(warns=is_true(settings, "warn"), ignored=tuple(ignored))
 
-    def windows(self) -> Iterator[WindowRule]:
-        """Those that can be read. One that cannot keeps Argo CD from every sync: it is an error."""
-        for at, one in self._entries("syncWindows"):
-            duration = self._duration(one, at)
-            if duration is None or not self._is_schedule(one, at) or not self._is_kind(one, at):
+    def window_rules(self) -> Iterator[WindowRule]:
+        """Yield the valid sync windows. An invalid one is an error: Argo CD blocks every sync."""
+        for index, entry in self._entries("syncWindows"):
+            duration = self._duration(entry, index)
+            if (
+                duration is None
+                or not self._is_valid_schedule(entry, index)
+                or not self._is_valid_kind(entry, index)
+            ):
                 continue
-            self._look_at(one, at)
+            self._report_window_problems(entry, index)
             window = SyncWindow(
-                allows=text(one, "kind") == "allow",
-                schedule=text(one, "schedule"),
+                allows=get_text(entry, "kind") == "allow",
+                schedule=get_text(entry, "schedule"),
                 duration=duration,
-                zone=self._zone(one, at),
-                manual=is_set(one, "manualSync"),
-                overruns=is_set(one, "syncOverrun"),
-                where=self.spot("syncWindows", at),
+                zone=self._zone(entry, index),
+                manual=is_true(entry, "manualSync"),
+                overruns=is_true(entry, "syncOverrun"),
+                where=self.location("syncWindows", index),
             )
             yield WindowRule(
                 window=window,
-                applications=texts(one, "applications"),
-                clusters=texts(one, "clusters"),
-                namespaces=texts(one, "namespaces"),
-                all_of_them=is_set(one, "andOperator"),
+                applications=string_list(entry, "applications"),
+                clusters=string_list(entry, "clusters"),
+                namespaces=string_list(entry, "namespaces"),
+                all_of_them=is_true(entry, "andOperator"),
             )
 
-    def tell_unplayed(self) -> None:
-        for field in UNPLAYED:
-            if part(self._spec, field):
+    def report_unsupported(self) -> None:
+        for field in UNSUPPORTED_FIELDS:
+            if get_value(self._spec, field):
                 why = "Argo CD syncs no commit that fails it"
-                self._tell("note", (field,), f"`{field}` is not played", why)
+                self._report("note", (field,), f"`{field}` is not played", why)
 
     def _entries(self, field: str) -> Iterator[tuple[int, Body]]:
-        for at, one in enumerate(listed(self._spec, field)):
-            if isinstance(one, dict):
-                yield at, one
+        for index, entry in enumerate(get_list(self._spec, field)):
+            if isinstance(entry, dict):
+                yield index, entry
 
-    def _duration(self, window: Body, at: int) -> Ms | None:
-        said = text(window, "duration")
+    def _duration(self, window: Body, index: int) -> Ms | None:
+        value = get_text(window, "duration")
         try:
-            return parse_duration(said)
+            return parse_duration(value)
         except ValueError as error:
-            self._bad_window(at, "duration", f"`{foreign(said)}` is {error}", "`1h` or `30m`")
+            self._report_invalid_window(
+                index, "duration", f"`{sanitize(value)}` is {error}", "`1h` or `30m`"
+            )
             return None
 
-    def _is_schedule(self, window: Body, at: int) -> bool:
-        said = text(window, "schedule")
+    def _is_valid_schedule(self, window: Body, index: int) -> bool:
+        value = get_text(window, "schedule")
         try:
-            parse_schedule(said)
-            why = "Argo CD knows no words in it" if said.strip().startswith("@") else ""
+            parse_schedule(value)
+            why = "Argo CD knows no words in it" if value.strip().startswith("@") else ""
         except ScheduleError as error:
             why = str(error)
         if why:
-            flaw = f"`{foreign(said)}` is no schedule: {foreign(why)}"
-            self._bad_window(at, "schedule", flaw, "five fields, such as `0 22 * * *`")
+            problem = f"`{sanitize(value)}` is no schedule: {sanitize(why)}"
+            self._report_invalid_window(
+                index, "schedule", problem, "five fields, such as `0 22 * * *`"
+            )
             return False
         return True
 
-    def _is_kind(self, window: Body, at: int) -> bool:
-        kind = text(window, "kind")
+    def _is_valid_kind(self, window: Body, index: int) -> bool:
+        kind = get_text(window, "kind")
         if kind in {"allow", "deny"}:
             return True
-        self._bad_window(at, "kind", f"`{foreign(kind)}` is no kind of window", "`allow` or `deny`")
+        self._report_invalid_window(
+            index, "kind", f"`{sanitize(kind)}` is no kind of window", "`allow` or `deny`"
+        )
         return False
 
-    def _zone(self, window: Body, at: int) -> str:
-        zone = text(window, "timeZone")
+    def _zone(self, window: Body, index: int) -> str:
+        zone = get_text(window, "timeZone")
         try:
-            read_zone(zone)
+            parse_time_zone(zone)
         except ScheduleError:
-            said = f"there is no time zone `{foreign(zone)}`: the window is read in UTC"
+            message = f"there is no time zone `{sanitize(zone)}`: the window is read in UTC"
             fix = "write a name such as `Europe/Berlin`"
-            self._tell("warn", ("syncWindows", at, "timeZone"), said, "Argo CD does the same", fix)
+            self._report(
+                "warn", ("syncWindows", index, "timeZone"), message, "Argo CD does the same", fix
+            )
             return ""
         return zone
 
-    def _look_at(self, window: Body, at: int) -> None:
-        if not any(texts(window, one) for one in ("applications", "namespaces", "clusters")):
-            said = "a sync window is for nobody"
+    def _report_window_problems(self, window: Body, index: int) -> None:
+        if not any(
+            string_list(window, field) for field in ("applications", "namespaces", "clusters")
+        ):
+            message = "a sync window is for nobody"
             fix = "name `applications`, `namespaces` or `clusters`"
-            self._tell("warn", ("syncWindows", at), said, "it fits no Application", fix)
-        if len(text(window, "description")) > LONGEST:
-            said = f"the description of a sync window is longer than {LONGEST} signs"
-            self._tell("warn", ("syncWindows", at), said, "Argo CD's commands refuse it")
+            self._report("warn", ("syncWindows", index), message, "it fits no Application", fix)
+        if len(get_text(window, "description")) > MAX_DESCRIPTION_LENGTH:
+            message = (
+                f"the description of a sync window is longer than {MAX_DESCRIPTION_LENGTH} signs"
+            )
+            self._report("warn", ("syncWindows", index), message, "Argo CD's commands refuse it")
 
-    def _bad_window(self, at: int, field: str, flaw: str, wanted: str) -> None:
+    def _report_invalid_window(self, index: int, field: str, problem: str, expected: str) -> None:
         why = "Argo CD syncs nothing of the Applications that the window is for"
-        self._tell("error", ("syncWindows", at, field), flaw, why, f"write {wanted}")
+        self._report("error", ("syncWindows", index, field), problem, why, f"write {expected}")
 
-    def _denies_all(self, field: str, at: int) -> None:
+    def _report_deny_all(self, field: str, index: int) -> None:
         why = "Argo CD refuses the project"
-        self._tell("error", (field, at), "`!*` denies everything", why, "remove it")
+        self._report("error", (field, index), "`!*` denies everything", why, "remove it")
 
-    def _tell(self, how: str, path: FieldPath, said: str, why: str, fix: str = "") -> None:
-        known = path[:2]
-        telling = Telling(self._place_of(("spec", *known)))
-        {"note": telling.note, "warn": telling.warn, "error": telling.error}[how](
-            "argo.project-flaw", ("spec", *path), said, why, fix
+    def _report(
+        self, severity: str, path: FieldPath, message: str, why: str, fix: str = ""
+    ) -> None:
+        known_path = path[:2]
+        collector = FindingCollector(self._locate(("spec", *known_path)))
+        {"note": collector.note, "warn": collector.warn, "error": collector.error}[severity](
+            "argo.project-flaw", ("spec", *path), message, why, fix
         )
-        self._placed += telling.findings
+        self._findings += collector.findings

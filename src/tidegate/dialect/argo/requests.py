@@ -1,30 +1,30 @@
-"""How a source of an Application is rendered: what its blocks say, tool by tool."""
+"""Render request of an Application source: its tool and the settings of the tool's block."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.dialect.argo.telling import Telling
+from tidegate.dialect.argo.telling import FindingCollector
 from tidegate.documents.document import FieldPath
-from tidegate.errors import foreign
+from tidegate.errors import sanitize
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
-from tidegate.model.reading import listed, mapping, mappings, part, text
-from tidegate.model.release import How, Parameter, Release
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.release import ChartRequest, Parameter, ParameterType
 from tidegate.model.rendering import (
     ArgoBuild,
     ArgoDetails,
     ArgoOverrides,
     ArgoPlugin,
-    Detected,
     Directory,
-    Helm,
-    Jsonnet,
+    HelmOptions,
+    JsonnetOptions,
+    JsonnetVariable,
+    KustomizePatch,
     Overlay,
-    Patch,
-    Request,
+    RenderRequest,
     Tool,
-    Variable,
+    ToolDetection,
 )
 
 Body = dict[str, Json]
@@ -34,7 +34,7 @@ BLOCKS = {
     "directory": Tool.DIRECTORY,
     "plugin": Tool.PLUGIN,
 }
-SILENT = frozenset(
+KUSTOMIZE_MODIFIERS = frozenset(
     {
         "commonAnnotationsEnvsubst",
         "forceCommonAnnotations",
@@ -43,193 +43,208 @@ SILENT = frozenset(
         "labelWithoutSelector",
     }
 )
-"""Switches of kustomize's block that say nothing by themselves."""
-UNPLAYED = {
+"""Fields of the kustomize block that have no effect by themselves."""
+UNSUPPORTED = {
     ("helm", "skipTests"): "Argo CD applies no tests of charts, with or without it",
     ("helm", "version"): "charts are rendered by the Helm that is built in",
     ("kustomize", "version"): "overlays are built by the kustomize that is found here",
 }
-"""Fields that change nothing here, and why."""
-COUNT = late(r"[+-]?[0-9]{1,18}")
+"""Fields that have no effect here, and why."""
+COUNT_PATTERN = lazy_regex(r"[+-]?[0-9]{1,18}")
 
 
-def without_silent_blocks(source: Body) -> Body:
-    """The source as Argo CD keeps it: blocks in which nothing is said are taken out.
+def without_empty_blocks(source: Body) -> Body:
+    """Return the source without empty tool blocks, like Argo CD stores it.
 
-    That is done to `spec.source` alone: among `spec.sources` an empty block chooses a tool.
+    Only for `spec.source`: in `spec.sources` an empty block selects its tool.
     """
-    return {key: one for key, one in source.items() if key not in BLOCKS or _says(key, one)}
+    return {
+        key: block for key, block in source.items() if key not in BLOCKS or _has_content(key, block)
+    }
 
 
-def said_tools(source: Body) -> list[Tool]:
-    """The tools whose blocks stand in the source. A chart without a block is Helm's."""
+def explicit_tools(source: Body) -> list[Tool]:
+    """Return the tools whose blocks the source has. A chart without a block is Helm's."""
     tools = [tool for name, tool in BLOCKS.items() if source.get(name) is not None]
     return tools or ([Tool.HELM] if source.get("chart") else [])
 
 
 def read_request(
-    source: Body, tools: list[Tool], build: ArgoBuild, inside: str
-) -> Request | Detected | ArgoPlugin:
-    """What is rendered of the directory `inside`; without a tool its files will say which one."""
+    source: Body, tools: list[Tool], build: ArgoBuild, directory: str
+) -> RenderRequest | ToolDetection | ArgoPlugin:
+    """Read what to render of a directory; without a tool, it is detected by the files."""
     match tools:
         case [Tool.HELM]:
-            return _release(source, build, inside)
+            return _chart_request(source, build, directory)
         case [Tool.KUSTOMIZE]:
-            overrides = _overrides(mapping(source, "kustomize"), build)
-            return Overlay(path=inside, overrides=overrides, helm=_inflation(source))
+            overrides = _overrides(get_mapping(source, "kustomize"), build)
+            return Overlay(path=directory, overrides=overrides, helm=_inflation_options(source))
         case [Tool.DIRECTORY]:
-            return _directory(mapping(source, "directory"), build, inside)
+            return _directory(get_mapping(source, "directory"), build, directory)
         case [Tool.PLUGIN]:
-            return ArgoPlugin(path=inside, name=text(source, "plugin", "name"))
+            return ArgoPlugin(path=directory, name=get_text(source, "plugin", "name"))
         case _:
-            return Detected(
-                path=inside,
-                chart=_release(source, build, inside),
-                overlay=Overlay(path=inside, helm=_inflation(source)),
-                directory=_directory({}, build, inside),
+            return ToolDetection(
+                path=directory,
+                chart=_chart_request(source, build, directory),
+                overlay=Overlay(path=directory, helm=_inflation_options(source)),
+                directory=_directory({}, build, directory),
             )
 
 
-def read_details(source: Body, build: ArgoBuild, written: bytes) -> ArgoDetails:
-    """What the tree settles. `valuesObject` takes the place of `values`, even an empty one."""
-    helm = mapping(source, "helm")
+def read_details(source: Body, build: ArgoBuild, raw_source: bytes) -> ArgoDetails:
+    """Read the settings that are resolved with the fetched tree.
+
+    `valuesObject` replaces `values`, even if it is empty.
+    """
+    helm = get_mapping(source, "helm")
     return ArgoDetails(
         build=build,
-        ref=text(source, "ref"),
-        value_files=texts(helm, "valueFiles"),
-        ignore_missing=is_set(helm, "ignoreMissingValueFiles"),
-        values_text="" if part(helm, "valuesObject") is not None else text(helm, "values"),
+        ref=get_text(source, "ref"),
+        value_files=string_list(helm, "valueFiles"),
+        ignore_missing=is_true(helm, "ignoreMissingValueFiles"),
+        values_text="" if get_value(helm, "valuesObject") is not None else get_text(helm, "values"),
         parameters=tuple(
             Parameter(
-                text(one, "name"),
-                text(one, "value"),
-                How.STRING if is_set(one, "forceString") else How.TYPED,
+                get_text(parameter, "name"),
+                get_text(parameter, "value"),
+                ParameterType.STRING if is_true(parameter, "forceString") else ParameterType.TYPED,
             )
-            for one in mappings(helm, "parameters")
+            for parameter in get_mappings(helm, "parameters")
         ),
         file_parameters=tuple(
-            (text(one, "name"), text(one, "path")) for one in mappings(helm, "fileParameters")
+            (get_text(parameter, "name"), get_text(parameter, "path"))
+            for parameter in get_mappings(helm, "fileParameters")
         ),
-        written=written,
+        source_json=raw_source,
     )
 
 
-def tell_unplayed(source: Body, path: FieldPath, telling: Telling) -> None:
-    """What is said of tools and cannot be done."""
-    for (block, field), why in UNPLAYED.items():
-        if part(source, block, field):
-            said = f"`{block}.{field}` is not played"
-            telling.note("argo.unplayed", (*path, block, field), said, why)
-    for place, one in enumerate(mappings(source, "kustomize", "replicas")):
-        if isinstance(one.get("count"), str) and not COUNT.fullmatch(text(one, "count")):
-            said = f"the replicas of `{foreign(text(one, 'name'))}` are no number"
-            spot = (*path, "kustomize", "replicas", place, "count")
-            telling.error("argo.replicas", spot, said, "Argo CD refuses to build it")
+def report_unsupported(source: Body, path: FieldPath, collector: FindingCollector) -> None:
+    """Report tool settings that are unsupported or invalid."""
+    for (block, field), why in UNSUPPORTED.items():
+        if get_value(source, block, field):
+            message = f"`{block}.{field}` is not played"
+            collector.note("argo.unplayed", (*path, block, field), message, why)
+    for index, replica in enumerate(get_mappings(source, "kustomize", "replicas")):
+        if isinstance(replica.get("count"), str) and not COUNT_PATTERN.fullmatch(
+            get_text(replica, "count")
+        ):
+            message = f"the replicas of `{sanitize(get_text(replica, 'name'))}` are no number"
+            count_path = (*path, "kustomize", "replicas", index, "count")
+            collector.error("argo.replicas", count_path, message, "Argo CD refuses to build it")
 
 
-def texts(body: Json, *path: str) -> tuple[str, ...]:
-    return tuple(one for one in listed(body, *path) if isinstance(one, str))
+def string_list(body: Json, *path: str) -> tuple[str, ...]:
+    return tuple(value for value in get_list(body, *path) if isinstance(value, str))
 
 
-def text_map(body: Json, *path: str) -> dict[str, str]:
-    return {key: one for key, one in mapping(body, *path).items() if isinstance(one, str)}
+def string_map(body: Json, *path: str) -> dict[str, str]:
+    return {key: value for key, value in get_mapping(body, *path).items() if isinstance(value, str)}
 
 
-def is_set(body: Json, *path: str) -> bool:
-    return part(body, *path) is True
+def is_true(body: Json, *path: str) -> bool:
+    return get_value(body, *path) is True
 
 
-def _says(name: str, block: Json) -> bool:
-    """An empty plugin block counts too: it asks for whichever plugin claims the source."""
+def _has_content(name: str, block: Json) -> bool:
+    """Return whether a tool block has content.
+
+    An empty plugin block has: it requests whichever plugin discovers the source.
+    """
     if name == "plugin" or not isinstance(block, dict):
         return block is not None
-    return any(_is_said(field, value) for field, value in block.items())
+    return any(_is_significant(field, value) for field, value in block.items())
 
 
-def _is_said(field: str, value: Json) -> bool:
+def _is_significant(field: str, value: Json) -> bool:
     if field == "jsonnet" and isinstance(value, dict):
         return any(value.values())
     if field == "valuesObject":
         return value is not None
-    return bool(value) and field not in SILENT
+    return bool(value) and field not in KUSTOMIZE_MODIFIERS
 
 
-def _release(source: Body, build: ArgoBuild, inside: str) -> Release:
-    helm = mapping(source, "helm")
-    return Release(
-        chart=inside,
-        name=text(helm, "releaseName", default=build.name),
-        namespace=text(helm, "namespace") or build.namespace or "default",
-        values=mapping(helm, "valuesObject"),
-        kube_version=text(helm, "kubeVersion"),
-        api_versions=texts(helm, "apiVersions"),
-        include_crds=not is_set(helm, "skipCrds"),
-        skip_schema=is_set(helm, "skipSchemaValidation"),
+def _chart_request(source: Body, build: ArgoBuild, directory: str) -> ChartRequest:
+    helm = get_mapping(source, "helm")
+    return ChartRequest(
+        chart=directory,
+        name=get_text(helm, "releaseName", default=build.name),
+        namespace=get_text(helm, "namespace") or build.namespace or "default",
+        values=get_mapping(helm, "valuesObject"),
+        kube_version=get_text(helm, "kubeVersion"),
+        api_versions=string_list(helm, "apiVersions"),
+        include_crds=not is_true(helm, "skipCrds"),
+        skip_schema=is_true(helm, "skipSchemaValidation"),
     )
 
 
-def _inflation(source: Body) -> Helm:
-    """What charts see that an overlay inflates: most installations allow that."""
-    block = mapping(source, "kustomize")
-    return Helm(kube_version=text(block, "kubeVersion"), api_versions=texts(block, "apiVersions"))
+def _inflation_options(source: Body) -> HelmOptions:
+    """Read the API versions for charts of an overlay; most installations allow inflation."""
+    block = get_mapping(source, "kustomize")
+    return HelmOptions(
+        kube_version=get_text(block, "kubeVersion"), api_versions=string_list(block, "apiVersions")
+    )
 
 
 def _overrides(block: Body, build: ArgoBuild) -> ArgoOverrides:
     return ArgoOverrides(
-        name_prefix=text(block, "namePrefix"),
-        name_suffix=text(block, "nameSuffix"),
-        namespace=text(block, "namespace"),
-        images=texts(block, "images"),
+        name_prefix=get_text(block, "namePrefix"),
+        name_suffix=get_text(block, "nameSuffix"),
+        namespace=get_text(block, "namespace"),
+        images=string_list(block, "images"),
         replicas=dict(_replicas(block)),
-        common_labels=text_map(block, "commonLabels"),
-        force_common_labels=is_set(block, "forceCommonLabels"),
-        label_without_selector=is_set(block, "labelWithoutSelector"),
-        label_include_templates=is_set(block, "labelIncludeTemplates"),
-        common_annotations=text_map(block, "commonAnnotations"),
-        force_common_annotations=is_set(block, "forceCommonAnnotations"),
-        annotation_variables=is_set(block, "commonAnnotationsEnvsubst"),
-        patches=tuple(_patch(one) for one in mappings(block, "patches")),
-        components=texts(block, "components"),
-        ignore_missing_components=is_set(block, "ignoreMissingComponents"),
+        common_labels=string_map(block, "commonLabels"),
+        force_common_labels=is_true(block, "forceCommonLabels"),
+        label_without_selector=is_true(block, "labelWithoutSelector"),
+        label_include_templates=is_true(block, "labelIncludeTemplates"),
+        common_annotations=string_map(block, "commonAnnotations"),
+        force_common_annotations=is_true(block, "forceCommonAnnotations"),
+        annotation_variables=is_true(block, "commonAnnotationsEnvsubst"),
+        patches=tuple(_patch(patch) for patch in get_mappings(block, "patches")),
+        components=string_list(block, "components"),
+        ignore_missing_components=is_true(block, "ignoreMissingComponents"),
         variables=build.variables(),
     )
 
 
 def _replicas(block: Body) -> Iterator[tuple[str, int]]:
-    for one in mappings(block, "replicas"):
-        count = one.get("count")
-        if isinstance(count, int) or (isinstance(count, str) and COUNT.fullmatch(count)):
-            yield text(one, "name"), int(count)
+    for replica in get_mappings(block, "replicas"):
+        count = replica.get("count")
+        if isinstance(count, int) or (isinstance(count, str) and COUNT_PATTERN.fullmatch(count)):
+            yield get_text(replica, "name"), int(count)
 
 
-def _patch(body: Body) -> Patch:
-    options = mapping(body, "options").items()
-    return Patch(
-        patch=text(body, "patch"),
-        path=text(body, "path"),
-        target=text_map(body, "target"),
-        options={key: one for key, one in options if isinstance(one, bool)},
+def _patch(body: Body) -> KustomizePatch:
+    options = get_mapping(body, "options").items()
+    return KustomizePatch(
+        patch=get_text(body, "patch"),
+        path=get_text(body, "path"),
+        target=string_map(body, "target"),
+        options={key: value for key, value in options if isinstance(value, bool)},
     )
 
 
-def _directory(block: Body, build: ArgoBuild, inside: str) -> Directory:
-    jsonnet = Jsonnet(
+def _directory(block: Body, build: ArgoBuild, directory: str) -> Directory:
+    jsonnet = JsonnetOptions(
         external=_variables(block, "extVars"),
         arguments=_variables(block, "tlas"),
-        libraries=texts(block, "jsonnet", "libs"),
+        libraries=string_list(block, "jsonnet", "libs"),
         variables=build.variables(),
     )
     return Directory(
-        path=inside,
-        recurse=is_set(block, "recurse"),
-        include=text(block, "include"),
-        exclude=text(block, "exclude"),
+        path=directory,
+        recurse=is_true(block, "recurse"),
+        include=get_text(block, "include"),
+        exclude=get_text(block, "exclude"),
         jsonnet=jsonnet,
     )
 
 
-def _variables(block: Body, name: str) -> tuple[Variable, ...]:
+def _variables(block: Body, name: str) -> tuple[JsonnetVariable, ...]:
     return tuple(
-        Variable(text(one, "name"), text(one, "value"), is_set(one, "code"))
-        for one in mappings(block, "jsonnet", name)
+        JsonnetVariable(
+            get_text(variable, "name"), get_text(variable, "value"), is_true(variable, "code")
+        )
+        for variable in get_mappings(block, "jsonnet", name)
     )

@@ -1,7 +1,7 @@
-"""What switches the behaviour of an installation of Argo CD, as the repository has it.
+"""Settings of an Argo CD installation in the repository.
 
-It stands in two ConfigMaps, or among the values of the chart that makes them. Nothing else of them
-is looked at.
+They are in two ConfigMaps, or in the values of the chart that creates these. Other keys are not
+read.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from tidegate.documents import Document
-from tidegate.documents.document import path_text
-from tidegate.errors import Place
-from tidegate.model.config import Switch
+from tidegate.documents.document import format_path
+from tidegate.errors import Location
+from tidegate.model.config import ControllerSetting
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 
-MAPS = {"argocd-cm": "cm", "argocd-cmd-params-cm": "params"}
-"""The ConfigMaps, and what the chart calls them."""
+CONFIG_MAPS = {"argocd-cm": "cm", "argocd-cmd-params-cm": "params"}
+"""The ConfigMaps, and their names in the values of the chart."""
 
 
-KNOWN = frozenset(
+KNOWN_KEYS = frozenset(
     [
         "application.instanceLabelKey",
         "application.namespaces",
@@ -53,37 +53,49 @@ KNOWN = frozenset(
         "timeout.reconciliation.jitter",
     ]
 )
-"""What changes an order, a pace, or what is rendered. Keys below the families count too."""
-FAMILIES = ("resource.customizations", "kustomize.buildOptions")
+"""Keys that affect order, timing or rendering; keys below `KEY_PREFIXES` count as well."""
+KEY_PREFIXES = ("resource.customizations", "kustomize.buildOptions")
 
 
-def read_settings(documents: Iterable[Document]) -> tuple[Switch, ...]:
-    """What ConfigMaps of Argo CD's say, in their order."""
+def read_settings(documents: Iterable[Document]) -> tuple[ControllerSetting, ...]:
+    """Read the settings in ConfigMaps of Argo CD, in document order."""
     return tuple(
         setting
         for document in documents
-        if text(document.body, "kind") == "ConfigMap"
-        and text(document.body, "apiVersion") == "v1"
-        and text(document.body, "metadata", "name") in MAPS
-        for setting in _known(mapping(document.body, "data"), document.place, ("data",))
+        if get_text(document.body, "kind") == "ConfigMap"
+        and get_text(document.body, "apiVersion") == "v1"
+        and get_text(document.body, "metadata", "name") in CONFIG_MAPS
+        for setting in _known_settings(
+            get_mapping(document.body, "data"), document.location, ("data",)
+        )
     )
 
 
-def read_chart_values(values: Mapping[str, Json], where: Place) -> tuple[Switch, ...]:
-    """What values of the chart `argo-cd` say."""
-    configs = mapping(dict(values), "configs")
+def read_chart_values(
+    values: Mapping[str, Json], location: Location
+) -> tuple[ControllerSetting, ...]:
+    """Read the settings in values of the chart `argo-cd`."""
+    configs = get_mapping(dict(values), "configs")
     return tuple(
         setting
-        for part in MAPS.values()
-        for setting in _known(mapping(configs, part), where, ("configs", part))
+        for section in CONFIG_MAPS.values()
+        for setting in _known_settings(
+            get_mapping(configs, section), location, ("configs", section)
+        )
     )
 
 
-def _known(data: dict[str, Json], where: Place, path: tuple[str, ...]) -> Iterator[Switch]:
+def _known_settings(
+    data: dict[str, Json], location: Location, path: tuple[str, ...]
+) -> Iterator[ControllerSetting]:
     for key, value in data.items():
-        is_known = key in KNOWN or key.startswith(tuple(f"{one}." for one in FAMILIES))
+        is_known = key in KNOWN_KEYS or key.startswith(
+            tuple(f"{prefix}." for prefix in KEY_PREFIXES)
+        )
         if not is_known or not isinstance(value, str | bool | int | float):
             continue
-        said = str(value).lower() if isinstance(value, bool) else str(value)
-        place = Place(where.name, where.line, where.column, path_text((*path, key)))
-        yield Switch(key, said, place)
+        value_text = str(value).lower() if isinstance(value, bool) else str(value)
+        field_location = Location(
+            location.name, location.line, location.column, format_path((*path, key))
+        )
+        yield ControllerSetting(key, value_text, field_location)

@@ -1,4 +1,4 @@
-"""One source of an Application: its tree, what is rendered of it, and what is wrong with it."""
+"""One source of an Application: its repository, what to render of it, and the findings about it."""
 
 from __future__ import annotations
 
@@ -11,192 +11,216 @@ import msgspec
 from tidegate.dialect.argo.requests import (
     BLOCKS,
     Body,
-    is_set,
+    explicit_tools,
+    is_true,
     read_details,
     read_request,
-    said_tools,
-    tell_unplayed,
+    report_unsupported,
 )
-from tidegate.dialect.argo.telling import Telling
+from tidegate.dialect.argo.telling import FindingCollector
 from tidegate.documents.document import FieldPath
-from tidegate.errors import Place
+from tidegate.errors import Location
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json, Kind
-from tidegate.model.patterns import late
-from tidegate.model.reading import text
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_text
 from tidegate.model.rendering import ArgoBuild
-from tidegate.model.source import ChartSource, GitRef, GitSource, OciSource, RefKind, SourceRef
+from tidegate.model.source import ChartSource, GitRef, GitRefKind, GitSource, OciSource, SourceRef
 from tidegate.model.unit import UnitSource
 from tidegate.schema.dialects import shape_of
 from tidegate.schema.shape import Shape, child
 
 APPLICATION = Kind("argoproj.io", "v1alpha1", "Application")
-REGISTRY = "oci://"
-HEAD = frozenset({"", "HEAD"})
-RANGE = late(r".*[*^~<>=|, ].*|(.*\.)?[xX](\..*)?", re.DOTALL)
-"""A tag of a registry has none of these signs."""
-KEPT = ("chart", "name", "path", "ref", "repoURL", "tagPrefix", "targetRevision")
-"""What files in the tree cannot change."""
+OCI_SCHEME = "oci://"
+HEAD_REVISIONS = frozenset({"", "HEAD"})
+VERSION_RANGE = lazy_regex(r".*[*^~<>=|, ].*|(.*\.)?[xX](\..*)?", re.DOTALL)
+"""Characters that a tag of a registry cannot have."""
+FIXED_FIELDS = ("chart", "name", "path", "ref", "repoURL", "tagPrefix", "targetRevision")
+"""Fields that files in the tree cannot override."""
 
 
-class Owner(msgspec.Struct, frozen=True, kw_only=True):
-    """What a source is told of its Application, and where in it the source stands.
-
-    `namespace` is that of the destination.
-    """
+class SourceContext(msgspec.Struct, frozen=True, kw_only=True):
+    """Application of a source, and the path of the source in it."""
 
     name: str
-    where: Place
+    location: Location
     namespace: str = ""
+    """Namespace of the destination."""
     project: str = "default"
     path: FieldPath = ("spec", "source")
 
     @property
-    def has_many(self) -> bool:
-        """Whether it stands among others, which may use its files."""
+    def is_in_list(self) -> bool:
+        """Whether the source is in `sources`, where other sources may use its files."""
         return "sources" in self.path
 
 
-def read_source(body: Body, owner: Owner) -> tuple[UnitSource | None, tuple[Finding, ...]]:
-    """The source, or None where nothing can be had of it; and what there is to say."""
-    telling = Telling(owner.where)
-    tell_unplayed(body, owner.path, telling)
-    source = _read(body, owner) if _is_whole(body, owner, telling) else None
-    return source, telling.findings
+def read_source(
+    body: Body, context: SourceContext
+) -> tuple[UnitSource | None, tuple[Finding, ...]]:
+    """Read a source and the findings about it; None if it cannot be fetched or rendered."""
+    collector = FindingCollector(context.location)
+    report_unsupported(body, context.path, collector)
+    source = _build_source(body, context) if _is_complete(body, context, collector) else None
+    return source, collector.findings
 
 
-def override_source(written: bytes, overrides: Sequence[Body]) -> Body:
-    """A source with what `.argocd-source.yaml` and its like say of it, one after another.
+def apply_source_overrides(raw_source: bytes, overrides: Sequence[Body]) -> Body:
+    """Apply `.argocd-source.yaml` and similar files to a source, in order.
 
-    Argo CD patches the JSON and reads it over what was there: so null takes nothing away, except
-    among values, and entries of lists keep what a new one at their place does not say.
+    Argo CD patches the JSON and decodes it over the old value: null removes nothing, except in
+    values, and items of lists keep the fields that the new item at their index does not have.
     """
-    source: Body = msgspec.json.decode(written)
+    source: Body = msgspec.json.decode(raw_source)
     merged: Json = source
     shape = shape_of(APPLICATION, "spec", "source")
     for override in overrides:
-        merged = _read_over(merged, _spelled(override, shape), shape)
-    found = merged if isinstance(merged, dict) else {}
-    kept = {key: source[key] for key in KEPT if key in source}
-    return {**{key: one for key, one in found.items() if key not in KEPT}, **kept}
+        merged = _decode_over(merged, _with_field_case(override, shape), shape)
+    fields = merged if isinstance(merged, dict) else {}
+    fixed = {key: source[key] for key in FIXED_FIELDS if key in source}
+    return {**{key: value for key, value in fields.items() if key not in FIXED_FIELDS}, **fixed}
 
 
-def _spelled(value: Json, shape: Shape | None) -> Json:
-    """The value with its keys in their own case: JSON is read by Go, which takes any."""
+def _with_field_case(value: Json, shape: Shape | None) -> Json:
+    """Return the value with the canonical case of its keys: Go decodes JSON keys in any case."""
     if shape is None:
         return value
     if isinstance(value, list) and shape.items is not None:
-        return [_spelled(one, shape.items()) for one in value]
+        return [_with_field_case(item, shape.items()) for item in value]
     if not isinstance(value, dict) or shape.values is not None:
         return value
     known = {name.lower(): name for name in shape.fields}
     names = {key: known.get(key.lower(), key) for key in value}
-    return {names[key]: _spelled(one, child(shape, names[key])) for key, one in value.items()}
+    return {
+        names[key]: _with_field_case(field_value, child(shape, names[key]))
+        for key, field_value in value.items()
+    }
 
 
-def _read_over(old: Json, new: Json, shape: Shape | None) -> Json:
+def _decode_over(old: Json, new: Json, shape: Shape | None) -> Json:
     if shape is not None and shape.is_open:
-        return _patched(old, new)
+        return _merge_patch(old, new)
     if new is None:
         return old
     if isinstance(new, list) and isinstance(old, list) and shape and shape.items:
-        there = [*old[: len(new)], *[None] * (len(new) - len(old))]
+        old_items = [*old[: len(new)], *[None] * (len(new) - len(old))]
         item = shape.items()
-        return [_read_over(was, one, item) for was, one in zip(there, new, strict=True)]
+        return [
+            _decode_over(old_item, new_item, item)
+            for old_item, new_item in zip(old_items, new, strict=True)
+        ]
     if isinstance(new, dict) and shape is not None:
-        was = old if isinstance(old, dict) else {}
-        made = {key: _read_over(was.get(key), one, child(shape, key)) for key, one in new.items()}
-        return {**was, **{key: one for key, one in made.items() if one is not None}}
+        old_fields = old if isinstance(old, dict) else {}
+        merged = {
+            key: _decode_over(old_fields.get(key), new_value, child(shape, key))
+            for key, new_value in new.items()
+        }
+        return {**old_fields, **{key: value for key, value in merged.items() if value is not None}}
     return new
 
 
-def _patched(old: Json, new: Json) -> Json:
-    """A JSON merge patch."""
+def _merge_patch(old: Json, new: Json) -> Json:
+    """Apply a JSON merge patch (RFC 7396)."""
     if not isinstance(new, dict):
         return new
-    made = dict(old) if isinstance(old, dict) else {}
-    for key, one in new.items():
-        made.pop(key, None) if one is None else made.update({key: _patched(made.get(key), one)})
-    return made
+    merged = dict(old) if isinstance(old, dict) else {}
+    for key, value in new.items():
+        merged.pop(key, None) if value is None else merged.update(
+            {key: _merge_patch(merged.get(key), value)}
+        )
+    return merged
 
 
-def _read(body: Body, owner: Owner) -> UnitSource:
-    path, chart = text(body, "path"), text(body, "chart")
+def _build_source(body: Body, context: SourceContext) -> UnitSource:
+    path, chart = get_text(body, "path"), get_text(body, "chart")
     build = ArgoBuild(
-        name=owner.name,
-        namespace=owner.namespace,
-        project=owner.project,
-        repository=text(body, "repoURL"),
+        name=context.name,
+        namespace=context.namespace,
+        project=context.project,
+        repository=get_text(body, "repoURL"),
         path=path,
-        target_revision=text(body, "targetRevision"),
+        target_revision=get_text(body, "targetRevision"),
     )
-    inside = "." if chart else normpath(path or ".")
-    makes = bool(path or chart)
+    directory = "." if chart else normpath(path or ".")
+    has_objects = bool(path or chart)
     return UnitSource(
-        source=_tree(body, chart),
-        request=read_request(body, said_tools(body), build, inside) if makes else None,
+        source=_source_ref(body, chart),
+        request=read_request(body, explicit_tools(body), build, directory) if has_objects else None,
         details=read_details(body, build, msgspec.json.encode(body)),
     )
 
 
-def _tree(body: Body, chart: str) -> SourceRef:
-    """An address without a scheme is that of a registry, where a chart is meant.
+def _source_ref(body: Body, chart: str) -> SourceRef:
+    """Return the repository of a source.
 
-    Git repositories are taken with their submodules, as Argo CD takes them.
+    A URL without a scheme is a registry, if the source is a chart. Git repositories are fetched
+    with their submodules, like in Argo CD.
     """
-    url, revision = text(body, "repoURL"), text(body, "targetRevision")
+    url, revision = get_text(body, "repoURL"), get_text(body, "targetRevision")
     if chart:
-        address = url if "://" in url else f"{REGISTRY}{url}"
-        shares = is_set(body, "helm", "passCredentials")
-        return ChartSource(address.rstrip("/"), chart, revision, shares_credentials=shares)
-    if url.startswith(REGISTRY):
+        address = url if "://" in url else f"{OCI_SCHEME}{url}"
+        shares_credentials = is_true(body, "helm", "passCredentials")
+        return ChartSource(
+            address.rstrip("/"), chart, revision, shares_credentials=shares_credentials
+        )
+    if url.startswith(OCI_SCHEME):
         if revision.startswith("sha256:"):
             return OciSource(url, digest=revision)
-        is_range = RANGE.fullmatch(revision) is not None
+        is_range = VERSION_RANGE.fullmatch(revision) is not None
         return OciSource(url, range=revision) if is_range else OciSource(url, tag=revision)
-    if revision in HEAD:
+    if revision in HEAD_REVISIONS:
         return GitSource(url, submodules=True)
-    at = GitRef(RefKind.ANY, revision, text(body, "tagPrefix"))
-    return GitSource(url, at, submodules=True)
+    ref = GitRef(GitRefKind.ANY, revision, get_text(body, "tagPrefix"))
+    return GitSource(url, ref, submodules=True)
 
 
-def _is_whole(body: Body, owner: Owner, telling: Telling) -> bool:
-    """Whether something can be fetched and rendered; tells what Argo CD would refuse."""
-    if any(not isinstance(body.get(key), str | None) for key in KEPT):
+def _is_complete(body: Body, context: SourceContext, collector: FindingCollector) -> bool:
+    """Return whether the source can be fetched and rendered; reports what Argo CD would reject."""
+    if any(not isinstance(body.get(key), str | None) for key in FIXED_FIELDS):
         return False
-    path, wanted = text(body, "path"), ("path", "chart", *(["ref"] if owner.has_many else []))
-    if not text(body, "repoURL"):
-        _tell_lack("`repoURL`", "repoURL", owner, telling)
+    path, required = (
+        get_text(body, "path"),
+        ("path", "chart", *(["ref"] if context.is_in_list else [])),
+    )
+    if not get_text(body, "repoURL"):
+        _report_missing("`repoURL`", "repoURL", context, collector)
         return False
-    if not any(text(body, key) for key in wanted):
-        _tell_lack(" or ".join(f"`{key}`" for key in wanted), "path", owner, telling)
+    if not any(get_text(body, key) for key in required):
+        _report_missing(" or ".join(f"`{key}`" for key in required), "path", context, collector)
         return False
-    if text(body, "chart"):
-        _tell_registry(body, owner, telling)
-        if not text(body, "targetRevision"):
-            _tell_lack("`targetRevision`: it is a chart", "targetRevision", owner, telling)
+    if get_text(body, "chart"):
+        _report_oci_scheme(body, context, collector)
+        if not get_text(body, "targetRevision"):
+            _report_missing("`targetRevision`: it is a chart", "targetRevision", context, collector)
     elif path.startswith("/") or normpath(path or ".").split("/")[0] == "..":
-        said, fix = "`path` leads out of the repository", "write it from the repository's root on"
-        telling.error("argo.path", (*owner.path, "path"), said, "Argo CD refuses it", fix)
+        message, fix = (
+            "`path` leads out of the repository",
+            "write it from the repository's root on",
+        )
+        collector.error("argo.path", (*context.path, "path"), message, "Argo CD refuses it", fix)
         return False
-    if len(said_tools(body)) > 1:
+    if len(explicit_tools(body)) > 1:
         blocks = [name for name in BLOCKS if body.get(name) is not None]
-        said = f"the source has more than one tool: {' and '.join(f'`{one}`' for one in blocks)}"
-        telling.error(
-            "argo.tools", owner.path, said, "Argo CD refuses it", "keep one of the blocks"
+        message = (
+            f"the source has more than one tool: {' and '.join(f'`{block}`' for block in blocks)}"
+        )
+        collector.error(
+            "argo.tools", context.path, message, "Argo CD refuses it", "keep one of the blocks"
         )
         return False
     return True
 
 
-def _tell_lack(lack: str, field: str, owner: Owner, telling: Telling) -> None:
+def _report_missing(
+    missing: str, field: str, context: SourceContext, collector: FindingCollector
+) -> None:
     why = "Argo CD marks the Application as invalid and does not sync it"
-    said = f"a source of `{owner.name}` needs {lack}"
-    telling.error("argo.source", (*owner.path, field), said, why, f"write `{field}`")
+    message = f"a source of `{context.name}` needs {missing}"
+    collector.error("argo.source", (*context.path, field), message, why, f"write `{field}`")
 
 
-def _tell_registry(body: Body, owner: Owner, telling: Telling) -> None:
-    if text(body, "repoURL").startswith(REGISTRY):
-        said, fix = f"a registry of charts is written without `{REGISTRY}`", "leave it out"
+def _report_oci_scheme(body: Body, context: SourceContext, collector: FindingCollector) -> None:
+    if get_text(body, "repoURL").startswith(OCI_SCHEME):
+        message, fix = f"a registry of charts is written without `{OCI_SCHEME}`", "leave it out"
         why = "Argo CD puts it before the address itself, and finds no chart then"
-        telling.warn("argo.registry", (*owner.path, "repoURL"), said, why, fix)
+        collector.warn("argo.registry", (*context.path, "repoURL"), message, why, fix)

@@ -1,6 +1,6 @@
-"""What Argo CD says of an Application: its sync, its health, its last operation, its history.
+"""Status of an Application: sync, health, last operation and history, computed like Argo CD does.
 
-The rules are Argo CD's own. Whoever did the work is named as the one who asked for it.
+The operation names Tidegate as its initiator.
 """
 
 from __future__ import annotations
@@ -11,38 +11,44 @@ import msgspec
 
 from tidegate.dialect.argo.operation import (
     SYNCED,
-    history_with,
-    message_of,
-    operation_notes,
+    append_history,
+    operation_events,
+    operation_message,
     operation_state,
-    source_of,
-    told_revision,
+    short_revisions,
+    source_fields,
 )
-from tidegate.dialect.times import stamp
-from tidegate.model.account import Going, ObjectAccount, OwnStatus, Provenance, UnitAccount
-from tidegate.model.event import Result
+from tidegate.dialect.times import format_rfc3339
+from tidegate.model.account import (
+    ObjectProgress,
+    SourceRevision,
+    StatusUpdate,
+    UnitPhase,
+    UnitProgress,
+)
+from tidegate.model.event import RolloutOutcome
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 from tidegate.model.source import Revision
 from tidegate.model.verdict import Health
 
 Body = dict[str, Json]
 OUT_OF_SYNC, UNKNOWN = "OutOfSync", "Unknown"
-WORST_LAST = (
+HEALTH_ORDER = (
     *(Health.HEALTHY, Health.SUSPENDED, Health.PROGRESSING),
     *(Health.MISSING, Health.DEGRADED, Health.UNKNOWN),
 )
-"""Argo CD's order of what is worse."""
-FORGIVEN = frozenset({Health.MISSING, Health.UNKNOWN})
-"""What a child Application may be without its parent being worse for it."""
-IGNORES_HEALTH = "argocd.argoproj.io/ignore-healthcheck"
-EXTRANEOUS = "argocd.argoproj.io/compare-options"
-OURS = frozenset({"SyncError", "ComparisonError", "InvalidSpecError", "UnknownError"})
-"""Conditions that are told anew each time; the others stay as they were found."""
-MOST_CAUSES = 3
-CHILD = ("argoproj.io", "Application")
+"""From best to worst, like `healthOrder` in `health.go` of gitops-engine."""
+IGNORED_CHILD_HEALTH = frozenset({Health.MISSING, Health.UNKNOWN})
+"""Health of a child Application that does not affect its parent."""
+IGNORE_HEALTHCHECK = "argocd.argoproj.io/ignore-healthcheck"
+COMPARE_OPTIONS = "argocd.argoproj.io/compare-options"
+MANAGED_CONDITIONS = frozenset({"SyncError", "ComparisonError", "InvalidSpecError", "UnknownError"})
+"""Conditions that are computed anew each time; all others are kept."""
+MAX_CAUSES = 3
+APPLICATION = ("argoproj.io", "Application")
 INGRESS, IMAGE = "Ingress", b'"image"'
-PULLS = (
+POD_SPEC_PATHS = (
     ("spec",),
     ("spec", "template", "spec"),
     ("spec", "jobTemplate", "spec", "template", "spec"),
@@ -50,80 +56,84 @@ PULLS = (
 
 
 def application_status(
-    own: Body, account: UnitAccount, sources: Sequence[Provenance]
-) -> OwnStatus | None:
-    """The status of an Application, given the one it has."""
-    before, spec, now = mapping(own, "status"), mapping(own, "spec"), stamp(account.now)
-    at = _revisions(spec, sources)
+    unit_resource: Body, progress: UnitProgress, sources: Sequence[SourceRevision]
+) -> StatusUpdate | None:
+    """Return the new status of an Application, based on its current one."""
+    previous, spec, now = (
+        get_mapping(unit_resource, "status"),
+        get_mapping(unit_resource, "spec"),
+        format_rfc3339(progress.now),
+    )
+    revisions = _revisions(spec, sources)
     status: Body = {
-        **before,
-        "sync": {"status": sync_status(account), "comparedTo": _compared_to(spec), **at},
-        "health": _health(before, account, now),
-        "resources": list[Json](_resources(before, account)),
+        **previous,
+        "sync": {"status": sync_status(progress), "comparedTo": _compared_to(spec), **revisions},
+        "health": _health(previous, progress, now),
+        "resources": list[Json](_resources(previous, progress)),
         "reconciledAt": now,
         "resourceHealthSource": "appTree",
-        "summary": _summary(before, account),
+        "summary": _summary(previous, progress),
         **_source_types(spec, sources),
     }
     status = _without_empty(status, "resources")
-    conditions = list[Json](_conditions(before, account, at, now))
+    conditions = list[Json](_conditions(previous, progress, revisions, now))
     status = {**status, "conditions": conditions} if conditions else _without(status, "conditions")
-    if not account.operated and not _is_interrupted(before, account):
-        return OwnStatus(status)
-    status["operationState"] = operation_state(own, account, at)
-    if account.result == Result.PASSED:
-        history = history_with(before, spec, account, at)
+    if not progress.has_operation and not _is_interrupted(previous, progress):
+        return StatusUpdate(status)
+    status["operationState"] = operation_state(unit_resource, progress, revisions)
+    if progress.result == RolloutOutcome.PASSED:
+        history = append_history(previous, spec, progress, revisions)
         status = {**status, "history": history} if history else _without(status, "history")
-    return OwnStatus(status, tuple(operation_notes(before, account, at)))
+    return StatusUpdate(status, tuple(operation_events(previous, progress, revisions)))
 
 
-def sync_status(account: UnitAccount) -> str:
-    """Whether all that counts is as Git has it."""
-    if not account.is_known:
+def sync_status(progress: UnitProgress) -> str:
+    """Return the sync status: whether all relevant objects are in sync."""
+    if not progress.is_valid:
         return UNKNOWN
-    counted = (one for one in account.objects if not one.is_hook and not _is_extra(one))
-    return SYNCED if all(one.is_synced for one in counted) else OUT_OF_SYNC
+    counted = (obj for obj in progress.objects if not obj.is_hook and not _is_extraneous(obj))
+    return SYNCED if all(obj.in_sync for obj in counted) else OUT_OF_SYNC
 
 
-def _is_extra(one: ObjectAccount) -> bool:
-    """Whether it was pruned, or is to be and says that nobody minds it."""
-    if one.is_wanted or not one.lives:
-        return not one.is_wanted
-    notes = mapping(_body(one), "metadata", "annotations")
-    return "IgnoreExtraneous" in text(notes, EXTRANEOUS).split(",")
+def _is_extraneous(obj: ObjectProgress) -> bool:
+    """Return whether an object was pruned, or is to be pruned and has `IgnoreExtraneous`."""
+    if obj.is_desired or not obj.is_live:
+        return not obj.is_desired
+    annotations = get_mapping(_decode_body(obj), "metadata", "annotations")
+    return "IgnoreExtraneous" in get_text(annotations, COMPARE_OPTIONS).split(",")
 
 
-def aggregate_health(account: UnitAccount) -> tuple[Health, str]:
-    """How the worst of its objects is, and which ones those are."""
-    if not account.is_known:
+def aggregate_health(progress: UnitProgress) -> tuple[Health, str]:
+    """Return the worst health of the objects, with a message that names these objects."""
+    if not progress.is_valid:
         return Health.UNKNOWN, ""
-    kept = [one for one in account.objects if not one.is_hook]
-    if kept and not any(one.lives for one in kept):
+    resources = [obj for obj in progress.objects if not obj.is_hook]
+    if resources and not any(obj.is_live for obj in resources):
         return Health.MISSING, ""
-    counted = [one for one in kept if _counts(one, account)]
-    worst = max((_badness(one) for one in counted), default=0)
-    health = WORST_LAST[worst]
+    counted = [obj for obj in resources if _affects_health(obj, progress)]
+    worst = max((_health_rank(obj) for obj in counted), default=0)
+    health = HEALTH_ORDER[worst]
     if health is Health.HEALTHY:
         return health, ""
-    causes = [_cause(one.ref) for one in counted if one.health is health]
-    more = f" and {len(causes) - MOST_CAUSES} more" if len(causes) > MOST_CAUSES else ""
-    return health, f"Caused by {', '.join(causes[:MOST_CAUSES])}{more}"
+    causes = [_cause(obj.ref) for obj in counted if obj.health is health]
+    more = f" and {len(causes) - MAX_CAUSES} more" if len(causes) > MAX_CAUSES else ""
+    return health, f"Caused by {', '.join(causes[:MAX_CAUSES])}{more}"
 
 
-def _counts(one: ObjectAccount, account: UnitAccount) -> bool:
-    ref, unit = one.ref, account.unit
-    is_application = (ref.kind.group, ref.kind.name) == CHILD
-    if not one.lives or one.health in {None, Health.HEALTHY}:
+def _affects_health(obj: ObjectProgress, progress: UnitProgress) -> bool:
+    ref, unit = obj.ref, progress.unit
+    is_application = (ref.kind.group, ref.kind.name) == APPLICATION
+    if not obj.is_live or obj.health in {None, Health.HEALTHY}:
         return False
     if is_application and (ref.namespace, ref.name) == (unit.namespace, unit.name):
         return False
-    if is_application and one.health in FORGIVEN:
+    if is_application and obj.health in IGNORED_CHILD_HEALTH:
         return False
-    return text(_body(one), "metadata", "annotations", IGNORES_HEALTH) != "true"
+    return get_text(_decode_body(obj), "metadata", "annotations", IGNORE_HEALTHCHECK) != "true"
 
 
-def _badness(one: ObjectAccount) -> int:
-    return 0 if one.health is None else WORST_LAST.index(one.health)
+def _health_rank(obj: ObjectProgress) -> int:
+    return 0 if obj.health is None else HEALTH_ORDER.index(obj.health)
 
 
 def _cause(ref: Ref) -> str:
@@ -131,49 +141,56 @@ def _cause(ref: Ref) -> str:
     return f"{group}{ref.kind.name}:{ref.namespace}/{ref.name}"
 
 
-def _health(before: Body, account: UnitAccount, now: str) -> Body:
-    health, message = aggregate_health(account)
-    known = mapping(before, "health")
-    since = text(known, "lastTransitionTime", default=now)
-    same = text(known, "status") == health
-    told: Body = {"message": message} if message else {}
-    return {"status": health.value, "lastTransitionTime": since if same else now, **told}
+def _health(previous: Body, progress: UnitProgress, now: str) -> Body:
+    health, message = aggregate_health(progress)
+    old_health = get_mapping(previous, "health")
+    since = get_text(old_health, "lastTransitionTime", default=now)
+    same = get_text(old_health, "status") == health
+    message_field: Body = {"message": message} if message else {}
+    return {"status": health.value, "lastTransitionTime": since if same else now, **message_field}
 
 
-def _resources(before: Body, account: UnitAccount) -> list[Body]:
-    """What is the Application's, in the order of names; of hooks those that are there.
+def _resources(previous: Body, progress: UnitProgress) -> list[Body]:
+    """Return the resources of the Application, sorted by name, and those hooks that exist.
 
-    Where nothing was done, nobody has looked at hooks, and those that are known stay.
+    If nothing was done, hooks were not read: those of the current status are kept.
     """
-    told = [*_told_resources(account)]
-    if not account.operated:
-        told += (one for one in mappings(before, "resources") if one.get("hook") is True)
+    resources = [*_resource_entries(progress)]
+    if not progress.has_operation:
+        resources += (
+            resource
+            for resource in get_mappings(previous, "resources")
+            if resource.get("hook") is True
+        )
     names = ("group", "kind", "namespace", "name")
-    unique = {tuple(text(one, name) for name in names): one for one in reversed(told)}
+    unique = {
+        tuple(get_text(resource, name) for name in names): resource
+        for resource in reversed(resources)
+    }
     return [unique[key] for key in sorted(unique)]
 
 
-def _told_resources(account: UnitAccount) -> Iterator[Body]:
-    for one in account.objects:
-        if not one.lives and (one.is_hook or not one.is_wanted):
+def _resource_entries(progress: UnitProgress) -> Iterator[Body]:
+    for obj in progress.objects:
+        if not obj.is_live and (obj.is_hook or not obj.is_desired):
             continue
-        kind = one.ref.kind
+        kind = obj.ref.kind
         entry: Body = {"group": kind.group} if kind.group else {}
         entry |= {"version": kind.version, "kind": kind.name}
-        entry |= {"namespace": one.ref.namespace} if one.ref.namespace else {}
-        entry["name"] = one.ref.name
-        if one.is_hook:
+        entry |= {"namespace": obj.ref.namespace} if obj.ref.namespace else {}
+        entry["name"] = obj.ref.name
+        if obj.is_hook:
             yield {**entry, "hook": True}
             continue
-        entry["status"] = SYNCED if one.is_synced else OUT_OF_SYNC
-        entry |= {"requiresPruning": True} if not one.is_wanted else {}
-        entry |= {"requiresDeletionConfirmation": True} if one.asks else {}
-        entry |= {"syncWave": one.wave} if one.wave and one.is_wanted else {}
+        entry["status"] = SYNCED if obj.in_sync else OUT_OF_SYNC
+        entry |= {"requiresPruning": True} if not obj.is_desired else {}
+        entry |= {"requiresDeletionConfirmation": True} if obj.requires_confirmation else {}
+        entry |= {"syncWave": obj.wave} if obj.wave and obj.is_desired else {}
         yield entry
 
 
 def revision_name(revision: Revision) -> str:
-    """As Argo CD writes it: a commit, else a chart's version, else a digest."""
+    """Format a revision like Argo CD: a commit, else a chart version, else a digest."""
     if revision.digest.startswith("sha1:"):
         return revision.hex
     return (
@@ -181,9 +198,9 @@ def revision_name(revision: Revision) -> str:
     )
 
 
-def _revisions(spec: Body, sources: Sequence[Provenance]) -> Body:
-    names: list[Json] = [revision_name(one.revision) for one in sources]
-    if listed(spec, "sources"):
+def _revisions(spec: Body, sources: Sequence[SourceRevision]) -> Body:
+    names: list[Json] = [revision_name(source.revision) for source in sources]
+    if get_list(spec, "sources"):
         return {"revisions": names}
     return {"revision": names[0]} if names else {}
 
@@ -192,86 +209,117 @@ def _compared_to(spec: Body) -> Body:
     more: Body = {
         name: spec[name] for name in ("destination", "ignoreDifferences") if spec.get(name)
     }
-    return {**source_of(spec), "destination": {}, **more}
+    return {**source_fields(spec), "destination": {}, **more}
 
 
-def _source_types(spec: Body, sources: Sequence[Provenance]) -> Body:
-    names: list[Json] = [one.tool for one in sources]
+def _source_types(spec: Body, sources: Sequence[SourceRevision]) -> Body:
+    names: list[Json] = [source.tool for source in sources]
     if not all(names) or not names:
         return {}
-    return {"sourceTypes": names} if listed(spec, "sources") else {"sourceType": names[0]}
+    return {"sourceTypes": names} if get_list(spec, "sources") else {"sourceType": names[0]}
 
 
-def _summary(before: Body, account: UnitAccount) -> Body:
-    """Images, addresses and whether it brings others; on the way as it was before."""
-    if account.going is not Going.ENDED:
-        return mapping(before, "summary")
-    lives = [one for one in account.objects if one.lives and not one.is_hook]
-    told = [(one, _body(one)) for one in lives if IMAGE in one.body or one.ref.kind.name == INGRESS]
-    images = sorted({image for _, body in told for image in _images(body)})
-    urls = sorted({url for one, body in told for url in _urls(one.ref, body)})
-    found: Body = {"images": list[Json](images)} if images else {}
-    found |= {"externalURLs": list[Json](urls)} if urls else {}
-    brings = any((one.ref.kind.group, one.ref.kind.name) == CHILD for one in lives)
-    return {**found, "isAppOfApps": True} if brings else found
+def _summary(previous: Body, progress: UnitProgress) -> Body:
+    """Return images, URLs and `isAppOfApps`; during a rollout, the current summary."""
+    if progress.phase is not UnitPhase.FINISHED:
+        return get_mapping(previous, "summary")
+    live_objects = [obj for obj in progress.objects if obj.is_live and not obj.is_hook]
+    candidates = [
+        (obj, _decode_body(obj))
+        for obj in live_objects
+        if IMAGE in obj.body or obj.ref.kind.name == INGRESS
+    ]
+    images = sorted({image for _, body in candidates for image in _images(body)})
+    urls = sorted({url for obj, body in candidates for url in _urls(obj.ref, body)})
+    summary: Body = {"images": list[Json](images)} if images else {}
+    summary |= {"externalURLs": list[Json](urls)} if urls else {}
+    has_children = any(
+        (obj.ref.kind.group, obj.ref.kind.name) == APPLICATION for obj in live_objects
+    )
+    return {**summary, "isAppOfApps": True} if has_children else summary
 
 
 def _images(body: Body) -> Iterator[str]:
-    for path in PULLS:
+    for path in POD_SPEC_PATHS:
         for name in ("initContainers", "containers"):
             yield from (
-                text(one, "image") for one in mappings(body, *path, name) if one.get("image")
+                get_text(container, "image")
+                for container in get_mappings(body, *path, name)
+                if container.get("image")
             )
 
 
 def _urls(ref: Ref, body: Body) -> Iterator[str]:
-    """Where an Ingress leads in from."""
+    """Yield the external URLs of an Ingress."""
     if ref.kind.name != INGRESS:
         return
-    secured = {str(host) for one in mappings(body, "spec", "tls") for host in listed(one, "hosts")}
-    addresses = mappings(body, "status", "loadBalancer", "ingress")
-    given = next((text(one, "hostname") or text(one, "ip") for one in addresses), "")
-    for rule in mappings(body, "spec", "rules"):
-        host = text(rule, "host", default=given)
+    secured = {
+        str(host) for tls in get_mappings(body, "spec", "tls") for host in get_list(tls, "hosts")
+    }
+    addresses = get_mappings(body, "status", "loadBalancer", "ingress")
+    default_host = next(
+        (get_text(address, "hostname") or get_text(address, "ip") for address in addresses), ""
+    )
+    for rule in get_mappings(body, "spec", "rules"):
+        host = get_text(rule, "host", default=default_host)
         scheme = "https" if host in secured else "http"
-        for path in mappings(rule, "http", "paths") if host else ():
-            yield f"{scheme}://{host}{text(path, 'path').removesuffix('*').rstrip('/')}"
+        for path in get_mappings(rule, "http", "paths") if host else ():
+            yield f"{scheme}://{host}{get_text(path, 'path').removesuffix('*').rstrip('/')}"
 
 
-def _conditions(before: Body, account: UnitAccount, at: Body, now: str) -> Iterator[Body]:
-    """What is wrong; the time of what was so before stays."""
-    known = mappings(before, "conditions")
-    told = [one for one in known if text(one, "type") not in OURS]
-    if not account.is_known:
-        told.append({"type": "ComparisonError", "message": account.sentence})
-    elif account.going is Going.ENDED and account.result == Result.FAILED:
-        message = f"Failed last sync attempt to [{told_revision(at)}]: {message_of(account)}"
-        told.append({"type": "SyncError", "message": message})
-    elif account.going is not Going.ENDED:
-        told += (one for one in known if text(one, "type") in OURS)
-    for one in sorted(told, key=lambda one: (text(one, "type"), text(one, "message"))):
+def _conditions(
+    previous: Body, progress: UnitProgress, revisions: Body, now: str
+) -> Iterator[Body]:
+    """Yield the conditions; an unchanged one keeps its transition time."""
+    old_conditions = get_mappings(previous, "conditions")
+    conditions = [
+        condition
+        for condition in old_conditions
+        if get_text(condition, "type") not in MANAGED_CONDITIONS
+    ]
+    if not progress.is_valid:
+        conditions.append({"type": "ComparisonError", "message": progress.message})
+    elif progress.phase is UnitPhase.FINISHED and progress.result == RolloutOutcome.FAILED:
+        message = (
+            f"Failed last sync attempt to [{short_revisions(revisions)}]:"
+            f" {operation_message(progress)}"
+        )
+        conditions.append({"type": "SyncError", "message": message})
+    elif progress.phase is not UnitPhase.FINISHED:
+        conditions += (
+            condition
+            for condition in old_conditions
+            if get_text(condition, "type") in MANAGED_CONDITIONS
+        )
+    for condition in sorted(
+        conditions,
+        key=lambda condition: (get_text(condition, "type"), get_text(condition, "message")),
+    ):
         same = (
             old
-            for old in known
-            if {**old, "lastTransitionTime": ""} == {**one, "lastTransitionTime": ""}
+            for old in old_conditions
+            if {**old, "lastTransitionTime": ""} == {**condition, "lastTransitionTime": ""}
         )
-        since = next((text(old, "lastTransitionTime") for old in same), "")
-        yield {**one, "lastTransitionTime": text(one, "lastTransitionTime") or since or now}
+        since = next((get_text(old, "lastTransitionTime") for old in same), "")
+        yield {
+            **condition,
+            "lastTransitionTime": get_text(condition, "lastTransitionTime") or since or now,
+        }
 
 
-def _is_interrupted(before: Body, account: UnitAccount) -> bool:
-    """Whether an operation is told to be under way that has come to its end by now."""
-    is_running = text(before, "operationState", "phase") == "Running"
-    return is_running and account.going is Going.ENDED
+def _is_interrupted(previous: Body, progress: UnitProgress) -> bool:
+    """Return whether the current status has a running operation that has finished by now."""
+    is_running = get_text(previous, "operationState", "phase") == "Running"
+    return is_running and progress.phase is UnitPhase.FINISHED
 
 
-def _body(one: ObjectAccount) -> Body:
-    body: Body = msgspec.json.decode(one.body) if one.body else {}
+def _decode_body(obj: ObjectProgress) -> Body:
+    body: Body = msgspec.json.decode(obj.body) if obj.body else {}
     return body
 
 
 def _without(status: Body, name: str) -> Body:
-    return {key: one for key, one in status.items() if key != name}
+    return {key: value for key, value in status.items() if key != name}
 
 
 def _without_empty(status: Body, name: str) -> Body:

@@ -1,58 +1,62 @@
-"""Waves: Argo CD's annotation, or Helm's weight where that is absent.
+"""Sync waves: Argo CD's annotation, or Helm's hook weight if there is none.
 
-What Git says must be a whole number: a wave that is silently taken for another one is worse than a
-refusal. What lives is read as Argo CD reads it: whatever is no number does not count.
+A wave in Git must be an integer: an error is better than a silently changed order. A wave of a
+live object is read like Argo CD does: anything else than an integer is ignored.
 """
 
 from __future__ import annotations
 
-from tidegate.dialect.argo.options import Body, notes_of
+from tidegate.dialect.argo.options import Body, string_annotations
 from tidegate.documents import Document
-from tidegate.errors import DialectError, Place, foreign
-from tidegate.model.patterns import late
-from tidegate.model.reading import mapping
+from tidegate.errors import DialectError, Location, sanitize
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_mapping
 
 WAVE = "argocd.argoproj.io/sync-wave"
 WEIGHT = "helm.sh/hook-weight"
-NUMBER = late(r"[+-]?[0-9]{1,40}")
+NUMBER = lazy_regex(r"[+-]?[0-9]{1,40}")
 LIMIT = 2**63
 
 
-def wave_of(document: Document) -> int:
-    """The wave an object of Git asks for."""
-    notes = mapping(document.body, "metadata", "annotations")
+def manifest_wave(document: Document) -> int:
+    """Return the wave of a manifest. Raises DialectError if the annotation is not an integer."""
+    annotations = get_mapping(document.body, "metadata", "annotations")
     for name in (WAVE, WEIGHT):
-        said = notes.get(name)
-        if said is None:
+        value = annotations.get(name)
+        if value is None:
             continue
-        wave = _number(said) if isinstance(said, str) else None
+        wave = _parse_wave(value) if isinstance(value, str) else None
         if wave is None:
-            raise _no_number(name, said, document.place)
+            raise _wave_error(name, value, document.location)
         return wave
     return 0
 
 
 def live_wave(body: Body) -> int:
-    """The wave a living object has."""
-    notes = notes_of(body)
-    found = (_number(notes[name]) for name in (WAVE, WEIGHT) if name in notes)
-    return next((wave for wave in found if wave is not None), 0)
+    """Return the wave of a live object; 0 if it has no valid one."""
+    annotations = string_annotations(body)
+    waves = (_parse_wave(annotations[name]) for name in (WAVE, WEIGHT) if name in annotations)
+    return next((wave for wave in waves if wave is not None), 0)
 
 
-def _number(text: str) -> int | None:
-    """What fits into 64 bits, with a sign or without."""
+def _parse_wave(text: str) -> int | None:
+    """Parse a signed 64-bit integer; None for anything else."""
     wave = int(text) if NUMBER.fullmatch(text) else LIMIT
     return wave if -LIMIT <= wave < LIMIT else None
 
 
-def _no_number(name: str, said: object, place: Place) -> DialectError:
-    shown = foreign(said) if isinstance(said, str) else str(said)
-    where = Place(place.name, place.line, field=f'metadata.annotations["{name}"]')
-    if isinstance(said, int) and not isinstance(said, bool):
+def _wave_error(name: str, value: object, document_location: Location) -> DialectError:
+    shown = sanitize(value) if isinstance(value, str) else str(value)
+    location = Location(
+        document_location.name, document_location.line, field=f'metadata.annotations["{name}"]'
+    )
+    if isinstance(value, int) and not isinstance(value, bool):
         problem = f"`{name}` is the number {shown}, and annotations are texts"
-        return DialectError("dialect.wave", problem, where=where, hint=f'write "{shown}" in quotes')
-    if not isinstance(said, str):
-        shown = type(said).__name__
+        return DialectError(
+            "dialect.wave", problem, location=location, hint=f'write "{shown}" in quotes'
+        )
+    if not isinstance(value, str):
+        shown = type(value).__name__
     problem = f"`{name}` is `{shown}`, which is not a whole number"
     hint = 'write a number in quotes, such as "-1"'
-    return DialectError("dialect.wave", problem, where=where, hint=hint)
+    return DialectError("dialect.wave", problem, location=location, hint=hint)

@@ -1,1 +1,1 @@
-"""Flux's custom resources: units, sources, and what its controllers are told."""
+"""Flux: its custom resources as units and sources, and the flags of its controllers."""

@@ -1,86 +1,102 @@
-"""What Flux's controllers do not let a unit have, by what they are told."""
+"""Access of units that flags of the Flux controllers deny."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from tidegate.errors import foreign, without_user
-from tidegate.model.config import Switch
+from tidegate.errors import redact_urls, sanitize
+from tidegate.model.config import ControllerSetting
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.rendering import FluxDetails
 from tidegate.model.semantics import FLUX
 from tidegate.model.source import SourceObject
 from tidegate.model.unit import Unit, UnitSource
 
-OWN_NAMESPACE, OWN_BASES = "no-cross-namespace-refs", "no-remote-bases"
-MANAGERS = {"Kustomization": "kustomize-controller", "HelmRelease": "helm-controller"}
-EXTERNAL = "ExternalArtifact"
-"""A kind of source, and the gate that lets units have it."""
+NO_CROSS_NAMESPACE_REFS, NO_REMOTE_BASES = "no-cross-namespace-refs", "no-remote-bases"
+CONTROLLERS = {"Kustomization": "kustomize-controller", "HelmRelease": "helm-controller"}
+EXTERNAL_ARTIFACT = "ExternalArtifact"
+"""A kind of source, and the feature gate that enables it."""
 
 
-def tell_denied(
-    units: Iterable[tuple[Unit, Iterable[str]]], settings: Mapping[str, Switch]
+def find_denied_access(
+    units: Iterable[tuple[Unit, Iterable[str]]], settings: Mapping[str, ControllerSetting]
 ) -> Iterator[Finding]:
-    """What is closed to units: sources in other namespaces, remote bases, artifacts of others.
+    """Find denied sources in other namespaces, remote bases and external artifacts.
 
-    Each unit comes with the remote bases of its overlays. What it depends on is never closed.
+    `units`: each with the remote bases of its overlays. Dependencies are never denied.
     """
     for unit, bases in units:
-        manager = MANAGERS.get(unit.id.kind)
-        if manager is None:
+        controller = CONTROLLERS.get(unit.id.kind)
+        if controller is None:
             continue
-        sources = [one for one in map(_named, unit.sources) if one is not None]
-        closed = _switched_on(settings.get(f"{manager}.{OWN_NAMESPACE}"))
-        for source in sources if closed else ():
+        sources = [
+            source_object
+            for source_object in map(_source_object, unit.sources)
+            if source_object is not None
+        ]
+        no_cross_namespace = _enabled_setting(
+            settings.get(f"{controller}.{NO_CROSS_NAMESPACE_REFS}")
+        )
+        for source in sources if no_cross_namespace else ():
             if source.namespace != unit.id.namespace:
-                why = _closed_by("references to other namespaces are", OWN_NAMESPACE, closed)
-                yield _denied(unit, str(source), why, "bring it into the namespace of the unit")
-        local = _switched_on(settings.get(f"{manager}.{OWN_BASES}"))
-        for base in bases if local else ():
-            why = _closed_by("remote bases are", OWN_BASES, local)
-            yield _denied(unit, foreign(without_user(base)), why, "copy it into the repository")
-        gate = settings.get(f"{manager}.feature-gates.{EXTERNAL}")
-        if not _switched_on(gate) and any(one.kind == EXTERNAL for one in sources):
-            yield _ungated(unit, manager)
+                why = _denial_reason(
+                    "references to other namespaces are",
+                    NO_CROSS_NAMESPACE_REFS,
+                    no_cross_namespace,
+                )
+                yield _denied_finding(
+                    unit, str(source), why, "bring it into the namespace of the unit"
+                )
+        no_remote_bases = _enabled_setting(settings.get(f"{controller}.{NO_REMOTE_BASES}"))
+        for base in bases if no_remote_bases else ():
+            why = _denial_reason("remote bases are", NO_REMOTE_BASES, no_remote_bases)
+            yield _denied_finding(
+                unit, sanitize(redact_urls(base)), why, "copy it into the repository"
+            )
+        gate = settings.get(f"{controller}.feature-gates.{EXTERNAL_ARTIFACT}")
+        if not _enabled_setting(gate) and any(
+            source_object.kind == EXTERNAL_ARTIFACT for source_object in sources
+        ):
+            yield _gate_finding(unit, controller)
 
 
-def _switched_on(switch: Switch | None) -> Switch | None:
-    return switch if switch is not None and str(switch.value).lower() == "true" else None
+def _enabled_setting(setting: ControllerSetting | None) -> ControllerSetting | None:
+    return setting if setting is not None and str(setting.value).lower() == "true" else None
 
 
-def _closed_by(what: str, flag: str, switch: Switch | None) -> str:
-    where = switch.where if switch else ""
-    return f"{what} closed by `{flag}` at {where}, and Flux does not try again"
+def _denial_reason(subject: str, flag: str, setting: ControllerSetting | None) -> str:
+    location = setting.where if setting else ""
+    return f"{subject} closed by `{flag}` at {location}, and Flux does not try again"
 
 
-def _denied(unit: Unit, what: str, why: str, fix: str) -> Finding:
+def _denied_finding(unit: Unit, target: str, why: str, fix: str) -> Finding:
     return Finding(
         code="flux.access",
         severity=Severity.ERROR,
-        sentence=f"`{unit.id}` cannot have `{what}`",
-        where=unit.where,
-        why=why,
+        message=f"`{unit.id}` cannot have `{target}`",
+        location=unit.location,
+        reason=why,
         fix=fix,
         semantics=(FLUX.name,),
     )
 
 
-def _ungated(unit: Unit, manager: str) -> Finding:
-    """Its controller may stand elsewhere, so that it is no error."""
+def _gate_finding(unit: Unit, controller: str) -> Finding:
+    """Return a warning, not an error: the controller may be defined outside of the repository."""
     return Finding(
         code="flux.access",
         severity=Severity.WARNING,
-        sentence=f"`{unit.id}` is denied its source unless the gate `{EXTERNAL}` is open",
-        where=unit.where,
-        why=f"{manager} has it closed by default, and nothing here says otherwise",
-        fix=f"start {manager} with `--feature-gates={EXTERNAL}=true`",
+        message=f"`{unit.id}` is denied its source unless the gate `{EXTERNAL_ARTIFACT}` is open",
+        location=unit.location,
+        reason=f"{controller} has it closed by default, and nothing here says otherwise",
+        fix=f"start {controller} with `--feature-gates={EXTERNAL_ARTIFACT}=true`",
         semantics=(FLUX.name,),
     )
 
 
-def _named(one: UnitSource) -> SourceObject | None:
-    """The object that stands for a source, also where it has been found."""
-    details = one.details
-    if isinstance(details, FluxDetails) and details.declared is not None:
-        return details.declared.id
-    return one.source if isinstance(one.source, SourceObject) else None
+def _source_object(unit_source: UnitSource) -> SourceObject | None:
+    """Return the Flux object of a source, also if it is already resolved."""
+    details = unit_source.details
+    if isinstance(details, FluxDetails) and details.declared_source is not None:
+        return details.declared_source.id
+    return unit_source.source if isinstance(unit_source.source, SourceObject) else None

@@ -1,91 +1,107 @@
-"""What Flux says of a Kustomization that cannot begin: the reason, and its own sentence."""
+"""Reason and message of a Kustomization that cannot be reconciled, like kustomize-controller's."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
 
-from tidegate.model.account import UnitAccount
+from tidegate.model.account import UnitProgress
 from tidegate.model.objects import Json
-from tidegate.model.reading import mappings, text
+from tidegate.model.reading import get_mappings, get_text
 
 Body = dict[str, Json]
-UNREADY = "DependencyNotReady"
-TERMINAL = "Reconciliation failed terminally due to configuration error: "
-API = "kustomizations.kustomize.toolkit.fluxcd.io"
+DEPENDENCY_NOT_READY = "DependencyNotReady"
+TERMINAL_PREFIX = "Reconciliation failed terminally due to configuration error: "
+RESOURCE_NAME = "kustomizations.kustomize.toolkit.fluxcd.io"
 
 
-class FluxFault(NamedTuple):
-    """`is_terminal`: Flux tries again only when the text is another. `was_had`: its source was."""
+class KustomizationFailure(NamedTuple):
+    """Reason and message of a failed reconciliation."""
 
     reason: str
     message: str
     is_terminal: bool = False
-    was_had: bool = False
+    """Whether Flux retries only after the resource is changed."""
+    has_artifact: bool = False
+    """Whether the source artifact was fetched."""
 
 
-def fault_of(own: Body, account: UnitAccount) -> FluxFault:
-    """By the code of what was found, what kustomize-controller would say of the same object."""
-    code, told = account.code, account.sentence or account.reason
+def kustomization_failure(unit_resource: Body, progress: UnitProgress) -> KustomizationFailure:
+    """Return the failure that kustomize-controller would report, by the code of the error."""
+    code, details = progress.code, progress.message or progress.reason
     if code == "flux.expression":
-        return FluxFault("InvalidCELExpression", f"{TERMINAL}{told}", is_terminal=True)
-    if (other := _dependency(own, account)) is not None:
-        return FluxFault(UNREADY, _unready(own, other, account))
+        return KustomizationFailure(
+            "InvalidCELExpression", f"{TERMINAL_PREFIX}{details}", is_terminal=True
+        )
+    if (dependency := _dependency(unit_resource, progress)) is not None:
+        return KustomizationFailure(
+            DEPENDENCY_NOT_READY, _dependency_message(unit_resource, dependency, progress)
+        )
     if code == "flux.never":
-        return FluxFault("HealthCheckFailed", told, was_had=True)
-    if code == "flux.access" and (source := _foreign_source(own)):
+        return KustomizationFailure("HealthCheckFailed", details, has_artifact=True)
+    if code == "flux.access" and (source := _cross_namespace_source(unit_resource)):
         message = f"can't access '{source}', cross-namespace references have been blocked"
-        return FluxFault("AccessDenied", message, is_terminal=True)
+        return KustomizationFailure("AccessDenied", message, is_terminal=True)
     if code == "source.path":
-        path = text(own, "spec", "path")
+        path = get_text(unit_resource, "spec", "path")
         message = f"kustomization path not found: stat {path}: no such file or directory"
-        return FluxFault("ArtifactFailed", message)
+        return KustomizationFailure("ArtifactFailed", message)
     if code.startswith("source."):
-        return FluxFault("ArtifactFailed", told)
-    return FluxFault("BuildFailed", _missing_data(own, account) or told, was_had=True)
+        return KustomizationFailure("ArtifactFailed", details)
+    return KustomizationFailure(
+        "BuildFailed",
+        _missing_substitute_message(unit_resource, progress) or details,
+        has_artifact=True,
+    )
 
 
-def _dependency(own: Body, account: UnitAccount) -> Body | None:
-    """The entry of `dependsOn` that the fault is about."""
-    if account.code == "plan.cycle":
-        entries = mappings(own, "spec", "dependsOn")
-        named = (one for one in entries if f"`Kustomization/{_home(own, one)}`" in account.sentence)
-        return next(named, None)
-    return _entry(own, account.field, "dependsOn")
+def _dependency(unit_resource: Body, progress: UnitProgress) -> Body | None:
+    """Return the entry of `dependsOn` that the failure is about; None if there is none."""
+    if progress.code == "plan.cycle":
+        entries = get_mappings(unit_resource, "spec", "dependsOn")
+        matching = (
+            entry
+            for entry in entries
+            if f"`Kustomization/{_namespaced_name(unit_resource, entry)}`" in progress.message
+        )
+        return next(matching, None)
+    return _entry(unit_resource, progress.field, "dependsOn")
 
 
-def _unready(own: Body, other: Body, account: UnitAccount) -> str:
-    dependency = f"dependency '{_home(own, other)}'"
-    if account.code == "units.unknown":
-        return f'{dependency} not found: {API} "{text(other, "name")}" not found'
-    how = " according to readyExpr eval" if account.code == "flux.never" else ""
-    return f"{dependency} is not ready{how}"
+def _dependency_message(unit_resource: Body, entry: Body, progress: UnitProgress) -> str:
+    subject = f"dependency '{_namespaced_name(unit_resource, entry)}'"
+    if progress.code == "units.unknown":
+        return f'{subject} not found: {RESOURCE_NAME} "{get_text(entry, "name")}" not found'
+    suffix = " according to readyExpr eval" if progress.code == "flux.never" else ""
+    return f"{subject} is not ready{suffix}"
 
 
-def _missing_data(own: Body, account: UnitAccount) -> str:
-    """Of data for variables that is not there."""
-    if (one := _entry(own, account.field, "postBuild", "substituteFrom")) is None:
+def _missing_substitute_message(unit_resource: Body, progress: UnitProgress) -> str:
+    """Return the message about a missing ConfigMap or Secret of `substituteFrom`; empty if none."""
+    if (entry := _entry(unit_resource, progress.field, "postBuild", "substituteFrom")) is None:
         return ""
-    kind, name = text(one, "kind"), text(one, "name")
+    kind, name = get_text(entry, "kind"), get_text(entry, "name")
     return f"substitute from '{kind}/{name}' error: {kind.lower()}s \"{name}\" not found"
 
 
-def _entry(own: Body, field: str, *path: str) -> Body | None:
-    """The entry of a list of the spec that a field is, or lies in."""
-    entries = mappings(own, "spec", *path)
-    found = re.match(rf"spec\.{re.escape('.'.join(path))}\[(\d+)\]", field)
-    at = int(found[1]) if found else len(entries)
-    return entries[at] if at < len(entries) else None
+def _entry(unit_resource: Body, field: str, *path: str) -> Body | None:
+    """Return the entry of a list in the spec that contains a field; None if there is none."""
+    entries = get_mappings(unit_resource, "spec", *path)
+    matched = re.match(rf"spec\.{re.escape('.'.join(path))}\[(\d+)\]", field)
+    index = int(matched[1]) if matched else len(entries)
+    return entries[index] if index < len(entries) else None
 
 
-def _home(own: Body, other: Body) -> str:
-    home = text(other, "namespace", default=text(own, "metadata", "namespace"))
-    return f"{home}/{text(other, 'name')}"
+def _namespaced_name(unit_resource: Body, entry: Body) -> str:
+    namespace = get_text(
+        entry, "namespace", default=get_text(unit_resource, "metadata", "namespace")
+    )
+    return f"{namespace}/{get_text(entry, 'name')}"
 
 
-def _foreign_source(own: Body) -> str:
-    """The source, where it is in another namespace."""
-    home = text(own, "metadata", "namespace")
-    place = text(own, "spec", "sourceRef", "namespace", default=home)
-    kind, name = (text(own, "spec", "sourceRef", key) for key in ("kind", "name"))
-    return "" if place == home else f"{kind}/{place}/{name}"
+def _cross_namespace_source(unit_resource: Body) -> str:
+    """Return the source if it is in another namespace; else an empty text."""
+    namespace = get_text(unit_resource, "metadata", "namespace")
+    source_namespace = get_text(unit_resource, "spec", "sourceRef", "namespace", default=namespace)
+    kind, name = (get_text(unit_resource, "spec", "sourceRef", key) for key in ("kind", "name"))
+    return "" if source_namespace == namespace else f"{kind}/{source_namespace}/{name}"

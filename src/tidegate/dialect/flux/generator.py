@@ -1,6 +1,6 @@
-"""Flux's ArtifactGenerator: trees that are put together of files of other sources.
+"""Flux ArtifactGenerators: artifacts that are composed of files of other sources.
 
-Each is an ExternalArtifact of the generator's namespace, by which units name it.
+Each artifact is an ExternalArtifact in the namespace of the generator.
 """
 
 from __future__ import annotations
@@ -9,119 +9,161 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from tidegate.dialect.declared import Declared
+from tidegate.dialect.declared import Declarations
 from tidegate.dialect.flux.fields import read_source
-from tidegate.dialect.flux.part import Part, open_resource
+from tidegate.dialect.flux.part import FieldReader, open_resource
 from tidegate.documents import Document
-from tidegate.errors import foreign
-from tidegate.model.braces import names_in_braces
+from tidegate.errors import sanitize
+from tidegate.model.braces import placeholder_names
 from tidegate.model.finding import Severity
-from tidegate.model.patterns import late
-from tidegate.model.source import DeclaredSource, Discovery, Portion, Putting, SourceObject
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.source import (
+    ArtifactCopy,
+    ArtifactDiscovery,
+    CopyStrategy,
+    DeclaredSource,
+    SourceObject,
+)
 
 SOURCES = ("GitRepository", "OCIRepository", "HelmChart", "Bucket", "ExternalArtifact")
-TARGET = "@artifact/"
+ARTIFACT_PREFIX = "@artifact/"
 OVERWRITE, MERGE, EXTRACT = "Overwrite", "Merge", "Extract"
-PUTTING = {OVERWRITE: Putting.COPY, MERGE: Putting.MERGE, EXTRACT: Putting.EXTRACT}
-CURRENT = ("v1beta1",)
-UNSAID = "its generator does not say well what it is made of"
-LABEL = late(r"[A-Za-z0-9]([A-Za-z0-9_]{0,61}[A-Za-z0-9])?")
-"""What a name in braces must be: a variable, and the key of a label."""
+COPY_STRATEGIES = {
+    OVERWRITE: CopyStrategy.COPY,
+    MERGE: CopyStrategy.MERGE,
+    EXTRACT: CopyStrategy.EXTRACT,
+}
+SERVED_VERSIONS = ("v1beta1",)
+INCOMPLETE_MESSAGE = "its generator does not say well what it is made of"
+VARIABLE_NAME = lazy_regex(r"[A-Za-z0-9]([A-Za-z0-9_]{0,61}[A-Za-z0-9])?")
+"""Syntax of a name in braces: a variable, and the key of a label."""
 
 
-def read_generator(document: Document, namespace: str) -> Declared:
-    """The artifacts that a generator makes; one that names no namespace is in this one."""
-    resource = open_resource(document, namespace, CURRENT)
+def read_artifact_generator(document: Document, namespace: str) -> Declarations:
+    """Read the artifacts of a generator; `namespace` is used if the generator has none."""
+    resource = open_resource(document, namespace, SERVED_VERSIONS)
     if not resource.name:
-        return Declared(findings=resource.findings)
-    spec, home = resource.spec, resource.home
-    sources = _aliases(spec, home)
+        return Declarations(findings=resource.findings)
+    spec, resource_namespace = resource.spec, resource.namespace
+    sources = _sources_by_alias(spec, resource_namespace)
     discovery = _discovery(spec, sources) if spec.text("pathPattern") else None
-    made = tuple(_artifact(one, home, sources, discovery) for one in spec.parts("artifacts"))
-    return Declared(sources=tuple(one for one in made if one.id.name), findings=resource.findings)
+    artifacts = tuple(
+        _artifact(entry, resource_namespace, sources, discovery)
+        for entry in spec.children("artifacts")
+    )
+    return Declarations(
+        sources=tuple(artifact for artifact in artifacts if artifact.id.name),
+        findings=resource.findings,
+    )
 
 
-def _aliases(spec: Part, home: str) -> dict[str, SourceObject]:
-    found: dict[str, SourceObject] = {}
-    for one in spec.parts("sources"):
-        alias, source = one.text("alias", needed=True), read_source(one, home, SOURCES)
-        if alias in found:
-            _stop(one, "alias", "is there twice", "give each source a name of its own")
+def _sources_by_alias(spec: FieldReader, namespace: str) -> dict[str, SourceObject]:
+    by_alias: dict[str, SourceObject] = {}
+    for entry in spec.children("sources"):
+        alias, source = entry.text("alias", required=True), read_source(entry, namespace, SOURCES)
+        if alias in by_alias:
+            _report_invalid(entry, "alias", "is there twice", "give each source a name of its own")
         elif alias and source is not None:
-            found[alias] = source
-    return found
+            by_alias[alias] = source
+    return by_alias
 
 
-def _discovery(spec: Part, sources: dict[str, SourceObject]) -> Discovery | None:
-    """What directories it looks for; nothing where that is not said well."""
+def _discovery(spec: FieldReader, sources: dict[str, SourceObject]) -> ArtifactDiscovery | None:
+    """Return the directories to discover; None if the pattern is invalid."""
     alias, _, pattern = spec.text("pathPattern").removeprefix("@").partition("/")
-    names, problem = names_in_braces(pattern)
+    names, problem = placeholder_names(pattern)
     if alias not in sources:
-        _stop(spec, "pathPattern", "names no source of the generator", "write `@alias/pattern`")
+        _report_invalid(
+            spec, "pathPattern", "names no source of the generator", "write `@alias/pattern`"
+        )
     elif problem:
-        _stop(spec, "pathPattern", problem, "write names in braces, each once: `apps/{app}`")
-    elif wrong := [name for name in names if LABEL.fullmatch(name) is None or name[0].isdecimal()]:
-        what = f"has `{foreign(wrong[0])}`, which cannot be the key of a label"
-        _stop(spec, "pathPattern", what, "begin it with a letter")
+        _report_invalid(
+            spec, "pathPattern", problem, "write names in braces, each once: `apps/{app}`"
+        )
+    elif invalid := [
+        name for name in names if VARIABLE_NAME.fullmatch(name) is None or name[0].isdecimal()
+    ]:
+        message = f"has `{sanitize(invalid[0])}`, which cannot be the key of a label"
+        _report_invalid(spec, "pathPattern", message, "begin it with a letter")
     elif len(set(names)) < len(names):
-        _stop(spec, "pathPattern", "has a name in braces twice", "give each a name of its own")
+        _report_invalid(
+            spec, "pathPattern", "has a name in braces twice", "give each a name of its own"
+        )
     else:
-        where = spec.at("pathPattern")
-        return Discovery(source=sources[alias], pattern=pattern, name="", where=where)
+        location = spec.location("pathPattern")
+        return ArtifactDiscovery(source=sources[alias], pattern=pattern, name="", location=location)
     return None
 
 
 def _artifact(
-    one: Part, home: str, sources: dict[str, SourceObject], discovery: Discovery | None
+    artifact: FieldReader,
+    namespace: str,
+    sources: dict[str, SourceObject],
+    discovery: ArtifactDiscovery | None,
 ) -> DeclaredSource:
-    name, named_after = one.text("name", needed=True), one.text("revision").removeprefix("@")
-    if named_after and named_after not in sources:
-        _stop(one, "revision", "names no source of the generator", "write `@` and its alias")
-    copies, portions = one.parts("copy"), tuple(_portions(one, sources))
+    name, revision_alias = (
+        artifact.text("name", required=True),
+        artifact.text("revision").removeprefix("@"),
+    )
+    if revision_alias and revision_alias not in sources:
+        _report_invalid(
+            artifact, "revision", "names no source of the generator", "write `@` and its alias"
+        )
+    copy_entries, artifact_copies = artifact.children("copy"), tuple(_copies(artifact, sources))
     is_known = not discovery or all(
-        [_fills(one, "name", discovery)]
-        + [_fills(copy, key, discovery) for copy in copies for key in ("from", "to")]
+        [_uses_known_names(artifact, "name", discovery)]
+        + [
+            _uses_known_names(copy, key, discovery)
+            for copy in copy_entries
+            for key in ("from", "to")
+        ]
     )
     return DeclaredSource(
-        id=SourceObject("ExternalArtifact", home, name),
-        where=one.at(),
-        portions=portions,
-        problem="" if is_known and len(portions) >= max(len(copies), 1) else UNSAID,
-        named_after=sources.get(named_after),
+        id=SourceObject("ExternalArtifact", namespace, name),
+        location=artifact.location(),
+        copies=artifact_copies,
+        problem=""
+        if is_known and len(artifact_copies) >= max(len(copy_entries), 1)
+        else INCOMPLETE_MESSAGE,
+        revision_source=sources.get(revision_alias),
         discovery=discovery and replace(discovery, name=name),
     )
 
 
-def _fills(part: Part, key: str, discovery: Discovery) -> bool:
-    """Whether a text has only names in braces that the pattern has, too."""
-    names, problem = names_in_braces(part.text(key))
-    strange = [one for one in names if one not in names_in_braces(discovery.pattern)[0]]
-    if problem or strange:
-        what = problem or f"has `{{{foreign(strange[0])}}}`, which `pathPattern` has not"
-        _stop(part, key, what, "use the names of `pathPattern`")
-    return not problem and not strange
+def _uses_known_names(reader: FieldReader, key: str, discovery: ArtifactDiscovery) -> bool:
+    """Return whether a text uses only names in braces that the pattern has."""
+    names, problem = placeholder_names(reader.text(key))
+    unknown = [name for name in names if name not in placeholder_names(discovery.pattern)[0]]
+    if problem or unknown:
+        message = problem or f"has `{{{sanitize(unknown[0])}}}`, which `pathPattern` has not"
+        _report_invalid(reader, key, message, "use the names of `pathPattern`")
+    return not problem and not unknown
 
 
-def _portions(artifact: Part, sources: dict[str, SourceObject]) -> Iterator[Portion]:
-    for one in artifact.parts("copy"):
-        said, into = one.text("from", needed=True), one.text("to", needed=True)
-        alias, _, pattern = said.removeprefix("@").partition("/")
-        if said and (alias not in sources or not said.startswith("@")):
-            _stop(one, "from", "names no source of the generator", "write `@alias/pattern`")
-        elif into and not into.startswith(TARGET):
-            _stop(one, "to", "is no place in the artifact", f"begin it with `{TARGET}`")
-        elif said and into:
-            how = one.text("strategy", among=(*PUTTING,), default=OVERWRITE)
-            yield Portion(
+def _copies(artifact: FieldReader, sources: dict[str, SourceObject]) -> Iterator[ArtifactCopy]:
+    for entry in artifact.children("copy"):
+        source_path, target = entry.text("from", required=True), entry.text("to", required=True)
+        alias, _, pattern = source_path.removeprefix("@").partition("/")
+        if source_path and (alias not in sources or not source_path.startswith("@")):
+            _report_invalid(
+                entry, "from", "names no source of the generator", "write `@alias/pattern`"
+            )
+        elif target and not target.startswith(ARTIFACT_PREFIX):
+            _report_invalid(
+                entry, "to", "is no place in the artifact", f"begin it with `{ARTIFACT_PREFIX}`"
+            )
+        elif source_path and target:
+            strategy = entry.text("strategy", choices=(*COPY_STRATEGIES,), default=OVERWRITE)
+            yield ArtifactCopy(
                 source=sources[alias],
                 pattern=pattern,
-                into=into.removeprefix(TARGET),
-                excludes=one.words("exclude"),
-                how=PUTTING[how],
-                where=one.at(),
+                destination=target.removeprefix(ARTIFACT_PREFIX),
+                excludes=entry.string_list("exclude"),
+                strategy=COPY_STRATEGIES[strategy],
+                location=entry.location(),
             )
 
 
-def _stop(part: Part, name: str, what: str, fix: str) -> None:
+def _report_invalid(reader: FieldReader, name: str, problem: str, fix: str) -> None:
     why = "the generator makes nothing until its text is another"
-    part.tell("flux.artifact", name, what, severity=Severity.ERROR, why=why, fix=fix)
+    reader.report("flux.artifact", name, problem, severity=Severity.ERROR, why=why, fix=fix)

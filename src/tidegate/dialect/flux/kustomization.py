@@ -1,83 +1,88 @@
-"""Flux's Kustomization: an overlay of a tree, put up in stages, and healthy if it says what counts.
+"""Flux Kustomizations: overlays that are applied in stages, with health checks.
 
-Objects that name no namespace get `targetNamespace` and else none: Flux refuses these.
+Objects without a namespace get `targetNamespace`, else none: Flux rejects these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.dialect.declared import Declared
+from tidegate.dialect.declared import Declarations
 from tidegate.dialect.flux.fields import (
     read_cluster,
     read_dependencies,
     read_expressions,
     read_identity,
-    read_ignores,
+    read_ignore_rules,
     read_images,
     read_patches,
     read_references,
     read_source,
 )
-from tidegate.dialect.flux.part import FluxResource, Part, open_resource
+from tidegate.dialect.flux.part import FieldReader, FluxResource, open_resource
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.documents import Document
 from tidegate.model.finding import Severity
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Propagation, Ref
-from tidegate.model.policy import Consent, Gates, Handling, Order, Policy, Tracking
-from tidegate.model.reading import labels_of
+from tidegate.model.policy import GateScope, ObjectOptions, Order, Permission, Policy, Tracking
+from tidegate.model.reading import get_labels
 from tidegate.model.rendering import (
     FluxDetails,
     FluxOverrides,
+    LoadRestriction,
     Overlay,
-    Restriction,
     Substitution,
 )
-from tidegate.model.semantics import ENDLESS, FLUX, Retry
+from tidegate.model.semantics import FLUX, UNLIMITED, Retry
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
 
 SOURCES = ("GitRepository", "OCIRepository", "Bucket", "ExternalArtifact")
-MIRROR, DELETE, WAIT, ORPHAN = "MirrorPrune", "Delete", "WaitForTermination", "Orphan"
+MIRROR_PRUNE, DELETE, WAIT_FOR_TERMINATION, ORPHAN = (
+    "MirrorPrune",
+    "Delete",
+    "WaitForTermination",
+    "Orphan",
+)
 ALWAYS = "Always"
-UNPLAYED = {
+UNSUPPORTED = {
     "decryption.serviceAccountName": "keys come from `secretRef` and from this machine",
 }
-LEAST = Ms(30 * SECOND)
+MIN_TIMEOUT = Ms(30 * SECOND)
 
 
-def read_kustomization(document: Document, namespace: str) -> Declared:
-    """The unit that a Kustomization is; one that names no namespace is in this one."""
+def read_kustomization(document: Document, namespace: str) -> Declarations:
+    """Read the unit of a Kustomization; `namespace` is used if the Kustomization has none."""
     resource = open_resource(document, namespace)
     if not resource.name:
-        return Declared(findings=resource.findings)
-    spec, own = resource.spec, UnitId("Kustomization", "", resource.home, resource.name)
+        return Declarations(findings=resource.findings)
+    spec, unit_id = resource.spec, UnitId("Kustomization", "", resource.namespace, resource.name)
     unit = Unit(
-        id=own,
-        where=resource.place,
+        id=unit_id,
+        location=resource.location,
         sources=tuple(_sources(resource)),
         destination=Destination(read_cluster(spec), spec.text("targetNamespace")),
-        policy=_policy(spec, own),
-        dependencies=tuple(read_dependencies(spec, own)),
-        suspended=spec.flag("suspend"),
-        labels=labels_of(document.body),
+        policy=_policy(spec, unit_id),
+        dependencies=tuple(read_dependencies(spec, unit_id)),
+        is_suspended=spec.flag("suspend"),
+        labels=get_labels(document.body),
     )
-    _tell_inert(spec, unit.policy)
-    spec.tell_unplayed(UNPLAYED, {})
-    spec.tell_ignored(("validation",), "every object is checked by the server", "remove it")
-    return Declared(units=(unit,), findings=resource.findings)
+    _report_unused_expressions(spec, unit.policy)
+    spec.report_unsupported(UNSUPPORTED, {})
+    spec.report_ignored(("validation",), "every object is checked by the server", "remove it")
+    return Declarations(units=(unit,), findings=resource.findings)
 
 
 def _sources(resource: FluxResource) -> Iterator[UnitSource]:
     spec, source = resource.spec, None
     if spec.has("sourceRef"):
-        source = read_source(spec.part("sourceRef"), resource.home, SOURCES)
+        source = read_source(spec.child("sourceRef"), resource.namespace, SOURCES)
     else:
-        spec.miss("sourceRef")
+        spec.report_missing("sourceRef")
     request = Overlay(
         path=spec.tree_path("path"),
         overrides=_overrides(resource),
-        restriction=Restriction.WHOLE_TREE,
+        restriction=LoadRestriction.NONE,
     )
     details = _details(spec)
     if source is not None:
@@ -92,44 +97,48 @@ def _overrides(resource: FluxResource) -> FluxOverrides:
         name_suffix=spec.text("nameSuffix") or None,
         images=read_images(spec),
         patches=read_patches(spec, is_old=resource.is_old),
-        components=spec.words("components"),
+        components=spec.string_list("components"),
         ignore_missing_components=spec.flag("ignoreMissingComponents"),
-        build_metadata=spec.words("buildMetadata"),
+        build_metadata=spec.string_list("buildMetadata"),
     )
 
 
-def _details(spec: Part) -> FluxDetails:
-    metadata, decryption = spec.part("commonMetadata"), spec.part("decryption")
+def _details(spec: FieldReader) -> FluxDetails:
+    metadata, decryption = spec.child("commonMetadata"), spec.child("decryption")
     decrypts = spec.has("decryption")
     if decrypts:
-        decryption.text("provider", among=("sops",), needed=True)
+        decryption.text("provider", choices=("sops",), required=True)
     return FluxDetails(
-        substitution=_substitution(spec.part("postBuild")) if spec.has("postBuild") else None,
+        substitution=_substitution(spec.child("postBuild")) if spec.has("postBuild") else None,
         decrypts=decrypts,
-        keys=decryption.part("secretRef").text("name"),
-        labels=metadata.texts("labels"),
-        annotations=metadata.texts("annotations"),
+        key_secret=decryption.child("secretRef").text("name"),
+        labels=metadata.string_map("labels"),
+        annotations=metadata.string_map("annotations"),
     )
 
 
-def _substitution(build: Part) -> Substitution:
-    strategy = build.text("substituteStrategy", among=("WithVariables", ALWAYS))
+def _substitution(build: FieldReader) -> Substitution:
+    strategy = build.text("substituteStrategy", choices=("WithVariables", ALWAYS))
     return Substitution(
-        inline=build.texts("substitute"),
+        inline=build.string_map("substitute"),
         references=read_references(build, "substituteFrom"),
         always=strategy == ALWAYS,
     )
 
 
-def _policy(spec: Part, own: UnitId) -> Policy:
-    gates, listed = _gates(spec, own)
-    prunes, ignores = spec.flag("prune", needed=True), tuple(read_ignores(spec))
-    policy = spec.text("deletionPolicy", among=(MIRROR, DELETE, WAIT, ORPHAN), default=MIRROR)
-    stays = policy == ORPHAN or (policy == MIRROR and not prunes)
-    interval, timeout = spec.span("interval", needed=True), spec.span("timeout")
-    pause = spec.span("retryInterval") or interval
+def _policy(spec: FieldReader, unit_id: UnitId) -> Policy:
+    gates, listed = _gates(spec, unit_id)
+    prunes, ignores = spec.flag("prune", required=True), tuple(read_ignore_rules(spec))
+    deletion_policy = spec.text(
+        "deletionPolicy",
+        choices=(MIRROR_PRUNE, DELETE, WAIT_FOR_TERMINATION, ORPHAN),
+        default=MIRROR_PRUNE,
+    )
+    orphans_objects = deletion_policy == ORPHAN or (deletion_policy == MIRROR_PRUNE and not prunes)
+    interval, timeout = spec.duration("interval", required=True), spec.duration("timeout")
+    retry_interval = spec.duration("retryInterval") or interval
     if timeout is None and interval is not None:
-        timeout = Ms(interval - LEAST)
+        timeout = Ms(interval - MIN_TIMEOUT)
     return Policy(
         semantics=FLUX,
         rules=KSTATUS,
@@ -139,52 +148,52 @@ def _policy(spec: Part, own: UnitId) -> Policy:
         prunes=prunes,
         tracking=Tracking.FLUX,
         manager="kustomize-controller",
-        handling=Handling(
+        handling=ObjectOptions(
             forces=spec.flag("force"),
-            delete=Consent.NO if stays else Consent.YES,
+            delete=Permission.NO if orphans_objects else Permission.YES,
             propagation=Propagation.BACKGROUND,
         ),
         ignores=ignores,
         keeps_ignored=bool(ignores),
-        identity=read_identity(spec, own.namespace),
+        identity=read_identity(spec, unit_id.namespace),
         expressions=read_expressions(spec),
-        cascades=not stays,
+        cascades=not orphans_objects,
         heals=True,
-        timeout=Ms(0) if timeout is None else max(LEAST, timeout),
-        retry=None if pause is None else _again_after(pause),
+        timeout=Ms(0) if timeout is None else max(MIN_TIMEOUT, timeout),
+        retry=None if retry_interval is None else _retry_after(retry_interval),
     )
 
 
-def _again_after(pause: Ms) -> Retry:
-    return Retry(limit=ENDLESS, first=pause, factor=1, cap=pause, whole=True, gates=True)
+def _retry_after(delay: Ms) -> Retry:
+    return Retry(limit=UNLIMITED, first=delay, factor=1, cap=delay, whole=True, gates=True)
 
 
-def _gates(spec: Part, own: UnitId) -> tuple[Gates, tuple[Ref, ...]]:
-    """What its health depends on; `wait` makes it everything, and a list is not looked at then."""
-    checks = spec.parts("healthChecks")
+def _gates(spec: FieldReader, unit_id: UnitId) -> tuple[GateScope, tuple[Ref, ...]]:
+    """Return what gates the unit; `wait` gates all objects, and `healthChecks` are ignored then."""
+    checks = spec.children("healthChecks")
     if spec.flag("wait"):
         if checks:
             why = "with `wait`, every object counts, and none that others bring"
-            spec.tell(
+            spec.report(
                 "flux.ignored", "healthChecks", "has no effect", severity=Severity.NOTE, why=why
             )
-        return Gates.ALL, ()
+        return GateScope.ALL, ()
     refs = (
         Ref(
-            Kind.of(one.text("apiVersion", default="apps/v1"), one.text("kind", needed=True)),
-            one.text("namespace"),
-            one.text("name", needed=True),
+            Kind.of(check.text("apiVersion", default="apps/v1"), check.text("kind", required=True)),
+            check.text("namespace"),
+            check.text("name", required=True),
         )
-        for one in checks
+        for check in checks
     )
-    itself = (own.kind, own.namespace, own.name)
-    listed = tuple(one for one in refs if (one.kind.name, one.namespace, one.name) != itself)
-    return (Gates.LISTED if listed else Gates.NONE), listed
+    unit_key = (unit_id.kind, unit_id.namespace, unit_id.name)
+    listed = tuple(ref for ref in refs if (ref.kind.name, ref.namespace, ref.name) != unit_key)
+    return (GateScope.LISTED if listed else GateScope.NONE), listed
 
 
-def _tell_inert(spec: Part, policy: Policy) -> None:
-    """Expressions judge what is waited for, and nothing else."""
-    if policy.expressions and policy.gates is Gates.NONE:
+def _report_unused_expressions(spec: FieldReader, policy: Policy) -> None:
+    """Report health expressions without health checks."""
+    if policy.expressions and policy.gates is GateScope.NONE:
         why = "without `wait` and `healthChecks` no object is judged"
         fix = "add `wait: true`, or list the objects in `healthChecks`"
-        spec.tell_ignored(("healthCheckExprs",), why, fix)
+        spec.report_ignored(("healthCheckExprs",), why, fix)

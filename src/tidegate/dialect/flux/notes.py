@@ -1,7 +1,7 @@
-"""What an object itself says to Flux's controllers, by its labels and annotations.
+"""Labels and annotations of an object for Flux controllers.
 
-A word counts wherever it stands, and in whichever case. Some are heard from the text in Git alone,
-some from what lives, most from both.
+A value counts in a label or an annotation, in any case. Some are read from the manifest in Git,
+some from the live object, most from both.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.model.objects import Json
-from tidegate.model.plan import Deed
-from tidegate.model.policy import Consent, Handling
-from tidegate.model.reading import mapping
+from tidegate.model.plan import ItemAction
+from tidegate.model.policy import ObjectOptions, Permission
+from tidegate.model.reading import get_mapping
 
 Body = dict[str, Json]
 PREFIX = "kustomize.toolkit.fluxcd.io/"
@@ -23,43 +23,43 @@ MERGE, IF_NOT_PRESENT, IGNORE = "Merge", "IfNotPresent", "Ignore"
 DISABLED, ENABLED = "disabled", "enabled"
 
 
-def is_left_alone(body: Body) -> bool:
-    """Whether it asks for being neither written nor deleted."""
-    return _says(body, RECONCILE, DISABLED) or _says(body, SSA, IGNORE)
+def is_ignored(body: Body) -> bool:
+    """Return whether the object is neither written nor deleted."""
+    return _has_value(body, RECONCILE, DISABLED) or _has_value(body, SSA, IGNORE)
 
 
-def is_undetected(body: Body) -> bool:
-    """Whether it asks for being left out where drift of a release is looked for."""
-    return _says(body, DRIFT, DISABLED)
+def skips_drift_detection(body: Body) -> bool:
+    """Return whether the object is excluded from drift detection of its release."""
+    return _has_value(body, DRIFT, DISABLED)
 
 
 def is_forced(body: Body) -> bool:
-    """Whether it asks to be deleted and made again where it cannot be changed."""
-    return _says(body, FORCE, ENABLED)
+    """Return whether the object is recreated if it cannot be changed."""
+    return _has_value(body, FORCE, ENABLED)
 
 
-def deed_of(body: Body) -> Deed:
-    """What is done to an object, by its text in Git."""
-    if is_left_alone(body):
-        return Deed.LEAVE
-    return Deed.CREATE if _says(body, SSA, IF_NOT_PRESENT) else Deed.APPLY
+def item_action(body: Body) -> ItemAction:
+    """Return the action for an object, by its manifest in Git."""
+    if is_ignored(body):
+        return ItemAction.IGNORE
+    return ItemAction.CREATE if _has_value(body, SSA, IF_NOT_PRESENT) else ItemAction.APPLY
 
 
-def read_notes(body: Body, defaults: Handling) -> Handling:
-    """How an object wants to be treated; `defaults` are those of its unit."""
-    kept = is_left_alone(body) or _says(body, PRUNE, DISABLED)
+def read_flux_options(body: Body, defaults: ObjectOptions) -> ObjectOptions:
+    """Read the options of an object; `defaults` are those of its unit."""
+    is_protected = is_ignored(body) or _has_value(body, PRUNE, DISABLED)
     return msgspec.structs.replace(
         defaults,
         forces=defaults.forces or is_forced(body),
-        merges=_says(body, SSA, MERGE),
-        prune=Consent.NO if kept else defaults.prune,
-        delete=Consent.NO if kept else defaults.delete,
+        merges=_has_value(body, SSA, MERGE),
+        prune=Permission.NO if is_protected else defaults.prune,
+        delete=Permission.NO if is_protected else defaults.delete,
     )
 
 
-def _says(body: Body, name: str, value: str) -> bool:
-    for part in ("labels", "annotations"):
-        said = mapping(body, "metadata", part).get(name)
-        if isinstance(said, str) and said.lower() == value.lower():
+def _has_value(body: Body, name: str, expected: str) -> bool:
+    for section in ("labels", "annotations"):
+        actual = get_mapping(body, "metadata", section).get(name)
+        if isinstance(actual, str) and actual.lower() == expected.lower():
             return True
     return False

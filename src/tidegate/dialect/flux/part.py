@@ -1,6 +1,6 @@
-"""A custom resource of Flux's while it is read: its fields by their types, and what is to be said.
+"""Typed reader of the fields of a Flux resource that collects findings.
 
-What is not of its type is told and read as absent, so that a reader goes on to the next field.
+A field of the wrong type is reported and read as absent, so the other fields are still read.
 """
 
 from __future__ import annotations
@@ -12,54 +12,67 @@ from typing import TypeVar
 import msgspec
 
 from tidegate.documents import Document
-from tidegate.documents.document import FieldPath, path_text
-from tidegate.errors import Place, foreign
+from tidegate.documents.document import FieldPath, format_path
+from tidegate.errors import Location, sanitize
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.moment import Ms, parse_duration
 from tidegate.model.objects import Json, Kind
-from tidegate.model.patterns import late
-from tidegate.model.reading import mapping, text
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_mapping, get_text
 
-REFUSED = "the API server refuses the object"
-CURRENT = frozenset({"v1", "v2"})
-GONE = {"v1beta1": "2.7", "v2beta1": "2.7", "v1beta2": "2.8", "v2beta2": "2.8"}
-"""Since when Flux does not serve a version any more."""
+REJECTED = "the API server refuses the object"
+STABLE_VERSIONS = frozenset({"v1", "v2"})
+REMOVED_IN = {"v1beta1": "2.7", "v2beta1": "2.7", "v1beta2": "2.8", "v2beta2": "2.8"}
+"""Flux version that removed an API version."""
 ALPHA = "alpha"
-EMPTY: tuple[Json, ...] = (None, "", [], {})
-_DURATION = late(r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+")
-_WORDS = {str: "a text", bool: "true or false", dict: "a mapping", list: "a list", int: "a number"}
+EMPTY_VALUES: tuple[Json, ...] = (None, "", [], {})
+_DURATION = lazy_regex(r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+")
+_TYPE_NAMES = {
+    str: "a text",
+    bool: "true or false",
+    dict: "a mapping",
+    list: "a list",
+    int: "a number",
+}
 _Value = TypeVar("_Value", str, bool, int, dict[str, Json], list[Json])
 
 
-class Part:
-    """A mapping somewhere in an object, and what was found in the whole of it."""
+class FieldReader:
+    """Reader of a mapping in an object, with the findings about the whole object."""
 
     def __init__(
-        self, body: dict[str, Json], place: Place, path: FieldPath, findings: list[Finding]
+        self, body: dict[str, Json], location: Location, path: FieldPath, findings: list[Finding]
     ) -> None:
         self.findings = findings
-        self.body, self._place, self._path = body, place, path
+        self.body, self._location, self._path = body, location, path
 
-    def at(self, name: str | int = "") -> Place:
-        """The place of a field or an item, or of the part itself."""
+    def location(self, name: str | int = "") -> Location:
+        """Return the location of a field or an item, or of the mapping itself."""
         path = self._path if name == "" else (*self._path, name)
-        return self._place.at(path_text(path))
+        return self._location.with_field(format_path(path))
 
-    def tell(
+    def report(
         self,
         code: str,
         name: str | int,
-        what: str,
+        problem: str,
         *,
         severity: Severity = Severity.ERROR,
-        why: str = REFUSED,
+        why: str = REJECTED,
         fix: str = "",
     ) -> None:
-        """Say something of a field: its name is the subject of the sentence."""
-        where = self.at(name)
-        sentence = f"`{where.field}` {what}"
+        """Report a finding about a field; the message begins with the name of the field."""
+        location = self.location(name)
+        message = f"`{location.field}` {problem}"
         self.findings.append(
-            Finding(code=code, severity=severity, sentence=sentence, where=where, why=why, fix=fix)
+            Finding(
+                code=code,
+                severity=severity,
+                message=message,
+                location=location,
+                reason=why,
+                fix=fix,
+            )
         )
 
     def value(self, name: str) -> Json:
@@ -68,159 +81,173 @@ class Part:
     def has(self, name: str) -> bool:
         return self.body.get(name) is not None
 
-    def part(self, name: str) -> Part:
-        """The mapping of this name; an empty one where there is none."""
-        return self.inside(name, self._typed(name, dict) or {})
+    def child(self, name: str) -> FieldReader:
+        """Return the reader of a nested mapping; an empty one if there is none."""
+        return self.reader_at(name, self._typed(name, dict) or {})
 
-    def parts(self, name: str) -> list[Part]:
-        """The mappings of a list."""
-        own = self.inside(name, {})
-        found = [own.check(at, one, dict) for at, one in enumerate(self._typed(name, list) or ())]
-        return [own.inside(at, one) for at, one in enumerate(found) if one is not None]
+    def children(self, name: str) -> list[FieldReader]:
+        """Return the readers of a list of mappings."""
+        list_reader = self.reader_at(name, {})
+        items = [
+            list_reader.check(index, item, dict)
+            for index, item in enumerate(self._typed(name, list) or ())
+        ]
+        return [
+            list_reader.reader_at(index, item)
+            for index, item in enumerate(items)
+            if item is not None
+        ]
 
     def text(
-        self, name: str, *, default: str = "", among: Collection[str] = (), needed: bool = False
+        self, name: str, *, default: str = "", choices: Collection[str] = (), required: bool = False
     ) -> str:
-        """A text, one of those that are possible; what is `needed` is missed."""
-        said = self._typed(name, str) or ""
-        if needed and self.value(name) in EMPTY:
-            self.miss(name)
-        if said and among and said not in among:
-            possible = ", ".join(f"`{one}`" for one in among)
-            self.tell("flux.choice", name, f"is `{foreign(said)}`", fix=f"write one of {possible}")
+        """Read a string, one of `choices` if given; reports a missing one if `required`."""
+        value = self._typed(name, str) or ""
+        if required and self.value(name) in EMPTY_VALUES:
+            self.report_missing(name)
+        if value and choices and value not in choices:
+            possible = ", ".join(f"`{choice}`" for choice in choices)
+            self.report(
+                "flux.choice", name, f"is `{sanitize(value)}`", fix=f"write one of {possible}"
+            )
             return default
-        return said or default
+        return value or default
 
-    def flag(self, name: str, *, needed: bool = False) -> bool:
-        if needed and not self.has(name):
-            self.miss(name)
+    def flag(self, name: str, *, required: bool = False) -> bool:
+        if required and not self.has(name):
+            self.report_missing(name)
         return self._typed(name, bool) or False
 
     def number(self, name: str) -> int:
         return self._typed(name, int) or 0
 
-    def words(self, name: str) -> tuple[str, ...]:
-        """The texts of a list."""
-        own = self.inside(name, {})
-        found = (own.check(at, one, str) for at, one in enumerate(self._typed(name, list) or ()))
-        return tuple(one for one in found if one is not None)
+    def string_list(self, name: str) -> tuple[str, ...]:
+        """Read a list of strings."""
+        list_reader = self.reader_at(name, {})
+        items = (
+            list_reader.check(index, item, str)
+            for index, item in enumerate(self._typed(name, list) or ())
+        )
+        return tuple(item for item in items if item is not None)
 
-    def texts(self, name: str) -> dict[str, str]:
-        """The texts of a mapping."""
-        own = self.part(name)
-        found = ((key, own.check(key, one, str)) for key, one in own.body.items())
-        return {key: one for key, one in found if one is not None}
+    def string_map(self, name: str) -> dict[str, str]:
+        """Read a mapping of strings."""
+        reader = self.child(name)
+        items = ((key, reader.check(key, value, str)) for key, value in reader.body.items())
+        return {key: value for key, value in items if value is not None}
 
-    def span(self, name: str, *, needed: bool = False) -> Ms | None:
-        """A duration as Flux writes it."""
-        said = self.text(name, needed=needed)
-        if not said:
+    def duration(self, name: str, *, required: bool = False) -> Ms | None:
+        """Read a duration in Flux syntax; None if it is missing or invalid."""
+        value = self.text(name, required=required)
+        if not value:
             return None
         try:
-            return parse_duration(said if _DURATION.fullmatch(said) else "")
+            return parse_duration(value if _DURATION.fullmatch(value) else "")
         except ValueError as error:
             fix = "write numbers with ms, s, m or h, such as `1m30s`"
-            self.tell("flux.duration", name, f"is `{foreign(said)}`: {error}", fix=fix)
+            self.report("flux.duration", name, f"is `{sanitize(value)}`: {error}", fix=fix)
             return None
 
     def tree_path(self, name: str) -> str:
-        """A path as Flux walks it: from the root of the tree, and never out of it."""
-        said = self.text(name)
-        inside = posixpath.normpath(f"/{said}").strip("/") or "."
-        if posixpath.normpath(said or ".").split("/")[0] == "..":
-            self.tell(
+        """Read a path like Flux: relative to the root of the tree, and never outside of it."""
+        value = self.text(name)
+        normalized = posixpath.normpath(f"/{value}").strip("/") or "."
+        if posixpath.normpath(value or ".").split("/")[0] == "..":
+            self.report(
                 "flux.path",
                 name,
                 "leads out of its tree",
                 severity=Severity.WARNING,
-                why=f"Flux stops at the root and takes `{foreign(inside)}`",
+                why=f"Flux stops at the root and takes `{sanitize(normalized)}`",
                 fix="write a path that starts at the root of the tree",
             )
-        return inside
+        return normalized
 
-    def tell_unplayed(self, fields: Mapping[str, str], usual: Mapping[str, Json]) -> None:
-        """Tell of fields that have no effect here, each with what is done instead."""
-        for path, instead in fields.items():
-            *inside, name = path.split(".")
-            part = self
-            for one in inside:
-                part = part.part(one)
-            said = part.value(name)
-            if said not in EMPTY and said != usual.get(path, False):
-                part.tell_difference(name, instead)
+    def report_unsupported(self, fields: Mapping[str, str], defaults: Mapping[str, Json]) -> None:
+        """Report fields that have no effect here, each with the behavior instead."""
+        for path, behavior in fields.items():
+            *parents, name = path.split(".")
+            reader = self
+            for parent in parents:
+                reader = reader.child(parent)
+            value = reader.value(name)
+            if value not in EMPTY_VALUES and value != defaults.get(path, False):
+                reader.report_unsupported_field(name, behavior)
 
-    def tell_difference(
-        self, name: str, instead: str, severity: Severity = Severity.WARNING
+    def report_unsupported_field(
+        self, name: str, behavior: str, severity: Severity = Severity.WARNING
     ) -> None:
         why = "Flux does what it says; a rollout and a simulation by Tidegate do not"
-        self.tell("flux.unplayed", name, f"is not played: {instead}", severity=severity, why=why)
+        self.report("flux.unplayed", name, f"is not played: {behavior}", severity=severity, why=why)
 
-    def tell_ignored(self, names: Iterable[str], why: str, fix: str = "") -> None:
-        """Tell of fields that Flux itself does not read."""
+    def report_ignored(self, names: Iterable[str], why: str, fix: str = "") -> None:
+        """Report fields that Flux itself ignores."""
         for name in names:
-            if self.value(name) not in EMPTY:
-                note = Severity.WARNING
-                self.tell("flux.ignored", name, "has no effect", severity=note, why=why, fix=fix)
+            if self.value(name) not in EMPTY_VALUES:
+                severity = Severity.WARNING
+                self.report(
+                    "flux.ignored", name, "has no effect", severity=severity, why=why, fix=fix
+                )
 
-    def check(self, name: str | int, said: Json, wanted: type[_Value]) -> _Value | None:
-        """What stands there, if it is of its type."""
-        if said is None or type(said) is wanted:
-            return said
-        word = _WORDS[wanted]
-        self.tell("flux.type", name, f"is not {word}", fix=f"write {word}")
+    def check(self, name: str | int, value: Json, expected: type[_Value]) -> _Value | None:
+        """Return the value if it has the expected type; else report it and return None."""
+        if value is None or type(value) is expected:
+            return value
+        type_name = _TYPE_NAMES[expected]
+        self.report("flux.type", name, f"is not {type_name}", fix=f"write {type_name}")
         return None
 
-    def inside(self, name: str | int, body: dict[str, Json]) -> Part:
-        return Part(body, self._place, (*self._path, name), self.findings)
+    def reader_at(self, name: str | int, body: dict[str, Json]) -> FieldReader:
+        return FieldReader(body, self._location, (*self._path, name), self.findings)
 
-    def _typed(self, name: str, wanted: type[_Value]) -> _Value | None:
-        return self.check(name, self.body.get(name), wanted)
+    def _typed(self, name: str, expected: type[_Value]) -> _Value | None:
+        return self.check(name, self.body.get(name), expected)
 
-    def miss(self, name: str) -> None:
-        """Tell that a field is not there which must be."""
-        self.tell("flux.required", name, "is missing", fix=f"add `{name}`")
+    def report_missing(self, name: str) -> None:
+        """Report a missing required field."""
+        self.report("flux.required", name, "is missing", fix=f"add `{name}`")
 
 
 class FluxResource(msgspec.Struct, frozen=True):
-    """Which object it is, where it is at home, and its spec."""
+    """Flux resource: its kind, name, namespace, location and spec."""
 
     kind: Kind
     name: str
-    home: str
-    place: Place
-    spec: Part
+    namespace: str
+    location: Location
+    spec: FieldReader
 
     @property
     def is_old(self) -> bool:
-        """Whether its version is one of those before Flux's first stable ones."""
-        return self.kind.version not in CURRENT
+        """Whether its API version is older than the first stable one."""
+        return self.kind.version not in STABLE_VERSIONS
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What was found, each once: some fields are read for two reasons."""
+        """Unique findings: some fields are read twice."""
         return tuple(dict.fromkeys(self.spec.findings))
 
 
 def open_resource(
-    document: Document, namespace: str, current: Collection[str] = CURRENT
+    document: Document, namespace: str, served: Collection[str] = STABLE_VERSIONS
 ) -> FluxResource:
-    """The resource of a document. One that names no namespace is in this one.
+    """Open the resource of a document; `namespace` is used if the resource has none.
 
-    `current`: the versions of its kind that Flux serves today.
+    `served`: the API versions of its kind that Flux serves today.
     """
-    body, place = document.body, document.place
-    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
-    whole = Part(body, place, (), [])
-    name = whole.part("metadata").text("name", needed=True)
-    if kind.version not in current and (kind.version in GONE or ALPHA in kind.version):
-        since = f"since {GONE[kind.version]}" if kind.version in GONE else "any more"
-        whole.tell(
+    body, location = document.body, document.location
+    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    root = FieldReader(body, location, (), [])
+    name = root.child("metadata").text("name", required=True)
+    if kind.version not in served and (kind.version in REMOVED_IN or ALPHA in kind.version):
+        since = f"since {REMOVED_IN[kind.version]}" if kind.version in REMOVED_IN else "any more"
+        root.report(
             "flux.version",
             "apiVersion",
-            f"is `{foreign(kind.api_version)}`, which Flux does not serve {since}",
+            f"is `{sanitize(kind.api_version)}`, which Flux does not serve {since}",
             severity=Severity.WARNING,
             why="a cluster with a Flux of today does not know the kind",
             fix="write v2 for a HelmRelease and v1 for all else; `flux migrate` does that",
         )
-    home = text(mapping(body, "metadata"), "namespace", default=namespace)
-    return FluxResource(kind, name, home, place, whole.part("spec"))
+    resource_namespace = get_text(get_mapping(body, "metadata"), "namespace", default=namespace)
+    return FluxResource(kind, name, resource_namespace, location, root.child("spec"))

@@ -1,4 +1,4 @@
-"""Flux's HelmRelease: a chart, its values from many places, and how Helm is to go about it."""
+"""Flux HelmReleases: a chart, its values, and the options of the Helm actions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import msgspec
 
-from tidegate.dialect.declared import Declared
+from tidegate.dialect.declared import Declarations
 from tidegate.dialect.flux.fields import (
     REPOSITORY,
     read_chart,
@@ -15,178 +15,185 @@ from tidegate.dialect.flux.fields import (
     read_dependencies,
     read_expressions,
     read_identity,
-    read_ignores,
+    read_ignore_rules,
     read_images,
     read_patches,
     read_references,
     read_source,
 )
-from tidegate.dialect.flux.part import FluxResource, Part, open_resource
-from tidegate.dialect.helm.acting import act
+from tidegate.dialect.flux.part import FieldReader, FluxResource, open_resource
+from tidegate.dialect.helm.acting import with_action
 from tidegate.dialect.semantics import KSTATUS
 from tidegate.documents import Document
 from tidegate.model.ledger import (
-    Action,
-    ActionTerms,
     CrdPolicy,
     DriftMode,
-    ReleaseTerms,
-    TrialTerms,
+    ReleaseAction,
+    ReleaseActionSpec,
+    ReleaseSpec,
+    ReleaseTestSpec,
 )
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Propagation
-from tidegate.model.policy import Handling, Order, Policy, Tracking
-from tidegate.model.reading import labels_of
-from tidegate.model.release import Release, ValuesFile
+from tidegate.model.policy import ObjectOptions, Order, Policy, Tracking
+from tidegate.model.reading import get_labels
+from tidegate.model.release import ChartRequest, ValuesFile
 from tidegate.model.rendering import FluxDetails, FluxOverrides
-from tidegate.model.semantics import ENDLESS, FLUX, Retry
+from tidegate.model.semantics import FLUX, UNLIMITED, Retry
 from tidegate.model.source import SourceObject
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
 
 CHART_REFS = ("OCIRepository", "HelmChart", "ExternalArtifact")
 NO_HOOKS = "nohooks"
-STRATEGIES = ("combined", NO_HOOKS, "separate")
-"""Whether post-renderers see hooks: with the rest, not at all, or by themselves."""
-CRDS = ("Skip", "Create", "CreateReplace")
+POST_RENDER_STRATEGIES = ("combined", NO_HOOKS, "separate")
+"""Whether post-renderers get hooks: together with the other objects, not at all, or separately."""
+CRD_POLICIES = ("Skip", "Create", "CreateReplace")
 FAILURE_STRATEGIES = ("RemediateOnFailure", "RetryOnFailure")
-REMEDIES = ("rollback", "uninstall")
-APPLIES = ("auto", "enabled", "disabled")
-IN_PLACE = "InPlaceUpdate"
-NAME_CHANGES = ("Reinstall", IN_PLACE)
-"""What becomes of a release whose chart has another name by now."""
+REMEDIATION_STRATEGIES = ("rollback", "uninstall")
+SERVER_SIDE_APPLY_MODES = ("auto", "enabled", "disabled")
+IN_PLACE_UPDATE = "InPlaceUpdate"
+NAME_CHANGE_STRATEGIES = ("Reinstall", IN_PLACE_UPDATE)
+"""What happens to a release when its chart is renamed."""
 PROPAGATIONS = ("background", "foreground", "orphan")
-LONGEST, KEPT, DIGITS = 53, 40, 12
+MAX_NAME_LENGTH, NAME_PREFIX_LENGTH, DIGEST_LENGTH = 53, 40, 12
 """The length of a name, and what is kept of a longer one: its beginning, and of its digest."""
-MOST_KEPT = 5
-"""Revisions of a release, where nobody says how many."""
+DEFAULT_MAX_HISTORY = 5
+"""Default number of revisions in the history of a release."""
 FIVE_MINUTES = Ms(5 * MINUTE)
-UNPLAYED = {
+UNSUPPORTED = {
     "chart.spec.verify": "signatures are not verified",
     "install.serverSideApply": "objects are applied by the server",
     "upgrade.preserveValues": "values of earlier releases are not known",
     "waitStrategy.name": "objects are judged one by one, as the poller does",
 }
-USUAL: dict[str, Json] = {
+DEFAULTS: dict[str, Json] = {
     "install.serverSideApply": True,
     "waitStrategy.name": "poller",
 }
-"""What these are where nobody says anything."""
+"""Default values of these fields."""
 
 
-def read_release(document: Document, namespace: str) -> Declared:
-    """The unit that a HelmRelease is; one that names no namespace is in this one."""
+def read_helm_release(document: Document, namespace: str) -> Declarations:
+    """Read the unit of a HelmRelease; `namespace` is used if the HelmRelease has none."""
     resource = open_resource(document, namespace)
     if not resource.name:
-        return Declared(findings=resource.findings)
-    spec, own = resource.spec, UnitId("HelmRelease", "", resource.home, resource.name)
-    inside = spec.text("targetNamespace", default=resource.home)
-    terms = ReleaseTerms(
-        name=release_name(spec, own.name),
-        namespace=inside,
-        storage=spec.text("storageNamespace", default=own.namespace),
-        most=spec.number("maxHistory") if spec.has("maxHistory") else MOST_KEPT,
-        keeps_history=spec.part("uninstall").flag("keepHistory"),
-        install=_action(spec, "install"),
-        upgrade=_action(spec, "upgrade"),
-        rollback=_action(spec, "rollback"),
-        uninstall=_action(spec, "uninstall"),
-        test=_tests(spec),
-        drift=_drift(spec),
-        ignores=tuple(read_ignores(spec.part("driftDetection"))),
-        renews=_renews(spec),
+        return Declarations(findings=resource.findings)
+    spec, unit_id = resource.spec, UnitId("HelmRelease", "", resource.namespace, resource.name)
+    target_namespace = spec.text("targetNamespace", default=resource.namespace)
+    release_spec = ReleaseSpec(
+        name=release_name(spec, unit_id.name),
+        namespace=target_namespace,
+        storage=spec.text("storageNamespace", default=unit_id.namespace),
+        most=spec.number("maxHistory") if spec.has("maxHistory") else DEFAULT_MAX_HISTORY,
+        keeps_history=spec.child("uninstall").flag("keepHistory"),
+        install=_action_spec(spec, "install"),
+        upgrade=_action_spec(spec, "upgrade"),
+        rollback=_action_spec(spec, "rollback"),
+        uninstall=_action_spec(spec, "uninstall"),
+        test=_test_spec(spec),
+        drift=_drift_mode(spec),
+        ignores=tuple(read_ignore_rules(spec.child("driftDetection"))),
+        renews=_reinstalls_on_rename(spec),
     )
     unit = Unit(
-        id=own,
-        where=resource.place,
-        sources=tuple(_sources(resource, terms)),
-        destination=Destination(read_cluster(spec), inside),
-        policy=_policy(spec, own, terms),
-        dependencies=tuple(read_dependencies(spec, own)),
-        suspended=spec.flag("suspend"),
-        labels=labels_of(document.body),
+        id=unit_id,
+        location=resource.location,
+        sources=tuple(_sources(resource, release_spec)),
+        destination=Destination(read_cluster(spec), target_namespace),
+        policy=_policy(spec, unit_id, release_spec),
+        dependencies=tuple(read_dependencies(spec, unit_id)),
+        is_suspended=spec.flag("suspend"),
+        labels=get_labels(document.body),
     )
-    spec.span("interval", needed=True)
-    spec.tell_unplayed(UNPLAYED, USUAL)
-    _tell_of_applying(spec)
-    return Declared(units=(unit,), findings=resource.findings)
+    spec.duration("interval", required=True)
+    spec.report_unsupported(UNSUPPORTED, DEFAULTS)
+    _report_apply_options(spec)
+    return Declarations(units=(unit,), findings=resource.findings)
 
 
-def _tell_of_applying(spec: Part) -> None:
-    """What is said of how objects are written, and comes to nothing here or anywhere."""
+def _report_apply_options(spec: FieldReader) -> None:
+    """Report options of how objects are applied that are unsupported or have no effect."""
     for name in ("upgrade", "rollback"):
-        said = spec.part(name)
-        if said.text("serverSideApply", among=APPLIES) == APPLIES[-1]:
-            said.tell_difference("serverSideApply", UNPLAYED["install.serverSideApply"])
-    if spec.part("rollback").flag("recreate"):
-        spec.part("rollback").tell_ignored(("recreate",), "Helm 4 knows it no more")
+        action = spec.child(name)
+        if (
+            action.text("serverSideApply", choices=SERVER_SIDE_APPLY_MODES)
+            == SERVER_SIDE_APPLY_MODES[-1]
+        ):
+            action.report_unsupported_field(
+                "serverSideApply", UNSUPPORTED["install.serverSideApply"]
+            )
+    if spec.child("rollback").flag("recreate"):
+        spec.child("rollback").report_ignored(("recreate",), "Helm 4 knows it no more")
 
 
-def release_name(spec: Part, name: str) -> str:
-    """The name that Helm knows it by: what does not fit is cut, and told apart by a digest."""
+def release_name(spec: FieldReader, name: str) -> str:
+    """Return the Helm release name; a name that is too long is cut and gets a digest."""
     target = spec.text("targetNamespace")
-    whole = spec.text("releaseName") or (f"{target}-{name}" if target else name)
-    if len(spec.text("releaseName")) > LONGEST:
-        what = f"has more than {LONGEST} characters"
-        spec.tell("flux.length", "releaseName", what, fix="choose a shorter one")
-    if len(whole) <= LONGEST:
-        return whole
-    return f"{whole[:KEPT]}-{sha256(whole.encode()).hexdigest()[:DIGITS]}"
+    full_name = spec.text("releaseName") or (f"{target}-{name}" if target else name)
+    if len(spec.text("releaseName")) > MAX_NAME_LENGTH:
+        problem = f"has more than {MAX_NAME_LENGTH} characters"
+        spec.report("flux.length", "releaseName", problem, fix="choose a shorter one")
+    if len(full_name) <= MAX_NAME_LENGTH:
+        return full_name
+    return (
+        f"{full_name[:NAME_PREFIX_LENGTH]}-{sha256(full_name.encode()).hexdigest()[:DIGEST_LENGTH]}"
+    )
 
 
-def _sources(resource: FluxResource, terms: ReleaseTerms) -> Iterator[UnitSource]:
+def _sources(resource: FluxResource, release_spec: ReleaseSpec) -> Iterator[UnitSource]:
     spec = resource.spec
     source, path, defaults = _chart(resource)
-    metadata = spec.part("commonMetadata")
-    skips = terms.install.crds is CrdPolicy.SKIP
-    request = Release(
+    metadata = spec.child("commonMetadata")
+    skips_crds = release_spec.install.crds is CrdPolicy.SKIP
+    request = ChartRequest(
         chart=path,
-        name=terms.name,
-        namespace=terms.namespace,
-        values=spec.part("values").body,
+        name=release_spec.name,
+        namespace=release_spec.namespace,
+        values=spec.child("values").body,
         defaults=defaults,
         kube_version="",
-        include_crds=not skips,
-        include_tests=terms.test.runs,
-        skip_schema=not terms.install.checks_values,
+        include_crds=not skips_crds,
+        include_tests=release_spec.test.runs,
+        skip_schema=not release_spec.install.checks_values,
         checks_lock=False,
     )
     details = FluxDetails(
-        values=read_references(spec, "valuesFrom", "values.yaml"),
-        labels=metadata.texts("labels"),
-        annotations=metadata.texts("annotations"),
-        post_renders=tuple(_post_renders(resource)),
-        spares_hooks=spec.text("postRenderStrategy", among=STRATEGIES) == NO_HOOKS,
+        value_references=read_references(spec, "valuesFrom", "values.yaml"),
+        labels=metadata.string_map("labels"),
+        annotations=metadata.string_map("annotations"),
+        post_renderers=tuple(_post_renders(resource)),
+        skips_hooks=spec.text("postRenderStrategy", choices=POST_RENDER_STRATEGIES) == NO_HOOKS,
     )
     if source is not None:
         yield UnitSource(source=source, request=request, details=details)
 
 
 def _chart(resource: FluxResource) -> tuple[SourceObject | None, str, tuple[ValuesFile, ...]]:
-    """What holds the chart, the path in it, and the files in place of the chart's own values."""
+    """Return the source of the chart, its path, and the files that replace default values."""
     spec = resource.spec
     if spec.has("chart") == spec.has("chartRef"):
-        spec.tell("flux.exclusive", "", "needs one of `chart` and `chartRef`", fix="have one")
+        spec.report("flux.exclusive", "", "needs one of `chart` and `chartRef`", fix="have one")
     if spec.has("chartRef"):
-        return read_source(spec.part("chartRef"), resource.home, CHART_REFS), ".", ()
+        return read_source(spec.child("chartRef"), resource.namespace, CHART_REFS), ".", ()
     if not spec.has("chart"):
         return None, ".", ()
-    chart = spec.part("chart").part("spec")
-    source, defaults = read_chart(chart, resource.home, is_old=resource.is_old)
+    chart = spec.child("chart").child("spec")
+    source, defaults = read_chart(chart, resource.namespace, is_old=resource.is_old)
     if source is None or source.kind == REPOSITORY:
         return source, ".", defaults
     return msgspec.structs.replace(source, chart=""), source.chart, defaults
 
 
 def _post_renders(resource: FluxResource) -> Iterator[FluxOverrides]:
-    for one in resource.spec.parts("postRenderers"):
-        if one.has("kustomize"):
-            changes = one.part("kustomize")
+    for renderer in resource.spec.children("postRenderers"):
+        if renderer.has("kustomize"):
+            changes = renderer.child("kustomize")
             patches = read_patches(changes, is_old=resource.is_old)
             yield FluxOverrides(images=read_images(changes), patches=patches)
 
 
-def _policy(spec: Part, own: UnitId, terms: ReleaseTerms) -> Policy:
-    """Hooks go by their weights, and the rest by kinds."""
+def _policy(spec: FieldReader, unit_id: UnitId, release_spec: ReleaseSpec) -> Policy:
+    """Return the policy: hooks are ordered by weight, other objects by kind."""
     policy = Policy(
         semantics=FLUX,
         rules=KSTATUS,
@@ -195,105 +202,113 @@ def _policy(spec: Part, own: UnitId, terms: ReleaseTerms) -> Policy:
         cascades=True,
         tracking=Tracking.FLUX,
         manager="helm-controller",
-        handling=Handling(propagation=Propagation.BACKGROUND),
-        creates_namespace=spec.part("install").flag("createNamespace"),
-        identity=read_identity(spec, own.namespace),
+        handling=ObjectOptions(propagation=Propagation.BACKGROUND),
+        creates_namespace=spec.child("install").flag("createNamespace"),
+        identity=read_identity(spec, unit_id.namespace),
         expressions=read_expressions(spec),
         farewell=Propagation(_propagation(spec).capitalize()),
-        heals=terms.drift is DriftMode.ENABLED,
+        heals=release_spec.drift is DriftMode.ENABLED,
     )
-    return act(policy, terms)
+    return with_action(policy, release_spec)
 
 
-def _tests(spec: Part) -> TrialTerms:
-    said = spec.part("test")
+def _test_spec(spec: FieldReader) -> ReleaseTestSpec:
+    test = spec.child("test")
     filters = [
-        (one.text("name", needed=True), one.flag("exclude")) for one in said.parts("filters")
+        (entry.text("name", required=True), entry.flag("exclude"))
+        for entry in test.children("filters")
     ]
-    return TrialTerms(
-        runs=said.flag("enable"),
-        timeout=said.span("timeout") or spec.span("timeout") or FIVE_MINUTES,
-        ignores=said.flag("ignoreFailures"),
+    return ReleaseTestSpec(
+        runs=test.flag("enable"),
+        timeout=test.duration("timeout") or spec.duration("timeout") or FIVE_MINUTES,
+        ignores=test.flag("ignoreFailures"),
         only=tuple(name for name, excluded in filters if not excluded),
         but=tuple(name for name, excluded in filters if excluded),
     )
 
 
-def _drift(spec: Part) -> DriftMode:
-    said, usual = spec.part("driftDetection"), DriftMode.DISABLED
-    return DriftMode(said.text("mode", default=usual, among=tuple(DriftMode)))
+def _drift_mode(spec: FieldReader) -> DriftMode:
+    detection, default = spec.child("driftDetection"), DriftMode.DISABLED
+    return DriftMode(detection.text("mode", default=default, choices=tuple(DriftMode)))
 
 
-def _renews(spec: Part) -> bool:
-    said = spec.part("upgrade").text("chartNameChangeStrategy", among=NAME_CHANGES)
-    return said != IN_PLACE
+def _reinstalls_on_rename(spec: FieldReader) -> bool:
+    strategy = spec.child("upgrade").text("chartNameChangeStrategy", choices=NAME_CHANGE_STRATEGIES)
+    return strategy != IN_PLACE_UPDATE
 
 
-def _propagation(spec: Part) -> str:
-    return spec.part("uninstall").text("deletionPropagation", among=PROPAGATIONS) or "background"
+def _propagation(spec: FieldReader) -> str:
+    return spec.child("uninstall").text("deletionPropagation", choices=PROPAGATIONS) or "background"
 
 
-def _action(spec: Part, name: str) -> ActionTerms:
-    """How Helm is to install, to upgrade, to roll back, or to uninstall."""
-    said = spec.part(name)
-    skips = said.flag("skipCRDs")
-    crds = CrdPolicy(said.text("crds", among=CRDS) or (CRDS[0] if skips else CRDS[1]))
-    retry, remedy = _on_failure(said, name)
-    return ActionTerms(
-        hooks=not said.flag("disableHooks"),
-        waits=not said.flag("disableWait"),
-        waits_for_jobs=not said.flag("disableWaitForJobs"),
+def _action_spec(spec: FieldReader, name: str) -> ReleaseActionSpec:
+    """Read the options of an install, upgrade, rollback or uninstall action."""
+    action = spec.child(name)
+    skips_crds = action.flag("skipCRDs")
+    crds = CrdPolicy(
+        action.text("crds", choices=CRD_POLICIES)
+        or (CRD_POLICIES[0] if skips_crds else CRD_POLICIES[1])
+    )
+    retry, remedy = _retry_and_remediation(action, name)
+    return ReleaseActionSpec(
+        hooks=not action.flag("disableHooks"),
+        waits=not action.flag("disableWait"),
+        waits_for_jobs=not action.flag("disableWaitForJobs"),
         crds=crds,
-        timeout=said.span("timeout") or spec.span("timeout") or FIVE_MINUTES,
+        timeout=action.duration("timeout") or spec.duration("timeout") or FIVE_MINUTES,
         retry=retry,
         remedy=remedy,
-        replaces=said.flag("force"),
-        checks=not said.flag("disableOpenAPIValidation"),
-        checks_values=not said.flag("disableSchemaValidation"),
-        refuses_others=said.flag("disableTakeOwnership"),
-        forgives=_forgives(spec, name),
-        cleans=said.flag("cleanupOnFail"),
+        replaces=action.flag("force"),
+        checks=not action.flag("disableOpenAPIValidation"),
+        checks_values=not action.flag("disableSchemaValidation"),
+        refuses_others=action.flag("disableTakeOwnership"),
+        forgives=_ignores_test_failures(spec, name),
+        cleans=action.flag("cleanupOnFail"),
     )
 
 
-def _forgives(spec: Part, name: str) -> bool:
-    """Whether tests that fail are no failure of an action."""
-    said = spec.part(name).part("remediation")
-    if said.has("ignoreTestFailures"):
-        return said.flag("ignoreTestFailures")
-    return spec.part("test").flag("ignoreFailures")
+def _ignores_test_failures(spec: FieldReader, name: str) -> bool:
+    """Return whether failed tests do not fail an action."""
+    remediation = spec.child(name).child("remediation")
+    if remediation.has("ignoreTestFailures"):
+        return remediation.flag("ignoreTestFailures")
+    return spec.child("test").flag("ignoreFailures")
 
 
-def _on_failure(said: Part, name: str) -> tuple[Retry, Action | None]:
-    """How often it is tried again, and what is done about a failure before that.
+def _retry_and_remediation(action: FieldReader, name: str) -> tuple[Retry, ReleaseAction | None]:
+    """Return the retries of an action, and its remediation.
 
-    Nothing is tried again unless somebody says how often; fewer than none is without end. An
-    upgrade that is tried several times is also taken back in the end, unless told. Each try is
-    planned anew: it is another revision, and what failed as an install is upgraded.
+    The default is no retry; a negative number means no limit. An upgrade with retries is also
+    remediated after the last one by default. Each retry is planned anew: it is another
+    revision, and a failed install is retried as an upgrade.
     """
-    remediation, strategy = said.part("remediation"), said.part("strategy")
-    tries, pause = remediation.number("retries"), Ms(0)
-    last = remediation.flag("remediateLastFailure")
+    remediation, strategy = action.child("remediation"), action.child("strategy")
+    retries, delay = remediation.number("retries"), Ms(0)
+    remediates_last = remediation.flag("remediateLastFailure")
     if name == "upgrade" and not remediation.has("remediateLastFailure"):
-        last = tries > 0
-    remedy = Action.UNINSTALL if tries or last else None
-    way = remediation.text("strategy", among=REMEDIES)
-    if remedy is not None and name == "upgrade" and way != REMEDIES[1]:
-        remedy = Action.ROLLBACK
-    if strategy.text("name", among=FAILURE_STRATEGIES) == FAILURE_STRATEGIES[1]:
-        tries, pause = -1, strategy.span("retryInterval") or FIVE_MINUTES
-        remedy, last = None, False
-    cleans = remedy is None and said.flag("cleanupOnFail")
+        remediates_last = retries > 0
+    remedy = ReleaseAction.UNINSTALL if retries or remediates_last else None
+    remediation_strategy = remediation.text("strategy", choices=REMEDIATION_STRATEGIES)
+    if (
+        remedy is not None
+        and name == "upgrade"
+        and remediation_strategy != REMEDIATION_STRATEGIES[1]
+    ):
+        remedy = ReleaseAction.ROLLBACK
+    if strategy.text("name", choices=FAILURE_STRATEGIES) == FAILURE_STRATEGIES[1]:
+        retries, delay = -1, strategy.duration("retryInterval") or FIVE_MINUTES
+        remedy, remediates_last = None, False
+    cleans_up = remedy is None and action.flag("cleanupOnFail")
     retry = Retry(
-        limit=tries if tries >= 0 else ENDLESS,
-        first=pause,
+        limit=retries if retries >= 0 else UNLIMITED,
+        first=delay,
         factor=1,
-        cap=pause,
+        cap=delay,
         whole=True,
         gates=True,
         refreshes=True,
-        rescues=remedy is not None or cleans,
-        rescues_last=last or cleans,
+        rescues=remedy is not None or cleans_up,
+        rescues_last=remediates_last or cleans_up,
         counts_on=True,
     )
     return retry, remedy

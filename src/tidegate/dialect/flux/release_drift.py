@@ -1,9 +1,9 @@
-"""What Flux says of a HelmRelease whose objects others have changed: a condition, and Events."""
+"""Status of a HelmRelease with drift: the condition and the Events."""
 
 from __future__ import annotations
 
-from tidegate.dialect.flux.status import FluxConditions, Note
-from tidegate.model.account import Became, ObjectAccount, UnitAccount
+from tidegate.dialect.flux.status import EventFields, FluxConditions
+from tidegate.model.account import ObjectProgress, ObjectResult, UnitProgress
 from tidegate.model.drift import ObjectDrift
 from tidegate.model.ledger import DriftMode
 from tidegate.model.objects import Ref
@@ -11,59 +11,63 @@ from tidegate.model.objects import Ref
 DRIFTED = "Drifted"
 DETECTED, NONE_DETECTED = "DriftDetected", "NoDriftDetected"
 CORRECTION = "correct cluster drift"
-MENDED = {Became.CREATED: "created", Became.CONFIGURED: "configured"}
+CORRECTED = {ObjectResult.CREATED: "created", ObjectResult.CONFIGURED: "configured"}
 
 
-def tell_drift(
-    account: UnitAccount, mode: DriftMode, conditions: FluxConditions, release: str
-) -> tuple[Note, ...]:
-    """What was found of a release, and what became of it. Where nobody looks, nothing is said."""
+def report_drift(
+    progress: UnitProgress, mode: DriftMode, conditions: FluxConditions, release: str
+) -> tuple[EventFields, ...]:
+    """Set the condition for drift and its correction, and return the Events; none if disabled."""
     if mode is DriftMode.DISABLED:
         conditions.drop(DRIFTED)
         return ()
-    drifted = _drifted(account)
-    is_left = any(one.became not in MENDED for one, _ in drifted)
-    found = _found(drifted, release)
-    if is_left:
-        conditions.set(DRIFTED, "True", DETECTED, found)
+    drifted = _drifted(progress)
+    has_uncorrected = any(obj.result not in CORRECTED for obj, _ in drifted)
+    message = _drift_message(drifted, release)
+    if has_uncorrected:
+        conditions.set(DRIFTED, "True", DETECTED, message)
     else:
         conditions.set(DRIFTED, "False", NONE_DETECTED, f"No drift detected for release {release}")
-    notes: tuple[Note, ...] = (("Warning", DETECTED, found),) if drifted else ()
-    mended = [one for one, _ in drifted if one.became in MENDED]
-    if mended:
-        lines = "\n".join(f"{_named(one.ref)} {MENDED[one.became]}" for one in mended)
-        told = f"Cluster state of release {release} has been corrected:\n{lines}"
-        notes = (*notes, ("Normal", "DriftCorrected", told))
-    return notes
+    events: tuple[EventFields, ...] = (("Warning", DETECTED, message),) if drifted else ()
+    corrected = [obj for obj, _ in drifted if obj.result in CORRECTED]
+    if corrected:
+        lines = "\n".join(f"{_object_name(obj.ref)} {CORRECTED[obj.result]}" for obj in corrected)
+        correction_message = f"Cluster state of release {release} has been corrected:\n{lines}"
+        events = (*events, ("Normal", "DriftCorrected", correction_message))
+    return events
 
 
-def tell_failed_correction(
-    account: UnitAccount, conditions: FluxConditions, release: str, why: str
-) -> tuple[Note, ...]:
-    """What others have changed could not be put back, or not all of it."""
-    drifted = _drifted(account)
-    found = _found(drifted, release)
-    conditions.set(DRIFTED, "True", DETECTED, found)
-    partly = "partially " if any(one.became in MENDED for one, _ in drifted) else ""
-    told = f"Failed to {partly}correct cluster state of release {release}:\n{why}"
-    return ("Warning", DETECTED, found), ("Warning", "DriftCorrectionFailed", told)
+def report_failed_correction(
+    progress: UnitProgress, conditions: FluxConditions, release: str, why: str
+) -> tuple[EventFields, ...]:
+    """Set the condition for drift that was not fully corrected, and return the Events."""
+    drifted = _drifted(progress)
+    drift_message = _drift_message(drifted, release)
+    conditions.set(DRIFTED, "True", DETECTED, drift_message)
+    partly = "partially " if any(obj.result in CORRECTED for obj, _ in drifted) else ""
+    failure_message = f"Failed to {partly}correct cluster state of release {release}:\n{why}"
+    return ("Warning", DETECTED, drift_message), (
+        "Warning",
+        "DriftCorrectionFailed",
+        failure_message,
+    )
 
 
-def _drifted(account: UnitAccount) -> list[tuple[ObjectAccount, ObjectDrift]]:
-    return [(one, one.drift) for one in account.objects if one.drift is not None]
+def _drifted(progress: UnitProgress) -> list[tuple[ObjectProgress, ObjectDrift]]:
+    return [(obj, obj.drift) for obj in progress.objects if obj.drift is not None]
 
 
-def _found(drifted: list[tuple[ObjectAccount, ObjectDrift]], release: str) -> str:
-    lines = "\n".join(f"{_named(one.ref)} {_changes(drift)}" for one, drift in drifted)
+def _drift_message(drifted: list[tuple[ObjectProgress, ObjectDrift]], release: str) -> str:
+    lines = "\n".join(f"{_object_name(obj.ref)} {_changes(drift)}" for obj, drift in drifted)
     return f"Cluster state of release {release} has drifted from the desired state:\n{lines}"
 
 
 def _changes(drift: ObjectDrift) -> str:
-    if drift.is_gone:
+    if drift.is_deleted:
         return "removed"
     counts = f"{drift.added} additions, {drift.changed} changes, {drift.removed} removals"
     return f"changed ({counts})"
 
 
-def _named(ref: Ref) -> str:
+def _object_name(ref: Ref) -> str:
     return f"{ref.kind.name}/{ref.namespace}/{ref.name}"

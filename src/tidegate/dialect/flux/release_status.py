@@ -1,8 +1,7 @@
-"""What Flux says of a HelmRelease: its conditions, its failures, and the revisions it has made.
+"""Status of a HelmRelease: its conditions, failure counters and release history.
 
-Reasons and sentences are those of helm-controller. The history is made of the records that are
-there. How Flux comes to its digests is its own affair: one that takes over reads ours as those of
-another, and upgrades once.
+Reasons and messages are those of helm-controller. The history is built from the release records.
+Digests are not computed like Flux does: when Flux takes over, it sees a change and upgrades once.
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ import msgspec
 from tidegate.dialect.flux.release_drift import (
     CORRECTION,
     DRIFTED,
-    tell_drift,
-    tell_failed_correction,
+    report_drift,
+    report_failed_correction,
 )
 from tidegate.dialect.flux.release_tests import (
     TEST,
     TESTED,
-    await_tests,
-    fail_tests,
     has_failed_tests,
     is_awaiting_tests,
+    report_tests,
+    set_awaiting_tests,
+    set_tests_failed,
     snapshot_tests,
-    tell_tests,
 )
 from tidegate.dialect.flux.status import (
     PROGRESSING,
@@ -34,233 +33,281 @@ from tidegate.dialect.flux.status import (
     RECONCILING,
     RETRYING,
     STALLED,
+    EventFields,
     FluxConditions,
-    Note,
-    inventory_of,
+    build_inventory,
     waiting_status,
 )
-from tidegate.dialect.helm.belonging import ACTION, newest
-from tidegate.dialect.helm.book import GOOD, is_refused, rollback_target
+from tidegate.dialect.helm.belonging import ACTION, newest_record
+from tidegate.dialect.helm.book import SUCCESSFUL, find_rollback_target, is_rejected_by_tests
 from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, read_record
-from tidegate.dialect.times import go_duration, stamp
-from tidegate.model.account import Going, OwnStatus, Provenance, UnitAccount
-from tidegate.model.event import Result
-from tidegate.model.ledger import Action, ReleaseTerms
+from tidegate.dialect.times import format_go_duration, format_rfc3339
+from tidegate.model.account import SourceRevision, StatusUpdate, UnitPhase, UnitProgress
+from tidegate.model.event import RolloutOutcome
+from tidegate.model.ledger import ReleaseAction, ReleaseSpec
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings, number, text
-from tidegate.model.semantics import ENDLESS
+from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
+from tidegate.model.semantics import UNLIMITED
 
 Body = dict[str, Json]
 RELEASED, REMEDIATED = "Released", "Remediated"
-ORDER = (RECONCILING, STALLED, READY, RELEASED, TESTED, REMEDIATED, DRIFTED)
-MOST_SNAPSHOTS = 5
-ROLLED_BACK = "Rollback to "
-SNAPSHOT = "v2"
-TOLD_OF_DIGEST = 12
-"""How much of an artifact's digest a chart's version tells."""
-NO_TARGET = (
+CONDITION_ORDER = (RECONCILING, STALLED, READY, RELEASED, TESTED, REMEDIATED, DRIFTED)
+MAX_SNAPSHOTS = 5
+ROLLBACK_PREFIX = "Rollback to "
+SNAPSHOT_VERSION = "v2"
+SHORT_DIGEST_LENGTH = 12
+"""Length of the digest of an OCI artifact in the version of a chart."""
+NO_TARGET_MESSAGE = (
     "Failed to perform remediation: missing target release for rollback: cannot remediate failed"
     " release"
 )
-FAILURES = {Action.INSTALL: "installFailures", Action.UPGRADE: "upgradeFailures"}
+FAILURE_COUNTERS = {
+    ReleaseAction.INSTALL: "installFailures",
+    ReleaseAction.UPGRADE: "upgradeFailures",
+}
 
 
-def release_status(
-    own: Body, account: UnitAccount, sources: Sequence[Provenance]
-) -> OwnStatus | None:
-    """The status of a HelmRelease, given the one it has; None: there is nothing to say."""
-    conditions, terms = FluxConditions(own, stamp(account.now), ORDER), account.release
-    is_lost = account.going is Going.ENDED and account.result not in {Result.PASSED, Result.FAILED}
-    if terms is None or account.going is Going.WAITS or (is_lost and not account.operated):
-        return waiting_status(own, account, conditions)
-    records = [read_record(msgspec.json.decode(one)) for one in account.entries]
-    status: Body = {**mapping(own, "status"), "storageNamespace": terms.storage}
-    notes: tuple[Note, ...] = ()
-    if account.going is Going.RUNS:
-        doing = _doing(account, terms, conditions, newest(records))
-        conditions.set(READY, "Unknown", PROGRESSING, doing)
-        conditions.set(RECONCILING, "True", PROGRESSING, doing)
-        conditions.drop(STALLED)
-    elif account.result == Result.PASSED:
-        notes = _pass(account, terms, conditions, records)
-        status = {key: one for key, one in status.items() if key not in _COUNTS}
-        status |= _observed(own)
-    elif account.is_kept and account.is_known:
-        notes = _fail_to_correct(account, conditions, records)
-    else:
-        notes = _fail(account, terms, conditions, records)
-        status |= _counts(account, terms)
-        # Nothing more comes of it by itself; who waits for it is to see that.
-        status |= _observed(own) if account.is_known and conditions.has(STALLED, "True") else {}
-    digest = _artifact_of(records, sources)
-    status |= {} if account.is_kept else _attempted(own, account, records, digest)
-    status |= {
-        "conditions": conditions.listed(),
-        "history": _history(records, mappings(own, "status", "history"), digest, terms),
-        "inventory": inventory_of(mapping(own, "status"), account),
+def helm_release_status(
+    unit_resource: Body, progress: UnitProgress, sources: Sequence[SourceRevision]
+) -> StatusUpdate | None:
+    """Return the new status of a HelmRelease, based on its current one; None if unchanged."""
+    conditions, release_spec = (
+        FluxConditions(unit_resource, format_rfc3339(progress.now), CONDITION_ORDER),
+        progress.release,
+    )
+    is_interrupted = progress.phase is UnitPhase.FINISHED and progress.result not in {
+        RolloutOutcome.PASSED,
+        RolloutOutcome.FAILED,
     }
-    return OwnStatus(status, notes)
+    if (
+        release_spec is None
+        or progress.phase is UnitPhase.WAITING
+        or (is_interrupted and not progress.has_operation)
+    ):
+        return waiting_status(unit_resource, progress, conditions)
+    records = [read_record(msgspec.json.decode(entry)) for entry in progress.release_records]
+    status: Body = {
+        **get_mapping(unit_resource, "status"),
+        "storageNamespace": release_spec.storage,
+    }
+    events: tuple[EventFields, ...] = ()
+    if progress.phase is UnitPhase.RUNNING:
+        activity = _current_activity(progress, release_spec, conditions, newest_record(records))
+        conditions.set(READY, "Unknown", PROGRESSING, activity)
+        conditions.set(RECONCILING, "True", PROGRESSING, activity)
+        conditions.drop(STALLED)
+    elif progress.result == RolloutOutcome.PASSED:
+        events = _set_succeeded(progress, release_spec, conditions, records)
+        status = {key: value for key, value in status.items() if key not in _FAILURE_FIELDS}
+        status |= _observed_generation(unit_resource)
+    elif progress.has_same_revision and progress.is_valid:
+        events = _set_correction_failed(progress, conditions, records)
+    else:
+        events = _set_failed(progress, release_spec, conditions, records)
+        status |= _failure_counts(progress, release_spec)
+        # Nothing more comes of it by itself; who waits for it is to see that.
+        status |= (
+            _observed_generation(unit_resource)
+            if progress.is_valid and conditions.has(STALLED, "True")
+            else {}
+        )
+    digest = _artifact_digest(records, sources)
+    status |= (
+        {}
+        if progress.has_same_revision
+        else _last_attempt(unit_resource, progress, records, digest)
+    )
+    status |= {
+        "conditions": conditions.to_list(),
+        "history": _history(
+            records, get_mappings(unit_resource, "status", "history"), digest, release_spec
+        ),
+        "inventory": build_inventory(get_mapping(unit_resource, "status"), progress),
+    }
+    return StatusUpdate(status, events)
 
 
-_COUNTS = frozenset({"failures", *FAILURES.values()})
+_FAILURE_FIELDS = frozenset({"failures", *FAILURE_COUNTERS.values()})
 
 
-def _observed(own: Body) -> Body:
-    return {"observedGeneration": number(own, "metadata", "generation")}
+def _observed_generation(unit_resource: Body) -> Body:
+    return {"observedGeneration": get_int(unit_resource, "metadata", "generation")}
 
 
-def _doing(
-    account: UnitAccount,
-    terms: ReleaseTerms,
+def _current_activity(
+    progress: UnitProgress,
+    release_spec: ReleaseSpec,
     conditions: FluxConditions,
     last: ReleaseRecord | None,
 ) -> str:
-    """What is done now, and for how long at most."""
-    action, limit = terms.action.value, terms.acting.timeout
-    if last is not None and is_awaiting_tests(last, terms.test):
-        _succeed(conditions, last)
-        await_tests(conditions, _named(last), _chart(last))
-        action, limit = TEST, terms.test.timeout
-    elif account.is_kept:
+    """Return the action in progress and its timeout."""
+    action, timeout = release_spec.action.value, release_spec.action_spec.timeout
+    if last is not None and is_awaiting_tests(last, release_spec.test):
+        _set_released(conditions, last)
+        set_awaiting_tests(conditions, _revision_name(last), _chart(last))
+        action, timeout = TEST, release_spec.test.timeout
+    elif progress.has_same_revision:
         action = CORRECTION
-    return f"Running '{action}' action with timeout of {go_duration(limit)}"
+    return f"Running '{action}' action with timeout of {format_go_duration(timeout)}"
 
 
-def _pass(
-    account: UnitAccount,
-    terms: ReleaseTerms,
+def _set_succeeded(
+    progress: UnitProgress,
+    release_spec: ReleaseSpec,
     conditions: FluxConditions,
     records: Sequence[ReleaseRecord],
-) -> tuple[Note, ...]:
-    last = newest(records)
+) -> tuple[EventFields, ...]:
+    last = newest_record(records)
     if last is None:
         return ()
-    reason, told = _succeed(conditions, last)
-    tested = tell_tests(last, terms.test, conditions, _named(last), _chart(last))
-    drifted = tell_drift(account, terms.drift, conditions, _named(last))
-    if not account.operated:
+    reason, message = _set_released(conditions, last)
+    tested = report_tests(last, release_spec.test, conditions, _revision_name(last), _chart(last))
+    drifted = report_drift(progress, release_spec.drift, conditions, _revision_name(last))
+    if not progress.has_operation:
         return drifted
-    return (*(() if account.is_kept else (("Normal", reason, told),)), *tested, *drifted)
+    return (
+        *(() if progress.has_same_revision else (("Normal", reason, message),)),
+        *tested,
+        *drifted,
+    )
 
 
-def _succeed(conditions: FluxConditions, last: ReleaseRecord) -> tuple[str, str]:
-    """It stands as it was released last: the reason, and the sentence."""
-    action = last.notes.get(ACTION, Action.UPGRADE) if last.number == 1 else Action.UPGRADE
-    told = f"Helm {action} succeeded for release {_named(last)} with chart {_chart(last)}"
+def _set_released(conditions: FluxConditions, last: ReleaseRecord) -> tuple[str, str]:
+    """Set the conditions of a released revision, and return reason and message."""
+    action = (
+        last.annotations.get(ACTION, ReleaseAction.UPGRADE)
+        if last.number == 1
+        else ReleaseAction.UPGRADE
+    )
+    message = (
+        f"Helm {action} succeeded for release {_revision_name(last)} with chart {_chart(last)}"
+    )
     reason = f"{action.capitalize()}Succeeded"
-    conditions.set(RELEASED, "True", reason, told)
-    conditions.set(READY, "True", reason, told)
+    conditions.set(RELEASED, "True", reason, message)
+    conditions.set(READY, "True", reason, message)
     conditions.drop(RECONCILING, STALLED, REMEDIATED)
-    return reason, told
+    return reason, message
 
 
-def _fail_to_correct(
-    account: UnitAccount, conditions: FluxConditions, records: Sequence[ReleaseRecord]
-) -> tuple[Note, ...]:
-    """The release stands, though not all of it is as it was released."""
-    last = newest(records)
+def _set_correction_failed(
+    progress: UnitProgress, conditions: FluxConditions, records: Sequence[ReleaseRecord]
+) -> tuple[EventFields, ...]:
+    """Set the conditions of a release whose drift could not be corrected, and return the Events."""
+    last = newest_record(records)
     if last is None:
         return ()
-    _succeed(conditions, last)
-    why = account.sentence or account.reason
-    notes = tell_failed_correction(account, conditions, _named(last), why)
-    return notes if account.operated else ()
+    _set_released(conditions, last)
+    why = progress.message or progress.reason
+    events = report_failed_correction(progress, conditions, _revision_name(last), why)
+    return events if progress.has_operation else ()
 
 
-def _fail(
-    account: UnitAccount,
-    terms: ReleaseTerms,
+def _set_failed(
+    progress: UnitProgress,
+    release_spec: ReleaseSpec,
     conditions: FluxConditions,
     records: Sequence[ReleaseRecord],
-) -> tuple[Note, ...]:
-    """It is not ready for what was done about its failure, or for that itself."""
-    action, why = terms.action, account.sentence or account.reason
-    stopped = account.result == Result.STOPPED
+) -> tuple[EventFields, ...]:
+    """Set the conditions of a failed release or remediation, and return the Events."""
+    action, why = release_spec.action, progress.message or progress.reason
+    stopped = progress.result == RolloutOutcome.STOPPED
     if stopped:
         why = f"the rollout was stopped: {why}" if why else "the rollout was stopped"
-    if not account.is_known:
+    if not progress.is_valid:
         conditions.set(READY, "False", "ArtifactFailed", why)
         return ()
-    told, reason = _failed(account, terms, conditions, records, why)
-    notes: list[Note] = [("Warning", reason, told)]
+    message, reason = _set_failure_condition(progress, release_spec, conditions, records, why)
+    events: list[EventFields] = [("Warning", reason, message)]
     conditions.drop(REMEDIATED)
-    if account.remedied is not None and terms.acting.remedy is not None:
-        told, reason = _remedied(terms, records, why, went_well=account.remedied)
-        conditions.set(REMEDIATED, "True" if account.remedied else "False", reason, told)
-        notes.append(("Normal" if account.remedied else "Warning", reason, told))
-    conditions.set(READY, "False", reason, told)
-    retry = terms.acting.retry
-    if stopped or (retry is not None and retry.limit == ENDLESS):
-        pause = go_duration(retry.first) if retry is not None else ""
-        again = why if stopped else f"retrying after {pause}"
-        conditions.set(RECONCILING, "True", RETRYING, again)
+    if progress.remediation_succeeded is not None and release_spec.action_spec.remedy is not None:
+        message, reason = _remediation_message(
+            release_spec, records, why, succeeded=progress.remediation_succeeded
+        )
+        conditions.set(
+            REMEDIATED, "True" if progress.remediation_succeeded else "False", reason, message
+        )
+        events.append(("Normal" if progress.remediation_succeeded else "Warning", reason, message))
+    conditions.set(READY, "False", reason, message)
+    retry = release_spec.action_spec.retry
+    if stopped or (retry is not None and retry.limit == UNLIMITED):
+        delay = format_go_duration(retry.first) if retry is not None else ""
+        retry_message = why if stopped else f"retrying after {delay}"
+        conditions.set(RECONCILING, "True", RETRYING, retry_message)
         conditions.drop(STALLED)
     else:
-        stalled, why = (
+        stall_reason, why = (
             "RetriesExceeded",
-            f"Failed to {action} after {account.retries + 1} attempt(s)",
+            f"Failed to {action} after {progress.retries + 1} attempt(s)",
         )
-        if account.remedied is None and _has_no_target(terms, records):
-            stalled, why = "MissingRollbackTarget", NO_TARGET
-        conditions.set(STALLED, "True", stalled, why)
+        if progress.remediation_succeeded is None and _has_no_rollback_target(
+            release_spec, records
+        ):
+            stall_reason, why = "MissingRollbackTarget", NO_TARGET_MESSAGE
+        conditions.set(STALLED, "True", stall_reason, why)
         conditions.drop(RECONCILING)
-        notes.append(("Warning", stalled, why))
-    return tuple(notes) if account.operated else ()
+        events.append(("Warning", stall_reason, why))
+    return tuple(events) if progress.has_operation else ()
 
 
-def _has_no_target(terms: ReleaseTerms, records: Sequence[ReleaseRecord]) -> bool:
-    """Whether it was to be rolled back, and there is nothing to go back to."""
-    last = newest(records)
-    is_asked = terms.acting.remedy is Action.ROLLBACK and last is not None
-    return is_asked and last is not None and rollback_target(records, last.number, terms) is None
+def _has_no_rollback_target(release_spec: ReleaseSpec, records: Sequence[ReleaseRecord]) -> bool:
+    """Return whether a rollback is the remediation, and there is no revision to roll back to."""
+    last = newest_record(records)
+    is_rollback = release_spec.action_spec.remedy is ReleaseAction.ROLLBACK and last is not None
+    return (
+        is_rollback
+        and last is not None
+        and find_rollback_target(records, last.number, release_spec) is None
+    )
 
 
-def _failed(
-    account: UnitAccount,
-    terms: ReleaseTerms,
+def _set_failure_condition(
+    progress: UnitProgress,
+    release_spec: ReleaseSpec,
     conditions: FluxConditions,
     records: Sequence[ReleaseRecord],
     why: str,
 ) -> tuple[str, str]:
-    """What has failed: the release, or its tests; the sentence, and the reason."""
-    name, action = f"{terms.namespace}/{terms.name}", terms.action
-    if account.by_test:
-        tested = newest(one for one in records if has_failed_tests(one))
+    """Set the condition of a failed release or test, and return message and reason."""
+    name, action = f"{release_spec.namespace}/{release_spec.name}", release_spec.action
+    if progress.is_test_failure:
+        tested = newest_record(record for record in records if has_failed_tests(record))
         if tested is not None:
-            _succeed(conditions, tested)
-            return fail_tests(conditions, f"{_named(tested)} with chart {_chart(tested)}", why)
-        return fail_tests(conditions, name, why)
-    failed = newest(one for one in records if one.status is ReleaseStatus.FAILED)
+            _set_released(conditions, tested)
+            return set_tests_failed(
+                conditions, f"{_revision_name(tested)} with chart {_chart(tested)}", why
+            )
+        return set_tests_failed(conditions, name, why)
+    failed = newest_record(record for record in records if record.status is ReleaseStatus.FAILED)
     chart = f" with chart {_chart(failed)}" if failed is not None else ""
-    told, reason = (
+    message, reason = (
         f"Helm {action} failed for release {name}{chart}: {why}",
         f"{action.capitalize()}Failed",
     )
-    conditions.set(RELEASED, "False", reason, told)
+    conditions.set(RELEASED, "False", reason, message)
     conditions.drop(TESTED)
-    return told, reason
+    return message, reason
 
 
-def _remedied(
-    terms: ReleaseTerms, records: Sequence[ReleaseRecord], why: str, *, went_well: bool
+def _remediation_message(
+    release_spec: ReleaseSpec, records: Sequence[ReleaseRecord], why: str, *, succeeded: bool
 ) -> tuple[str, str]:
-    """What was done about a failure: the sentence, and the reason."""
-    outcome = "succeeded" if went_well else f"failed: {why}"
-    end = "Succeeded" if went_well else "Failed"
-    if terms.acting.remedy is not Action.ROLLBACK:
-        name = f"{terms.namespace}/{terms.name}"
-        return f"Helm uninstall remediation for release {name} {outcome}", f"Uninstall{end}"
-    last = newest(records)
-    described = text(last.content, "info", "description") if last is not None else ""
-    to = described.removeprefix(ROLLED_BACK)
-    target = next((one for one in records if str(one.number) == to), last)
+    """Return message and reason of a remediation."""
+    outcome = "succeeded" if succeeded else f"failed: {why}"
+    suffix = "Succeeded" if succeeded else "Failed"
+    if release_spec.action_spec.remedy is not ReleaseAction.ROLLBACK:
+        name = f"{release_spec.namespace}/{release_spec.name}"
+        return f"Helm uninstall remediation for release {name} {outcome}", f"Uninstall{suffix}"
+    last = newest_record(records)
+    description = get_text(last.content, "info", "description") if last is not None else ""
+    target_number = description.removeprefix(ROLLBACK_PREFIX)
+    target = next((record for record in records if str(record.number) == target_number), last)
     if target is None:
-        return f"Helm rollback to previous release {outcome}", f"Rollback{end}"
-    named = f"{_named(target)} with chart {_chart(target)}"
-    return f"Helm rollback to previous release {named} {outcome}", f"Rollback{end}"
+        return f"Helm rollback to previous release {outcome}", f"Rollback{suffix}"
+    target_name = f"{_revision_name(target)} with chart {_chart(target)}"
+    return f"Helm rollback to previous release {target_name} {outcome}", f"Rollback{suffix}"
 
 
-def _named(record: ReleaseRecord) -> str:
+def _revision_name(record: ReleaseRecord) -> str:
     return f"{record.namespace}/{record.name}.v{record.number}"
 
 
@@ -268,91 +315,109 @@ def _chart(record: ReleaseRecord) -> str:
     return "@".join(record.chart)
 
 
-def _artifact_of(records: Sequence[ReleaseRecord], sources: Sequence[Provenance]) -> str:
-    """The digest of the OCI artifact that the newest chart tells in its version, if it does."""
-    tried = newest(one for one in records if not _is_rollback(one))
-    build = tried.chart[1].rpartition("+")[2] if tried is not None else ""
-    digests = (one.revision.digest for one in sources)
-    return next((one for one in digests if build and build == _short(one)), "")
+def _artifact_digest(records: Sequence[ReleaseRecord], sources: Sequence[SourceRevision]) -> str:
+    """Return the digest of the OCI artifact that the newest chart version names, if any."""
+    attempted = newest_record(record for record in records if not _is_rollback(record))
+    build = attempted.chart[1].rpartition("+")[2] if attempted is not None else ""
+    digests = (source.revision.digest for source in sources)
+    return next((digest for digest in digests if build and build == _short_digest(digest)), "")
 
 
-def _short(digest: str) -> str:
-    return digest.rpartition(":")[2][:TOLD_OF_DIGEST]
+def _short_digest(digest: str) -> str:
+    return digest.rpartition(":")[2][:SHORT_DIGEST_LENGTH]
 
 
-def _attempted(
-    own: Body, account: UnitAccount, records: Sequence[ReleaseRecord], digest: str
+def _last_attempt(
+    unit_resource: Body, progress: UnitProgress, records: Sequence[ReleaseRecord], digest: str
 ) -> Body:
-    """What was tried last; nothing where nothing was."""
-    tried = newest(one for one in records if not _is_rollback(one))
-    terms = account.release
-    if tried is None or terms is None or not account.operated:
+    """Return the fields about the last attempt; empty if there was none."""
+    attempted = newest_record(record for record in records if not _is_rollback(record))
+    release_spec = progress.release
+    if attempted is None or release_spec is None or not progress.has_operation:
         return {}
     return {
-        "lastAttemptedGeneration": number(own, "metadata", "generation"),
-        "lastAttemptedReleaseAction": terms.action.value,
-        "lastAttemptedRevision": tried.chart[1],
-        "lastAttemptedConfigDigest": _digest(tried.config),
+        "lastAttemptedGeneration": get_int(unit_resource, "metadata", "generation"),
+        "lastAttemptedReleaseAction": release_spec.action.value,
+        "lastAttemptedRevision": attempted.chart[1],
+        "lastAttemptedConfigDigest": _digest(attempted.config),
         **({"lastAttemptedRevisionDigest": digest} if digest else {}),
     }
 
 
-def _counts(account: UnitAccount, terms: ReleaseTerms) -> Body:
-    """How often it has failed since something was changed."""
-    if not account.operated or account.result != Result.FAILED or terms.action not in FAILURES:
+def _failure_counts(progress: UnitProgress, release_spec: ReleaseSpec) -> Body:
+    """Return the failure counters since the last change."""
+    if (
+        not progress.has_operation
+        or progress.result != RolloutOutcome.FAILED
+        or release_spec.action not in FAILURE_COUNTERS
+    ):
         return {}
-    times = account.retries + 1
-    return {"failures": times, FAILURES[terms.action]: times}
+    count = progress.retries + 1
+    return {"failures": count, FAILURE_COUNTERS[release_spec.action]: count}
 
 
 def _is_rollback(record: ReleaseRecord) -> bool:
-    return text(record.content, "info", "description").startswith(ROLLED_BACK)
+    return get_text(record.content, "info", "description").startswith(ROLLBACK_PREFIX)
 
 
 def _history(
-    records: Iterable[ReleaseRecord], known: Sequence[Body], digest: str, terms: ReleaseTerms
+    records: Iterable[ReleaseRecord],
+    snapshots: Sequence[Body],
+    digest: str,
+    release_spec: ReleaseSpec,
 ) -> list[Json]:
-    """Snapshots, the newest first, down to the last one before it that was well."""
-    digests = {_short(told): told for told in (text(old, "ociDigest") for old in known) if told}
-    digests |= {_short(digest): digest} if digest else {}
-    ordered = sorted(records, key=lambda one: one.number, reverse=True)
+    """Return the snapshots, newest first, down to the previous successful revision."""
+    digests = {
+        _short_digest(oci_digest): oci_digest
+        for oci_digest in (get_text(old, "ociDigest") for old in snapshots)
+        if oci_digest
+    }
+    digests |= {_short_digest(digest): digest} if digest else {}
+    ordered = sorted(records, key=lambda record: record.number, reverse=True)
     if not ordered:
         return [
-            {**one, "status": ReleaseStatus.UNINSTALLED.value}
-            for one in known[:1]
-            if text(one, "status") != ReleaseStatus.UNINSTALLED
-        ] or [*known[:1]]
-    kept: list[Json] = []
-    for one in ordered[:MOST_SNAPSHOTS]:
-        kept.append(_snapshot(one, digests.get(one.chart[1].rpartition("+")[2], "")))
-        if len(kept) > 1 and one.status in GOOD and not is_refused(one, terms):
+            {**snapshot, "status": ReleaseStatus.UNINSTALLED.value}
+            for snapshot in snapshots[:1]
+            if get_text(snapshot, "status") != ReleaseStatus.UNINSTALLED
+        ] or [*snapshots[:1]]
+    history: list[Json] = []
+    for record in ordered[:MAX_SNAPSHOTS]:
+        history.append(_snapshot(record, digests.get(record.chart[1].rpartition("+")[2], "")))
+        if (
+            len(history) > 1
+            and record.status in SUCCESSFUL
+            and not is_rejected_by_tests(record, release_spec)
+        ):
             break
-    return kept
+    return history
 
 
 def _snapshot(record: ReleaseRecord, artifact: str) -> Body:
-    chart, info = mapping(record.content, "chart", "metadata"), mapping(record.content, "info")
-    told: Body = {
-        "apiVersion": SNAPSHOT,
+    chart, info = (
+        get_mapping(record.content, "chart", "metadata"),
+        get_mapping(record.content, "info"),
+    )
+    snapshot: Body = {
+        "apiVersion": SNAPSHOT_VERSION,
         "digest": _digest({**record.content, "info": {}}),
         "name": record.name,
         "namespace": record.namespace,
         "version": record.number,
         "status": record.status.value,
-        "chartName": text(chart, "name"),
-        "chartVersion": text(chart, "version"),
+        "chartName": get_text(chart, "name"),
+        "chartVersion": get_text(chart, "version"),
         "configDigest": _digest(record.config),
-        "firstDeployed": text(info, "first_deployed"),
-        "lastDeployed": text(info, "last_deployed"),
+        "firstDeployed": get_text(info, "first_deployed"),
+        "lastDeployed": get_text(info, "last_deployed"),
     }
-    if text(chart, "appVersion"):
-        told["appVersion"] = text(chart, "appVersion")
+    if get_text(chart, "appVersion"):
+        snapshot["appVersion"] = get_text(chart, "appVersion")
     if artifact:
-        told["ociDigest"] = artifact
+        snapshot["ociDigest"] = artifact
     tests = snapshot_tests(record)
-    return {**told, "testHooks": tests} if tests else told
+    return {**snapshot, "testHooks": tests} if tests else snapshot
 
 
 def _digest(body: Body) -> str:
-    told = msgspec.json.encode(body, order="sorted")
-    return f"sha256:{hashlib.sha256(told).hexdigest()}"
+    encoded = msgspec.json.encode(body, order="sorted")
+    return f"sha256:{hashlib.sha256(encoded).hexdigest()}"

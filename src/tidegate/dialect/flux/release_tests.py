@@ -1,14 +1,14 @@
-"""What Flux says of a HelmRelease that is tested: a condition, Events, and what each test did."""
+"""Status of a HelmRelease with tests: the condition, the Events and the test hooks."""
 
 from __future__ import annotations
 
-from tidegate.dialect.flux.status import READY, FluxConditions, Note
+from tidegate.dialect.flux.status import READY, EventFields, FluxConditions
 from tidegate.dialect.helm import belonging, book
-from tidegate.dialect.helm.hooks import TESTS
+from tidegate.dialect.helm.hooks import TEST_EVENTS
 from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus
-from tidegate.model.ledger import TrialTerms
+from tidegate.model.ledger import ReleaseTestSpec
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 
 Body = dict[str, Json]
 TEST = "test"
@@ -17,73 +17,93 @@ SUCCEEDED, FAILED, AWAITING = "TestSucceeded", "TestFailed", "AwaitingTests"
 
 
 def has_failed_tests(record: ReleaseRecord) -> bool:
-    return record.notes.get(belonging.TESTED) == belonging.UNFIT
+    return record.annotations.get(belonging.TESTED) == belonging.TESTS_FAILED
 
 
-def is_awaiting_tests(record: ReleaseRecord, terms: TrialTerms) -> bool:
-    """Whether a revision is brought, and nobody knows yet how its tests go."""
-    is_brought = record.status is ReleaseStatus.DEPLOYED and belonging.TESTED not in record.notes
-    return is_brought and bool(book.tests_of(record, terms))
+def is_awaiting_tests(record: ReleaseRecord, test_spec: ReleaseTestSpec) -> bool:
+    """Return whether a revision is deployed and its tests have not finished."""
+    is_untested = (
+        record.status is ReleaseStatus.DEPLOYED and belonging.TESTED not in record.annotations
+    )
+    return is_untested and bool(book.enabled_tests(record, test_spec))
 
 
-def await_tests(conditions: FluxConditions, release: str, chart: str) -> None:
-    told = f"Helm release {release} with chart {chart} is awaiting tests"
-    conditions.set(TESTED, "Unknown", AWAITING, told)
+def set_awaiting_tests(conditions: FluxConditions, release: str, chart: str) -> None:
+    message = f"Helm release {release} with chart {chart} is awaiting tests"
+    conditions.set(TESTED, "Unknown", AWAITING, message)
 
 
-def tell_tests(
-    last: ReleaseRecord, terms: TrialTerms, conditions: FluxConditions, release: str, chart: str
-) -> tuple[Note, ...]:
-    """How the tests of a revision went that stands; one that has none is tested all the same."""
-    if not terms.runs:
+def report_tests(
+    last: ReleaseRecord,
+    test_spec: ReleaseTestSpec,
+    conditions: FluxConditions,
+    release: str,
+    chart: str,
+) -> tuple[EventFields, ...]:
+    """Set the condition for the tests of a released revision, and return the Events.
+
+    A revision without tests counts as tested.
+    """
+    if not test_spec.runs:
         conditions.drop(TESTED)
         return ()
     if has_failed_tests(last):
-        told, reason = fail_tests(conditions, f"{release} with chart {chart}", _failures(last))
+        message, reason = set_tests_failed(
+            conditions, f"{release} with chart {chart}", _failure_message(last)
+        )
         status, kind = "False", "Warning"
-    elif is_awaiting_tests(last, terms):
+    elif is_awaiting_tests(last, test_spec):
         return ()
     else:
-        told = f"Helm test succeeded for release {release} with chart {chart}: {_count(last)}"
+        message = (
+            f"Helm test succeeded for release {release} with chart {chart}:"
+            f" {_success_message(last)}"
+        )
         status, reason, kind = "True", SUCCEEDED, "Normal"
-        conditions.set(TESTED, status, reason, told)
-    if not terms.ignores:
-        conditions.set(READY, status, reason, told)
-    return ((kind, reason, told),)
+        conditions.set(TESTED, status, reason, message)
+    if not test_spec.ignores:
+        conditions.set(READY, status, reason, message)
+    return ((kind, reason, message),)
 
 
-def fail_tests(conditions: FluxConditions, release: str, why: str) -> tuple[str, str]:
-    """Tests have failed: the sentence, and the reason."""
-    told = f"Helm test failed for release {release}: {why}"
-    conditions.set(TESTED, "False", FAILED, told)
-    return told, FAILED
+def set_tests_failed(conditions: FluxConditions, release: str, why: str) -> tuple[str, str]:
+    """Set the condition for failed tests, and return message and reason."""
+    message = f"Helm test failed for release {release}: {why}"
+    conditions.set(TESTED, "False", FAILED, message)
+    return message, FAILED
 
 
 def snapshot_tests(record: ReleaseRecord) -> Body:
-    """What each test did that was run, by its name."""
+    """Return the last run of each test that was run, by name."""
     return {
-        text(one, "name"): {
-            "lastStarted": text(one, "last_run", "started_at"),
-            "lastCompleted": text(one, "last_run", "completed_at"),
-            "phase": text(one, "last_run", "phase"),
+        get_text(hook, "name"): {
+            "lastStarted": get_text(hook, "last_run", "started_at"),
+            "lastCompleted": get_text(hook, "last_run", "completed_at"),
+            "phase": get_text(hook, "last_run", "phase"),
         }
-        for one in _tests(record)
-        if text(one, "last_run", "phase")
+        for hook in _tests(record)
+        if get_text(hook, "last_run", "phase")
     }
 
 
 def _tests(record: ReleaseRecord) -> list[Body]:
-    hooks = mappings(record.content, "hooks")
-    return [one for one in hooks if not TESTS.isdisjoint(map(str, listed(one, "events")))]
+    hooks = get_mappings(record.content, "hooks")
+    return [
+        hook for hook in hooks if not TEST_EVENTS.isdisjoint(map(str, get_list(hook, "events")))
+    ]
 
 
-def _failures(record: ReleaseRecord) -> str:
-    failed = (one for one in _tests(record) if text(mapping(one, "last_run"), "phase") == "Failed")
-    return "; ".join(f"{text(one, 'kind')} {text(one, 'name')} failed" for one in failed)
+def _failure_message(record: ReleaseRecord) -> str:
+    failed = (
+        hook
+        for hook in _tests(record)
+        if get_text(get_mapping(hook, "last_run"), "phase") == "Failed"
+    )
+    return "; ".join(f"{get_text(hook, 'kind')} {get_text(hook, 'name')} failed" for hook in failed)
 
 
-def _count(record: ReleaseRecord) -> str:
-    many = len(_tests(record))
-    if not many:
+def _success_message(record: ReleaseRecord) -> str:
+    count = len(_tests(record))
+    if not count:
         return "no test hooks"
-    return f"{many} test hook{'s' if many > 1 else ''} completed successfully"
+    return f"{count} test hook{'s' if count > 1 else ''} completed successfully"

@@ -1,4 +1,4 @@
-"""Flux's sources: objects that say where a tree of files comes from, by which units name it."""
+"""Flux sources: objects that define the origin of a tree of files."""
 
 from __future__ import annotations
 
@@ -7,45 +7,45 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from tidegate.dialect.declared import Declared
+from tidegate.dialect.declared import Declarations
 from tidegate.dialect.flux.fields import read_chart
-from tidegate.dialect.flux.part import FluxResource, Part, open_resource
+from tidegate.dialect.flux.part import FieldReader, FluxResource, open_resource
 from tidegate.documents import Document
 from tidegate.model.finding import Severity
 from tidegate.model.objects import Json
 from tidegate.model.source import (
+    ArtifactCopy,
     BucketSource,
     ChartSource,
+    CopyStrategy,
     DeclaredSource,
     GitRef,
+    GitRefKind,
     GitSource,
     OciSource,
-    Portion,
-    Putting,
-    RefKind,
     SourceObject,
     SourceRef,
 )
 
-REFS = {
-    "commit": RefKind.COMMIT,
-    "name": RefKind.NAME,
-    "semver": RefKind.RANGE,
-    "tag": RefKind.TAG,
-    "branch": RefKind.BRANCH,
+REF_KINDS = {
+    "commit": GitRefKind.COMMIT,
+    "name": GitRefKind.NAME,
+    "semver": GitRefKind.RANGE,
+    "tag": GitRefKind.TAG,
+    "branch": GitRefKind.BRANCH,
 }
-"""The first of these that a GitRepository has counts."""
-DEFAULT_BRANCH = GitRef(RefKind.BRANCH, "master")
+"""Kinds of a Git reference; the first one that a GitRepository has counts."""
+DEFAULT_BRANCH = GitRef(GitRefKind.BRANCH, "master")
 GIT, BUCKET = "GitRepository", "Bucket"
-OTHERS = ("gcp", "azure")
-"""Clouds whose buckets do not speak as S3 does."""
+NON_S3_CLOUDS = ("gcp", "azure")
+"""Clouds whose buckets do not use the S3 API."""
 OCI = "oci://"
 WEB = ("http://", "https://")
 SCHEMES = {GIT: (*WEB, "ssh://"), "OCIRepository": (OCI,)}
-NOWHERE = {
+UNFETCHABLE = {
     "ExternalArtifact": "another controller makes it, and only a cluster has it",
 }
-UNPLAYED = {
+UNSUPPORTED = {
     "sts": "no service is asked for passing credentials",
     "certSecretRef": "certificates come from this machine",
     "provider": "no cloud is asked for credentials",
@@ -53,26 +53,26 @@ UNPLAYED = {
     "serviceAccountName": "no account of the cluster is used",
     "verify": "signatures are not verified",
 }
-USUAL: dict[str, Json] = {"provider": "generic"}
+DEFAULTS: dict[str, Json] = {"provider": "generic"}
 
 
-def read_flux_source(document: Document, namespace: str) -> Declared:
-    """The source that an object stands for; one that names no namespace is in this one."""
+def read_flux_source(document: Document, namespace: str) -> Declarations:
+    """Read the source that an object defines; `namespace` is used if the object has none."""
     resource = open_resource(document, namespace)
     if not resource.name:
-        return Declared(findings=resource.findings)
+        return Declarations(findings=resource.findings)
     kind, spec = resource.kind.name, resource.spec
     declared = DeclaredSource(
-        id=SourceObject(kind, resource.home, resource.name),
-        where=resource.place,
+        id=SourceObject(kind, resource.namespace, resource.name),
+        location=resource.location,
         ignore=spec.text("ignore"),
-        secret=spec.part("secretRef").text("name"),
-        suspended=spec.flag("suspend"),
-        sparse=tuple(_sparse(spec)) if kind == GIT else (),
-        portions=tuple(_included(resource)) if kind == GIT else (),
+        secret_name=spec.child("secretRef").text("name"),
+        is_suspended=spec.flag("suspend"),
+        sparse_directories=tuple(_sparse(spec)) if kind == GIT else (),
+        copies=tuple(_included(resource)) if kind == GIT else (),
     )
-    if kind in NOWHERE:
-        declared = replace(declared, problem=NOWHERE[kind])
+    if kind in UNFETCHABLE:
+        declared = replace(declared, problem=UNFETCHABLE[kind])
     elif kind == "HelmChart":
         declared = _chart(declared, resource)
     elif kind == BUCKET:
@@ -80,173 +80,181 @@ def read_flux_source(document: Document, namespace: str) -> Declared:
     else:
         declared = _fetched(declared, resource)
     if kind not in {"ExternalArtifact", "HelmRepository"}:
-        spec.span("interval", needed=True)
-    spec.tell_unplayed(UNPLAYED, USUAL)
-    spec.tell_ignored(("gitImplementation", "accessFrom"), "Flux does not read it", "remove it")
-    return Declared(sources=(declared,), findings=resource.findings)
+        spec.duration("interval", required=True)
+    spec.report_unsupported(UNSUPPORTED, DEFAULTS)
+    spec.report_ignored(("gitImplementation", "accessFrom"), "Flux does not read it", "remove it")
+    return Declarations(sources=(declared,), findings=resource.findings)
 
 
-class Sources(Protocol):
-    """Sources by the names of their objects, as a mapping has them."""
+class SourceLookup(Protocol):
+    """Lookup of sources by their objects, such as a mapping."""
 
-    def get(self, named: SourceObject, /) -> DeclaredSource | None: ...
+    def get(self, source_object: SourceObject, /) -> DeclaredSource | None: ...
 
 
-def resolve(
-    named: SourceObject, declared: Sources, inside: frozenset[SourceObject] = frozenset()
+def resolve_source(
+    source_object: SourceObject,
+    declared: SourceLookup,
+    parents: frozenset[SourceObject] = frozenset(),
 ) -> DeclaredSource | None:
-    """What a unit's source is in the end; None where nobody declares it.
+    """Resolve the source of a unit; None if it is not declared.
 
-    The `id` of what a HelmChart stands for says which chart: its name, or its path in the tree.
-    `inside`: what it is a part of.
+    For a HelmChart, the `id` of the result has the name of the chart, or its path in the tree.
+    `parents`: the sources that include this one.
     """
-    own = SourceObject(named.kind, named.namespace, named.name)
-    found = declared.get(own)
-    if found is None:
+    key = SourceObject(source_object.kind, source_object.namespace, source_object.name)
+    declaration = declared.get(key)
+    if declaration is None:
         return None
-    if own in inside:
-        return replace(found, source=None, portions=(), problem=f"`{own}` is a part of itself")
-    return _whole(replace(found, id=own), named, declared, inside | {own})
+    if key in parents:
+        return replace(declaration, source=None, copies=(), problem=f"`{key}` is a part of itself")
+    return _resolve_parts(replace(declaration, id=key), source_object, declared, parents | {key})
 
 
-def _whole(
-    found: DeclaredSource,
-    named: SourceObject,
-    declared: Sources,
-    inside: frozenset[SourceObject],
+def _resolve_parts(
+    declaration: DeclaredSource,
+    source_object: SourceObject,
+    declared: SourceLookup,
+    parents: frozenset[SourceObject],
 ) -> DeclaredSource:
-    """With all that it is made of found, too."""
-    looked_into = found.discovery
-    found = replace(
-        found,
-        portions=tuple(
-            replace(one, declared=resolve(one.source, declared, inside)) for one in found.portions
+    """Resolve everything that a source is composed of."""
+    discovery = declaration.discovery
+    declaration = replace(
+        declaration,
+        copies=tuple(
+            replace(copy, declared_source=resolve_source(copy.source, declared, parents))
+            for copy in declaration.copies
         ),
-        discovery=looked_into
-        and replace(looked_into, declared=resolve(looked_into.source, declared, inside)),
-        others=tuple(
-            _whole(replace(one, id=found.id), named, declared, inside) for one in found.others
+        discovery=discovery
+        and replace(discovery, declared_source=resolve_source(discovery.source, declared, parents)),
+        alternatives=tuple(
+            _resolve_parts(replace(other, id=declaration.id), source_object, declared, parents)
+            for other in declaration.alternatives
         ),
     )
-    match found.source:
+    match declaration.source:
         case ChartSource() as repository:
-            whole = replace(repository, chart=named.chart, version=named.version)
-            return replace(found, source=whole)
-        case SourceObject() as behind:
-            return _behind(found, behind, declared)
+            chart_source = replace(
+                repository, chart=source_object.chart, version=source_object.version
+            )
+            return replace(declaration, source=chart_source)
+        case SourceObject() as tree_object:
+            return _resolve_chart(declaration, tree_object, declared)
         case _:
-            return found
+            return declaration
 
 
-def _behind(chart: DeclaredSource, behind: SourceObject, declared: Sources) -> DeclaredSource:
-    tree = resolve(behind, declared)
+def _resolve_chart(
+    chart: DeclaredSource, tree_object: SourceObject, declared: SourceLookup
+) -> DeclaredSource:
+    tree = resolve_source(tree_object, declared)
     if tree is None:
-        return replace(chart, source=None, problem=f"nothing declares {behind}")
+        return replace(chart, source=None, problem=f"nothing declares {tree_object}")
     return replace(
         tree,
-        id=replace(chart.id, chart=behind.chart, version=behind.version),
-        where=chart.where,
+        id=replace(chart.id, chart=tree_object.chart, version=tree_object.version),
+        location=chart.location,
         values_files=chart.values_files,
-        optional_values=chart.optional_values,
-        suspended=chart.suspended or tree.suspended,
+        ignore_missing_values_files=chart.ignore_missing_values_files,
+        is_suspended=chart.is_suspended or tree.is_suspended,
     )
 
 
 def _chart(declared: DeclaredSource, resource: FluxResource) -> DeclaredSource:
-    """A HelmChart names its source without a namespace: it is in its own."""
-    behind, files = read_chart(resource.spec, resource.home, is_old=resource.is_old)
-    if behind is None:
+    """Return a HelmChart with its source, which is always in its own namespace."""
+    tree_object, files = read_chart(resource.spec, resource.namespace, is_old=resource.is_old)
+    if tree_object is None:
         return replace(declared, problem="it does not say where the chart is")
     return replace(
         declared,
-        source=replace(behind, namespace=resource.home),
-        values_files=tuple(one.path for one in files),
-        optional_values=any(one.optional for one in files),
+        source=replace(tree_object, namespace=resource.namespace),
+        values_files=tuple(file.path for file in files),
+        ignore_missing_values_files=any(file.optional for file in files),
     )
 
 
-def _bucket(declared: DeclaredSource, spec: Part) -> DeclaredSource:
-    endpoint, name = spec.text("endpoint", needed=True), spec.text("bucketName", needed=True)
+def _bucket(declared: DeclaredSource, spec: FieldReader) -> DeclaredSource:
+    endpoint, name = spec.text("endpoint", required=True), spec.text("bucketName", required=True)
     if not endpoint or not name:
         return replace(declared, problem="it does not say which bucket it is")
-    cloud = spec.text("provider", among=("generic", "aws", *OTHERS), default="generic")
+    cloud = spec.text("provider", choices=("generic", "aws", *NON_S3_CLOUDS), default="generic")
     source = BucketSource(
         endpoint,
         name,
         prefix=spec.text("prefix"),
         region=spec.text("region"),
         ignore=declared.ignore,
-        cloud=cloud if cloud in OTHERS else "",
-        plain=spec.flag("insecure"),
+        provider=cloud if cloud in NON_S3_CLOUDS else "",
+        plain_http=spec.flag("insecure"),
     )
     return replace(declared, source=source)
 
 
 def _fetched(declared: DeclaredSource, resource: FluxResource) -> DeclaredSource:
     spec, kind = resource.spec, resource.kind.name
-    url, source = spec.text("url", needed=True), _source(spec, kind)
+    url, source = spec.text("url", required=True), _source(spec, kind)
     schemes = SCHEMES.get(kind) or _repository_schemes(spec)
     if url and not url.startswith(schemes):
-        fix = f"begin it with {' or '.join(f'`{one}`' for one in schemes)}"
+        fix = f"begin it with {' or '.join(f'`{scheme}`' for scheme in schemes)}"
         if kind == "HelmRepository" and url.startswith(OCI):
             fix = "write `type: oci` beside it"
-        spec.tell("flux.address", "url", "is an address of another kind", fix=fix)
+        spec.report("flux.address", "url", "is an address of another kind", fix=fix)
     if not url.startswith(schemes):
         return replace(declared, problem="it has no address that Flux would take")
     return replace(declared, source=source)
 
 
-def _sparse(spec: Part) -> Iterator[str]:
-    """Git takes them as beginnings of paths, from the root on."""
-    for said in spec.words("sparseCheckout"):
-        yield said.removeprefix("./")
+def _sparse(spec: FieldReader) -> Iterator[str]:
+    """Yield the path prefixes of a sparse checkout, relative to the root."""
+    for path in spec.string_list("sparseCheckout"):
+        yield path.removeprefix("./")
 
 
-def _included(resource: FluxResource) -> Iterator[Portion]:
-    """Trees of other repositories of the same namespace, each at a place of its own."""
-    for one in resource.spec.parts("include"):
-        name = one.part("repository").text("name", needed=True)
+def _included(resource: FluxResource) -> Iterator[ArtifactCopy]:
+    """Yield the copies of other repositories of the same namespace, each with its target path."""
+    for entry in resource.spec.children("include"):
+        name = entry.child("repository").text("name", required=True)
         if name:
-            yield Portion(
-                source=SourceObject(GIT, resource.home, name),
-                pattern=one.tree_path("fromPath"),
-                into=one.tree_path("toPath") if one.text("toPath") else name,
-                how=Putting.WHOLE,
-                where=one.at(),
+            yield ArtifactCopy(
+                source=SourceObject(GIT, resource.namespace, name),
+                pattern=entry.tree_path("fromPath"),
+                destination=entry.tree_path("toPath") if entry.text("toPath") else name,
+                strategy=CopyStrategy.DIRECTORY,
+                location=entry.location(),
             )
 
 
-def _repository_schemes(spec: Part) -> tuple[str, ...]:
-    return (OCI,) if spec.text("type", among=("default", "oci")) == "oci" else WEB
+def _repository_schemes(spec: FieldReader) -> tuple[str, ...]:
+    return (OCI,) if spec.text("type", choices=("default", "oci")) == "oci" else WEB
 
 
-def _source(spec: Part, kind: str) -> SourceRef | None:
-    url, plain = spec.text("url"), spec.flag("insecure")
+def _source(spec: FieldReader, kind: str) -> SourceRef | None:
+    url, insecure = spec.text("url"), spec.flag("insecure")
     match kind:
         case "GitRepository":
-            return GitSource(url, _git_ref(spec.part("ref")), spec.flag("recurseSubmodules"))
+            return GitSource(url, _git_ref(spec.child("ref")), spec.flag("recurseSubmodules"))
         case "OCIRepository":
-            return _artifact(spec, url, plain=plain)
+            return _artifact(spec, url, insecure=insecure)
         case "HelmRepository":
             shares = spec.flag("passCredentials")
-            return ChartSource(url, "", shares_credentials=shares, plain=plain)
+            return ChartSource(url, "", shares_credentials=shares, plain_http=insecure)
         case _:
             return None
 
 
-def _git_ref(ref: Part) -> GitRef:
-    said = [name for name in REFS if ref.text(name)]
-    if not said:
+def _git_ref(ref: FieldReader) -> GitRef:
+    names = [name for name in REF_KINDS if ref.text(name)]
+    if not names:
         return DEFAULT_BRANCH
-    for name in said[1:]:
-        if (said[0], name) != ("commit", "branch"):
-            why = f"`{said[0]}` goes before it"
-            ref.tell("flux.ignored", name, "has no effect", severity=Severity.NOTE, why=why)
-    return GitRef(REFS[said[0]], ref.text(said[0]))
+    for name in names[1:]:
+        if (names[0], name) != ("commit", "branch"):
+            why = f"`{names[0]}` goes before it"
+            ref.report("flux.ignored", name, "has no effect", severity=Severity.NOTE, why=why)
+    return GitRef(REF_KINDS[names[0]], ref.text(names[0]))
 
 
-def _artifact(spec: Part, url: str, *, plain: bool) -> OciSource:
-    ref, layer = spec.part("ref"), spec.part("layerSelector")
+def _artifact(spec: FieldReader, url: str, *, insecure: bool) -> OciSource:
+    ref, layer = spec.child("ref"), spec.child("layerSelector")
     return OciSource(
         url,
         tag=ref.text("tag"),
@@ -254,6 +262,6 @@ def _artifact(spec: Part, url: str, *, plain: bool) -> OciSource:
         filter=ref.text("semverFilter"),
         digest=ref.text("digest"),
         media_type=layer.text("mediaType"),
-        copies=layer.text("operation", among=("extract", "copy")) == "copy",
-        plain=plain,
+        copies_layer=layer.text("operation", choices=("extract", "copy")) == "copy",
+        plain_http=insecure,
     )

@@ -1,6 +1,6 @@
-"""What Flux says of a Kustomization: its conditions, its revisions, its inventory, its history.
+"""Status of a Kustomization: its conditions, revisions, inventory and history.
 
-Reasons and sentences are those of kustomize-controller, so that whoever knows Flux reads them.
+Reasons and messages are those of kustomize-controller.
 """
 
 from __future__ import annotations
@@ -8,30 +8,37 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
-from tidegate.dialect.flux.faults import UNREADY, fault_of
-from tidegate.dialect.times import go_duration, stamp
-from tidegate.model.account import Became, Going, ObjectAccount, OwnStatus, Provenance, UnitAccount
-from tidegate.model.event import Result
+from tidegate.dialect.flux.faults import DEPENDENCY_NOT_READY, kustomization_failure
+from tidegate.dialect.times import format_go_duration, format_rfc3339
+from tidegate.model.account import (
+    ObjectProgress,
+    ObjectResult,
+    SourceRevision,
+    StatusUpdate,
+    UnitPhase,
+    UnitProgress,
+)
+from tidegate.model.event import RolloutOutcome
 from tidegate.model.moment import SECOND, Ms, parse_duration
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import listed, mapping, mappings, number, part, text
+from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health
 
 Body = dict[str, Json]
-Note = tuple[str, str, str]
+EventFields = tuple[str, str, str]
 READY, HEALTHY, RECONCILING, STALLED = "Ready", "Healthy", "Reconciling", "Stalled"
-ORDER = (RECONCILING, STALLED, READY, HEALTHY)
+CONDITION_ORDER = (RECONCILING, STALLED, READY, HEALTHY)
 PROGRESSING, RETRYING, SUCCEEDED = "Progressing", "ProgressingWithRetry", "Succeeded"
-UNDER_WAY = "Reconciliation in progress"
-WAITING = "Dependencies do not meet ready condition, waiting for them"
+IN_PROGRESS_MESSAGE = "Reconciliation in progress"
+WAITING_MESSAGE = "Dependencies do not meet ready condition, waiting for them"
 RBAC = "rbac.authorization.k8s.io"
-LEAST = Ms(30 * SECOND)
-KEPT_SNAPSHOTS = 5
-LEFT = frozenset({Became.FAILED, Became.KEPT})
-"""What was to be pruned and is still there: the next run tries again."""
-LONGEST = 32_768
-"""Bytes of a condition's message; what is longer is cut."""
+MIN_TIMEOUT = Ms(30 * SECOND)
+MAX_SNAPSHOTS = 5
+UNPRUNED = frozenset({ObjectResult.FAILED, ObjectResult.PRUNE_SKIPPED})
+"""Results of objects that were to be pruned and still exist: the next run tries again."""
+MAX_MESSAGE_BYTES = 32_768
+"""Maximum number of bytes in the message of a condition; a longer one is cut."""
 STATUSES = {
     Health.HEALTHY: "Current",
     Health.PROGRESSING: "InProgress",
@@ -42,190 +49,233 @@ STATUSES = {
 
 
 class FluxConditions:
-    """The conditions of an object as they become; a time moves only with what it tells."""
+    """Conditions of a Flux resource; the transition time changes only with the condition."""
 
-    def __init__(self, own: Body, now: str, order: tuple[str, ...] = ORDER) -> None:
+    def __init__(
+        self, unit_resource: Body, now: str, order: tuple[str, ...] = CONDITION_ORDER
+    ) -> None:
         self._now = now
         self._order = order
-        self._generation = number(own, "metadata", "generation")
-        known = mappings(own, "status", "conditions")
-        self._before: dict[str, Body] = {text(one, "type"): one for one in known}
-        self._all = {**self._before}
+        self._generation = get_int(unit_resource, "metadata", "generation")
+        conditions = get_mappings(unit_resource, "status", "conditions")
+        self._previous: dict[str, Body] = {
+            get_text(condition, "type"): condition for condition in conditions
+        }
+        self._conditions = {**self._previous}
 
     def set(self, name: str, status: str, reason: str, message: str) -> None:
-        known = self._before.get(name, {})
-        cut = message.encode()
-        if len(cut) > LONGEST:
-            message = cut[: LONGEST - 3].decode(errors="ignore") + "..."
-        told: Body = {"type": name, "status": status, "reason": reason, "message": message}
-        same = all(known.get(key) == one for key, one in told.items())
-        since = text(known, "lastTransitionTime", default=self._now) if same else self._now
-        self._all[name] = {
-            **told,
+        previous = self._previous.get(name, {})
+        encoded = message.encode()
+        if len(encoded) > MAX_MESSAGE_BYTES:
+            message = encoded[: MAX_MESSAGE_BYTES - 3].decode(errors="ignore") + "..."
+        condition: Body = {"type": name, "status": status, "reason": reason, "message": message}
+        same = all(previous.get(key) == value for key, value in condition.items())
+        since = get_text(previous, "lastTransitionTime", default=self._now) if same else self._now
+        self._conditions[name] = {
+            **condition,
             "lastTransitionTime": since,
             "observedGeneration": self._generation,
         }
 
     def drop(self, *names: str) -> None:
         for name in names:
-            self._all.pop(name, None)
+            self._conditions.pop(name, None)
 
     def has(self, name: str, status: str) -> bool:
-        return text(self._all.get(name), "status") == status
+        return get_text(self._conditions.get(name), "status") == status
 
-    def listed(self) -> list[Json]:
-        """Those of Flux in its order, and what others have set behind them."""
-        others = sorted(self._all.keys() - set(self._order))
-        return [self._all[name] for name in (*self._order, *others) if name in self._all]
+    def to_list(self) -> list[Json]:
+        """Return the conditions: those of Flux in Flux's order, then all others."""
+        others = sorted(self._conditions.keys() - set(self._order))
+        return [
+            self._conditions[name] for name in (*self._order, *others) if name in self._conditions
+        ]
 
 
 def kustomization_status(
-    own: Body, account: UnitAccount, sources: Sequence[Provenance]
-) -> OwnStatus | None:
-    """The status of a Kustomization, given the one it has; None: there is nothing to say."""
-    before, revision = mapping(own, "status"), _revision(sources)
-    conditions = FluxConditions(own, stamp(account.now))
-    is_lost = account.going is Going.ENDED and account.result not in {Result.PASSED, Result.FAILED}
-    if account.going is Going.WAITS or (is_lost and not account.operated):
-        return waiting_status(own, account, conditions)
-    if account.going is Going.ENDED and account.result == Result.FAILED and not account.is_known:
-        return _left_out(own, account, conditions, revision)
-    status: Body = {**before, "lastAttemptedRevision": revision}
-    if account.going is Going.RUNS:
-        notes = _run(own, account, conditions, revision)
-    elif account.result == Result.PASSED:
-        notes = _pass(own, account, conditions, revision)
+    unit_resource: Body, progress: UnitProgress, sources: Sequence[SourceRevision]
+) -> StatusUpdate | None:
+    """Return the new status of a Kustomization, based on its current one; None if unchanged."""
+    previous, revision = get_mapping(unit_resource, "status"), _revision(sources)
+    conditions = FluxConditions(unit_resource, format_rfc3339(progress.now))
+    is_interrupted = progress.phase is UnitPhase.FINISHED and progress.result not in {
+        RolloutOutcome.PASSED,
+        RolloutOutcome.FAILED,
+    }
+    if progress.phase is UnitPhase.WAITING or (is_interrupted and not progress.has_operation):
+        return waiting_status(unit_resource, progress, conditions)
+    if (
+        progress.phase is UnitPhase.FINISHED
+        and progress.result == RolloutOutcome.FAILED
+        and not progress.is_valid
+    ):
+        return _failure_status(unit_resource, progress, conditions, revision)
+    status: Body = {**previous, "lastAttemptedRevision": revision}
+    if progress.phase is UnitPhase.RUNNING:
+        events = _set_running(unit_resource, progress, conditions, revision)
+    elif progress.result == RolloutOutcome.PASSED:
+        events = _set_succeeded(unit_resource, progress, conditions, revision)
         status |= {
             "lastAppliedRevision": revision,
-            "observedGeneration": number(own, "metadata", "generation"),
+            "observedGeneration": get_int(unit_resource, "metadata", "generation"),
         }
     else:
-        notes = _fail(own, account, conditions)
-    status |= {"conditions": conditions.listed(), "inventory": inventory_of(before, account)}
-    if account.going is Going.ENDED and account.operated:
-        status["history"] = _history(before, account, conditions, revision)
-    return OwnStatus(status, notes)
+        events = _set_failed(unit_resource, progress, conditions)
+    status |= {"conditions": conditions.to_list(), "inventory": build_inventory(previous, progress)}
+    if progress.phase is UnitPhase.FINISHED and progress.has_operation:
+        status["history"] = _history(previous, progress, conditions, revision)
+    return StatusUpdate(status, events)
 
 
-def _revision(sources: Sequence[Provenance]) -> str:
+def _revision(sources: Sequence[SourceRevision]) -> str:
     return str(sources[0].revision) if sources else ""
 
 
-def waiting_status(own: Body, account: UnitAccount, conditions: FluxConditions) -> OwnStatus | None:
-    """A unit that waits says for whom; one that waits for nobody it names says nothing."""
-    unit = _first_unready(own, account.waits_for)
+def waiting_status(
+    unit_resource: Body, progress: UnitProgress, conditions: FluxConditions
+) -> StatusUpdate | None:
+    """Return the status of a unit that waits for an entry of `dependsOn`; None if for none."""
+    unit = _first_unready(unit_resource, progress.waits_for)
     if unit is None:
         return None
-    sentence = f"dependency '{unit.namespace}/{unit.name}' is not ready"
-    conditions.set(READY, "False", UNREADY, sentence)
+    message = f"dependency '{unit.namespace}/{unit.name}' is not ready"
+    conditions.set(READY, "False", DEPENDENCY_NOT_READY, message)
     conditions.drop(RECONCILING, STALLED)
-    status: Body = {**mapping(own, "status"), "conditions": conditions.listed()}
-    return OwnStatus(status, (("Normal", UNREADY, WAITING),))
+    status: Body = {**get_mapping(unit_resource, "status"), "conditions": conditions.to_list()}
+    return StatusUpdate(status, (("Normal", DEPENDENCY_NOT_READY, WAITING_MESSAGE),))
 
 
-def _left_out(
-    own: Body, account: UnitAccount, conditions: FluxConditions, revision: str
-) -> OwnStatus:
-    """A unit that cannot begin says why; what it has stays as it is."""
-    fault, status = fault_of(own, account), {**mapping(own, "status")}
-    conditions.set(READY, "False", fault.reason, fault.message)
-    conditions.drop(RECONCILING, STALLED)
-    if fault.is_terminal:
-        conditions.set(STALLED, "True", fault.reason, fault.message)
-        status["observedGeneration"] = number(own, "metadata", "generation")
-    elif fault.reason != UNREADY:
-        conditions.set(RECONCILING, "True", RETRYING, fault.message)
-    if fault.was_had and revision:
-        status["lastAttemptedRevision"] = revision
-    status["conditions"] = conditions.listed()
-    waits = fault.reason == UNREADY
-    note = ("Normal", UNREADY, WAITING) if waits else ("Warning", fault.reason, fault.message)
-    return OwnStatus(status, (note,))
-
-
-def _first_unready(own: Body, waits_for: Iterable[UnitId]) -> UnitId | None:
-    """The first that it names itself of those it waits for."""
-    home, found = (
-        text(own, "metadata", "namespace"),
-        {(one.kind, one.namespace, one.name): one for one in waits_for},
+def _failure_status(
+    unit_resource: Body, progress: UnitProgress, conditions: FluxConditions, revision: str
+) -> StatusUpdate:
+    """Return the status of a unit that cannot start; the rest of its status is kept."""
+    failure, status = (
+        kustomization_failure(unit_resource, progress),
+        {**get_mapping(unit_resource, "status")},
     )
-    for one in mappings(own, "spec", "dependsOn"):
-        name = (text(own, "kind"), text(one, "namespace", default=home), text(one, "name"))
-        if name in found:
-            return found[name]
+    conditions.set(READY, "False", failure.reason, failure.message)
+    conditions.drop(RECONCILING, STALLED)
+    if failure.is_terminal:
+        conditions.set(STALLED, "True", failure.reason, failure.message)
+        status["observedGeneration"] = get_int(unit_resource, "metadata", "generation")
+    elif failure.reason != DEPENDENCY_NOT_READY:
+        conditions.set(RECONCILING, "True", RETRYING, failure.message)
+    if failure.has_artifact and revision:
+        status["lastAttemptedRevision"] = revision
+    status["conditions"] = conditions.to_list()
+    is_waiting = failure.reason == DEPENDENCY_NOT_READY
+    event = (
+        ("Normal", DEPENDENCY_NOT_READY, WAITING_MESSAGE)
+        if is_waiting
+        else ("Warning", failure.reason, failure.message)
+    )
+    return StatusUpdate(status, (event,))
+
+
+def _first_unready(unit_resource: Body, waits_for: Iterable[UnitId]) -> UnitId | None:
+    """Return the first entry of `dependsOn` that the unit waits for; None if there is none."""
+    namespace, waiting_units = (
+        get_text(unit_resource, "metadata", "namespace"),
+        {(unit.kind, unit.namespace, unit.name): unit for unit in waits_for},
+    )
+    for dependency in get_mappings(unit_resource, "spec", "dependsOn"):
+        name = (
+            get_text(unit_resource, "kind"),
+            get_text(dependency, "namespace", default=namespace),
+            get_text(dependency, "name"),
+        )
+        if name in waiting_units:
+            return waiting_units[name]
     return None
 
 
-def _has_checks(own: Body) -> bool:
-    return part(own, "spec", "wait") is True or bool(listed(own, "spec", "healthChecks"))
+def _has_health_checks(unit_resource: Body) -> bool:
+    return get_value(unit_resource, "spec", "wait") is True or bool(
+        get_list(unit_resource, "spec", "healthChecks")
+    )
 
 
-def _run(
-    own: Body, account: UnitAccount, conditions: FluxConditions, revision: str
-) -> tuple[Note, ...]:
-    limit = go_duration(_timeout(own))
-    checks = _has_checks(own) and any(one.waits for one in account.objects)
-    doing = "Running health checks" if checks else "Detecting drift"
-    doing = f"{doing} for revision {revision} with a timeout of {limit}"
-    conditions.set(READY, "Unknown", PROGRESSING, UNDER_WAY)
-    conditions.set(RECONCILING, "True", PROGRESSING, doing)
+def _set_running(
+    unit_resource: Body, progress: UnitProgress, conditions: FluxConditions, revision: str
+) -> tuple[EventFields, ...]:
+    timeout = format_go_duration(_timeout(unit_resource))
+    checks = _has_health_checks(unit_resource) and any(obj.is_awaited for obj in progress.objects)
+    activity = "Running health checks" if checks else "Detecting drift"
+    activity = f"{activity} for revision {revision} with a timeout of {timeout}"
+    conditions.set(READY, "Unknown", PROGRESSING, IN_PROGRESS_MESSAGE)
+    conditions.set(RECONCILING, "True", PROGRESSING, activity)
     conditions.drop(STALLED)
     if checks:
-        conditions.set(HEALTHY, "Unknown", PROGRESSING, doing)
+        conditions.set(HEALTHY, "Unknown", PROGRESSING, activity)
     return ()
 
 
-def _pass(
-    own: Body, account: UnitAccount, conditions: FluxConditions, revision: str
-) -> tuple[Note, ...]:
-    took = go_duration(Ms(account.now - account.begun))
+def _set_succeeded(
+    unit_resource: Body, progress: UnitProgress, conditions: FluxConditions, revision: str
+) -> tuple[EventFields, ...]:
+    duration = format_go_duration(Ms(progress.now - progress.started_at))
     was_healthy = conditions.has(HEALTHY, "True")
-    if not _has_checks(own):
+    if not _has_health_checks(unit_resource):
         conditions.drop(HEALTHY)
-    elif account.operated or not was_healthy:
-        conditions.set(HEALTHY, "True", SUCCEEDED, f"Health check passed in {took}")
+    elif progress.has_operation or not was_healthy:
+        conditions.set(HEALTHY, "True", SUCCEEDED, f"Health check passed in {duration}")
     conditions.set(READY, "True", "ReconciliationSucceeded", f"Applied revision: {revision}")
     conditions.drop(RECONCILING, STALLED)
-    return tuple(_passing_notes(own, account, took)) if account.operated else ()
+    return (
+        tuple(_success_events(unit_resource, progress, duration)) if progress.has_operation else ()
+    )
 
 
-def _passing_notes(own: Body, account: UnitAccount, took: str) -> Iterator[Note]:
-    changed = (Became.CREATED, Became.CONFIGURED)
-    lines = [f"{_named(one.ref)} {one.became}" for one in account.objects if one.became in changed]
+def _success_events(
+    unit_resource: Body, progress: UnitProgress, duration: str
+) -> Iterator[EventFields]:
+    changed = (ObjectResult.CREATED, ObjectResult.CONFIGURED)
+    lines = [
+        f"{_object_name(obj.ref)} {obj.result}" for obj in progress.objects if obj.result in changed
+    ]
     if lines:
         yield "Normal", PROGRESSING, "\n".join(lines)
-    gone = [f"{_named(one.ref)} deleted" for one in account.objects if one.became is Became.PRUNED]
-    if gone:
-        yield "Normal", PROGRESSING, "\n".join(gone)
-    again = text(own, "spec", "interval")
-    finished = f"Reconciliation finished in {took}, next run in {again}"
+    pruned = [
+        f"{_object_name(obj.ref)} deleted"
+        for obj in progress.objects
+        if obj.result is ObjectResult.PRUNED
+    ]
+    if pruned:
+        yield "Normal", PROGRESSING, "\n".join(pruned)
+    interval = get_text(unit_resource, "spec", "interval")
+    finished = f"Reconciliation finished in {duration}, next run in {interval}"
     yield "Normal", "ReconciliationSucceeded", finished
 
 
-def _fail(own: Body, account: UnitAccount, conditions: FluxConditions) -> tuple[Note, ...]:
-    reason, told = "ReconciliationFailed", account.sentence or account.reason
-    if account.result == Result.STOPPED:
-        told = f"the rollout was stopped: {told}" if told else "the rollout was stopped"
-    elif account.by_gate:
-        reason, why = "HealthCheckFailed", _unhealthy(account.objects) or told
-        told = f"health check failed after {go_duration(Ms(account.now - account.begun))}: {why}"
-        if _has_checks(own):
+def _set_failed(
+    unit_resource: Body, progress: UnitProgress, conditions: FluxConditions
+) -> tuple[EventFields, ...]:
+    reason, message = "ReconciliationFailed", progress.message or progress.reason
+    if progress.result == RolloutOutcome.STOPPED:
+        message = f"the rollout was stopped: {message}" if message else "the rollout was stopped"
+    elif progress.is_gate_failure:
+        reason, why = "HealthCheckFailed", _unhealthy_message(progress.objects) or message
+        message = (
+            "health check failed after"
+            f" {format_go_duration(Ms(progress.now - progress.started_at))}: {why}"
+        )
+        if _has_health_checks(unit_resource):
             conditions.set(HEALTHY, "False", reason, why)
-    elif any(one.became is Became.FAILED and not one.is_wanted for one in account.objects):
+    elif any(obj.result is ObjectResult.FAILED and not obj.is_desired for obj in progress.objects):
         reason = "PruneFailed"
-    conditions.set(READY, "False", reason, told)
-    conditions.set(RECONCILING, "True", RETRYING, told)
+    conditions.set(READY, "False", reason, message)
+    conditions.set(RECONCILING, "True", RETRYING, message)
     conditions.drop(STALLED)
-    return (("Warning", reason, told),) if account.operated else ()
+    return (("Warning", reason, message),) if progress.has_operation else ()
 
 
-def _unhealthy(objects: Iterable[ObjectAccount]) -> str:
-    """Whom the checks gave up on: those that have failed, else all that are not well."""
-    left = [one for one in objects if one.became is Became.FAILED or one.waits]
-    failed = [one for one in left if one.health is Health.DEGRADED]
+def _unhealthy_message(objects: Iterable[ObjectProgress]) -> str:
+    """Return the message about failed objects; if there are none, about all unready ones."""
+    unready = [obj for obj in objects if obj.result is ObjectResult.FAILED or obj.is_awaited]
+    failed = [obj for obj in unready if obj.health is Health.DEGRADED]
     names = ", ".join(
-        f"{_named(one.ref)} status: '{STATUSES.get(one.health or Health.UNKNOWN, 'Unknown')}'"
-        for one in failed or left
+        f"{_object_name(obj.ref)} status: '{STATUSES.get(obj.health or Health.UNKNOWN, 'Unknown')}'"
+        for obj in failed or unready
     )
     if not names:
         return ""
@@ -234,70 +284,77 @@ def _unhealthy(objects: Iterable[ObjectAccount]) -> str:
     )
 
 
-def _named(ref: Ref) -> str:
+def _object_name(ref: Ref) -> str:
     return "/".join(part for part in (ref.kind.name, ref.namespace, ref.name) if part)
 
 
-def _timeout(own: Body) -> Ms:
-    """What a reconciliation may take: by its own word, else a little less than its interval."""
-    for name, less in (("timeout", Ms(0)), ("interval", LEAST)):
+def _timeout(unit_resource: Body) -> Ms:
+    """Return the timeout of a reconciliation: `timeout`, else `interval` minus 30 seconds."""
+    for name, deduction in (("timeout", Ms(0)), ("interval", MIN_TIMEOUT)):
         try:
-            return max(LEAST, Ms(parse_duration(text(own, "spec", name)) - less))
+            return max(
+                MIN_TIMEOUT, Ms(parse_duration(get_text(unit_resource, "spec", name)) - deduction)
+            )
         except ValueError:
             continue
-    return LEAST
+    return MIN_TIMEOUT
 
 
 def inventory_id(ref: Ref) -> str:
-    """The name by which Flux keeps an object."""
+    """Return the id of an object in the inventory."""
     name = ref.name.replace(":", "__") if ref.kind.group == RBAC else ref.name
     return f"{ref.namespace}_{name}_{ref.kind.group}_{ref.kind.name}"
 
 
-def inventory_of(before: Body, account: UnitAccount) -> Body:
-    """What is the unit's. Until all of it is applied, what was so before stays in it as well."""
-    wanted = [one for one in account.objects if one.is_wanted and not one.is_hook]
-    left = [
-        one for one in account.objects if not one.is_wanted and one.lives and one.became in LEFT
+def build_inventory(previous: Body, progress: UnitProgress) -> Body:
+    """Return the inventory. Until the whole unit is applied, earlier entries are kept."""
+    desired = [obj for obj in progress.objects if obj.is_desired and not obj.is_hook]
+    unpruned = [
+        obj
+        for obj in progress.objects
+        if not obj.is_desired and obj.is_live and obj.result in UNPRUNED
     ]
-    is_whole = account.going is Going.ENDED and account.result == Result.PASSED
-    there = [one for one in (*wanted, *left) if is_whole or one.lives]
+    is_complete = progress.phase is UnitPhase.FINISHED and progress.result == RolloutOutcome.PASSED
+    included = [obj for obj in (*desired, *unpruned) if is_complete or obj.is_live]
     entries: dict[str, Json] = {
-        inventory_id(one.ref): {"id": inventory_id(one.ref), "v": one.ref.kind.version}
-        for one in there
+        inventory_id(obj.ref): {"id": inventory_id(obj.ref), "v": obj.ref.kind.version}
+        for obj in included
     }
-    for old in () if is_whole else mappings(before, "inventory", "entries"):
-        entries.setdefault(text(old, "id"), old)
+    for old in () if is_complete else get_mappings(previous, "inventory", "entries"):
+        entries.setdefault(get_text(old, "id"), old)
     return {"entries": [*entries.values()]}
 
 
 def _history(
-    before: Body, account: UnitAccount, conditions: FluxConditions, revision: str
+    previous: Body, progress: UnitProgress, conditions: FluxConditions, revision: str
 ) -> list[Json]:
-    """Snapshots, the newest first, one for each content and outcome."""
-    known = mappings(before, "history")
-    ready = next(one for one in conditions.listed() if text(one, "type") == READY)
-    digest = f"sha256:{hashlib.sha256(_content(account)).hexdigest()}"
-    outcome, now = text(ready, "reason"), stamp(account.now)
-    is_same = [
-        one
-        for one in known
-        if (text(one, "digest"), text(one, "lastReconciledStatus")) == (digest, outcome)
+    """Return the snapshots, newest first, one for each content and outcome."""
+    snapshots = get_mappings(previous, "history")
+    ready = next(
+        condition for condition in conditions.to_list() if get_text(condition, "type") == READY
+    )
+    digest = f"sha256:{hashlib.sha256(_content_key(progress)).hexdigest()}"
+    outcome, now = get_text(ready, "reason"), format_rfc3339(progress.now)
+    matching = [
+        snapshot
+        for snapshot in snapshots
+        if (get_text(snapshot, "digest"), get_text(snapshot, "lastReconciledStatus"))
+        == (digest, outcome)
     ]
-    first = is_same[0] if is_same else {}
+    first = matching[0] if matching else {}
     entry: Body = {
         "digest": digest,
-        "firstReconciled": text(first, "firstReconciled", default=now),
+        "firstReconciled": get_text(first, "firstReconciled", default=now),
         "lastReconciled": now,
-        "lastReconciledDuration": go_duration(Ms(account.now - account.begun)),
+        "lastReconciledDuration": format_go_duration(Ms(progress.now - progress.started_at)),
         "lastReconciledStatus": outcome,
-        "totalReconciliations": number(first, "totalReconciliations") + 1,
+        "totalReconciliations": get_int(first, "totalReconciliations") + 1,
         "metadata": {"revision": revision},
     }
-    rest: list[Json] = [one for one in known if one not in is_same]
-    return [entry, *rest][:KEPT_SNAPSHOTS]
+    others: list[Json] = [snapshot for snapshot in snapshots if snapshot not in matching]
+    return [entry, *others][:MAX_SNAPSHOTS]
 
 
-def _content(account: UnitAccount) -> bytes:
-    """What tells one content from another, without a value of any Secret."""
-    return "\n".join((str(account.unit), account.digest)).encode()
+def _content_key(progress: UnitProgress) -> bytes:
+    """Return what identifies the content, without values of Secrets."""
+    return "\n".join((str(progress.unit), progress.digest)).encode()

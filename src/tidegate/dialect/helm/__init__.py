@@ -1,1 +1,1 @@
-"""What Helm keeps in a cluster, and how it reads what others keep there."""
+"""Helm: release records in a cluster, revisions, hooks and actions."""

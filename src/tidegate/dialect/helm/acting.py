@@ -1,31 +1,34 @@
-"""How a release is run: as an install, or as an upgrade."""
+"""Policy of a unit for the next action of its Helm release."""
 
 from __future__ import annotations
 
 import msgspec
 
-from tidegate.model.ledger import Action, ReleaseTerms
-from tidegate.model.policy import Gates, Policy
+from tidegate.model.ledger import ReleaseAction, ReleaseSpec
+from tidegate.model.policy import GateScope, Policy
 
 
-def act(policy: Policy, terms: ReleaseTerms) -> Policy:
-    """The policy of a unit for what is about to be done to its release."""
-    how = terms.acting
-    back = {Action.ROLLBACK: terms.rollback, Action.UNINSTALL: terms.uninstall}.get(
-        how.remedy or Action.KEEP
+def with_action(policy: Policy, release_spec: ReleaseSpec) -> Policy:
+    """Return the policy of a unit for the next action of its release."""
+    action_spec = release_spec.action_spec
+    remedy_spec = {
+        ReleaseAction.ROLLBACK: release_spec.rollback,
+        ReleaseAction.UNINSTALL: release_spec.uninstall,
+    }.get(action_spec.remedy or ReleaseAction.UNCHANGED)
+    handling = msgspec.structs.replace(
+        policy.handling, replaces=action_spec.replaces, checks=action_spec.checks
     )
-    handling = msgspec.structs.replace(policy.handling, replaces=how.replaces, checks=how.checks)
     return msgspec.structs.replace(
         policy,
-        gates=Gates.ALL if how.waits else Gates.NONE,
+        gates=GateScope.ALL if action_spec.waits else GateScope.NONE,
         handling=handling,
-        refuses_shared=how.refuses_others,
-        timeout=how.timeout,
-        remedy_timeout=back.timeout if back is not None else how.timeout,
-        test_timeout=terms.test.timeout,
-        forgives_tests=how.forgives,
-        remedies_tests=how.remedy is not None,
-        withdraws=back is terms.rollback and terms.rollback.cleans,
-        retry=how.retry,
-        release=terms,
+        refuses_shared=action_spec.refuses_others,
+        timeout=action_spec.timeout,
+        remedy_timeout=remedy_spec.timeout if remedy_spec is not None else action_spec.timeout,
+        test_timeout=release_spec.test.timeout,
+        forgives_tests=action_spec.forgives,
+        remedies_tests=action_spec.remedy is not None,
+        withdraws=remedy_spec is release_spec.rollback and release_spec.rollback.cleans,
+        retry=action_spec.retry,
+        release=release_spec,
     )

@@ -1,7 +1,7 @@
-"""Whose the records of a release are, what they tell of it, and which of them are of another one.
+"""Owner of release records: their unit, their release, and records of a previous release.
 
-Helm knows a release by its name and its place. What else it is, notes of ours tell, and where
-helm-controller has made it, the labels of its objects.
+Helm identifies a release by name and storage namespace. Annotations of Tidegate add the unit; for
+releases of helm-controller, the labels of the objects do.
 """
 
 from __future__ import annotations
@@ -10,137 +10,157 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, notes_of
-from tidegate.documents import read
+from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, read_annotations
+from tidegate.documents import read_documents
 from tidegate.errors import DocumentError
-from tidegate.model.ledger import Action, KnownRelease, ReleaseTerms
+from tidegate.model.ledger import KnownRelease, ReleaseAction, ReleaseSpec
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 
 UNIT = "tidegate.dev/unit"
-KEY = "tidegate.dev/made-of"
+CONTENT_KEY = "tidegate.dev/made-of"
 ACTION = "tidegate.dev/action"
 RENDERED = "tidegate.dev/rendered-as"
-INTO = "tidegate.dev/release-namespace"
+RELEASE_NAMESPACE = "tidegate.dev/release-namespace"
 CHART = "tidegate.dev/chart"
 TESTED = "tidegate.dev/tests"
-"""Notes of records that are ours: whose, of what, by which action, and as which revision
-where that is another one: what was rolled back to was rendered then; for which namespace, of which
-chart, and how its tests went.
+"""Annotations of Tidegate on release records.
+
+The unit, the key of the content, the action, the revision that was rendered (a rollback
+repeats an earlier one), the namespace, the chart and the outcome of the tests.
 """
-ORIGIN = "helm.toolkit.fluxcd.io/name: "
-"""What helm-controller writes onto each object of a release."""
-FIT, UNFIT = "passed", "failed"
-ENDED = frozenset({ReleaseStatus.UNINSTALLED})
-GONE_ON_WITH = {
-    ReleaseStatus.PENDING_INSTALL: Action.INSTALL,
-    ReleaseStatus.PENDING_UPGRADE: Action.UPGRADE,
+FLUX_LABEL_LINE = "helm.toolkit.fluxcd.io/name: "
+"""Beginning of a label that helm-controller writes to each object of a release."""
+TESTS_PASSED, TESTS_FAILED = "passed", "failed"
+ENDED_STATUSES = frozenset({ReleaseStatus.UNINSTALLED})
+RESUMED_ACTIONS = {
+    ReleaseStatus.PENDING_INSTALL: ReleaseAction.INSTALL,
+    ReleaseStatus.PENDING_UPGRADE: ReleaseAction.UPGRADE,
 }
 
 
-def newest(records: Iterable[ReleaseRecord]) -> ReleaseRecord | None:
-    return max(records, key=lambda one: one.number, default=None)
+def newest_record(records: Iterable[ReleaseRecord]) -> ReleaseRecord | None:
+    return max(records, key=lambda record: record.number, default=None)
 
 
-class Former(msgspec.Struct, frozen=True, order=True):
-    """Of which unit a record is, and of which release that stands."""
+class PreviousRelease(msgspec.Struct, frozen=True, order=True):
+    """Earlier release of a unit."""
 
-    mark: str
+    unit_tracking_id: str
     storage: str
     name: str
     namespace: str
 
 
-def revision_of(body: dict[str, Json]) -> int:
-    """The number of a revision, by the labels of its Secret."""
-    told = text(body, "metadata", "labels", "version")
-    return int(told) if told.isdecimal() else 0
+def revision_number(body: dict[str, Json]) -> int:
+    """Return the number of a revision, by the labels of its Secret; 0 if it is invalid."""
+    version = get_text(body, "metadata", "labels", "version")
+    return int(version) if version.isdecimal() else 0
 
 
-def is_ended(body: dict[str, Json]) -> bool:
-    """Whether a revision says that its release is uninstalled, by the labels of its Secret."""
-    return text(body, "metadata", "labels", "status") in ENDED
+def is_uninstalled(body: dict[str, Json]) -> bool:
+    """Return whether the release of a revision is uninstalled, by the labels of its Secret."""
+    return get_text(body, "metadata", "labels", "status") in ENDED_STATUSES
 
 
-def former_of(body: dict[str, Json]) -> Former | None:
-    """What a record of ours tells of its release; None: it is nobody's."""
-    labels, notes = mapping(body, "metadata", "labels"), notes_of(mapping(body, "metadata"))
-    mark, into = notes.get(UNIT, ""), notes.get(INTO, "")
-    if not (mark and into):
+def previous_release(body: dict[str, Json]) -> PreviousRelease | None:
+    """Return the release of a record that Tidegate wrote; None for any other record."""
+    labels, annotations = (
+        get_mapping(body, "metadata", "labels"),
+        read_annotations(get_mapping(body, "metadata")),
+    )
+    unit_tracking_id, namespace = annotations.get(UNIT, ""), annotations.get(RELEASE_NAMESPACE, "")
+    if not (unit_tracking_id and namespace):
         return None
-    return Former(mark, text(body, "metadata", "namespace"), text(labels, "name"), into)
-
-
-def own_records(records: Iterable[ReleaseRecord], terms: ReleaseTerms) -> list[ReleaseRecord]:
-    """The records of a release, without those of another one that had its name and its place.
-
-    That one is uninstalled before anything is entered; where the history is kept, so are its
-    records, and numbers go on behind them. It was for another namespace, or of another chart.
-    """
-    records = [*records]
-    former = newest(one for one in records if terms.former_chart and _is_former(one, terms))
-    last = 0 if former is None else former.number
-    return [
-        one if is_own else one.become(ReleaseStatus.UNINSTALLED, "")
-        for one in records
-        for stays in (one.namespace == terms.namespace and one.number > last,)
-        for is_own in (stays or one.status in ENDED,)
-        if is_own or terms.keeps_history
-    ]
-
-
-def _is_former(record: ReleaseRecord, terms: ReleaseTerms) -> bool:
-    return chart_of(record) == terms.former_chart
-
-
-def chart_of(record: ReleaseRecord) -> str:
-    """The name of its chart, where a HelmRelease has brought it: Helm itself does not mind it."""
-    told = record.notes.get(CHART)
-    return told or (record.chart[0] if ORIGIN in record.manifest else "")
-
-
-def known_release(
-    labels: Mapping[str, Json], notes: Mapping[str, str], terms: ReleaseTerms
-) -> KnownRelease | None:
-    """What the labels and notes of a record tell; None: it is of another release."""
-    status, action = str(labels.get("status")), notes.get(ACTION)
-    number, rendered = int(str(labels.get("version"))), str(notes.get(RENDERED, ""))
-    if notes.get(INTO, terms.namespace) != terms.namespace and status not in ENDED:
-        return KnownRelease(number, is_gone=True) if terms.keeps_history else None
-    return KnownRelease(
-        number=number,
-        stands=status == ReleaseStatus.DEPLOYED or status in GONE_ON_WITH,
-        is_deployed=status == ReleaseStatus.DEPLOYED,
-        is_gone=status == ReleaseStatus.UNINSTALLED,
-        action=Action(action) if isinstance(action, str) and action in {*Action} else None,
-        key=str(notes.get(KEY, "")),
-        rendered=int(rendered) if rendered.isdecimal() else number,
-        is_unfit=notes.get(TESTED) == UNFIT,
-        chart=str(notes.get(CHART, "")),
+    return PreviousRelease(
+        unit_tracking_id,
+        get_text(body, "metadata", "namespace"),
+        get_text(labels, "name"),
+        namespace,
     )
 
 
-def as_recorded(
-    known: KnownRelease, record: ReleaseRecord, terms: ReleaseTerms
-) -> KnownRelease | None:
-    """What is known of a release that somebody else has made, by the record itself.
+def records_of_release(
+    records: Iterable[ReleaseRecord], release_spec: ReleaseSpec
+) -> list[ReleaseRecord]:
+    """Return the records of a release, without those of another release with its name and storage.
 
-    None: it is of another release.
+    The other release had another namespace or chart, and is uninstalled before a revision is
+    written. If the history is kept, its records are kept as uninstalled, and the numbers
+    continue after them.
     """
-    if record.namespace != terms.namespace:
-        return KnownRelease(known.number, is_gone=True) if terms.keeps_history else None
-    return msgspec.structs.replace(known, chart=chart_of(record))
+    records = [*records]
+    previous = newest_record(
+        record
+        for record in records
+        if release_spec.former_chart and _has_former_chart(record, release_spec)
+    )
+    last = 0 if previous is None else previous.number
+    return [
+        record if is_unchanged else record.with_status(ReleaseStatus.UNINSTALLED, "")
+        for record in records
+        for is_current in (record.namespace == release_spec.namespace and record.number > last,)
+        for is_unchanged in (is_current or record.status in ENDED_STATUSES,)
+        if is_unchanged or release_spec.keeps_history
+    ]
 
 
-def objects_of(record: ReleaseRecord, namespace: str) -> Iterable[Ref]:
-    """The objects of a record's manifest; those without a namespace are in this one."""
+def _has_former_chart(record: ReleaseRecord, release_spec: ReleaseSpec) -> bool:
+    return chart_name(record) == release_spec.former_chart
+
+
+def chart_name(record: ReleaseRecord) -> str:
+    """Return the name of the chart, if a HelmRelease created the record; else an empty text."""
+    name = record.annotations.get(CHART)
+    return name or (record.chart[0] if FLUX_LABEL_LINE in record.manifest else "")
+
+
+def known_release(
+    labels: Mapping[str, Json], annotations: Mapping[str, str], release_spec: ReleaseSpec
+) -> KnownRelease | None:
+    """Return the release by labels and annotations of a record; None if it is another release."""
+    status, action = str(labels.get("status")), annotations.get(ACTION)
+    number, rendered = int(str(labels.get("version"))), str(annotations.get(RENDERED, ""))
+    if (
+        annotations.get(RELEASE_NAMESPACE, release_spec.namespace) != release_spec.namespace
+        and status not in ENDED_STATUSES
+    ):
+        return KnownRelease(number, is_uninstalled=True) if release_spec.keeps_history else None
+    return KnownRelease(
+        number=number,
+        is_deployed_or_pending=status == ReleaseStatus.DEPLOYED or status in RESUMED_ACTIONS,
+        is_deployed=status == ReleaseStatus.DEPLOYED,
+        is_uninstalled=status == ReleaseStatus.UNINSTALLED,
+        action=ReleaseAction(action)
+        if isinstance(action, str) and action in {*ReleaseAction}
+        else None,
+        key=str(annotations.get(CONTENT_KEY, "")),
+        rendered_revision=int(rendered) if rendered.isdecimal() else number,
+        has_failed_tests=annotations.get(TESTED) == TESTS_FAILED,
+        chart_name=str(annotations.get(CHART, "")),
+    )
+
+
+def with_record(
+    known: KnownRelease, record: ReleaseRecord, release_spec: ReleaseSpec
+) -> KnownRelease | None:
+    """Complete a release of another tool from its record; None if it is another release."""
+    if record.namespace != release_spec.namespace:
+        return (
+            KnownRelease(known.number, is_uninstalled=True) if release_spec.keeps_history else None
+        )
+    return msgspec.structs.replace(known, chart_name=chart_name(record))
+
+
+def manifest_refs(record: ReleaseRecord, namespace: str) -> Iterable[Ref]:
+    """Yield the objects in the manifest of a record; `namespace` is used for those without one."""
     try:
-        documents = read(record.manifest, f"release {record.name}")
+        documents = read_documents(record.manifest, f"release {record.name}")
     except DocumentError:
         return
     for document in documents:
         body = document.body
-        kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
-        name = text(body, "metadata", "name")
+        kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+        name = get_text(body, "metadata", "name")
         if kind.name and name:
-            yield Ref(kind, text(body, "metadata", "namespace", default=namespace), name)
+            yield Ref(kind, get_text(body, "metadata", "namespace", default=namespace), name)

@@ -1,8 +1,8 @@
-"""What is entered into the ledger of a release, and when: Helm's revisions, one after another.
+"""Release history: the record changes of each Helm action.
 
-A revision is pending before the first object is written, and deployed, or failed, behind the last
-gate; the one before it is superseded then. One that is pending and ours is gone on with; one that
-somebody else left pending is failed, as Flux unlocks it, and the next one begins.
+A revision is pending before the first object is written, and deployed or failed after the last
+gate; the previous one is superseded then. A pending revision of Tidegate is resumed; that of
+another tool becomes failed, like Flux unlocks it, and the next revision starts.
 """
 
 from __future__ import annotations
@@ -14,284 +14,357 @@ import msgspec
 from tidegate.dialect.helm.belonging import (
     ACTION,
     CHART,
-    FIT,
-    GONE_ON_WITH,
-    INTO,
-    KEY,
+    CONTENT_KEY,
+    RELEASE_NAMESPACE,
     RENDERED,
+    RESUMED_ACTIONS,
     TESTED,
-    UNFIT,
+    TESTS_FAILED,
+    TESTS_PASSED,
     UNIT,
-    newest,
-    objects_of,
-    own_records,
+    manifest_refs,
+    newest_record,
+    records_of_release,
 )
-from tidegate.dialect.helm.hooks import is_tested
+from tidegate.dialect.helm.hooks import is_enabled_test
 from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus
-from tidegate.dialect.times import stamp
+from tidegate.dialect.times import format_rfc3339
 from tidegate.model.ledger import (
-    Action,
-    Entering,
-    EntryEnd,
     HookRun,
-    ReleaseSheet,
-    ReleaseTerms,
-    SheetHook,
-    TrialTerms,
+    PendingRevision,
+    ReleaseAction,
+    ReleaseContents,
+    ReleaseHook,
+    ReleaseSpec,
+    ReleaseTestSpec,
+    RevisionOutcome,
 )
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 
-APPLIED = "ssa"
-BEGINNINGS = {
-    Action.INSTALL: (ReleaseStatus.PENDING_INSTALL, "Initial install underway"),
-    Action.UPGRADE: (ReleaseStatus.PENDING_UPGRADE, "Preparing upgrade"),
+APPLY_METHOD = "ssa"
+PENDING_STATES = {
+    ReleaseAction.INSTALL: (ReleaseStatus.PENDING_INSTALL, "Initial install underway"),
+    ReleaseAction.UPGRADE: (ReleaseStatus.PENDING_UPGRADE, "Preparing upgrade"),
 }
-ENDS = {Action.INSTALL: "Install complete", Action.UPGRADE: "Upgrade complete"}
-FAILURES = {Action.UPGRADE: "Upgrade", Action.ROLLBACK: "Rollback"}
-GOOD = frozenset({ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED})
-PHASES = {True: "Succeeded", False: "Failed", None: "Running"}
+COMPLETE_MESSAGES = {
+    ReleaseAction.INSTALL: "Install complete",
+    ReleaseAction.UPGRADE: "Upgrade complete",
+}
+FAILURE_NOUNS = {ReleaseAction.UPGRADE: "Upgrade", ReleaseAction.ROLLBACK: "Rollback"}
+SUCCESSFUL = frozenset({ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED})
+HOOK_PHASES = {True: "Succeeded", False: "Failed", None: "Running"}
 
 
-class Entries(msgspec.Struct, frozen=True):
-    """What is written, in this order: the records that are old, one that is new, and those gone."""
+class RecordChanges(msgspec.Struct, frozen=True):
+    """Record changes, in the order in which they are written."""
 
     changed: tuple[ReleaseRecord, ...] = ()
-    made: tuple[ReleaseRecord, ...] = ()
-    gone: tuple[ReleaseRecord, ...] = ()
+    created: tuple[ReleaseRecord, ...] = ()
+    deleted: tuple[ReleaseRecord, ...] = ()
 
 
-def intend(key: str, records: Sequence[ReleaseRecord], terms: ReleaseTerms, mark: str) -> Entering:
-    """What a rollout of what has this key is, given the records there are."""
-    records = own_records(records, terms)
-    last = newest(records)
+def plan_revision(
+    key: str, records: Sequence[ReleaseRecord], release_spec: ReleaseSpec, unit_tracking_id: str
+) -> PendingRevision:
+    """Return the action and revision for content with this key, by the existing records."""
+    records = records_of_release(records, release_spec)
+    last = newest_record(records)
     if last is None:
-        return Entering(Action.INSTALL, 1)
-    brought = tuple(objects_of(last, terms.namespace))
+        return PendingRevision(ReleaseAction.INSTALL, 1)
+    refs = tuple(manifest_refs(last, release_spec.namespace))
     if last.status is ReleaseStatus.UNINSTALLED:
-        return Entering(Action.INSTALL, last.number + 1)
-    is_ours = (last.notes.get(UNIT), last.notes.get(KEY)) == (mark, key)
-    if is_ours and last.status is ReleaseStatus.DEPLOYED and not is_refused(last, terms):
-        if terms.test.runs and TESTED not in last.notes and tests_of(last, terms.test):
-            return Entering(Action.TEST, last.number, goes_on=True, brought=brought)
-        return Entering(Action.KEEP, last.number, brought=brought)
-    if is_ours and last.status in GONE_ON_WITH:
-        action = GONE_ON_WITH[last.status]
-        return Entering(action, last.number, goes_on=True, brought=_brought(records, terms))
-    return Entering(Action.UPGRADE, last.number + 1, brought=_brought(records, terms))
+        return PendingRevision(ReleaseAction.INSTALL, last.number + 1)
+    is_ours = (last.annotations.get(UNIT), last.annotations.get(CONTENT_KEY)) == (
+        unit_tracking_id,
+        key,
+    )
+    if (
+        is_ours
+        and last.status is ReleaseStatus.DEPLOYED
+        and not is_rejected_by_tests(last, release_spec)
+    ):
+        if (
+            release_spec.test.runs
+            and TESTED not in last.annotations
+            and enabled_tests(last, release_spec.test)
+        ):
+            return PendingRevision(
+                ReleaseAction.TEST, last.number, is_resumed=True, previous_objects=refs
+            )
+        return PendingRevision(ReleaseAction.UNCHANGED, last.number, previous_objects=refs)
+    if is_ours and last.status in RESUMED_ACTIONS:
+        action = RESUMED_ACTIONS[last.status]
+        return PendingRevision(
+            action,
+            last.number,
+            is_resumed=True,
+            previous_objects=_released_refs(records, release_spec),
+        )
+    return PendingRevision(
+        ReleaseAction.UPGRADE,
+        last.number + 1,
+        previous_objects=_released_refs(records, release_spec),
+    )
 
 
-def tests_of(record: ReleaseRecord, terms: TrialTerms) -> list[dict[str, Json]]:
-    """Those of a revision's hooks that are its tests, and are run."""
-    hooks = mappings(record.content, "hooks")
+def enabled_tests(record: ReleaseRecord, test_spec: ReleaseTestSpec) -> list[dict[str, Json]]:
+    """Return the hooks of a revision that are enabled tests."""
+    hooks = get_mappings(record.content, "hooks")
     return [
-        one
-        for one in hooks
-        if is_tested([*map(str, listed(one, "events"))], text(one, "name"), terms)
+        hook
+        for hook in hooks
+        if is_enabled_test([*map(str, get_list(hook, "events"))], get_text(hook, "name"), test_spec)
     ]
 
 
-def is_refused(record: ReleaseRecord, terms: ReleaseTerms) -> bool:
-    """Whether the tests of a revision have failed, and that counts."""
-    counts = terms.test.runs and not terms.acting.forgives
-    return counts and record.notes.get(TESTED) == UNFIT
+def is_rejected_by_tests(record: ReleaseRecord, release_spec: ReleaseSpec) -> bool:
+    """Return whether the tests of a revision failed, and failures are not ignored."""
+    counts = release_spec.test.runs and not release_spec.action_spec.forgives
+    return counts and record.annotations.get(TESTED) == TESTS_FAILED
 
 
-def begin(
-    sheet: ReleaseSheet,
+def start_revision(
+    contents: ReleaseContents,
     records: Sequence[ReleaseRecord],
-    terms: ReleaseTerms,
-    mark: str,
+    release_spec: ReleaseSpec,
+    unit_tracking_id: str,
     *,
-    entering: Entering,
+    pending: PendingRevision,
     now: Ms,
-) -> Entries:
-    """The revision that is pending from now on; locks of others are opened, old records go."""
-    records = own_records(records, terms)
-    unlocked = tuple(_unlock(one) for one in records if one.is_pending)
-    first = newest(records)
-    status, description = BEGINNINGS[entering.action]
-    known = text(first.content, "info", "first_deployed") if first is not None else ""
-    is_new = entering.action is Action.INSTALL
+) -> RecordChanges:
+    """Return the new pending revision, unlocked records of others, and expired records."""
+    records = records_of_release(records, release_spec)
+    unlocked = tuple(_unlock(record) for record in records if record.is_pending)
+    latest = newest_record(records)
+    status, description = PENDING_STATES[pending.action]
+    first_deployed = (
+        get_text(latest.content, "info", "first_deployed") if latest is not None else ""
+    )
+    is_new = pending.action is ReleaseAction.INSTALL
     content: dict[str, Json] = {
-        "name": terms.name,
+        "name": release_spec.name,
         "info": {
-            "first_deployed": stamp(now) if is_new or not known else known,
-            "last_deployed": stamp(now),
+            "first_deployed": format_rfc3339(now)
+            if is_new or not first_deployed
+            else first_deployed,
+            "last_deployed": format_rfc3339(now),
             "description": description,
             "status": status.value,
-            "notes": sheet.notes,
+            "notes": contents.notes,
         },
-        "chart": sheet.chart,
-        "config": sheet.config,
-        "manifest": sheet.manifest,
-        "hooks": [_hook(one) for one in sheet.hooks],
-        "version": entering.number,
-        "namespace": terms.namespace,
-        "apply_method": APPLIED,
+        "chart": contents.chart,
+        "config": contents.config,
+        "manifest": contents.manifest,
+        "hooks": [_hook(hook) for hook in contents.hooks],
+        "version": pending.number,
+        "namespace": release_spec.namespace,
+        "apply_method": APPLY_METHOD,
     }
-    labels = {} if first is None else first.labels
-    notes = {
-        UNIT: mark,
-        KEY: sheet.key,
-        ACTION: entering.action.value,
-        INTO: terms.namespace,
-        **({CHART: terms.chart} if terms.chart else {}),
+    labels = {} if latest is None else latest.labels
+    annotations = {
+        UNIT: unit_tracking_id,
+        CONTENT_KEY: contents.key,
+        ACTION: pending.action.value,
+        RELEASE_NAMESPACE: release_spec.namespace,
+        **({CHART: release_spec.chart} if release_spec.chart else {}),
     }
-    made = ReleaseRecord(content, labels, notes)
-    return Entries(unlocked, (made,), tuple(_surplus(records, terms.most)))
+    new_record = ReleaseRecord(content, labels, annotations)
+    return RecordChanges(
+        unlocked, (new_record,), tuple(_expired_records(records, release_spec.most))
+    )
 
 
-def end(
-    records: Sequence[ReleaseRecord], *, entering: Entering, ended: EntryEnd, now: Ms
-) -> Entries:
-    """The revision as it came out; where it is deployed, those before it are superseded first."""
-    mine = next((one for one in records if one.number == entering.number), None)
-    if mine is None or not mine.is_pending:
-        return Entries()
-    mine = _with_hooks(mine, ended.hooks)
-    if not ended.passed:
-        what = FAILURES.get(entering.action, "Release")
-        why = f'{what} "{mine.name}" failed: {ended.sentence}'
-        return Entries((mine.become(ReleaseStatus.FAILED, why),))
+def finish_revision(
+    records: Sequence[ReleaseRecord], *, pending: PendingRevision, outcome: RevisionOutcome, now: Ms
+) -> RecordChanges:
+    """Return the finished revision; if it is deployed, the previous ones are superseded first."""
+    revision = next((record for record in records if record.number == pending.number), None)
+    if revision is None or not revision.is_pending:
+        return RecordChanges()
+    revision = _with_hooks(revision, outcome.hooks)
+    if not outcome.passed:
+        noun = FAILURE_NOUNS.get(pending.action, "Release")
+        why = f'{noun} "{revision.name}" failed: {outcome.message}'
+        return RecordChanges((revision.with_status(ReleaseStatus.FAILED, why),))
     older = [
-        one for one in records if one.number < mine.number and one.status is ReleaseStatus.DEPLOYED
+        record
+        for record in records
+        if record.number < revision.number and record.status is ReleaseStatus.DEPLOYED
     ]
     superseded = (
-        one.become(ReleaseStatus.SUPERSEDED, text(one.content, "info", "description"))
-        for one in older
+        record.with_status(
+            ReleaseStatus.SUPERSEDED, get_text(record.content, "info", "description")
+        )
+        for record in older
     )
-    told = ENDS.get(entering.action) or text(mine.content, "info", "description")
-    deployed = mine.become(ReleaseStatus.DEPLOYED, told, last_deployed=stamp(now))
-    return Entries((*superseded, deployed))
+    description = COMPLETE_MESSAGES.get(pending.action) or get_text(
+        revision.content, "info", "description"
+    )
+    deployed = revision.with_status(
+        ReleaseStatus.DEPLOYED, description, last_deployed=format_rfc3339(now)
+    )
+    return RecordChanges((*superseded, deployed))
 
 
-def review(
-    records: Sequence[ReleaseRecord], terms: ReleaseTerms, *, entering: Entering, ended: EntryEnd
-) -> Entries:
-    """The revision with what became of its tests; where not all of them ended, they are run again.
+def record_tests(
+    records: Sequence[ReleaseRecord],
+    release_spec: ReleaseSpec,
+    *,
+    pending: PendingRevision,
+    outcome: RevisionOutcome,
+) -> RecordChanges:
+    """Return the revision with its test results; if tests did not finish, they are run again later.
 
-    One that fails is the last that is run.
+    The first failed test is the last one that runs.
     """
-    mine = next((one for one in records if one.number == entering.number), None)
-    if mine is None:
-        return Entries()
-    tests = {(text(one, "kind"), text(one, "name")) for one in tests_of(mine, terms.test)}
+    revision = next((record for record in records if record.number == pending.number), None)
+    if revision is None:
+        return RecordChanges()
+    tests = {
+        (get_text(hook, "kind"), get_text(hook, "name"))
+        for hook in enabled_tests(revision, release_spec.test)
+    }
     # What is a test may have run before as a hook.
-    ran = (one for one in ended.hooks if one.tests)
-    runs = [one for one in ran if (one.ref.kind.name, one.ref.name) in tests]
+    ran = (run for run in outcome.hooks if run.is_test)
+    runs = [run for run in ran if (run.ref.kind.name, run.ref.name) in tests]
     if not runs:
-        return Entries()
-    mine = _with_hooks(mine, runs)
-    notes = {**mine.notes}
-    if any(one.passed is False for one in runs):
-        notes[TESTED] = UNFIT
-    elif len([one for one in runs if one.passed]) == len(tests):
-        notes[TESTED] = FIT
-    return Entries((msgspec.structs.replace(mine, notes=notes),))
+        return RecordChanges()
+    revision = _with_hooks(revision, runs)
+    annotations = {**revision.annotations}
+    if any(run.passed is False for run in runs):
+        annotations[TESTED] = TESTS_FAILED
+    elif len([run for run in runs if run.passed]) == len(tests):
+        annotations[TESTED] = TESTS_PASSED
+    return RecordChanges((msgspec.structs.replace(revision, annotations=annotations),))
 
 
-def rollback_target(
-    records: Iterable[ReleaseRecord], before: int, terms: ReleaseTerms
+def find_rollback_target(
+    records: Iterable[ReleaseRecord], before: int, release_spec: ReleaseSpec
 ) -> ReleaseRecord | None:
-    """The last revision before this one that was well."""
-    return newest(
-        one
-        for one in records
-        if one.number < before and one.status in GOOD and not is_refused(one, terms)
+    """Return the last successful revision before this one; None if there is none."""
+    return newest_record(
+        record
+        for record in records
+        if record.number < before
+        and record.status in SUCCESSFUL
+        and not is_rejected_by_tests(record, release_spec)
     )
 
 
-def intend_rollback(records: Sequence[ReleaseRecord], terms: ReleaseTerms) -> Entering:
-    """What a rollback is, given the records there are: it is the next revision."""
-    last = newest(records)
-    if last is None or rollback_target(records, last.number, terms) is None:
-        return Entering(Action.KEEP)
-    return Entering(Action.ROLLBACK, last.number + 1)
+def plan_rollback(records: Sequence[ReleaseRecord], release_spec: ReleaseSpec) -> PendingRevision:
+    """Return the next revision for a rollback; no action if there is no target."""
+    last = newest_record(records)
+    if last is None or find_rollback_target(records, last.number, release_spec) is None:
+        return PendingRevision(ReleaseAction.UNCHANGED)
+    return PendingRevision(ReleaseAction.ROLLBACK, last.number + 1)
 
 
-def begin_rollback(
-    records: Sequence[ReleaseRecord], terms: ReleaseTerms, *, entering: Entering, now: Ms
-) -> Entries:
-    """An earlier revision once more, under the next number; it is pending from now on."""
-    target = rollback_target(records, entering.number - 1, terms)
+def start_rollback(
+    records: Sequence[ReleaseRecord],
+    release_spec: ReleaseSpec,
+    *,
+    pending: PendingRevision,
+    now: Ms,
+) -> RecordChanges:
+    """Return a copy of an earlier revision with the next number, pending."""
+    target = find_rollback_target(records, pending.number - 1, release_spec)
     if target is None:
-        return Entries()
-    info = mapping(target.content, "info")
-    told: dict[str, Json] = {**info, "last_deployed": stamp(now)}
+        return RecordChanges()
+    info = get_mapping(target.content, "info")
+    new_info: dict[str, Json] = {**info, "last_deployed": format_rfc3339(now)}
     hooks: list[Json] = [
-        {**one, "last_run": {"phase": ""}} for one in mappings(target.content, "hooks")
+        {**hook, "last_run": {"phase": ""}} for hook in get_mappings(target.content, "hooks")
     ]
-    content = {**target.content, "version": entering.number, "info": told, "hooks": hooks}
-    notes = {**target.notes}
-    if KEY in notes:
-        notes.setdefault(RENDERED, str(target.number))
-    made = ReleaseRecord(content, target.labels, notes)
-    pending = made.become(ReleaseStatus.PENDING_ROLLBACK, f"Rollback to {target.number}")
-    kept = [one for one in _surplus(records, terms.most) if one.number != target.number]
-    return Entries(made=(pending,), gone=tuple(kept))
+    content = {**target.content, "version": pending.number, "info": new_info, "hooks": hooks}
+    annotations = {**target.annotations}
+    if CONTENT_KEY in annotations:
+        annotations.setdefault(RENDERED, str(target.number))
+    new_record = ReleaseRecord(content, target.labels, annotations)
+    pending_record = new_record.with_status(
+        ReleaseStatus.PENDING_ROLLBACK, f"Rollback to {target.number}"
+    )
+    expired = [
+        old_record
+        for old_record in _expired_records(records, release_spec.most)
+        if old_record.number != target.number
+    ]
+    return RecordChanges(created=(pending_record,), deleted=tuple(expired))
 
 
-def intend_end(records: Sequence[ReleaseRecord]) -> Entering:
-    """What the end of a release is, given the records there are."""
-    last = newest(records)
+def plan_uninstall(records: Sequence[ReleaseRecord]) -> PendingRevision:
+    """Return the uninstall action; no action if nothing is installed."""
+    last = newest_record(records)
     if last is None or last.status is ReleaseStatus.UNINSTALLED:
-        return Entering(Action.KEEP)
-    is_begun = last.status is ReleaseStatus.UNINSTALLING
-    return Entering(Action.UNINSTALL, last.number, goes_on=is_begun)
+        return PendingRevision(ReleaseAction.UNCHANGED)
+    is_started = last.status is ReleaseStatus.UNINSTALLING
+    return PendingRevision(ReleaseAction.UNINSTALL, last.number, is_resumed=is_started)
 
 
-def begin_end(records: Sequence[ReleaseRecord]) -> Entries:
-    """The last revision says that it is on its way out."""
-    last = newest(records)
+def start_uninstall(records: Sequence[ReleaseRecord]) -> RecordChanges:
+    """Return the last revision as uninstalling."""
+    last = newest_record(records)
     if last is None or last.status is ReleaseStatus.UNINSTALLING:
-        return Entries()
+        return RecordChanges()
     why = "Deletion in progress (or silently failed)"
-    return Entries((last.become(ReleaseStatus.UNINSTALLING, why),))
+    return RecordChanges((last.with_status(ReleaseStatus.UNINSTALLING, why),))
 
 
-def remove(
-    records: Sequence[ReleaseRecord], terms: ReleaseTerms, *, ended: EntryEnd, now: Ms
-) -> Entries:
-    """The release is uninstalled: its records go, or say so where the history is kept."""
-    if not ended.passed:
-        return Entries()
-    if not terms.keeps_history:
-        return Entries(gone=tuple(sorted(records, key=lambda one: one.number)))
-    last = newest(records)
+def finish_uninstall(
+    records: Sequence[ReleaseRecord],
+    release_spec: ReleaseSpec,
+    *,
+    outcome: RevisionOutcome,
+    now: Ms,
+) -> RecordChanges:
+    """Delete the records of an uninstalled release, or set the status if history is kept."""
+    if not outcome.passed:
+        return RecordChanges()
+    if not release_spec.keeps_history:
+        return RecordChanges(deleted=tuple(sorted(records, key=lambda record: record.number)))
+    last = newest_record(records)
     if last is None or last.status is ReleaseStatus.UNINSTALLED:
-        return Entries()
-    told = last.become(ReleaseStatus.UNINSTALLED, "Uninstallation complete", deleted=stamp(now))
-    return Entries((told,))
+        return RecordChanges()
+    uninstalled = last.with_status(
+        ReleaseStatus.UNINSTALLED, "Uninstallation complete", deleted=format_rfc3339(now)
+    )
+    return RecordChanges((uninstalled,))
 
 
-def _brought(records: Iterable[ReleaseRecord], terms: ReleaseTerms) -> tuple[Ref, ...]:
-    """What may be there: of the revision that was deployed last, and of all since."""
-    ordered = sorted(records, key=lambda one: one.number, reverse=True)
-    found: dict[Ref, None] = {}
-    for one in ordered:
-        found |= dict.fromkeys(objects_of(one, terms.namespace))
-        if one.status is ReleaseStatus.DEPLOYED:
+def _released_refs(records: Iterable[ReleaseRecord], release_spec: ReleaseSpec) -> tuple[Ref, ...]:
+    """Return the objects that may exist: of the last deployed revision and of all newer ones."""
+    ordered = sorted(records, key=lambda record: record.number, reverse=True)
+    refs: dict[Ref, None] = {}
+    for record in ordered:
+        refs |= dict.fromkeys(manifest_refs(record, release_spec.namespace))
+        if record.status is ReleaseStatus.DEPLOYED:
             break
-    return tuple(found)
+    return tuple(refs)
 
 
 def _unlock(record: ReleaseRecord) -> ReleaseRecord:
     status = record.status.value
-    return record.become(ReleaseStatus.FAILED, f"Release unlocked from stale '{status}' state")
+    return record.with_status(ReleaseStatus.FAILED, f"Release unlocked from stale '{status}' state")
 
 
-def _surplus(records: Sequence[ReleaseRecord], most: int) -> list[ReleaseRecord]:
-    """The oldest, so that there is room for one more; what is deployed now is never among them."""
-    if most <= 0 or len(records) < most:
+def _expired_records(records: Sequence[ReleaseRecord], max_history: int) -> list[ReleaseRecord]:
+    """Return the oldest records beyond the limit; never the deployed one.
+
+    The limit includes the revision about to be created.
+    """
+    if max_history <= 0 or len(records) < max_history:
         return []
-    deployed = newest(one for one in records if one.status is ReleaseStatus.DEPLOYED)
-    ordered = sorted((one for one in records if one is not deployed), key=lambda one: one.number)
-    return ordered[: len(records) - most + 1]
+    deployed = newest_record(
+        record for record in records if record.status is ReleaseStatus.DEPLOYED
+    )
+    ordered = sorted(
+        (record for record in records if record is not deployed), key=lambda record: record.number
+    )
+    return ordered[: len(records) - max_history + 1]
 
 
-def _hook(hook: SheetHook) -> Json:
+def _hook(hook: ReleaseHook) -> Json:
     return {
         "name": hook.name,
         "kind": hook.kind,
@@ -305,21 +378,24 @@ def _hook(hook: SheetHook) -> Json:
 
 
 def _with_hooks(record: ReleaseRecord, runs: Iterable[HookRun]) -> ReleaseRecord:
-    """The record with what became of its hooks; of several runs of one the last counts."""
-    by_name = {(one.ref.kind.name, one.ref.name): one for one in runs}
+    """Return the record with the results of its hooks; the last run of a hook counts."""
+    by_name = {(run.ref.kind.name, run.ref.name): run for run in runs}
     hooks: list[Json] = [
         {**hook, "last_run": _last_run(by_name[key])}
-        if (key := (text(hook, "kind"), text(hook, "name"))) in by_name
+        if (key := (get_text(hook, "kind"), get_text(hook, "name"))) in by_name
         else hook
-        for hook in mappings(record.content, "hooks")
+        for hook in get_mappings(record.content, "hooks")
     ]
-    if not listed(record.content, "hooks"):
+    if not get_list(record.content, "hooks"):
         return record
     return msgspec.structs.replace(record, content={**record.content, "hooks": hooks})
 
 
 def _last_run(run: HookRun) -> Json:
-    told: dict[str, Json] = {"started_at": stamp(run.began), "phase": PHASES[run.passed]}
+    result: dict[str, Json] = {
+        "started_at": format_rfc3339(run.started_at),
+        "phase": HOOK_PHASES[run.passed],
+    }
     if run.passed is not None:
-        told["completed_at"] = stamp(run.ended)
-    return told
+        result["completed_at"] = format_rfc3339(run.finished_at)
+    return result

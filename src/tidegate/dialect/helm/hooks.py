@@ -1,7 +1,7 @@
-"""Hooks of a release: those that Helm runs for what is about to be done.
+"""Hooks of a Helm release that run for its next action.
 
-An install runs those for installs alone, and an upgrade those for upgrades; Argo CD runs both for
-each sync.
+An install runs install hooks only, and an upgrade upgrade hooks only; Argo CD runs both in each
+sync.
 """
 
 from __future__ import annotations
@@ -11,30 +11,34 @@ from collections.abc import Collection
 import msgspec
 
 from tidegate.dialect.argo.hooks import HELM_HOOK, Hook
-from tidegate.model.ledger import Action, ReleaseTerms, TrialTerms
+from tidegate.model.ledger import ReleaseAction, ReleaseSpec, ReleaseTestSpec
 from tidegate.model.manifest import Phase
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 
-TESTS = frozenset({"test", "test-success"})
-"""Events of tests; the second is how Helm 2 called them."""
-TESTED = frozenset({Action.INSTALL, Action.UPGRADE})
-WHEN = {"pre": Phase.PRE_SYNC, "post": Phase.POST_SYNC}
+TEST_EVENTS = frozenset({"test", "test-success"})
+"""Events of tests; `test-success` is the name in Helm 2."""
+TESTED_ACTIONS = frozenset({ReleaseAction.INSTALL, ReleaseAction.UPGRADE})
+PHASES_BY_PREFIX = {"pre": Phase.PRE_SYNC, "post": Phase.POST_SYNC}
 
 
-def narrowed(hook: Hook, body: dict[str, Json], terms: ReleaseTerms) -> Hook:
-    """The hook with the phases that it has a turn in."""
-    notes = mapping(body, "metadata", "annotations")
-    events = {one.strip().lower() for one in str(notes.get(HELM_HOOK) or "").split(",")}
-    phases = [phase for when, phase in WHEN.items() if f"{when}-{terms.action}" in events]
-    phases = phases if terms.acting.hooks else []
-    is_test = is_tested(events, text(body, "metadata", "name"), terms.test)
-    if is_test and terms.action in TESTED:
+def narrow_hook(hook: Hook, body: dict[str, Json], release_spec: ReleaseSpec) -> Hook:
+    """Return the hook with the phases in which the next action runs it."""
+    annotations = get_mapping(body, "metadata", "annotations")
+    events = {event.strip().lower() for event in str(annotations.get(HELM_HOOK) or "").split(",")}
+    phases = [
+        phase
+        for when, phase in PHASES_BY_PREFIX.items()
+        if f"{when}-{release_spec.action}" in events
+    ]
+    phases = phases if release_spec.action_spec.hooks else []
+    is_test = is_enabled_test(events, get_text(body, "metadata", "name"), release_spec.test)
+    if is_test and release_spec.action in TESTED_ACTIONS:
         phases.append(Phase.TEST)
-    ends = hook.ends if terms.uninstall.hooks else ()
-    return msgspec.structs.replace(hook, phases=tuple(phases), ends=ends)
+    deletion_phases = hook.deletion_phases if release_spec.uninstall.hooks else ()
+    return msgspec.structs.replace(hook, phases=tuple(phases), deletion_phases=deletion_phases)
 
 
-def is_tested(events: Collection[str], name: str, terms: TrialTerms) -> bool:
-    """Whether a hook is a test, and is run."""
-    return terms.runs and not TESTS.isdisjoint(events) and terms.takes(name)
+def is_enabled_test(events: Collection[str], name: str, test_spec: ReleaseTestSpec) -> bool:
+    """Return whether a hook is a test that is enabled."""
+    return test_spec.runs and not TEST_EVENTS.isdisjoint(events) and test_spec.selects(name)

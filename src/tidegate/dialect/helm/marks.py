@@ -1,47 +1,51 @@
-"""How objects say which Helm release they are of: what Helm writes onto them, and what it asks for
-before it takes over what is there already.
-"""
+"""Ownership metadata of Helm releases, which Helm writes and checks before it adopts objects."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tidegate.model.ledger import ReleaseTerms
+from tidegate.model.ledger import ReleaseSpec
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 
 Body = dict[str, Json]
 MANAGED_BY = "app.kubernetes.io/managed-by"
-HELM = "Helm"
-RELEASE = "meta.helm.sh/release-name"
-NAMESPACE = "meta.helm.sh/release-namespace"
+MANAGER = "Helm"
+RELEASE_NAME = "meta.helm.sh/release-name"
+RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 
 
-def release_marks(terms: ReleaseTerms) -> tuple[dict[str, str], dict[str, str]]:
-    """The annotations and the labels of an object of a release."""
-    return {RELEASE: terms.name, NAMESPACE: terms.namespace}, {MANAGED_BY: HELM}
+def release_metadata(release_spec: ReleaseSpec) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the annotations and labels of an object of a release."""
+    return {RELEASE_NAME: release_spec.name, RELEASE_NAMESPACE: release_spec.namespace}, {
+        MANAGED_BY: MANAGER
+    }
 
 
-def unfit_marks(body: Body, terms: ReleaseTerms) -> list[str]:
-    """What is not there for Helm to know an object as one of this release, in its own words."""
-    notes, labels = release_marks(terms)
+def ownership_problems(body: Body, release_spec: ReleaseSpec) -> list[str]:
+    """Return why an object does not belong to this release, like `checkOwnership` of Helm."""
+    annotations, labels = release_metadata(release_spec)
     return [
-        *_unfit(mapping(body, "metadata", "labels"), labels, "label"),
-        *_unfit(mapping(body, "metadata", "annotations"), notes, "annotation"),
+        *_metadata_problems(get_mapping(body, "metadata", "labels"), labels, "label"),
+        *_metadata_problems(
+            get_mapping(body, "metadata", "annotations"), annotations, "annotation"
+        ),
     ]
 
 
-def is_released(body: Body, terms: ReleaseTerms | None) -> bool:
-    """Whether an object says that it is of this release."""
-    return terms is not None and not unfit_marks(body, terms)
+def belongs_to_release(body: Body, release_spec: ReleaseSpec | None) -> bool:
+    """Return whether the metadata of an object names this release."""
+    return release_spec is not None and not ownership_problems(body, release_spec)
 
 
-def _unfit(there: Mapping[str, Json], wanted: Mapping[str, str], what: str) -> list[str]:
-    told = []
-    for key, value in wanted.items():
-        if key not in there:
-            told.append(f'missing key "{key}": must be set to "{value}"')
-        elif there[key] != value:
-            is_so = f'current value is "{there[key]}"'
-            told.append(f'key "{key}" must equal "{value}": {is_so}')
-    return [f"{what} validation error: {one}" for one in told]
+def _metadata_problems(
+    actual: Mapping[str, Json], expected: Mapping[str, str], noun: str
+) -> list[str]:
+    problems = []
+    for key, value in expected.items():
+        if key not in actual:
+            problems.append(f'missing key "{key}": must be set to "{value}"')
+        elif actual[key] != value:
+            current = f'current value is "{actual[key]}"'
+            problems.append(f'key "{key}" must equal "{value}": {current}')
+    return [f"{noun} validation error: {problem}" for problem in problems]

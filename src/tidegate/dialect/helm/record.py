@@ -1,10 +1,9 @@
-"""Helm's record of a release: one Secret for each revision, as helm 3 and helm 4 read it.
+"""Release records: one Secret per revision, readable by Helm 3 and Helm 4.
 
     kubectl get secret -l owner=helm,name=shop
     data.release  ──  base64 of base64 of gzip of JSON
 
-The JSON is kept whole: what a newer Helm has written there, and nobody here knows, stays when a
-status is changed.
+The whole JSON is kept: unknown fields of a newer Helm survive a change of the status.
 """
 
 from __future__ import annotations
@@ -17,33 +16,33 @@ from enum import StrEnum
 
 import msgspec
 
-from tidegate.errors import DialectError, Place
+from tidegate.errors import DialectError, Location
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.patterns import late
-from tidegate.model.reading import mapping, number, text
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_int, get_mapping, get_text
 
 Body = dict[str, Json]
 SECRET = Kind("", "v1", "Secret")
-TYPE = "helm.sh/release.v1"
+SECRET_TYPE = "helm.sh/release.v1"  # noqa: S105 - a type, not a secret
 PREFIX = "sh.helm.release.v1"
-KEY = "release"
+DATA_KEY = "release"
 OWNER = ("owner", "helm")
-OWNED = "=".join(OWNER)
-SYSTEM = frozenset({"name", "owner", "status", "version", "createdAt", "modifiedAt"})
-"""Labels that are Helm's own; others are the user's, and stay."""
-NOTES = "tidegate.dev/"
-NOTED = "tidegate.dev/revision"
-"""What we note of a revision begins so; as labels, with the revision that they are about."""
-MOST = 1024 * 1024
-"""How many bytes a Secret can hold."""
-MOST_READ = 64 * MOST
-"""How many bytes a record may come to when it is unpacked: a stranger may have written it."""
-GZIP = b"\x1f\x8b\x08"
+OWNER_SELECTOR = "=".join(OWNER)
+SYSTEM_LABELS = frozenset({"name", "owner", "status", "version", "createdAt", "modifiedAt"})
+"""Labels that Helm manages; all others belong to the user and are kept."""
+ANNOTATION_PREFIX = "tidegate.dev/"
+REVISION_LABEL = "tidegate.dev/revision"
+"""Label with the revision that the other labels of Tidegate are about."""
+MAX_SECRET_BYTES = 1024 * 1024
+"""Maximum number of bytes in a Secret."""
+MAX_UNPACKED_BYTES = 64 * MAX_SECRET_BYTES
+"""Maximum number of bytes of an unpacked record: its content is not trusted."""
+GZIP_MAGIC = b"\x1f\x8b\x08"
 
 
 class ReleaseStatus(StrEnum):
-    """How a revision stands, in Helm's words."""
+    """Status of a revision, as Helm names it."""
 
     UNKNOWN = "unknown"
     DEPLOYED = "deployed"
@@ -63,23 +62,22 @@ PENDING = frozenset(
         ReleaseStatus.PENDING_ROLLBACK,
     }
 )
-"""Somebody is at work, or was when it died: Helm begins nothing while a revision is pending."""
+"""Statuses of an action in progress or interrupted: Helm starts no other action meanwhile."""
 _STATUSES = {one.value: one for one in ReleaseStatus}
-_SLASH = "__"
-_LABEL = late(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_ESCAPED_SLASH = "__"
+_LABEL = lazy_regex(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
 class ReleaseRecord(msgspec.Struct, frozen=True):
-    """One revision of a release.
-
-    `labels` are the user's own, `notes` the annotations of the Secret; `created` is when it was
-    first stored, in seconds.
-    """
+    """One revision of a release."""
 
     content: Body
     labels: Mapping[str, str] = {}
-    notes: Mapping[str, str] = {}
+    """Labels of the user."""
+    annotations: Mapping[str, str] = {}
+    """Annotations of the Secret."""
     created: str = ""
+    """When it was first stored, in seconds."""
 
     def __repr__(self) -> str:
         # Values may be secret, and what is printed ends in logs.
@@ -87,51 +85,51 @@ class ReleaseRecord(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        return text(self.content, "name")
+        return get_text(self.content, "name")
 
     @property
     def namespace(self) -> str:
-        return text(self.content, "namespace")
+        return get_text(self.content, "namespace")
 
     @property
     def number(self) -> int:
-        return number(self.content, "version")
+        return get_int(self.content, "version")
 
     @property
     def status(self) -> ReleaseStatus:
-        return _STATUSES.get(text(self.content, "info", "status"), ReleaseStatus.UNKNOWN)
+        return _STATUSES.get(get_text(self.content, "info", "status"), ReleaseStatus.UNKNOWN)
 
     @property
     def description(self) -> str:
-        return text(self.content, "info", "description")
+        return get_text(self.content, "info", "description")
 
     @property
     def manifest(self) -> str:
-        return text(self.content, "manifest")
+        return get_text(self.content, "manifest")
 
     @property
     def config(self) -> Body:
-        return mapping(self.content, "config")
+        return get_mapping(self.content, "config")
 
     @property
     def chart(self) -> tuple[str, str]:
-        """The name and the version of its chart."""
-        metadata = mapping(self.content, "chart", "metadata")
-        return text(metadata, "name"), text(metadata, "version")
+        """Name and version of the chart."""
+        metadata = get_mapping(self.content, "chart", "metadata")
+        return get_text(metadata, "name"), get_text(metadata, "version")
 
     @property
     def is_pending(self) -> bool:
         return self.status in PENDING
 
-    def become(self, status: ReleaseStatus, description: str, **info: Json) -> ReleaseRecord:
-        """The same revision with another status, and with more of what is told of it."""
-        known = mapping(self.content, "info")
-        told = {**known, "status": status.value, "description": description, **info}
-        return msgspec.structs.replace(self, content={**self.content, "info": told})
+    def with_status(self, status: ReleaseStatus, description: str, **info: Json) -> ReleaseRecord:
+        """Return the revision with another status and further fields of `info`."""
+        old_info = get_mapping(self.content, "info")
+        new_info = {**old_info, "status": status.value, "description": description, **info}
+        return msgspec.structs.replace(self, content={**self.content, "info": new_info})
 
 
 def record_name(release: str, revision: int) -> str:
-    """What the Secret of a revision is called."""
+    """Return the name of the Secret of a revision."""
     return f"{PREFIX}.{release}.v{revision}"
 
 
@@ -139,59 +137,59 @@ def record_ref(release: str, revision: int, storage: str) -> Ref:
     return Ref(SECRET, storage, record_name(release, revision))
 
 
-def selector_of(release: str) -> str:
-    """The labels by which all revisions of a release are found."""
-    return f"{OWNED},name={release}"
+def release_selector(release: str) -> str:
+    """Return the label selector for all revisions of a release."""
+    return f"{OWNER_SELECTOR},name={release}"
 
 
-def pack(content: Body) -> bytes:
-    """What the Secret holds, as Helm packs it. Raises DialectError where no Secret can hold it."""
+def encode_release(content: Body) -> bytes:
+    """Encode the content of a record like Helm. Raises DialectError if it is too large."""
     packed = base64.b64encode(gzip.compress(msgspec.json.encode(content), 9, mtime=0))
-    if len(packed) > MOST:
-        name, revision = text(content, "name"), number(content, "version")
+    if len(packed) > MAX_SECRET_BYTES:
+        name, revision = get_text(content, "name"), get_int(content, "version")
         problem = (
             f"the record of the release `{name}`, revision {revision}, has {len(packed):,} bytes,"
-            f" and a Secret holds {MOST:,}"
+            f" and a Secret holds {MAX_SECRET_BYTES:,}"
         )
         hint = "make the chart smaller: templates, files and values are all in the record"
         raise DialectError("dialect.helm.size", problem, hint=hint)
     return packed
 
 
-def unpack(packed: bytes, where: Place | None = None) -> Body:
-    """What a Secret of Helm's holds. Raises DialectError for what is none."""
+def decode_release(packed: bytes, location: Location | None = None) -> Body:
+    """Decode the content of a record. Raises DialectError if it is not encoded like Helm does."""
     try:
         content = base64.b64decode(packed, validate=True)
-        if content[:3] == GZIP:
+        if content[:3] == GZIP_MAGIC:
             content = _inflate(content)
-        found: Json = msgspec.json.decode(content)
+        release: Json = msgspec.json.decode(content)
     except (ValueError, RecursionError, EOFError, OSError, zlib.error):
-        found = None
-    if not isinstance(found, dict):
+        release = None
+    if not isinstance(release, dict):
         problem = "this record of a release cannot be read: it is not packed as Helm packs them"
         hint = "see whether `helm history` reads it; delete the Secret if nobody does"
-        raise DialectError("dialect.helm.record", problem, where=where, hint=hint)
-    return found
+        raise DialectError("dialect.helm.record", problem, location=location, hint=hint)
+    return release
 
 
 def _inflate(content: bytes) -> bytes:
-    """A bomb is no record."""
+    """Decompress gzip data. Raises ValueError if it is truncated or too large."""
     reader = zlib.decompressobj(wbits=31)
-    whole = reader.decompress(content, MOST_READ)
+    inflated = reader.decompress(content, MAX_UNPACKED_BYTES)
     if not reader.eof:
         raise ValueError("it is too large, or not whole")
-    return whole
+    return inflated
 
 
-def secret_of(record: ReleaseRecord, storage: str, *, now: Ms, version: str = "") -> Body:
-    """The Secret of a revision; over `version`, where it is there already."""
-    moment = str(now // SECOND)
-    times = {"createdAt": record.created or moment}
+def record_secret(record: ReleaseRecord, storage: str, *, now: Ms, version: str = "") -> Body:
+    """Return the Secret of a revision; `version`: the resourceVersion that it replaces, if any."""
+    timestamp = str(now // SECOND)
+    times = {"createdAt": record.created or timestamp}
     if version:
-        times["modifiedAt"] = moment
+        times["modifiedAt"] = timestamp
     labels: dict[str, Json] = {
         **record.labels,
-        **_as_labels(record),
+        **_annotation_labels(record),
         **times,
         "name": record.name,
         OWNER[0]: OWNER[1],
@@ -203,54 +201,60 @@ def secret_of(record: ReleaseRecord, storage: str, *, now: Ms, version: str = ""
         "namespace": storage,
         "labels": labels,
     }
-    if record.notes:
-        metadata["annotations"] = {**record.notes}
+    if record.annotations:
+        metadata["annotations"] = {**record.annotations}
     if version:
         metadata["resourceVersion"] = version
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": metadata,
-        "type": TYPE,
-        "data": {KEY: base64.b64encode(pack(record.content)).decode()},
+        "type": SECRET_TYPE,
+        "data": {DATA_KEY: base64.b64encode(encode_release(record.content)).decode()},
     }
 
 
 def read_record(body: Body) -> ReleaseRecord:
-    """The revision that a Secret holds. Raises DialectError."""
-    metadata = mapping(body, "metadata")
-    where = Place(f"Secret {text(metadata, 'namespace')}/{text(metadata, 'name')}")
+    """Read the revision in a Secret. Raises DialectError."""
+    metadata = get_mapping(body, "metadata")
+    location = Location(f"Secret {get_text(metadata, 'namespace')}/{get_text(metadata, 'name')}")
     try:
-        packed = base64.b64decode(text(body, "data", KEY), validate=True)
+        packed = base64.b64decode(get_text(body, "data", DATA_KEY), validate=True)
     except ValueError:
         packed = b""
-    labels = {key: str(one) for key, one in mapping(metadata, "labels").items()}
-    theirs = (key for key in labels if key not in SYSTEM and not key.startswith(NOTES))
+    labels = {key: str(value) for key, value in get_mapping(metadata, "labels").items()}
+    user_keys = (
+        key for key in labels if key not in SYSTEM_LABELS and not key.startswith(ANNOTATION_PREFIX)
+    )
     return ReleaseRecord(
-        content=unpack(packed, where),
-        labels={key: labels[key] for key in theirs},
-        notes=notes_of(metadata),
+        content=decode_release(packed, location),
+        labels={key: labels[key] for key in user_keys},
+        annotations=read_annotations(metadata),
         created=labels.get("createdAt", ""),
     )
 
 
-def notes_of(metadata: Body) -> dict[str, str]:
-    """What is noted of a revision, by what its Secret says of itself.
+def read_annotations(metadata: Body) -> dict[str, str]:
+    """Return the annotations of a revision, restored from labels if Helm dropped them.
 
-    When Helm writes a record anew, as `helm test` does, it drops annotations and keeps labels; it
-    also copies those to the next revision, which they say nothing about.
+    When Helm rewrites a record, as `helm test` does, it drops annotations and keeps labels; it
+    also copies labels to the next revision, for which they are not valid.
     """
-    labels = mapping(metadata, "labels")
-    notes = {key: str(one) for key, one in mapping(metadata, "annotations").items()}
-    if any(key.startswith(NOTES) for key in notes) or labels.get(NOTED) != labels.get("version"):
-        return notes
-    kept = (key for key in labels if key.startswith(NOTES) and key != NOTED)
-    return notes | {key: str(labels[key]).replace(_SLASH, "/") for key in kept}
+    labels = get_mapping(metadata, "labels")
+    annotations = {key: str(value) for key, value in get_mapping(metadata, "annotations").items()}
+    if any(key.startswith(ANNOTATION_PREFIX) for key in annotations) or labels.get(
+        REVISION_LABEL
+    ) != labels.get("version"):
+        return annotations
+    keys = (key for key in labels if key.startswith(ANNOTATION_PREFIX) and key != REVISION_LABEL)
+    return annotations | {key: str(labels[key]).replace(_ESCAPED_SLASH, "/") for key in keys}
 
 
-def _as_labels(record: ReleaseRecord) -> dict[str, str]:
-    """The notes that can be labels: names of units have slashes, and may be too long."""
-    words = {key: one.replace("/", _SLASH) for key, one in record.notes.items()}
-    ours = (key for key in words if key.startswith(NOTES) and _LABEL.fullmatch(words[key]))
-    noted = {key: words[key] for key in ours}
-    return {**noted, NOTED: str(record.number)} if noted else {}
+def _annotation_labels(record: ReleaseRecord) -> dict[str, str]:
+    """Return the annotations that fit in labels; slashes are escaped, long values left out."""
+    values = {key: value.replace("/", _ESCAPED_SLASH) for key, value in record.annotations.items()}
+    keys = (
+        key for key in values if key.startswith(ANNOTATION_PREFIX) and _LABEL.fullmatch(values[key])
+    )
+    labels = {key: values[key] for key in keys}
+    return {**labels, REVISION_LABEL: str(record.number)} if labels else {}

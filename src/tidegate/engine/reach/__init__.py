@@ -1,1 +1,1 @@
-"""How the engine reaches clusters: errands through the door, and what is known of what lives."""
+"""Cluster access of the engine: procedures of API calls, and the cache of live objects."""

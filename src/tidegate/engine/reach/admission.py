@@ -1,7 +1,8 @@
-"""Who has a word in a write: webhooks and policies that may refuse an object, or change it.
+"""Admission webhooks and policies that may reject or change an object.
 
-What only the server can evaluate (match conditions, parameters) is not looked at: rather one object
-too many is counted as theirs than one too few.
+Rules and selectors are evaluated like the API server does. Match conditions and parameters,
+which only the server can evaluate, are ignored: an object too many is counted rather than one
+too few.
 """
 
 from __future__ import annotations
@@ -11,139 +12,175 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from tidegate.engine.means import Body
-from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.reach.matching import ADMISSION, is_asked
-from tidegate.engine.reach.writing import read_body
-from tidegate.model.labels import matches
-from tidegate.model.objects import Kind, Ref, Served, Spot
-from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.engine.reach.errands import ApiCall, Procedure
+from tidegate.engine.reach.matching import ADMISSION_GROUP, has_matching_rule
+from tidegate.engine.reach.writing import object_body
+from tidegate.model.labels import selector_matches
+from tidegate.model.objects import ClusterRef, Kind, Ref, ServedKind
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 from tidegate.world.calls import List, Selection
-from tidegate.world.facts import Listed
+from tidegate.world.facts import ListPage
 
 WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 POLICIES = {
     "MutatingAdmissionPolicyBinding": "MutatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding": "ValidatingAdmissionPolicy",
 }
-NAMES = frozenset({*WEBHOOKS, *POLICIES, *POLICIES.values()})
+ADMISSION_KINDS = frozenset({*WEBHOOKS, *POLICIES, *POLICIES.values()})
 EQUIVALENT = "Equivalent"
 NAME_LABEL = "kubernetes.io/metadata.name"
-"""The label that every namespace has."""
-ALL: Body = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
-HARMLESS = ("None", "NoneOnDryRun")
-UNSEEN: Body = {"webhooks": [{"rules": [ALL], "sideEffects": "None"}]}
+"""Label that every namespace has."""
+MATCH_ALL: Body = {
+    "operations": ["*"],
+    "apiGroups": ["*"],
+    "apiVersions": ["*"],
+    "resources": ["*"],
+}
+DRY_RUN_SAFE = ("None", "NoneOnDryRun")
+UNREADABLE_CONFIGURATION: Body = {"webhooks": [{"rules": [MATCH_ALL], "sideEffects": "None"}]}
 
 
-class Guard(msgspec.Struct, frozen=True):
-    """One webhook or policy. An object is its business where all of its `scopes` hold.
+class AdmissionRule(msgspec.Struct, frozen=True):
+    """One webhook or admission policy."""
 
-    `spots`: the objects that say so. `mutates`: it may change what it sees. `harmless`: it takes
-    dry runs.
-    """
-
-    spots: tuple[Spot, ...]
+    object_refs: tuple[ClusterRef, ...]
+    """The objects that define the rule."""
     scopes: tuple[Body, ...]
+    """Match constraints; the rule applies to an object that matches all of them."""
     mutates: bool
-    harmless: bool = True
+    """Whether the rule may change objects."""
+    allows_dry_run: bool = True
+    """Whether the rule has no side effects on dry runs."""
 
 
-class GuardSight(msgspec.Struct, frozen=True):
-    """What selectors see of an object: its labels, and those of its namespace, if they are known.
+class AdmissionSubject(msgspec.Struct, frozen=True):
+    """Properties of an object that selectors see.
 
-    A Namespace is in itself. What is in none, selectors of namespaces take.
+    A Namespace is in itself. Namespace selectors match objects without namespace.
     """
 
     labels: Body
-    place: str = ""
-    around: Body | None = None
+    namespace: str = ""
+    namespace_labels: Body | None = None
+    """Labels of the namespace; None if they are unknown."""
 
 
-def is_admission(kind: Kind) -> bool:
-    return kind.group == ADMISSION and kind.name in NAMES
+def is_admission_kind(kind: Kind) -> bool:
+    """Return whether a kind configures admission webhooks or policies."""
+    return kind.group == ADMISSION_GROUP and kind.name in ADMISSION_KINDS
 
 
-def look(cluster: str, served: Iterable[Served]) -> Errand[dict[Spot, Body]]:
-    """All webhooks and policies of a cluster; what may not be seen counts as asking for all."""
-    kinds = {one.kind.name: one.kind for one in reversed([*served]) if is_admission(one.kind)}
-    outcomes = yield tuple(Ask(cluster, List(Selection(kind))) for kind in kinds.values())
-    found: dict[Spot, Body] = {}
+def list_configurations(
+    cluster: str, served: Iterable[ServedKind]
+) -> Procedure[dict[ClusterRef, Body]]:
+    """Return all webhook configurations and policies of a cluster.
+
+    Unreadable ones match everything.
+    """
+    kinds = {
+        served_kind.kind.name: served_kind.kind
+        for served_kind in reversed([*served])
+        if is_admission_kind(served_kind.kind)
+    }
+    outcomes = yield tuple(ApiCall(cluster, List(Selection(kind))) for kind in kinds.values())
+    configurations: dict[ClusterRef, Body] = {}
     for kind, outcome in zip(kinds.values(), outcomes, strict=True):
-        if isinstance(outcome, Listed):
-            found |= {Spot(cluster, live.ref): read_body(live) for live in outcome.items}
+        if isinstance(outcome, ListPage):
+            configurations |= {
+                ClusterRef(cluster, live.ref): object_body(live) for live in outcome.items
+            }
         else:
-            found[Spot(cluster, Ref(kind, "", ""))] = UNSEEN
-    return found
+            configurations[ClusterRef(cluster, Ref(kind, "", ""))] = UNREADABLE_CONFIGURATION
+    return configurations
 
 
-def guards_of(bodies: Mapping[Spot, Body]) -> list[Guard]:
-    """The webhooks, and the policies that are bound to something and deny it or change it."""
-    named = {(spot.ref.kind.name, spot.ref.name): spot for spot in bodies}
-    found: list[Guard] = []
-    for spot, body in bodies.items():
-        found += _webhooks(spot, body)
-        policy = named.get((POLICIES.get(spot.ref.kind.name, ""), text(body, "spec", "policyName")))
-        if policy is not None and _is_strict(spot, body):
-            found.append(_bound(spot, body, policy, bodies[policy]))
-    return found
+def build_rules(bodies: Mapping[ClusterRef, Body]) -> list[AdmissionRule]:
+    """Return the rules of webhooks, and of policies whose binding denies or changes objects."""
+    by_name = {(object_ref.ref.kind.name, object_ref.ref.name): object_ref for object_ref in bodies}
+    rules: list[AdmissionRule] = []
+    for object_ref, body in bodies.items():
+        rules += _webhook_rules(object_ref, body)
+        policy = by_name.get(
+            (POLICIES.get(object_ref.ref.kind.name, ""), get_text(body, "spec", "policyName"))
+        )
+        if policy is not None and _is_enforced(object_ref, body):
+            rules.append(_binding_rule(object_ref, body, policy, bodies[policy]))
+    return rules
 
 
-def covers(guard: Guard, kinds: Sequence[Served], operation: str) -> bool:
-    """Whether an operation on a kind is its business; `kinds` are all that its objects are served
-    as, the one that is written first."""
-    return all(_covers(scope, kinds, operation) for scope in guard.scopes)
+def covers_kind(rule: AdmissionRule, kinds: Sequence[ServedKind], operation: str) -> bool:
+    """Return whether a rule covers an operation on a kind.
+
+    `kinds` are all versions in which its objects are served, the written one first.
+    """
+    return all(_scope_covers(scope, kinds, operation) for scope in rule.scopes)
 
 
-def takes(guard: Guard, sight: GuardSight) -> bool:
-    """Whether an object of such a kind is its business."""
+def selects(rule: AdmissionRule, subject: AdmissionSubject) -> bool:
+    """Return whether the selectors of a rule match an object."""
     return all(
-        matches(mapping(scope, "objectSelector"), sight.labels)
-        and _takes_namespace(mapping(scope, "namespaceSelector"), sight)
-        for scope in guard.scopes
+        selector_matches(get_mapping(scope, "objectSelector"), subject.labels)
+        and _selects_namespace(get_mapping(scope, "namespaceSelector"), subject)
+        for scope in rule.scopes
     )
 
 
-def _webhooks(spot: Spot, body: Body) -> Iterator[Guard]:
-    for hook in mappings(body, "webhooks"):
-        yield Guard((spot,), (hook,), _mutates(spot), text(hook, "sideEffects") in HARMLESS)
+def _webhook_rules(object_ref: ClusterRef, body: Body) -> Iterator[AdmissionRule]:
+    for webhook in get_mappings(body, "webhooks"):
+        yield AdmissionRule(
+            (object_ref,),
+            (webhook,),
+            _mutates(object_ref),
+            get_text(webhook, "sideEffects") in DRY_RUN_SAFE,
+        )
 
 
-def _bound(spot: Spot, binding: Body, other: Spot, policy: Body) -> Guard:
-    constraints = _scope(mapping(policy, "spec", "matchConstraints"))
-    scopes = (constraints, _scope(mapping(binding, "spec", "matchResources")))
-    return Guard((spot, other), scopes, _mutates(spot))
+def _binding_rule(
+    object_ref: ClusterRef, binding: Body, policy_ref: ClusterRef, policy: Body
+) -> AdmissionRule:
+    constraints = _scope(get_mapping(policy, "spec", "matchConstraints"))
+    scopes = (constraints, _scope(get_mapping(binding, "spec", "matchResources")))
+    return AdmissionRule((object_ref, policy_ref), scopes, _mutates(object_ref))
 
 
-def _mutates(spot: Spot) -> bool:
-    return spot.ref.kind.name.startswith("Mutating")
+def _mutates(object_ref: ClusterRef) -> bool:
+    return object_ref.ref.kind.name.startswith("Mutating")
 
 
-def _is_strict(spot: Spot, binding: Body) -> bool:
-    """Some bindings only warn, or write to the audit log."""
-    return _mutates(spot) or "Deny" in listed(binding, "spec", "validationActions")
+def _is_enforced(object_ref: ClusterRef, binding: Body) -> bool:
+    """Return whether a binding denies or changes objects; some only warn or audit."""
+    return _mutates(object_ref) or "Deny" in get_list(binding, "spec", "validationActions")
 
 
 def _scope(resources: Body) -> Body:
-    """What a policy matches, written as a webhook would; no rules mean everything."""
-    return {**resources, "rules": listed(resources, "resourceRules") or [ALL]}
+    """Return the constraints of a policy in the form of a webhook; no rules match everything."""
+    return {**resources, "rules": get_list(resources, "resourceRules") or [MATCH_ALL]}
 
 
-def _covers(scope: Body, kinds: Sequence[Served], operation: str) -> bool:
-    if text(scope, "matchPolicy", default=EQUIVALENT) != EQUIVALENT:
+def _scope_covers(scope: Body, kinds: Sequence[ServedKind], operation: str) -> bool:
+    if get_text(scope, "matchPolicy", default=EQUIVALENT) != EQUIVALENT:
         kinds = kinds[:1]
-    excluded: Body = {"rules": listed(scope, "excludeResourceRules")}
-    is_meant = any(is_asked(scope, served, operation) for served in kinds)
-    return is_meant and not any(is_asked(excluded, served, operation) for served in kinds)
+    excluded: Body = {"rules": get_list(scope, "excludeResourceRules")}
+    is_matching = any(has_matching_rule(scope, served, operation) for served in kinds)
+    return is_matching and not any(
+        has_matching_rule(excluded, served, operation) for served in kinds
+    )
 
 
-def _takes_namespace(selector: Body, sight: GuardSight) -> bool:
-    if not sight.place:
+def _selects_namespace(selector: Body, subject: AdmissionSubject) -> bool:
+    if not subject.namespace:
         return True
-    own: Body = {NAME_LABEL: sight.place}
-    if sight.around is not None:
-        return matches(selector, own | sight.around)
-    equal, expressions = mapping(selector, "matchLabels"), mappings(selector, "matchExpressions")
-    known: Body = {
+    name_label: Body = {NAME_LABEL: subject.namespace}
+    if subject.namespace_labels is not None:
+        return selector_matches(selector, name_label | subject.namespace_labels)
+    equal, expressions = (
+        get_mapping(selector, "matchLabels"),
+        get_mappings(selector, "matchExpressions"),
+    )
+    name_selector: Body = {
         "matchLabels": {key: value for key, value in equal.items() if key == NAME_LABEL},
-        "matchExpressions": [one for one in expressions if text(one, "key") == NAME_LABEL],
+        "matchExpressions": [
+            expression for expression in expressions if get_text(expression, "key") == NAME_LABEL
+        ],
     }
-    return matches(known, own)
+    return selector_matches(name_selector, name_label)

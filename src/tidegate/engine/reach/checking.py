@@ -1,4 +1,4 @@
-"""How the objects of a step stand against what lives."""
+"""Comparison of the objects of a step with the live objects."""
 
 from __future__ import annotations
 
@@ -6,119 +6,163 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.engine.fences import Proof, proof_of
-from tidegate.engine.means import Body, Means
-from tidegate.engine.reach.hooks import stand_of_hook
-from tidegate.engine.reach.outlook import Outlook
-from tidegate.engine.reach.writing import read_body
-from tidegate.engine.vocabulary import Compared, Stand, Standing, Written
-from tidegate.model.journal import Entry
+from tidegate.engine.fences import FreshnessCheck, freshness_check
+from tidegate.engine.means import Body, ObjectEvaluator
+from tidegate.engine.reach.hooks import compare_hook
+from tidegate.engine.reach.outlook import LiveCache
+from tidegate.engine.reach.writing import object_body
+from tidegate.engine.vocabulary import ComparedObject, CompareResult, Comparison, WrittenObject
+from tidegate.model.journal import JournalEntry
 from tidegate.model.ledger import DriftMode
-from tidegate.model.objects import Live, Spot
-from tidegate.model.plan import AWAITED, Deed, Item, PlannedUnit, Step, digest_bytes
-from tidegate.model.reading import mappings, text
+from tidegate.model.objects import ClusterRef, LiveObject
+from tidegate.model.plan import AWAIT_ACTIONS, ItemAction, PlanItem, PlannedUnit, Step, digest_bytes
+from tidegate.model.reading import get_mappings, get_text
 from tidegate.model.unit import UnitId
 
-Examined: TypeAlias = tuple[Step, Item, Standing]
-Asked: TypeAlias = tuple[PlannedUnit, Item, Entry, tuple[str, str] | None]
-"""All that the standing of an object follows from; what lives, by its uid and version."""
-NOTHING = Entry()
-WRITTEN = frozenset({Stand.ABSENT, Stand.DIFFERENT, Stand.IMMUTABLE, Stand.OBSOLETE})
-KEPT = frozenset({Deed.APPLY, Deed.CREATE})
-"""What is done to objects that a unit keeps."""
-TELLING = frozenset({Proof.NEWER, Proof.CONDITION})
-"""Proofs that ask whether a status has changed."""
+ComparedItem: TypeAlias = tuple[Step, PlanItem, ComparedObject]
+CompareInputs: TypeAlias = tuple[PlannedUnit, PlanItem, JournalEntry, tuple[str, str] | None]
+"""Everything that a compare result depends on; the live object by its uid and resourceVersion."""
+NO_ENTRY = JournalEntry()
+WRITE_RESULTS = frozenset(
+    {CompareResult.ABSENT, CompareResult.DIFFERENT, CompareResult.IMMUTABLE, CompareResult.RECREATE}
+)
+MANAGED_ACTIONS = frozenset({ItemAction.APPLY, ItemAction.CREATE})
+"""Actions on objects that a unit manages."""
+STATUS_CHECKS = frozenset({FreshnessCheck.STATUS_CHANGED, FreshnessCheck.CONDITION_GENERATION})
+"""Freshness checks that depend on a change of the status."""
 
 
-class Examiner(msgspec.Struct):
-    """Compares wanted objects with living ones."""
+class ObjectComparer(msgspec.Struct):
+    """Comparer of desired objects with live objects."""
 
-    means: Means
-    outlook: Outlook
+    evaluator: ObjectEvaluator
+    live_cache: LiveCache
     units: dict[UnitId, PlannedUnit]
-    _stood: dict[Spot, tuple[Asked, Standing]] = msgspec.field(default_factory=dict)
+    _results: dict[ClusterRef, tuple[CompareInputs, ComparedObject]] = msgspec.field(
+        default_factory=dict
+    )
 
-    def stand(self, step: Step, item: Item, remembered: Entry | None) -> Standing:
-        """How an object stands; asked again of the same state, the answer is the same."""
-        spot, known = Spot(step.cluster, item.ref), remembered or NOTHING
-        live = self.outlook.lives.get(spot)
-        state = None if live is None else (live.uid, live.version)
-        asked = (self.units[step.unit], item, known, state)
-        answered = self._stood.get(spot)
-        if answered is None or answered[0] != asked:
-            answered = self._stood[spot] = (asked, self._stand(step, item, live, known))
-        return answered[1]
+    def compare(
+        self, step: Step, item: PlanItem, stored_entry: JournalEntry | None
+    ) -> ComparedObject:
+        """Return the compare result of an object; results for equal inputs are cached."""
+        object_ref, entry = ClusterRef(step.cluster, item.ref), stored_entry or NO_ENTRY
+        live = self.live_cache.objects.get(object_ref)
+        live_version = None if live is None else (live.uid, live.resource_version)
+        inputs = (self.units[step.unit], item, entry, live_version)
+        cached = self._results.get(object_ref)
+        if cached is None or cached[0] != inputs:
+            cached = self._results[object_ref] = (
+                inputs,
+                self._compare_item(step, item, live, entry),
+            )
+        return cached[1]
 
-    def _stand(self, step: Step, item: Item, live: Live | None, known: Entry) -> Standing:
-        spot = Spot(step.cluster, item.ref)
-        if item.deed is Deed.LEAVE or self._is_unseen(step, item):
-            return Standing(spot, Stand.LEFT)
-        settled = stand_of_hook(item, live, known) if item.hook is not None else None
+    def _compare_item(
+        self, step: Step, item: PlanItem, live: LiveObject | None, entry: JournalEntry
+    ) -> ComparedObject:
+        object_ref = ClusterRef(step.cluster, item.ref)
+        if item.deed is ItemAction.IGNORE or self._is_drift_detection_off(step, item):
+            return ComparedObject(object_ref, CompareResult.UNMANAGED)
+        hook_result = compare_hook(item, live, entry) if item.hook is not None else None
         if live is None:
-            done = item.expires and known.opened == item.digest != ""
-            standing = Standing(spot, settled or (Stand.FINISHED if done else Stand.ABSENT))
-            return self._as_drifted(step, item, standing, None)
-        body = read_body(live)
-        ours = known.digest == item.digest and known.uid == live.uid
-        seal = known.seal if ours else ""
-        how = Compared(settled) if settled else self._compare(step, item, body, seal)
-        opened = known.opened == item.digest and known.uid == live.uid
-        trusted = opened or has_newer_status(body, self.units[step.unit].policy.manager)
-        found = Written(
-            live.uid, live.generation, live.version, status_name(live, body), trusted=trusted
+            is_finished = item.expires and entry.opened == item.digest != ""
+            compared = ComparedObject(
+                object_ref,
+                hook_result or (CompareResult.FINISHED if is_finished else CompareResult.ABSENT),
+            )
+            return self._with_drift(step, item, compared, None)
+        body = object_body(live)
+        is_our_write = entry.digest == item.digest and entry.uid == live.uid
+        fingerprint = entry.seal if is_our_write else ""
+        comparison = (
+            Comparison(hook_result)
+            if hook_result
+            else self._compare_fields(step, item, body, fingerprint)
         )
-        standing = Standing(spot, how.stand, found, how.fixed, how.replaces, how.fields)
-        return self._as_drifted(step, item, standing, body)
+        gate_opened = entry.opened == item.digest and entry.uid == live.uid
+        trusted = gate_opened or has_newer_status(body, self.units[step.unit].policy.manager)
+        live_object = WrittenObject(
+            live.uid,
+            live.generation,
+            live.resource_version,
+            status_digest(live, body),
+            trusted=trusted,
+        )
+        compared = ComparedObject(
+            object_ref,
+            comparison.result,
+            live_object,
+            comparison.immutable_fields,
+            comparison.replaces,
+            comparison.fields,
+        )
+        return self._with_drift(step, item, compared, body)
 
-    def _is_unseen(self, step: Step, item: Item) -> bool:
-        """Whether nobody looks what others have changed of it."""
+    def _is_drift_detection_off(self, step: Step, item: PlanItem) -> bool:
+        """Return whether changes by others are not detected."""
         mode = self.units[step.unit].policy.drift
-        return mode is DriftMode.DISABLED and item.hook is None and item.deed in KEPT
+        return mode is DriftMode.DISABLED and item.hook is None and item.deed in MANAGED_ACTIONS
 
-    def _as_drifted(
-        self, step: Step, item: Item, standing: Standing, live: Body | None
-    ) -> Standing:
-        """What others have changed is told, and left so where the unit or it wants no more."""
+    def _with_drift(
+        self, step: Step, item: PlanItem, compared: ComparedObject, live: Body | None
+    ) -> ComparedObject:
+        """Add the drift of an object.
+
+        With drift mode `warn`, or if the object opts out, do not correct it.
+        """
         unit, replace = self.units[step.unit], msgspec.structs.replace
-        is_kept = unit.policy.drift is not None and item.hook is None and item.deed in KEPT
-        if not is_kept or standing.stand not in WRITTEN:
-            return standing
-        if self.means.is_exempt(item, live):
-            return replace(standing, stand=Stand.LEFT)
-        drift, leaves = self.means.drift(unit, item, live), unit.policy.drift is DriftMode.WARN
+        detects_drift = (
+            unit.policy.drift is not None and item.hook is None and item.deed in MANAGED_ACTIONS
+        )
+        if not detects_drift or compared.result not in WRITE_RESULTS:
+            return compared
+        if self.evaluator.is_drift_detection_disabled(item, live):
+            return replace(compared, stand=CompareResult.UNMANAGED)
+        drift, only_warns = (
+            self.evaluator.find_drift(unit, item, live),
+            unit.policy.drift is DriftMode.WARN,
+        )
         if drift is None:
-            return replace(standing, stand=Stand.SAME) if leaves else standing
-        return replace(standing, stand=Stand.LEFT if leaves else standing.stand, drift=drift)
+            return replace(compared, stand=CompareResult.IN_SYNC) if only_warns else compared
+        return replace(
+            compared, stand=CompareResult.UNMANAGED if only_warns else compared.result, drift=drift
+        )
 
-    def _compare(self, step: Step, item: Item, live: Body, seal: str) -> Compared:
-        if item.deed is not Deed.APPLY:
-            return Compared(Stand.SAME)
-        return self.means.stand(self.units[step.unit], item, live, seal)
+    def _compare_fields(
+        self, step: Step, item: PlanItem, live: Body, fingerprint: str
+    ) -> Comparison:
+        if item.deed is not ItemAction.APPLY:
+            return Comparison(CompareResult.IN_SYNC)
+        return self.evaluator.compare(self.units[step.unit], item, live, fingerprint)
 
 
-def is_touched(item: Item, standing: Standing, *, consents: bool) -> bool:
-    """Whether an object is put there or, where that needs no consent or has it, taken away."""
-    if item.deed in AWAITED:
+def will_be_modified(item: PlanItem, compared: ComparedObject, *, confirmed: bool) -> bool:
+    """Return whether an object is written or, if no confirmation is missing, deleted."""
+    if item.deed in AWAIT_ACTIONS:
         return False
-    if item.deed is Deed.DELETE:
-        return (consents or not item.asks) and standing.stand is not Stand.ABSENT
-    return standing.stand in WRITTEN
+    if item.deed is ItemAction.DELETE:
+        return (confirmed or not item.asks) and compared.result is not CompareResult.ABSENT
+    return compared.result in WRITE_RESULTS
 
 
-def status_name(live: Live, body: Body) -> str:
-    """A name for the status an object has, where its kind makes one ask."""
-    if proof_of(live.ref.kind) not in TELLING:
+def status_digest(live: LiveObject, body: Body) -> str:
+    """Return a digest of the status, for kinds whose freshness check depends on it.
+
+    Otherwise empty.
+    """
+    if freshness_check(live.ref.kind) not in STATUS_CHECKS:
         return ""
     return digest_bytes(msgspec.json.encode(body.get("status")))
 
 
 def has_newer_status(body: Body, manager: str) -> bool:
-    """Whether somebody wrote the status after our own last write, by the server's record."""
-    ours, status = "", ""
-    for entry in mappings(body, "metadata", "managedFields"):
-        at = text(entry, "time")
-        if text(entry, "subresource") == "status":
-            status = max(status, at)
-        elif text(entry, "manager") == manager:
-            ours = max(ours, at)
-    return bool(ours) and status > ours
+    """Return whether the status was written after our last write, by `managedFields`."""
+    our_write, status = "", ""
+    for entry in get_mappings(body, "metadata", "managedFields"):
+        time = get_text(entry, "time")
+        if get_text(entry, "subresource") == "status":
+            status = max(status, time)
+        elif get_text(entry, "manager") == manager:
+            our_write = max(our_write, time)
+    return bool(our_write) and status > our_write

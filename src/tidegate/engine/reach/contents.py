@@ -1,7 +1,7 @@
-"""What a deletion takes along that is not the unit's: a namespace has contents, a kind has objects.
+"""Collateral deletions: objects of other owners in a deleted namespace or of a deleted CRD.
 
-Asked before the first write, and by whoever shows a deletion. What a controller owns, and what
-every namespace has by itself, is nobody's loss.
+Checked before the first write, and by commands that preview a deletion. Objects with an owner
+reference, and objects that every namespace has, do not count.
 """
 
 from __future__ import annotations
@@ -9,59 +9,73 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tidegate.engine.means import Body
-from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.reach.probing import defined_kinds
-from tidegate.engine.reach.surroundings import DEFINITION, NAMESPACE
-from tidegate.engine.reach.writing import read_body
-from tidegate.model.objects import Kind, Live, Ref, Served, Spot
-from tidegate.model.reading import listed
+from tidegate.engine.reach.errands import ApiCall, Procedure
+from tidegate.engine.reach.probing import crd_kinds
+from tidegate.engine.reach.surroundings import CRD, NAMESPACE
+from tidegate.engine.reach.writing import object_body
+from tidegate.model.objects import ClusterRef, Kind, LiveObject, Ref, ServedKind
+from tidegate.model.reading import get_list
 from tidegate.world.calls import List, Selection, View
-from tidegate.world.facts import Listed
+from tidegate.world.facts import ListPage
 
-PASSING_KINDS = frozenset({"events", "endpoints", "endpointslices", "leases", "bindings"})
-GIVEN = frozenset({("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")})
-"""What every namespace has."""
-Owner = Callable[[Body], str]
-MOST_NAMED = 3
-
-
-def find_losses(
-    spot: Spot, live: Live, served: Iterable[Served], owner: Owner, mark: str
-) -> Errand[list[Ref]]:
-    """The objects of others that go along with one of the unit with this mark."""
-    kinds = [one for one in served if "list" in one.verbs and one.plural not in PASSING_KINDS]
-    selections = _selections(spot.ref, live, kinds)
-    outcomes = yield tuple(Ask(spot.cluster, List(one)) for one in selections)
-    pages = (page.items for page in outcomes if isinstance(page, Listed))
-    found = (one for page in pages for one in page)
-    return sorted({one.ref for one in found if _is_loss(one) and owner(read_body(one)) != mark})
+TRANSIENT_RESOURCES = frozenset({"events", "endpoints", "endpointslices", "leases", "bindings"})
+DEFAULT_OBJECTS = frozenset({("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")})
+"""Objects that every namespace has."""
+FindOwner = Callable[[Body], str]
+MAX_NAMES = 3
 
 
-def told_loss(others: list[Ref]) -> str:
-    """What goes along, and how to agree to that."""
-    names = ", ".join(map(str, others[:MOST_NAMED]))
-    more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
-    count = "an object" if len(others) == 1 else f"{len(others)} objects"
+def find_collateral(
+    object_ref: ClusterRef,
+    live: LiveObject,
+    served: Iterable[ServedKind],
+    find_owner: FindOwner,
+    tracking_id: str,
+) -> Procedure[list[Ref]]:
+    """Return the objects of other owners that are deleted with an object of the unit."""
+    kinds = [
+        served_kind
+        for served_kind in served
+        if "list" in served_kind.verbs and served_kind.plural not in TRANSIENT_RESOURCES
+    ]
+    selections = _selections(object_ref.ref, live, kinds)
+    outcomes = yield tuple(ApiCall(object_ref.cluster, List(selection)) for selection in selections)
+    pages = (page.items for page in outcomes if isinstance(page, ListPage))
+    objects = (item for page in pages for item in page)
+    return sorted(
+        {
+            item.ref
+            for item in objects
+            if _is_collateral(item) and find_owner(object_body(item)) != tracking_id
+        }
+    )
+
+
+def collateral_message(refs: list[Ref]) -> str:
+    """Describe what is deleted as well, and how to permit that."""
+    names = ", ".join(map(str, refs[:MAX_NAMES]))
+    more = f" and {len(refs) - MAX_NAMES} more" if len(refs) > MAX_NAMES else ""
+    count = "an object" if len(refs) == 1 else f"{len(refs)} objects"
     return (
         f"its deletion takes {count} of others along: {names}{more};"
         " move them, or agree with `--yes-delete-contents`"
     )
 
 
-def _selections(ref: Ref, live: Live, kinds: list[Served]) -> list[Selection]:
+def _selections(ref: Ref, live: LiveObject, kinds: list[ServedKind]) -> list[Selection]:
     if ref.kind == NAMESPACE:
         chosen: dict[tuple[str, str], Kind] = {}
-        for one in kinds:
-            if one.namespaced:
-                chosen.setdefault((one.kind.group, one.kind.name), one.kind)
+        for served_kind in kinds:
+            if served_kind.namespaced:
+                chosen.setdefault((served_kind.kind.group, served_kind.kind.name), served_kind.kind)
         return [Selection(kind, ref.name, view=View.METADATA) for kind in chosen.values()]
-    if ref.kind == DEFINITION:
-        known = {one.kind for one in kinds}
-        defined = [kind for kind in defined_kinds(read_body(live)) if kind in known]
+    if ref.kind == CRD:
+        known = {served_kind.kind for served_kind in kinds}
+        defined = [kind for kind in crd_kinds(object_body(live)) if kind in known]
         return [Selection(kind, view=View.METADATA) for kind in defined[:1]]
     return []
 
 
-def _is_loss(live: Live) -> bool:
-    is_given = (live.ref.kind.name, live.ref.name) in GIVEN
-    return not is_given and not listed(read_body(live), "metadata", "ownerReferences")
+def _is_collateral(live: LiveObject) -> bool:
+    is_default = (live.ref.kind.name, live.ref.name) in DEFAULT_OBJECTS
+    return not is_default and not get_list(object_body(live), "metadata", "ownerReferences")

@@ -1,8 +1,8 @@
-"""What a dry run is asked about an object, and what its answer means.
+"""Dry runs of objects, and what their outcomes mean.
 
-Some objects are tried as new ones. One whose namespace comes with the plan is tried in another
-namespace, which every cluster has; only what is said of its text counts there. One that must go
-before it can be made again is tried where it is: that it is there is what a server says last.
+Some objects are tried as new ones. An object whose namespace is part of the plan is tried in
+the namespace `default`, where only errors about its manifest count. An object that must be
+deleted and created again is tried in its place: the server reports AlreadyExists last.
 """
 
 from __future__ import annotations
@@ -12,123 +12,142 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from tidegate.engine.means import Body
-from tidegate.engine.reach.checking import Examined
-from tidegate.engine.reach.writing import told_causes, told_parts, trouble_of
-from tidegate.engine.vocabulary import Trouble
-from tidegate.model.objects import Kind, Ref, Spot
-from tidegate.model.patterns import late
-from tidegate.model.reading import mapping
+from tidegate.engine.reach.checking import ComparedItem
+from tidegate.engine.reach.writing import cause_messages, causes_message, failure_from_outcome
+from tidegate.engine.vocabulary import Failure
+from tidegate.model.objects import ClusterRef, Kind, Ref
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_mapping
 from tidegate.schema.fit import Misfit
 from tidegate.world import facts
 from tidegate.world.calls import Verb, Write
 
-ELSEWHERE = "default"
+DEFAULT_NAMESPACE = "default"
 """The namespace that every cluster has."""
 POD = Kind("", "v1", "Pod")
-"""Limits of a namespace change pods, so no other one can speak for theirs."""
+"""Limits of a namespace change pods, so pods cannot be tried in another namespace."""
 SERVER_ERROR = 500
-UNKNOWABLE = (
-    facts.Missing | facts.NotServed | facts.Exists | facts.Conflict | facts.Lost | facts.Throttled
+INCONCLUSIVE_OUTCOMES = (
+    facts.NotFound
+    | facts.NotServed
+    | facts.AlreadyExists
+    | facts.Conflict
+    | facts.NoResponse
+    | facts.TooManyRequests
 )
 DENIED = "denied"
-NOT_THERE = ("not found", "was found")
-QUOTA = late("(exceeded|failed) quota: ")
-Likeness: TypeAlias = tuple[object, ...]
+NOT_FOUND_SUFFIXES = ("not found", "was found")
+QUOTA = lazy_regex("(exceeded|failed) quota: ")
+GroupKey: TypeAlias = tuple[object, ...]
 
 
-class Candidate(NamedTuple):
-    """One object that would be written, and what is to be said of it.
+class DryRunCandidate(NamedTuple):
+    """One object to be written, with what decides about its dry run."""
 
-    `doubtful`: its text alone does not tell. `askable`: the server knows all that it must to tell.
-    `tried_in`: the namespace in which it is tried as a new one, if it is. `mendable`: somebody may
-    change the object on its way. `guarded`: somebody has a word in it. `awaits`: what comes with
-    the plan and must serve before all can be told. `alike`: objects of which this is the same get
-    the same answer; empty where it must be asked about by itself.
-    """
-
-    examined: Examined
-    misfit: Misfit
-    doubtful: bool
-    askable: bool
-    tried_in: str | None
-    mendable: bool
-    guarded: bool
-    awaits: tuple[Spot, ...]
-    alike: Likeness = ()
-
-    @property
-    def asked(self) -> bool:
-        return self.doubtful and self.askable
+    compared_item: ComparedItem
+    violations: Misfit
+    needs_dry_run: bool
+    """Whether the manifest alone is not conclusive."""
+    can_dry_run: bool
+    """Whether the server has everything that it needs for a conclusive dry run."""
+    trial_namespace: str | None
+    """The namespace in which the object is tried as a new one; None if it is not."""
+    may_be_mutated: bool
+    """Whether an admission rule may change the object."""
+    is_admission_checked: bool
+    """Whether an admission rule covers the object."""
+    awaited_refs: tuple[ClusterRef, ...]
+    """Planned objects that must serve before the dry run is conclusive."""
+    group_key: GroupKey = ()
+    """Objects with equal keys get the same answer; empty if the object needs its own dry run."""
 
     @property
-    def moved(self) -> bool:
-        return self.tried_in not in (None, self.examined[1].ref.namespace)
+    def should_dry_run(self) -> bool:
+        """Whether a dry run is sent for the object."""
+        return self.needs_dry_run and self.can_dry_run
+
+    @property
+    def is_relocated(self) -> bool:
+        """Whether the object is tried in another namespace."""
+        return self.trial_namespace not in (None, self.compared_item[1].ref.namespace)
 
 
-def as_new(write: Write, namespace: str) -> Write:
-    """The same object made anew, in a namespace that may be another one."""
+def to_creation(write: Write, namespace: str) -> Write:
+    """Return the write as the creation of a new object, possibly in another namespace."""
     ref, body = write.ref, write.body
     if ref.namespace != namespace:
-        read: Body = msgspec.json.decode(body)
-        moved: Body = {**mapping(read, "metadata"), "namespace": namespace}
+        content: Body = msgspec.json.decode(body)
+        metadata: Body = {**get_mapping(content, "metadata"), "namespace": namespace}
         ref, body = (
             Ref(ref.kind, namespace, ref.name),
-            msgspec.json.encode(read | {"metadata": moved}),
+            msgspec.json.encode(content | {"metadata": metadata}),
         )
     return msgspec.structs.replace(
-        write, verb=Verb.CREATE, ref=ref, body=body, version="", force=False, strict=True
+        write, verb=Verb.CREATE, ref=ref, body=body, resource_version="", force=False, strict=True
     )
 
 
-def is_settled(case: Candidate, outcome: facts.Outcome | None) -> bool:
-    """Whether nothing is left to be told of an object that is not at fault."""
-    if case.awaits or (case.moved and case.guarded):
+def is_conclusive(candidate: DryRunCandidate, outcome: facts.Outcome | None) -> bool:
+    """Return whether nothing remains to be checked of an object without failures."""
+    if candidate.awaited_refs or (candidate.is_relocated and candidate.is_admission_checked):
         return False
     if outcome is None:
-        return not case.doubtful
-    return is_taken(case, outcome)
+        return not candidate.needs_dry_run
+    return is_accepted(candidate, outcome)
 
 
-def trouble_with(case: Candidate, outcome: facts.Outcome | None, *, late: bool) -> Trouble | None:
-    """What the server says, or what the text says where it cannot be asked."""
-    _, item, _ = case.examined
-    invalid = () if case.mendable else case.misfit.invalid
+def find_failure(
+    candidate: DryRunCandidate, outcome: facts.Outcome | None, *, is_last_check: bool
+) -> Failure | None:
+    """Return the failure reported by the server, or that of the manifest without a dry run."""
+    _, item, _ = candidate.compared_item
+    invalid = () if candidate.may_be_mutated else candidate.violations.invalid
     if outcome is None:
-        causes = case.misfit.unreadable or invalid
-    elif is_taken(case, outcome) or not facts.is_refusal(outcome):
+        causes = candidate.violations.unreadable or invalid
+    elif is_accepted(candidate, outcome) or not facts.is_error(outcome):
         return None
-    elif late or not _is_unknown(case, outcome):
-        return trouble_of(outcome, item.ref)
+    elif is_last_check or not _is_inconclusive_for(candidate, outcome):
+        return failure_from_outcome(outcome, item.ref)
     else:
-        causes = invalid if case.moved or isinstance(outcome, facts.Missing) else ()
+        causes = invalid if candidate.is_relocated or isinstance(outcome, facts.NotFound) else ()
     if not causes:
         return None
-    parts = told_parts(causes, item.ref)
-    return Trouble("Invalid", told_causes(causes, item.ref), final=True, parts=parts)
+    field_messages = cause_messages(causes, item.ref)
+    return Failure(
+        "Invalid", causes_message(causes, item.ref), final=True, field_messages=field_messages
+    )
 
 
-def is_taken(case: Candidate, outcome: facts.Outcome) -> bool:
-    """Whether the server takes it, or would if no object of its name lived where it was tried."""
-    is_there = case.tried_in is not None and isinstance(outcome, facts.Exists)
-    return is_there or not facts.is_refusal(outcome)
+def is_accepted(candidate: DryRunCandidate, outcome: facts.Outcome) -> bool:
+    """Return whether the server accepts the object, or would if its name were not in use."""
+    already_exists = candidate.trial_namespace is not None and isinstance(
+        outcome, facts.AlreadyExists
+    )
+    return already_exists or not facts.is_error(outcome)
 
 
-def _is_unknown(case: Candidate, outcome: facts.Refusal) -> bool:
+def _is_inconclusive_for(candidate: DryRunCandidate, outcome: facts.ErrorOutcome) -> bool:
     if isinstance(outcome, facts.Invalid):
         # What can be read, somebody who comes with the plan may mend.
-        return case.mendable and bool(case.awaits) and not case.misfit.unreadable
-    return case.moved or is_unknowable(outcome)
+        return (
+            candidate.may_be_mutated
+            and bool(candidate.awaited_refs)
+            and not candidate.violations.unreadable
+        )
+    return candidate.is_relocated or is_inconclusive(outcome)
 
 
-def is_unknowable(outcome: facts.Refusal) -> bool:
-    """Whether a dry run says nothing yet: what it needs may come with the plan itself."""
+def is_inconclusive(outcome: facts.ErrorOutcome) -> bool:
+    """Return whether a dry run is not conclusive yet: what it needs may be part of the plan."""
     match outcome:
-        case facts.Failed():
+        case facts.ServerError():
             return outcome.status >= SERVER_ERROR
         case facts.Forbidden():
             # A pod is refused while its account, its priority or its runtime is not there. How
             # much there may be can change with the plan, and with what it deletes.
-            is_missing = outcome.message.endswith(NOT_THERE) and DENIED not in outcome.message
+            is_missing = (
+                outcome.message.endswith(NOT_FOUND_SUFFIXES) and DENIED not in outcome.message
+            )
             return is_missing or QUOTA.search(outcome.message) is not None
         case _:
-            return isinstance(outcome, UNKNOWABLE)
+            return isinstance(outcome, INCONCLUSIVE_OUTCOMES)

@@ -1,11 +1,11 @@
-"""Errands: a few calls one after another, while everything else goes on.
+"""Procedures: sequences of API calls, written as generators, of which many run concurrently.
 
-An errand is a generator. It yields what it asks for and is given the outcomes, in the same order.
+A procedure yields its API calls and receives their outcomes, in the same order.
 
-    def rename(spot):
-        (found,) = yield (Ask(spot.cluster, Get(spot.ref)),)
+    def rename(object_ref):
+        (outcome,) = yield (ApiCall(object_ref.cluster, Get(object_ref.ref)),)
         ...
-        return what_came_of_it
+        return result
 """
 
 from __future__ import annotations
@@ -17,187 +17,208 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from tidegate.model.identity import Identity
+from tidegate.model.identity import ImpersonatedUser
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
-from tidegate.world.calls import Request, Ticket, Watch, Write
-from tidegate.world.exchange import Party
-from tidegate.world.facts import Loss, Lost, Outcome, Sent
+from tidegate.world.calls import Request, RequestId, Watch, Write
+from tidegate.world.exchange import Client
+from tidegate.world.facts import Delivery, LossReason, NoResponse, Outcome
 
-Came = TypeVar("Came")
+ResultT = TypeVar("ResultT")
 
 
-class Ask(msgspec.Struct, frozen=True):
+class ApiCall(msgspec.Struct, frozen=True):
+    """One request to a cluster."""
+
     cluster: str
     request: Request
     urgent: bool = False
-    identity: Identity | None = None
+    """Whether the request is sent before others."""
+    identity: ImpersonatedUser | None = None
+    """User to impersonate; None for our own user."""
 
 
 class Pause(msgspec.Struct, frozen=True):
-    """Wait until a moment; no outcomes come of it."""
+    """Wait until a time; the procedure is resumed without outcomes."""
 
     until: Ms
 
 
-Wish: TypeAlias = tuple[Ask, ...] | Pause
-Errand: TypeAlias = Generator[Wish, tuple[Outcome, ...], Came]
-Then: TypeAlias = Callable[[Came], None]
+ProcedureYield: TypeAlias = tuple[ApiCall, ...] | Pause
+Procedure: TypeAlias = Generator[ProcedureYield, tuple[Outcome, ...], ResultT]
+OnResult: TypeAlias = Callable[[ResultT], None]
 
 
-def acting_as(identity: Identity | None, errand: Errand[Came]) -> Errand[Came]:
-    """The errand with the rights of somebody else, where they are not ours."""
+def impersonate(
+    identity: ImpersonatedUser | None, procedure: Procedure[ResultT]
+) -> Procedure[ResultT]:
+    """Run a procedure as another user; None runs it as our own user."""
     if identity is None:
-        return (yield from errand)
+        return (yield from procedure)
     outcomes: tuple[Outcome, ...] | None = None
     try:
         while True:
-            wish = next(errand) if outcomes is None else errand.send(outcomes)
-            if not isinstance(wish, Pause):
-                wish = tuple(msgspec.structs.replace(one, identity=identity) for one in wish)
-            outcomes = yield wish
-    except StopIteration as end:
-        came: Came = end.value
-        return came
+            yielded = next(procedure) if outcomes is None else procedure.send(outcomes)
+            if not isinstance(yielded, Pause):
+                yielded = tuple(
+                    msgspec.structs.replace(call, identity=identity) for call in yielded
+                )
+            outcomes = yield yielded
+    except StopIteration as stop:
+        result: ResultT = stop.value
+        return result
 
 
-def together(errands: Iterable[Errand[Came]]) -> Errand[list[Came]]:
-    """Run several errands as one; what came of each, in their order.
+def gather(procedures: Iterable[Procedure[ResultT]]) -> Procedure[list[ResultT]]:
+    """Run several procedures as one; return their results in order.
 
-    What they ask for at the same time is asked at once. A pause of one is over when it is time,
-    and no other has an answer to wait for.
+    Calls that they yield at the same time are sent at once. A pause ends when its time has come
+    and no other procedure waits for an answer.
     """
-    came: dict[int, Came] = {}
-    wishes: dict[int, Wish] = {}
-    under_way = tuple(errands)
+    results: dict[int, ResultT] = {}
+    yielded: dict[int, ProcedureYield] = {}
+    running = tuple(procedures)
 
-    def go_on(place: int, outcomes: tuple[Outcome, ...] | None) -> None:
-        wishes.pop(place, None)
-        errand = under_way[place]
+    def resume(index: int, outcomes: tuple[Outcome, ...] | None) -> None:
+        yielded.pop(index, None)
+        procedure = running[index]
         try:
-            wishes[place] = next(errand) if outcomes is None else errand.send(outcomes)
-        except StopIteration as end:
-            came[place] = end.value
+            yielded[index] = next(procedure) if outcomes is None else procedure.send(outcomes)
+        except StopIteration as stop:
+            results[index] = stop.value
 
-    for place in range(len(under_way)):
-        go_on(place, None)
-    while wishes:
-        asking = {place: wish for place, wish in wishes.items() if not isinstance(wish, Pause)}
-        if asking:
-            answers = iter((yield tuple(ask for wish in asking.values() for ask in wish)))
-            for place, wish in asking.items():
-                go_on(place, tuple(islice(answers, len(wish))))
+    for index in range(len(running)):
+        resume(index, None)
+    while yielded:
+        calling = {index: item for index, item in yielded.items() if not isinstance(item, Pause)}
+        if calling:
+            answers = iter((yield tuple(call for item in calling.values() for call in item)))
+            for index, item in calling.items():
+                resume(index, tuple(islice(answers, len(item))))
             continue
-        pauses = {place: wish for place, wish in wishes.items() if isinstance(wish, Pause)}
+        pauses = {index: item for index, item in yielded.items() if isinstance(item, Pause)}
         first = min(pauses.values(), key=lambda pause: pause.until)
         yield first
-        for place in [place for place, pause in pauses.items() if pause.until <= first.until]:
-            go_on(place, ())
-    return [came[place] for place in range(len(under_way))]
+        for index in [index for index, pause in pauses.items() if pause.until <= first.until]:
+            resume(index, ())
+    return [results[index] for index in range(len(running))]
 
 
-class _Trip(msgspec.Struct, eq=False):
-    """An errand under way, and the outcomes that it still waits for."""
+class _RunningProcedure(msgspec.Struct, eq=False):
+    """A running procedure with the outcomes that it waits for."""
 
-    resume: Callable[[tuple[Outcome, ...] | None], Wish | None]
+    resume: Callable[[tuple[Outcome, ...] | None], ProcedureYield | None]
     outcomes: list[Outcome | None] = msgspec.field(default_factory=list)
-    missing: int = 0
+    pending_count: int = 0
 
 
-class Errands:
-    """All errands of one rollout. Answers find theirs by ticket."""
+class ProcedureRunner:
+    """Runner of all procedures of one rollout. Responses are matched by request id."""
 
-    def __init__(self, party: Party, until: Callable[[Ask], Ms | None] = lambda _: None) -> None:
-        self._party = party
-        self._until = until
-        self._paused = 0
-        self._waiting: dict[Ticket, tuple[_Trip, int, Ask]] = {}
-        self._pausing: list[tuple[Ms, int, _Trip]] = []
-        self.watches: dict[Ticket, str] = {}
-        """The cluster of each watch, whose changes are told for as long as it lasts."""
+    def __init__(
+        self, client: Client, write_deadline: Callable[[ApiCall], Ms | None] = lambda _: None
+    ) -> None:
+        self._client = client
+        self._write_deadline = write_deadline
+        self._pause_count = 0
+        self._pending_calls: dict[RequestId, tuple[_RunningProcedure, int, ApiCall]] = {}
+        self._pause_queue: list[tuple[Ms, int, _RunningProcedure]] = []
+        self.watches: dict[RequestId, str] = {}
+        """The cluster of each watch; its watch events are delivered as long as it lasts."""
 
-    def run(self, errand: Errand[Came], then: Then[Came]) -> None:
-        """Begin an errand; `then` hears what came of it, perhaps at once."""
+    def run(self, procedure: Procedure[ResultT], on_result: OnResult[ResultT]) -> None:
+        """Start a procedure; `on_result` receives its result, possibly at once."""
 
-        def resume(outcomes: tuple[Outcome, ...] | None) -> Wish | None:
+        def resume(outcomes: tuple[Outcome, ...] | None) -> ProcedureYield | None:
             try:
-                return next(errand) if outcomes is None else errand.send(outcomes)
-            except StopIteration as end:
-                then(end.value)
+                return next(procedure) if outcomes is None else procedure.send(outcomes)
+            except StopIteration as stop:
+                on_result(stop.value)
                 return None
 
-        trip = _Trip(resume)
-        self._grant(trip, resume(None))
+        running = _RunningProcedure(resume)
+        self._dispatch(running, resume(None))
 
-    def answered(self, ticket: Ticket, outcome: Outcome) -> bool:
-        """Hand an answer to the errand that waits for it, if one does."""
-        found = self._waiting.pop(ticket, None)
-        if found is None:
+    def deliver(self, request_id: RequestId, outcome: Outcome) -> bool:
+        """Pass an outcome to the procedure that waits for it; return False if none does."""
+        pending = self._pending_calls.pop(request_id, None)
+        if pending is None:
             return False
-        trip, place, ask = found
-        if isinstance(outcome, Lost) and outcome.reason is Loss.LATE and self._is_early(ask):
-            self._waiting[self._submit(ask)] = found
+        running, index, call = pending
+        if (
+            isinstance(outcome, NoResponse)
+            and outcome.reason is LossReason.DEADLINE_PASSED
+            and self._may_be_sent(call)
+        ):
+            self._pending_calls[self._submit(call)] = pending
             return True
-        trip.outcomes[place] = outcome
-        trip.missing -= 1
-        if not trip.missing:
-            outcomes = tuple(one for one in trip.outcomes if one is not None)
-            self._grant(trip, trip.resume(outcomes))
+        running.outcomes[index] = outcome
+        running.pending_count -= 1
+        if not running.pending_count:
+            outcomes = tuple(received for received in running.outcomes if received is not None)
+            self._dispatch(running, running.resume(outcomes))
         return True
 
-    def ring(self, now: Ms) -> None:
-        while self._pausing and self._pausing[0][0] <= now:
-            trip = heapq.heappop(self._pausing)[2]
-            self._grant(trip, trip.resume(()))
+    def resume_due(self, now: Ms) -> None:
+        """Resume the procedures whose pause is over."""
+        while self._pause_queue and self._pause_queue[0][0] <= now:
+            running = heapq.heappop(self._pause_queue)[2]
+            self._dispatch(running, running.resume(()))
 
     @property
-    def alarm(self) -> Ms | None:
-        return self._pausing[0][0] if self._pausing else None
+    def wake_at(self) -> Ms | None:
+        """End of the next pause; None if no procedure is paused."""
+        return self._pause_queue[0][0] if self._pause_queue else None
 
-    def withdraw_writes(self, is_meant: Callable[[str, Ref], bool]) -> None:
-        """Let no write of these objects go any more; their errands hear that they are lost."""
-        waiting = [(ticket, ask) for ticket, (_, _, ask) in self._waiting.items()]
-        for ticket, ask in waiting:
-            if not isinstance(ask.request, Write) or not is_meant(ask.cluster, ask.request.ref):
+    def cancel_writes(self, is_selected: Callable[[str, Ref], bool]) -> None:
+        """Cancel the pending writes of selected objects.
+
+        Their procedures receive a NoResponse outcome.
+        """
+        pending = [(request_id, call) for request_id, (_, _, call) in self._pending_calls.items()]
+        for request_id, call in pending:
+            if not isinstance(call.request, Write) or not is_selected(
+                call.cluster, call.request.ref
+            ):
                 continue
-            sent = Sent.NO if self._party.cancel(ticket) else Sent.MAYBE
-            self.answered(ticket, Lost(sent, Loss.WITHDRAWN, "it was withdrawn"))
+            sent = Delivery.NOT_SENT if self._client.cancel(request_id) else Delivery.MAYBE_SENT
+            self.deliver(request_id, NoResponse(sent, LossReason.CANCELLED, "it was withdrawn"))
 
-    def withdraw(self) -> None:
-        """Drop every errand and every watch; what was not sent yet never will be."""
-        for ticket in (*self._waiting, *self.watches):
-            self._party.cancel(ticket)
+    def cancel_all(self) -> None:
+        """Cancel every procedure and watch; requests that were not sent yet are never sent."""
+        for request_id in (*self._pending_calls, *self.watches):
+            self._client.cancel(request_id)
         self.watches.clear()
-        self._waiting.clear()
-        self._pausing.clear()
+        self._pending_calls.clear()
+        self._pause_queue.clear()
 
-    def _is_early(self, ask: Ask) -> bool:
-        """Whether it may be sent: the moment until which it may has moved."""
-        until = self._until(ask)
-        return until is None or self._party.now() < until
+    def _may_be_sent(self, call: ApiCall) -> bool:
+        """Return whether a call may be sent after all, because its deadline was extended."""
+        deadline = self._write_deadline(call)
+        return deadline is None or self._client.now() < deadline
 
-    def _submit(self, ask: Ask) -> Ticket:
-        ticket = self._party.submit(
-            ask.request,
-            cluster=ask.cluster,
-            identity=ask.identity,
-            urgent=ask.urgent,
-            until=self._until(ask),
+    def _submit(self, call: ApiCall) -> RequestId:
+        request_id = self._client.submit(
+            call.request,
+            cluster=call.cluster,
+            identity=call.identity,
+            urgent=call.urgent,
+            deadline=self._write_deadline(call),
         )
-        if isinstance(ask.request, Watch):
-            self.watches[ticket] = ask.cluster
-        return ticket
+        if isinstance(call.request, Watch):
+            self.watches[request_id] = call.cluster
+        return request_id
 
-    def _grant(self, trip: _Trip, wish: Wish | None) -> None:
-        while wish is not None:
-            if isinstance(wish, Pause):
-                self._paused += 1
-                heapq.heappush(self._pausing, (wish.until, self._paused, trip))
+    def _dispatch(self, running: _RunningProcedure, yielded: ProcedureYield | None) -> None:
+        while yielded is not None:
+            if isinstance(yielded, Pause):
+                self._pause_count += 1
+                heapq.heappush(self._pause_queue, (yielded.until, self._pause_count, running))
                 return
-            trip.outcomes = [None] * len(wish)
-            trip.missing = len(wish)
-            for place, ask in enumerate(wish):
-                self._waiting[self._submit(ask)] = (trip, place, ask)
-            if wish:
+            running.outcomes = [None] * len(yielded)
+            running.pending_count = len(yielded)
+            for index, call in enumerate(yielded):
+                self._pending_calls[self._submit(call)] = (running, index, call)
+            if yielded:
                 return
-            wish = trip.resume(())
+            yielded = running.resume(())

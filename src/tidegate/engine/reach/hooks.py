@@ -1,7 +1,7 @@
-"""Hooks in the cluster: how they stand, and how they are let go.
+"""Hooks in the cluster: comparison, finalizers and deletion.
 
-A finalizer holds a hook until it is judged. It is taken off when the verdict is in the journal, or
-before the hook is deleted.
+A finalizer keeps a hook until its health was evaluated. It is removed when the verdict is in
+the journal, or before the hook is deleted.
 """
 
 from __future__ import annotations
@@ -11,150 +11,194 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.engine.reach.errands import Ask, Errand, Pause
-from tidegate.engine.reach.outlook import Outlook
-from tidegate.engine.reach.writing import delete, is_leaving, read_body
-from tidegate.engine.vocabulary import Collect, Stand, Written
-from tidegate.model.journal import Entry
+from tidegate.engine.reach.errands import ApiCall, Pause, Procedure
+from tidegate.engine.reach.outlook import LiveCache
+from tidegate.engine.reach.writing import delete_object, is_terminating, object_body
+from tidegate.engine.vocabulary import CompareResult, DeleteHooks, WrittenObject
+from tidegate.model.journal import JournalEntry
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Live, Propagation, Spot
-from tidegate.model.plan import FINALIZER, HookPolicy, Item, Step, items_of
-from tidegate.model.reading import listed
+from tidegate.model.objects import ClusterRef, LiveObject, Propagation
+from tidegate.model.plan import HOOK_FINALIZER, HookPolicy, PlanItem, Step, step_items
+from tidegate.model.reading import get_list
 from tidegate.world import facts
 from tidegate.world.calls import Get, Verb, Write
 
-WITHIN = Ms(30 * SECOND)
-"""How long troubles of a cluster may keep us from letting a hook go."""
-AGAIN = Ms(SECOND // 5)
-OURS = frozenset({FINALIZER})
-ENDS = {True: HookPolicy.SUCCEEDED, False: HookPolicy.FAILED}
-Now: TypeAlias = Callable[[], Ms]
-Passing: TypeAlias = facts.Lost | facts.Throttled | facts.Failed
+RETRY_TIMEOUT = Ms(30 * SECOND)
+"""How long cluster errors may delay the release of a hook."""
+RETRY_INTERVAL = Ms(SECOND // 5)
+OUR_FINALIZERS = frozenset({HOOK_FINALIZER})
+POLICY_BY_RESULT = {True: HookPolicy.SUCCEEDED, False: HookPolicy.FAILED}
+Clock: TypeAlias = Callable[[], Ms]
+TransientOutcome: TypeAlias = facts.NoResponse | facts.TooManyRequests | facts.ServerError
 
 
-def stand_of_hook(item: Item, live: Live | None, known: Entry) -> Stand | None:
-    """How a hook stands in this rollout; None where what lives must be compared.
+def compare_hook(
+    item: PlanItem, live: LiveObject | None, entry: JournalEntry
+) -> CompareResult | None:
+    """Return the compare result of a hook; None if the live object must be compared field by field.
 
-    A hook of an earlier rollout does not count. With its default policy, or if it is on its way out
-    anyhow, it makes room. What was made since the hook was announced is of this rollout, though
-    nobody may have heard of it.
+    A hook of an earlier rollout does not count: it is recreated with the default policy, or if
+    it is terminating. A hook created after its announcement belongs to this rollout, even if
+    the response to its creation was lost.
     """
-    if item.digest in known.ran:
-        return Stand.FINISHED
+    if item.digest in entry.ran:
+        return CompareResult.FINISHED
     if live is None:
-        return Stand.ABSENT
-    if (known.uid, known.digest) == (live.uid, item.digest):
-        return Stand.SAME
-    if is_announced(known) and known.uid != live.uid:
+        return CompareResult.ABSENT
+    if (entry.uid, entry.digest) == (live.uid, item.digest):
+        return CompareResult.IN_SYNC
+    if is_announced(entry) and entry.uid != live.uid:
         return None
-    makes_room = HookPolicy.BEFORE_CREATION in (item.hook or ()) or is_leaving(live)
-    return Stand.OBSOLETE if makes_room else None
+    must_recreate = HookPolicy.BEFORE_CREATION in (item.hook or ()) or is_terminating(live)
+    return CompareResult.RECREATE if must_recreate else None
 
 
-def is_announced(known: Entry) -> bool:
-    """Whether the journal says that a hook is about to be made in the place of `uid`, if any."""
-    return known.hook and not known.digest
+def is_announced(entry: JournalEntry) -> bool:
+    """Return whether the journal announces a new hook, replacing the one with `uid`, if any."""
+    return entry.hook and not entry.digest
 
 
-def announcement(live: Written | None, known: Entry) -> Entry:
-    """What is remembered before a hook is made, so that it is known whose it is."""
+def announced_entry(live: WrittenObject | None, entry: JournalEntry) -> JournalEntry:
+    """Return the entry to store before a hook is created, so that it can be recognized later."""
     uid = "" if live is None else live.uid
-    return msgspec.structs.replace(known, digest="", seal="", uid=uid, hook=True)
+    return msgspec.structs.replace(entry, digest="", seal="", uid=uid, hook=True)
 
 
-def let_go(
-    spots: Iterable[Spot], outlook: Outlook, now: Now, more: Iterable[str] = ()
-) -> Errand[None]:
-    """Take our finalizer off these, and `more`, where they still have them."""
-    lives = ((spot, outlook.lives.get(spot)) for spot in spots)
-    there = {spot: live for spot, live in lives if live is not None}
-    freed = yield from _let_go(there, now, frozenset({FINALIZER, *more}))
-    for spot, live in freed.items():
-        known = outlook.lives.get(spot)
-        if known is not None and known.uid == live.uid:
-            outlook.wrote(spot, live)
+def remove_finalizers(
+    object_refs: Iterable[ClusterRef],
+    live_cache: LiveCache,
+    now: Clock,
+    other_finalizers: Iterable[str] = (),
+) -> Procedure[None]:
+    """Remove our finalizer, and `other_finalizers`, from cached objects that have them."""
+    cached_objects = (
+        (object_ref, live_cache.objects.get(object_ref)) for object_ref in object_refs
+    )
+    existing = {object_ref: live for object_ref, live in cached_objects if live is not None}
+    released = yield from _remove_finalizers(
+        existing, now, frozenset({HOOK_FINALIZER, *other_finalizers})
+    )
+    for object_ref, live in released.items():
+        cached = live_cache.objects.get(object_ref)
+        if cached is not None and cached.uid == live.uid:
+            live_cache.store(object_ref, live)
 
 
-def free(spots: Iterable[Spot], now: Now) -> Errand[None]:
-    """The same for hooks that nobody has in view any more."""
-    yield from _let_go((yield from _find(dict.fromkeys(spots))), now)
+def remove_finalizers_uncached(object_refs: Iterable[ClusterRef], now: Clock) -> Procedure[None]:
+    """Remove our finalizer from hooks that are not in the cache."""
+    yield from _remove_finalizers((yield from _read_existing(dict.fromkeys(object_refs))), now)
 
 
-def _let_go(
-    lives: dict[Spot, Live], now: Now, ours: frozenset[str] = OURS
-) -> Errand[dict[Spot, Live]]:
-    """What they are then. Troubles of the cluster are waited out, for a while."""
-    ends, freed = now() + WITHIN, dict[Spot, Live]()
-    while held := {spot: live for spot, live in lives.items() if _is_held(live, ours)}:
-        outcomes = yield tuple(_release(spot, live, ours) for spot, live in held.items())
-        left: dict[Spot, Live] = {}
-        for (spot, live), outcome in zip(held.items(), outcomes, strict=True):
-            if isinstance(outcome, facts.Done) and outcome.live is not None:
-                freed[spot] = outcome.live
-            elif isinstance(outcome, facts.Conflict | Passing):
-                left[spot] = live
-        if not left or now() >= ends:
+def _remove_finalizers(
+    objects: dict[ClusterRef, LiveObject], now: Clock, finalizers: frozenset[str] = OUR_FINALIZERS
+) -> Procedure[dict[ClusterRef, LiveObject]]:
+    """Remove finalizers and return the patched objects.
+
+    Transient errors are retried for a while.
+    """
+    deadline, released = now() + RETRY_TIMEOUT, dict[ClusterRef, LiveObject]()
+    while finalized := {
+        object_ref: live for object_ref, live in objects.items() if _has_finalizer(live, finalizers)
+    }:
+        outcomes = yield tuple(
+            _finalizer_patch_call(object_ref, live, finalizers)
+            for object_ref, live in finalized.items()
+        )
+        remaining: dict[ClusterRef, LiveObject] = {}
+        for (object_ref, live), outcome in zip(finalized.items(), outcomes, strict=True):
+            if isinstance(outcome, facts.Success) and outcome.live is not None:
+                released[object_ref] = outcome.live
+            elif isinstance(outcome, facts.Conflict | TransientOutcome):
+                remaining[object_ref] = live
+        if not remaining or now() >= deadline:
             break
-        if any(isinstance(outcome, Passing) for outcome in outcomes):
-            yield Pause(Ms(now() + AGAIN))
-        lives = yield from _find(left)
-    return freed
+        if any(isinstance(outcome, TransientOutcome) for outcome in outcomes):
+            yield Pause(Ms(now() + RETRY_INTERVAL))
+        objects = yield from _read_existing(remaining)
+    return released
 
 
-def _find(known: Mapping[Spot, Live | None]) -> Errand[dict[Spot, Live]]:
-    """Those of these that are there, or may be by what was known; another object is not."""
-    outcomes = yield tuple(Ask(spot.cluster, Get(spot.ref)) for spot in known)
-    found: dict[Spot, Live] = {}
-    for (spot, before), outcome in zip(known.items(), outcomes, strict=True):
-        live = outcome.live if isinstance(outcome, facts.Done) else before
+def _read_existing(
+    cached: Mapping[ClusterRef, LiveObject | None],
+) -> Procedure[dict[ClusterRef, LiveObject]]:
+    """Return the objects that exist, or may exist by the cache.
+
+    A new object of the same name is not one.
+    """
+    outcomes = yield tuple(
+        ApiCall(object_ref.cluster, Get(object_ref.ref)) for object_ref in cached
+    )
+    existing: dict[ClusterRef, LiveObject] = {}
+    for (object_ref, before), outcome in zip(cached.items(), outcomes, strict=True):
+        live = outcome.live if isinstance(outcome, facts.Success) else before
         is_same = before is None or live is None or before.uid == live.uid
-        if live is not None and is_same and not isinstance(outcome, facts.Missing):
-            found[spot] = live
-    return found
+        if live is not None and is_same and not isinstance(outcome, facts.NotFound):
+            existing[object_ref] = live
+    return existing
 
 
-def _is_held(live: Live, ours: frozenset[str]) -> bool:
-    return any(one in ours for one in listed(read_body(live), "metadata", "finalizers"))
+def _has_finalizer(live: LiveObject, finalizers: frozenset[str]) -> bool:
+    return any(
+        finalizer in finalizers
+        for finalizer in get_list(object_body(live), "metadata", "finalizers")
+    )
 
 
-def _release(spot: Spot, live: Live, ours: frozenset[str]) -> Ask:
-    """Leave the finalizers of others as they are, which is why what lives must be the newest."""
-    held = listed(read_body(live), "metadata", "finalizers")
-    kept = [one for one in held if one not in ours]
-    body = msgspec.json.encode({"metadata": {"finalizers": kept}})
-    write = Write(verb=Verb.PATCH, ref=spot.ref, body=body, uid=live.uid, version=live.version)
-    return Ask(spot.cluster, write)
+def _finalizer_patch_call(
+    object_ref: ClusterRef, live: LiveObject, finalizers: frozenset[str]
+) -> ApiCall:
+    """Return the patch that removes our finalizers.
+
+    It needs the latest version, to keep all others.
+    """
+    existing = get_list(object_body(live), "metadata", "finalizers")
+    remaining = [finalizer for finalizer in existing if finalizer not in finalizers]
+    body = msgspec.json.encode({"metadata": {"finalizers": remaining}})
+    write = Write(
+        verb=Verb.PATCH,
+        ref=object_ref.ref,
+        body=body,
+        uid=live.uid,
+        resource_version=live.resource_version,
+    )
+    return ApiCall(object_ref.cluster, write)
 
 
-def collect(
-    steps: Iterable[Step], outlook: Outlook, now: Now, ended: Collect
-) -> Errand[tuple[Spot, ...]]:
-    """Let the hooks of a unit go, and delete those whose policy fits its end, or their own."""
-    runs = None if ended.runs is None else {one.ref: one.passed for one in ended.runs}
+def delete_hooks(
+    steps: Iterable[Step], live_cache: LiveCache, now: Clock, command: DeleteHooks
+) -> Procedure[tuple[ClusterRef, ...]]:
+    """Release the hooks of a unit; delete and return those whose policy matches the result."""
+    runs = None if command.hook_runs is None else {run.ref: run.passed for run in command.hook_runs}
 
-    def goes(item: Item) -> bool:
-        passed = not ended.failed if runs is None else runs.get(item.ref)
-        return passed is not None and ENDS[passed] in (item.hook or ())
+    def should_delete(item: PlanItem) -> bool:
+        passed = not command.failed if runs is None else runs.get(item.ref)
+        return passed is not None and POLICY_BY_RESULT[passed] in (item.hook or ())
 
     hooks = [
-        (Spot(step.cluster, item.ref), item.handling.propagation, goes(item))
+        (ClusterRef(step.cluster, item.ref), item.handling.propagation, should_delete(item))
         for step in steps
-        for item in items_of(step)
+        for item in step_items(step)
         if item.hook is not None
     ]
-    yield from let_go((spot for spot, *_ in hooks), outlook, now)
-    deleted: list[Spot] = []
-    for spot, how in {spot: how for spot, how, is_going in hooks if is_going}.items():
-        live = outlook.lives.get(spot)
-        if live is not None and not facts.is_refusal((yield from _delete(spot, live, how, now))):
-            deleted.append(spot)
+    yield from remove_finalizers((object_ref for object_ref, *_ in hooks), live_cache, now)
+    deleted: list[ClusterRef] = []
+    for object_ref, propagation in {
+        object_ref: propagation for object_ref, propagation, is_deleted in hooks if is_deleted
+    }.items():
+        live = live_cache.objects.get(object_ref)
+        if live is not None and not facts.is_error(
+            (yield from _delete_hook(object_ref, live, propagation, now))
+        ):
+            deleted.append(object_ref)
     return tuple(deleted)
 
 
-def _delete(spot: Spot, live: Live, how: Propagation, now: Now) -> Errand[facts.Outcome]:
-    ends = now() + WITHIN
+def _delete_hook(
+    object_ref: ClusterRef, live: LiveObject, propagation: Propagation, now: Clock
+) -> Procedure[facts.Outcome]:
+    deadline = now() + RETRY_TIMEOUT
     while True:
-        outcome = yield from delete(spot, live.uid, how, live)
-        if not isinstance(outcome, Passing) or now() >= ends:
+        outcome = yield from delete_object(object_ref, live.uid, propagation, live)
+        if not isinstance(outcome, TransientOutcome) or now() >= deadline:
             return outcome
-        yield Pause(Ms(now() + AGAIN))
+        yield Pause(Ms(now() + RETRY_INTERVAL))

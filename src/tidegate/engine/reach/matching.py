@@ -1,52 +1,61 @@
-"""Which objects a webhook is asked about, by its rules and its selectors.
+"""Admission webhooks and policies that may reject or change an object.
 
-Reads a webhook as it stands in its configuration. What only the server can evaluate, such as match
-conditions, is not looked at here.
+Rules and selectors are evaluated like the API server does. Match conditions and parameters,
+which only the server can evaluate, are ignored: an object too many is counted rather than one
+too few.
 """
 
 from __future__ import annotations
 
 from tidegate.engine.means import Body
-from tidegate.model.objects import Json, Served
-from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.model.objects import Json, ServedKind
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 
-EVERY = "*"
-NAMESPACES = ("", "namespaces")
-ADMISSION = "admissionregistration.k8s.io"
-"""The server never asks webhooks about kinds of this group."""
+WILDCARD = "*"
+NAMESPACE_RESOURCE = ("", "namespaces")
+ADMISSION_GROUP = "admissionregistration.k8s.io"
+"""API group whose kinds are never sent to webhooks."""
 
 
-def is_asked(hook: Body, served: Served, operation: str) -> bool:
-    """Whether a rule of the webhook covers an operation on objects of a kind."""
-    if served.kind.group == ADMISSION:
+def has_matching_rule(webhook: Body, served: ServedKind, operation: str) -> bool:
+    """Return whether a rule of the webhook matches an operation on objects of a kind."""
+    if served.kind.group == ADMISSION_GROUP:
         return False
-    return any(_covers(rule, served, operation) for rule in mappings(hook, "rules"))
+    return any(_rule_matches(rule, served, operation) for rule in get_mappings(webhook, "rules"))
 
 
-def _covers(rule: Body, served: Served, operation: str) -> bool:
-    claims = (
+def _rule_matches(rule: Body, served: ServedKind, operation: str) -> bool:
+    expected = (
         ("operations", operation),
         ("apiGroups", served.kind.group),
         ("apiVersions", served.kind.version),
     )
-    is_meant = all(_names(listed(rule, field), value) for field, value in claims)
-    return is_meant and _covers_scope(rule, served) and _covers_resource(rule, served.plural)
+    is_matching = all(_includes(get_list(rule, field), value) for field, value in expected)
+    return (
+        is_matching
+        and _rule_scope_matches(rule, served)
+        and _rule_resource_matches(rule, served.plural)
+    )
 
 
-def _names(values: list[Json], value: str) -> bool:
-    return EVERY in values or value in values
+def _includes(values: list[Json], value: str) -> bool:
+    return WILDCARD in values or value in values
 
 
-def _covers_scope(rule: Body, served: Served) -> bool:
-    scope = text(rule, "scope", default=EVERY)
-    return scope in (EVERY, "Namespaced" if served.namespaced else "Cluster")
+def _rule_scope_matches(rule: Body, served: ServedKind) -> bool:
+    scope = get_text(rule, "scope", default=WILDCARD)
+    return scope in (WILDCARD, "Namespaced" if served.namespaced else "Cluster")
 
 
-def _covers_resource(rule: Body, plural: str) -> bool:
-    """`pods` and `pods/*` mean the object itself; `pods/exec` means something else."""
-    wanted = (str(one).partition("/") for one in listed(rule, "resources"))
-    return any(name in (EVERY, plural) and below in ("", EVERY) for name, _, below in wanted)
+def _rule_resource_matches(rule: Body, plural: str) -> bool:
+    """Return whether a rule matches a resource; `pods` and `pods/*` match, `pods/exec` does not."""
+    resources = (str(resource).partition("/") for resource in get_list(rule, "resources"))
+    return any(
+        name in (WILDCARD, plural) and subresource in ("", WILDCARD)
+        for name, _, subresource in resources
+    )
 
 
-def labels_of(body: Body) -> Body:
-    return mapping(body, "metadata", "labels")
+def object_labels(body: Body) -> Body:
+    """Return the labels of an object."""
+    return get_mapping(body, "metadata", "labels")

@@ -1,7 +1,7 @@
-"""What objects need to be written at all: their kind is served, their namespace is there.
+"""Prerequisites of a write: the kind is served and the namespace exists.
 
-What neither lives nor comes with the plan is a fault, told before the first write. A step that
-expands may bring anything, so nothing is said of a plan before each such step has.
+An object whose prerequisite is neither live nor planned fails before the first write. A step
+that expands may add anything, so nothing is reported before all such steps are expanded.
 """
 
 from __future__ import annotations
@@ -10,128 +10,162 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from tidegate.engine.reach.checking import Examined
-from tidegate.engine.reach.errands import Ask, Errand, Pause
-from tidegate.engine.reach.outlook import Outlook
-from tidegate.engine.reach.preflight import Fault, is_written
-from tidegate.engine.reach.probing import defined_kinds
-from tidegate.engine.reach.surroundings import DEFINITION, NAMESPACE, NEVER_WRITTEN
-from tidegate.engine.vocabulary import Trouble
+from tidegate.engine.reach.checking import ComparedItem
+from tidegate.engine.reach.errands import ApiCall, Pause, Procedure
+from tidegate.engine.reach.outlook import LiveCache
+from tidegate.engine.reach.preflight import ObjectFailure, will_be_written
+from tidegate.engine.reach.probing import crd_kinds
+from tidegate.engine.reach.surroundings import CRD, NAMESPACE, UNWRITTEN_ACTIONS
+from tidegate.engine.vocabulary import Failure
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind, Ref, Spot
-from tidegate.model.plan import Item, Step, items_of
+from tidegate.model.objects import ClusterRef, Kind, Ref
+from tidegate.model.plan import PlanItem, Step, step_items
 from tidegate.world.calls import Get
-from tidegate.world.facts import Missing, Refusal
+from tidegate.world.facts import ErrorOutcome, NotFound
 
-SERVED_WITHIN = Ms(30 * SECOND)
-"""How long a definition may take until its kind is served."""
-ASKS_AGAIN = Ms(SECOND // 2)
-OPTION = "SkipDryRunOnMissingResource=true"
+SERVED_TIMEOUT = Ms(30 * SECOND)
+"""How long it may take until the kind of a CRD is served."""
+POLL_INTERVAL = Ms(SECOND // 2)
+SKIP_OPTION = "SkipDryRunOnMissingResource=true"
 
 
-def unmet_needs(
-    steps: list[Step], examined: list[Examined], outlook: Outlook
-) -> Errand[list[Fault]]:
-    """The objects that would be written and for which something is not there and will not be.
+def find_unmet_prerequisites(
+    steps: list[Step], compared_items: list[ComparedItem], live_cache: LiveCache
+) -> Procedure[list[ObjectFailure]]:
+    """Return the objects to be written whose kind or namespace is neither live nor planned.
 
-    `steps` are those of the rollout that bring something, or may.
+    `steps` are those of the rollout whose objects count as planned.
     """
     if any(step.expands and not step.batches for step in steps):
         return []
-    wanted = [one for one in examined if is_written(one)]
-    strange = [one for one in wanted if not outlook.serves(one[2].spot)]
-    strange = [one for one in strange if not one[1].handling.waits_for_kind]
-    clusters = dict.fromkeys(step.cluster for step, *_ in strange)
-    planned = [(step.cluster, item) for step in steps for item in items_of(step)]
-    brought = {
-        name: brought_kinds(item for cluster, item in planned if cluster == name)
+    written = [compared_item for compared_item in compared_items if will_be_written(compared_item)]
+    unserved_items = [
+        compared_item
+        for compared_item in written
+        if not live_cache.is_served(compared_item[2].object_ref)
+    ]
+    unserved_items = [
+        compared_item
+        for compared_item in unserved_items
+        if not compared_item[1].handling.waits_for_kind
+    ]
+    clusters = dict.fromkeys(step.cluster for step, *_ in unserved_items)
+    planned = [(step.cluster, item) for step in steps for item in step_items(step)]
+    kinds_by_cluster = {
+        name: planned_kinds(item for cluster, item in planned if cluster == name)
         for name in clusters
     }
-    unserved = [one for one in strange if one[1].ref.kind not in brought[one[0].cluster]]
-    homeless = yield from _homeless(wanted, planned, outlook)
-    served = (_unserved(one, outlook) for one in unserved)
-    return [*served, *map(_without_home, homeless)]
+    undefined = [
+        compared_item
+        for compared_item in unserved_items
+        if compared_item[1].ref.kind not in kinds_by_cluster[compared_item[0].cluster]
+    ]
+    without_namespace = yield from _find_without_namespace(written, planned, live_cache)
+    kind_failures = (_unserved_failure(compared_item, live_cache) for compared_item in undefined)
+    return [*kind_failures, *map(_namespace_failure, without_namespace)]
 
 
-def brought_kinds(items: Iterable[Item]) -> set[Kind]:
-    """The kinds that these define."""
-    definitions = (item for item in items if item.ref.kind == DEFINITION)
-    bodies = (item.body for item in definitions if item.deed not in NEVER_WRITTEN)
-    return {kind for body in bodies for kind in defined_kinds(msgspec.json.decode(body))}
+def planned_kinds(items: Iterable[PlanItem]) -> set[Kind]:
+    """Return the kinds that planned CRDs define."""
+    crds = (item for item in items if item.ref.kind == CRD)
+    bodies = (item.body for item in crds if item.deed not in UNWRITTEN_ACTIONS)
+    return {kind for body in bodies for kind in crd_kinds(msgspec.json.decode(body))}
 
 
-def await_kind(spot: Spot, outlook: Outlook, now: Callable[[], Ms]) -> Errand[Refusal | None]:
-    """Bring an object into view whose definition was written a moment ago.
+def wait_until_served(
+    object_ref: ClusterRef, live_cache: LiveCache, now: Callable[[], Ms]
+) -> Procedure[ErrorOutcome | None]:
+    """Sync an object whose CRD was just written.
 
-    Where its kind is not served for long, the write says so.
+    Return after a timeout if the kind is still not served; the write then fails.
     """
-    ends = now() + SERVED_WITHIN
-    while outlook.hidden((spot,)):
-        if outlook.serves(spot):
-            return (yield from outlook.view((spot,)))
-        refused = yield from outlook.catalogue((spot.cluster,))
-        if refused is not None or now() >= ends:
-            return refused
-        if not outlook.serves(spot):
-            yield Pause(Ms(now() + ASKS_AGAIN))
+    deadline = now() + SERVED_TIMEOUT
+    while live_cache.find_unsynced((object_ref,)):
+        if live_cache.is_served(object_ref):
+            return (yield from live_cache.sync((object_ref,)))
+        error = yield from live_cache.discover_kinds((object_ref.cluster,))
+        if error is not None or now() >= deadline:
+            return error
+        if not live_cache.is_served(object_ref):
+            yield Pause(Ms(now() + POLL_INTERVAL))
     return None
 
 
-def _homeless(
-    wanted: list[Examined], planned: list[tuple[str, Item]], outlook: Outlook
-) -> Errand[list[Examined]]:
-    """Those whose namespace is missing. Where something lives, the namespace need not be asked."""
-    known = {(spot.cluster, spot.ref.namespace) for spot in outlook.lives}
-    known |= {
+def _find_without_namespace(
+    written: list[ComparedItem], planned: list[tuple[str, PlanItem]], live_cache: LiveCache
+) -> Procedure[list[ComparedItem]]:
+    """Return the items whose namespace does not exist.
+
+    A namespace with a live object is not read.
+    """
+    existing = {(object_ref.cluster, object_ref.ref.namespace) for object_ref in live_cache.objects}
+    existing |= {
         (cluster, item.ref.name)
         for cluster, item in planned
-        if item.ref.kind == NAMESPACE and item.deed not in NEVER_WRITTEN
+        if item.ref.kind == NAMESPACE and item.deed not in UNWRITTEN_ACTIONS
     }
-    homes = dict.fromkeys((step.cluster, item.ref.namespace) for step, item, _ in wanted)
-    asked = [_namespace(*home) for home in homes if home[1] and home not in known]
-    outcomes = yield tuple(Ask(spot.cluster, Get(spot.ref)) for spot in asked)
-    missing = {
-        (spot.cluster, spot.ref.name)
-        for spot, outcome in zip(asked, outcomes, strict=True)
-        if isinstance(outcome, Missing)
-    }
-    return [one for one in wanted if (one[0].cluster, one[1].ref.namespace) in missing]
-
-
-def _namespace(cluster: str, name: str) -> Spot:
-    return Spot(cluster, Ref(NAMESPACE, "", name))
-
-
-def _unserved(examined: Examined, outlook: Outlook) -> Fault:
-    step, item, _ = examined
-    kind = item.ref.kind
-    namesakes = [one for one in outlook.served.get(step.cluster, {}) if _is_heir(one, kind)]
-    if namesakes:
-        told = " and ".join(f"`{one}`" for one in sorted(namesakes))
-        sentence = f"the cluster does not serve `{kind}`; it serves {told}"
-        return step, item.ref, Trouble("NotServed", sentence, final=True)
-    sentence = (
-        f"the cluster does not serve `{item.ref.kind}`, nor does the plan define it;"
-        f" install it first, or let it wait with `{OPTION}`"
+    namespaces = dict.fromkeys((step.cluster, item.ref.namespace) for step, item, _ in written)
+    unknown = [
+        _namespace_ref(*namespace)
+        for namespace in namespaces
+        if namespace[1] and namespace not in existing
+    ]
+    outcomes = yield tuple(
+        ApiCall(object_ref.cluster, Get(object_ref.ref)) for object_ref in unknown
     )
-    return step, item.ref, Trouble("NotServed", sentence, final=True)
+    missing = {
+        (object_ref.cluster, object_ref.ref.name)
+        for object_ref, outcome in zip(unknown, outcomes, strict=True)
+        if isinstance(outcome, NotFound)
+    }
+    return [
+        compared_item
+        for compared_item in written
+        if (compared_item[0].cluster, compared_item[1].ref.namespace) in missing
+    ]
 
 
-def _is_heir(served: Kind, wanted: Kind) -> bool:
-    """Whether it is the same kind in another version; those of Kubernetes moved between groups."""
-    if served.name != wanted.name:
+def _namespace_ref(cluster: str, name: str) -> ClusterRef:
+    return ClusterRef(cluster, Ref(NAMESPACE, "", name))
+
+
+def _unserved_failure(compared_item: ComparedItem, live_cache: LiveCache) -> ObjectFailure:
+    step, item, _ = compared_item
+    kind = item.ref.kind
+    other_versions = [
+        served_kind
+        for served_kind in live_cache.served_kinds.get(step.cluster, {})
+        if _is_other_version(served_kind, kind)
+    ]
+    if other_versions:
+        names = " and ".join(f"`{served_kind}`" for served_kind in sorted(other_versions))
+        message = f"the cluster does not serve `{kind}`; it serves {names}"
+        return step, item.ref, Failure("NotServed", message, final=True)
+    message = (
+        f"the cluster does not serve `{item.ref.kind}`, nor does the plan define it;"
+        f" install it first, or let it wait with `{SKIP_OPTION}`"
+    )
+    return step, item.ref, Failure("NotServed", message, final=True)
+
+
+def _is_other_version(served: Kind, desired: Kind) -> bool:
+    """Return whether both are one kind in different versions.
+
+    Built-in kinds also moved between groups.
+    """
+    if served.name != desired.name:
         return False
-    return served.group == wanted.group or all(map(_is_built_in, (served.group, wanted.group)))
+    return served.group == desired.group or all(map(_is_built_in, (served.group, desired.group)))
 
 
 def _is_built_in(group: str) -> bool:
     return "." not in group or group.endswith(".k8s.io")
 
 
-def _without_home(examined: Examined) -> Fault:
-    step, item, _ = examined
-    sentence = (
+def _namespace_failure(compared_item: ComparedItem) -> ObjectFailure:
+    step, item, _ = compared_item
+    message = (
         f"there is no namespace `{item.ref.namespace}`, nor does the plan bring it;"
         " create it first, or add it to the plan"
     )
-    return step, item.ref, Trouble("NoNamespace", sentence, final=True)
+    return step, item.ref, Failure("NoNamespace", message, final=True)

@@ -1,7 +1,7 @@
-"""What is known of the clusters: which kinds they serve, and the planned objects as they live.
+"""Cache of live objects: the served kinds of each cluster and the planned objects.
 
-One watch for each kind, begun with one list: nothing else is ever read of an object. Only what the
-plan speaks of is kept, as bytes.
+Like a client-go informer: one list and one watch for each kind. Only planned objects are kept,
+as bytes.
 """
 
 from __future__ import annotations
@@ -12,146 +12,179 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.engine.fences import is_older
-from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.model.objects import Kind, Live, Served, Spot
+from tidegate.engine.reach.errands import ApiCall, Procedure
+from tidegate.model.objects import ClusterRef, Kind, LiveObject, ServedKind
 from tidegate.world import facts
-from tidegate.world.calls import Get, Kinds, Selection, Watch
+from tidegate.world.calls import Discover, Get, Selection, Watch
 
-Group: TypeAlias = tuple[str, Kind]
-"""A cluster and a kind."""
+WatchKey: TypeAlias = tuple[str, Kind]
+"""Cluster and kind of a watch."""
 
 
-class Outlook(msgspec.Struct):
-    """The planned objects, by cluster."""
+class LiveCache(msgspec.Struct):
+    """Live state of the planned objects, by cluster."""
 
-    lives: dict[Spot, Live] = msgspec.field(default_factory=dict)
-    served: dict[str, dict[Kind, Served]] = msgspec.field(default_factory=dict)
-    _wanted: dict[Spot, None] = msgspec.field(default_factory=dict)
-    _watched: dict[Group, set[str]] = msgspec.field(default_factory=dict)
-    """The namespaces of each kind in which everything is told; the empty one is all of them."""
-    _seen: set[Spot] = msgspec.field(default_factory=set)
-    """What is known to be as it is known here."""
+    objects: dict[ClusterRef, LiveObject] = msgspec.field(default_factory=dict)
+    served_kinds: dict[str, dict[Kind, ServedKind]] = msgspec.field(default_factory=dict)
+    _tracked: dict[ClusterRef, None] = msgspec.field(default_factory=dict)
+    _watched_namespaces: dict[WatchKey, set[str]] = msgspec.field(default_factory=dict)
+    """Namespaces that are watched for each kind; the empty name means all namespaces."""
+    _synced: set[ClusterRef] = msgspec.field(default_factory=set)
+    """References whose cached state is current."""
 
-    def want(self, spots: Iterable[Spot]) -> None:
-        """Keep these in view from now on."""
-        self._wanted.update(dict.fromkeys(spots))
+    def track(self, object_refs: Iterable[ClusterRef]) -> None:
+        """Keep these objects in the cache from now on."""
+        self._tracked.update(dict.fromkeys(object_refs))
 
-    def is_wanted(self, spot: Spot) -> bool:
-        return spot in self._wanted
+    def is_tracked(self, object_ref: ClusterRef) -> bool:
+        """Return whether an object is kept in the cache."""
+        return object_ref in self._tracked
 
-    def hidden(self, spots: Iterable[Spot]) -> list[Spot]:
-        """Those of which nothing is known yet, not even that they are not there."""
-        return [spot for spot in spots if spot not in self._seen]
+    def find_unsynced(self, object_refs: Iterable[ClusterRef]) -> list[ClusterRef]:
+        """Return the references whose state is unknown.
 
-    def forget(self, spots: Iterable[Spot]) -> None:
-        """What is known of these is old; it is asked for when it is needed again."""
-        self._seen.difference_update(spots)
-
-    def changed(self, cluster: str, fact: facts.Changed) -> Spot | None:
-        """Take a change of a watch; the spot, if it is news of something that somebody wants.
-
-        What our own write returned is no news.
+        That an object does not exist is a known state.
         """
-        live = fact.live
-        spot = Spot(cluster, live.ref)
-        if spot not in self._wanted:
+        return [object_ref for object_ref in object_refs if object_ref not in self._synced]
+
+    def invalidate(self, object_refs: Iterable[ClusterRef]) -> None:
+        """Mark the cached state of these objects as old; it is read again when it is needed."""
+        self._synced.difference_update(object_refs)
+
+    def apply_watch_event(self, cluster: str, event: facts.WatchEvent) -> ClusterRef | None:
+        """Apply a watch event.
+
+        Return the reference if a tracked object has changed, otherwise None.
+
+        Versions that our own write returned are no change.
+        """
+        live = event.live
+        object_ref = ClusterRef(cluster, live.ref)
+        if object_ref not in self._tracked:
             return None
-        if fact.change is facts.Change.DELETED:
-            self.deleted(spot, live.uid)
-            return spot
-        known = self.lives.get(spot)
-        if known is not None and known.uid == live.uid and not _is_news(live, known):
+        if event.type is facts.WatchEventType.DELETED:
+            self.remove(object_ref, live.uid)
+            return object_ref
+        cached = self.objects.get(object_ref)
+        if cached is not None and cached.uid == live.uid and not _is_newer(live, cached):
             return None
-        self.lives[spot] = live
-        return spot
+        self.objects[object_ref] = live
+        return object_ref
 
-    def deleted(self, spot: Spot, uid: str) -> None:
-        """Forget what is gone, by a stream or by the answer to a call; another may be there now."""
-        known = self.lives.get(spot)
-        if known is not None and uid in {"", known.uid}:
-            del self.lives[spot]
+    def remove(self, object_ref: ClusterRef, uid: str) -> None:
+        """Remove a deleted object, unless another one of the same name has replaced it."""
+        cached = self.objects.get(object_ref)
+        if cached is not None and uid in {"", cached.uid}:
+            del self.objects[object_ref]
 
-    def wrote(self, spot: Spot, live: Live) -> None:
-        """Take what a write returned, unless a watch told of something newer already."""
-        known = self.lives.get(spot)
-        if known is None or known.uid != live.uid or is_older(known.version, live.version):
-            self.lives[spot] = live
+    def store(self, object_ref: ClusterRef, live: LiveObject) -> None:
+        """Store a returned object, unless a watch has delivered a newer version."""
+        cached = self.objects.get(object_ref)
+        if (
+            cached is None
+            or cached.uid != live.uid
+            or is_older(cached.resource_version, live.resource_version)
+        ):
+            self.objects[object_ref] = live
 
-    def catalogue(self, clusters: Iterable[str]) -> Errand[facts.Refusal | None]:
-        """Ask which kinds are served."""
+    def discover_kinds(self, clusters: Iterable[str]) -> Procedure[facts.ErrorOutcome | None]:
+        """Run API discovery for clusters; return the first error, if any."""
         names = tuple(dict.fromkeys(clusters))
-        outcomes = yield tuple(Ask(name, Kinds()) for name in names)
+        outcomes = yield tuple(ApiCall(name, Discover()) for name in names)
         for name, outcome in zip(names, outcomes, strict=True):
-            if isinstance(outcome, facts.Catalogue):
-                self.served[name] = {served.kind: served for served in outcome.kinds}
-            elif facts.is_refusal(outcome):
+            if isinstance(outcome, facts.ApiResources):
+                self.served_kinds[name] = {served.kind: served for served in outcome.kinds}
+            elif facts.is_error(outcome):
                 return outcome
         return None
 
-    def look_anew(self, cluster: str) -> Errand[facts.Refusal | None]:
-        """A kind is no longer served: know which, and that nothing is known of its objects."""
-        refused = yield from self.catalogue((cluster,))
-        served = self.served.get(cluster, {})
-        gone = {kind for place, kind in self._watched if place == cluster and kind not in served}
-        for kind in gone:
-            del self._watched[cluster, kind]
-        self.forget(
-            [spot for spot in self._seen if spot.cluster == cluster and spot.ref.kind in gone]
+    def rediscover_kinds(self, cluster: str) -> Procedure[facts.ErrorOutcome | None]:
+        """Run discovery again and invalidate the objects of kinds that are no longer served."""
+        error = yield from self.discover_kinds((cluster,))
+        served = self.served_kinds.get(cluster, {})
+        removed = {
+            kind
+            for watched_cluster, kind in self._watched_namespaces
+            if watched_cluster == cluster and kind not in served
+        }
+        for kind in removed:
+            del self._watched_namespaces[cluster, kind]
+        self.invalidate(
+            [
+                object_ref
+                for object_ref in self._synced
+                if object_ref.cluster == cluster and object_ref.ref.kind in removed
+            ]
         )
-        return refused
+        return error
 
-    def serves(self, spot: Spot) -> bool:
-        return spot.ref.kind in self.served.get(spot.cluster, {})
+    def is_served(self, object_ref: ClusterRef) -> bool:
+        """Return whether the cluster serves the kind of an object."""
+        return object_ref.ref.kind in self.served_kinds.get(object_ref.cluster, {})
 
-    def view(self, spots: Iterable[Spot]) -> Errand[facts.Refusal | None]:
-        """Bring served kinds of these into view; done when all that lives of them is known.
+    def sync(self, object_refs: Iterable[ClusterRef]) -> Procedure[facts.ErrorOutcome | None]:
+        """Watch the served kinds of these objects; done when their live state is known.
 
-        Where a watch tells of a kind already, only what it did not tell in time is asked for.
+        Objects of a kind that is already watched are read one by one. Return the first error,
+        if any.
         """
-        late: list[Spot] = []
-        groups: dict[Group, list[Spot]] = {}
-        for spot in filter(self.serves, self.hidden(spots)):
-            if self._watched.get(_group(spot), set()) & {"", spot.ref.namespace}:
-                late.append(spot)
+        watched_refs: list[ClusterRef] = []
+        refs_by_watch: dict[WatchKey, list[ClusterRef]] = {}
+        for object_ref in filter(self.is_served, self.find_unsynced(object_refs)):
+            if self._watched_namespaces.get(_watch_key(object_ref), set()) & {
+                "",
+                object_ref.ref.namespace,
+            }:
+                watched_refs.append(object_ref)
             else:
-                groups.setdefault(_group(spot), []).append(spot)
-        asks = [self._watch(group, members) for group, members in groups.items()]
-        outcomes = yield (*asks, *(Ask(spot.cluster, Get(spot.ref)) for spot in late))
-        for (group, members), outcome in zip(groups.items(), outcomes, strict=False):
-            if not facts.is_refusal(outcome):
-                self._seen.update(members)
+                refs_by_watch.setdefault(_watch_key(object_ref), []).append(object_ref)
+        calls = [self._watch_call(key, refs) for key, refs in refs_by_watch.items()]
+        outcomes = yield (
+            *calls,
+            *(ApiCall(object_ref.cluster, Get(object_ref.ref)) for object_ref in watched_refs),
+        )
+        for (key, refs), outcome in zip(refs_by_watch.items(), outcomes, strict=False):
+            if not facts.is_error(outcome):
+                self._synced.update(refs)
                 continue
-            self._watched.pop(group)
+            self._watched_namespaces.pop(key)
             if not isinstance(outcome, facts.NotServed):
                 return outcome
-        return self._take_late(late, outcomes[len(groups) :])
+        return self._store_read(watched_refs, outcomes[len(refs_by_watch) :])
 
-    def _take_late(
-        self, spots: list[Spot], outcomes: tuple[facts.Outcome, ...]
-    ) -> facts.Refusal | None:
-        for spot, outcome in zip(spots, outcomes, strict=True):
-            if isinstance(outcome, facts.Done) and outcome.live is not None:
-                self.wrote(spot, outcome.live)
-            elif isinstance(outcome, facts.Missing):
-                self.lives.pop(spot, None)
-            elif facts.is_refusal(outcome) and not isinstance(outcome, facts.NotServed):
+    def _store_read(
+        self, object_refs: list[ClusterRef], outcomes: tuple[facts.Outcome, ...]
+    ) -> facts.ErrorOutcome | None:
+        for object_ref, outcome in zip(object_refs, outcomes, strict=True):
+            if isinstance(outcome, facts.Success) and outcome.live is not None:
+                self.store(object_ref, outcome.live)
+            elif isinstance(outcome, facts.NotFound):
+                self.objects.pop(object_ref, None)
+            elif facts.is_error(outcome) and not isinstance(outcome, facts.NotServed):
                 return outcome
-            self._seen.add(spot)
+            self._synced.add(object_ref)
         return None
 
-    def _watch(self, group: Group, members: list[Spot]) -> Ask:
-        """One namespace where one is enough; else all, or what is needed if all may not be seen."""
-        cluster, kind = group
-        names = sorted({spot.ref.namespace for spot in members})
-        narrow = names[0] if len(names) == 1 else ""
-        within = tuple(name for name in names if name) if not narrow else ()
-        self._watched.setdefault(group, set()).add(narrow)
-        return Ask(cluster, Watch(Selection(kind, narrow), within=within))
+    def _watch_call(self, key: WatchKey, object_refs: list[ClusterRef]) -> ApiCall:
+        """Return the watch of one namespace if that is enough; otherwise of all namespaces.
+
+        The needed namespaces are given for users that may not watch all of them.
+        """
+        cluster, kind = key
+        names = sorted({object_ref.ref.namespace for object_ref in object_refs})
+        namespace = names[0] if len(names) == 1 else ""
+        fallback_namespaces = tuple(name for name in names if name) if not namespace else ()
+        self._watched_namespaces.setdefault(key, set()).add(namespace)
+        return ApiCall(
+            cluster, Watch(Selection(kind, namespace), fallback_namespaces=fallback_namespaces)
+        )
 
 
-def _group(spot: Spot) -> Group:
-    return spot.cluster, spot.ref.kind
+def _watch_key(object_ref: ClusterRef) -> WatchKey:
+    return object_ref.cluster, object_ref.ref.kind
 
 
-def _is_news(live: Live, known: Live) -> bool:
-    return known.version != live.version and not is_older(live.version, known.version)
+def _is_newer(live: LiveObject, cached: LiveObject) -> bool:
+    return cached.resource_version != live.resource_version and not is_older(
+        live.resource_version, cached.resource_version
+    )

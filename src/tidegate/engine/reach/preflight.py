@@ -1,11 +1,12 @@
-"""Would the cluster take what is to be written? Told before the first write, as far as can be.
+"""Preflight checks: would the cluster accept the planned objects? Run before the first write.
 
-Texts are checked here, by the schemas of their kinds. The server is asked, with a dry run, where
-only it can tell: a webhook or a policy has a word, a schema asks for more than is checked here,
-something is replaced as a whole, or something looks wrong; by default also where the rules here
-leave something open. Objects of which the same is open get the same answer: one of them is asked
-about. What comes with the plan itself (a CRD, a webhook) cannot be asked about before it is there:
-until then what is wrong by the text counts, and the step asks.
+Manifests are validated locally by the schemas of their kinds. A server-side dry run is sent
+where only the server can decide: an admission webhook or policy applies, a schema has rules
+that are not checked locally, an object is replaced as a whole, or a violation was found; in
+mode `auto` also where the local rules leave something open. Objects with equal open parts get
+the same answer, so only one of them is sent. Objects that depend on a planned CRD or webhook
+cannot be tried before it exists: until then only the local validation counts, and their step
+runs the dry run.
 """
 
 from __future__ import annotations
@@ -16,232 +17,315 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from tidegate.engine.means import Means
-from tidegate.engine.reach.checking import WRITTEN, Examined
+from tidegate.engine.means import ObjectEvaluator
+from tidegate.engine.reach.checking import WRITE_RESULTS, ComparedItem
 from tidegate.engine.reach.dry_runs import (
-    ELSEWHERE,
+    DEFAULT_NAMESPACE,
     POD,
-    Candidate,
-    Likeness,
-    as_new,
-    is_settled,
-    is_taken,
-    trouble_with,
+    DryRunCandidate,
+    GroupKey,
+    find_failure,
+    is_accepted,
+    is_conclusive,
+    to_creation,
 )
-from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.reach.surroundings import NEVER_WRITTEN, Guards, Surroundings
-from tidegate.engine.reach.writing import read_body, wish
-from tidegate.engine.vocabulary import Stand, Trouble
-from tidegate.errors import foreign
-from tidegate.model.objects import Ref, Spot
+from tidegate.engine.reach.errands import ApiCall, Procedure
+from tidegate.engine.reach.surroundings import UNWRITTEN_ACTIONS, AdmissionContext, AdmissionRules
+from tidegate.engine.reach.writing import build_write, object_body
+from tidegate.engine.vocabulary import CompareResult, Failure
+from tidegate.errors import sanitize
+from tidegate.model.objects import ClusterRef, Ref
 from tidegate.model.plan import PlannedUnit, Step
 from tidegate.model.unit import UnitId
 from tidegate.schema.fit import Misfit
 from tidegate.world import facts
 
-Fault: TypeAlias = tuple[Step, Ref, Trouble]
-FITTING = Misfit()
+ObjectFailure: TypeAlias = tuple[Step, Ref, Failure]
+NO_VIOLATIONS = Misfit()
 
 
-class Preflight(StrEnum):
-    """Which objects a server is asked about before the first write."""
+class PreflightMode(StrEnum):
+    """Which objects are sent to the server as dry runs before the first write."""
 
     LOCAL = "local"
-    """Those of which only it can tell, by who has a word in them and by what CRDs ask for."""
+    """Objects that only the server can check, because of admission rules or CRD rules."""
     AUTO = "auto"
-    """These, and those of which rules here leave something open."""
+    """These, and objects of which the local rules leave something open."""
     SERVER = "server"
-    """All that would be written."""
+    """All objects that would be written."""
 
 
-class _Left(NamedTuple):
-    examined: Examined
-    awaits: set[Spot]
+class _DeferredCheck(NamedTuple):
+    compared_item: ComparedItem
+    awaited_refs: set[ClusterRef]
 
 
-class Inspector(msgspec.Struct):
-    """Looks for what is wrong with objects that would be written."""
+class PreflightChecker(msgspec.Struct):
+    """Checker of objects that would be written."""
 
-    means: Means
+    evaluator: ObjectEvaluator
     units: dict[UnitId, PlannedUnit]
-    surroundings: Surroundings
-    depth: Preflight = Preflight.LOCAL
-    _sound: set[tuple[Spot, str]] = msgspec.field(default_factory=set)
-    """Objects, by their text, that need not be looked at again."""
-    _left: dict[Spot, list[_Left]] = msgspec.field(default_factory=dict)
-    """Objects of which more is known when another one serves."""
+    admission: AdmissionContext
+    mode: PreflightMode = PreflightMode.LOCAL
+    _checked: set[tuple[ClusterRef, str]] = msgspec.field(default_factory=set)
+    """Objects, by manifest digest, that need no further check."""
+    _deferred: dict[ClusterRef, list[_DeferredCheck]] = msgspec.field(default_factory=dict)
+    """Deferred checks, by the object that must serve first."""
 
-    def faults(self, examined: Iterable[Examined], *, late: bool) -> Errand[list[Fault]]:
-        """What is wrong with these.
+    def find_failures(
+        self, compared_items: Iterable[ComparedItem], *, is_last_check: bool
+    ) -> Procedure[list[ObjectFailure]]:
+        """Return the failures of these objects.
 
-        Before a rollout, what cannot be known yet is left for later; later it is a fault.
+        Before a rollout, checks that are not conclusive yet are deferred. With `is_last_check`,
+        when the step runs, they are failures.
         """
-        wanted = [one for one in examined if is_written(one)]
-        rewritten = frozenset() if late else frozenset(how.spot for *_, how in wanted)
-        found = [_fixed(one) for one in wanted if _is_fixed(one)]
-        return found + (yield from self._look_at(wanted, rewritten, late=late))
-
-    def foresee(self, spot: Spot, begun: Container[str]) -> Errand[list[Fault]]:
-        """What is wrong with objects that waited for this one alone, in steps not yet begun."""
-        ready: list[Examined] = []
-        for left in self._left.pop(spot, ()):
-            left.awaits.discard(spot)
-            if not left.awaits and left.examined[0].id not in begun:
-                ready.append(left.examined)
-        return (yield from self._look_at(ready, frozenset(), late=False))
-
-    def _look_at(
-        self, wanted: list[Examined], rewritten: frozenset[Spot], *, late: bool
-    ) -> Errand[list[Fault]]:
-        unsure = [one for one in wanted if self._is_unsure(one)]
-        if not unsure:
-            return []
-        yield from self.surroundings.learn((how.spot, item) for _, item, how in unsure)
-        return (yield from self._ask(self._cases(unsure, rewritten), late=late))
-
-    def _is_unsure(self, examined: Examined) -> bool:
-        _, item, standing = examined
-        is_sound = (standing.spot, item.digest) in self._sound
-        return item.handling.checks and not is_sound and not _is_fixed(examined)
-
-    def _ask(self, cases: list[Candidate], *, late: bool) -> Errand[list[Fault]]:
-        answers = yield from self._answers(cases)
-        found: list[Fault] = []
-        for place, case in enumerate(cases):
-            step, item, standing = case.examined
-            outcome = answers.get(place)
-            trouble = trouble_with(case, outcome, late=late)
-            if trouble is not None:
-                found.append((step, item.ref, trouble))
-            elif is_settled(case, outcome):
-                self._sound.add((standing.spot, item.digest))
-            elif not late:
-                self._leave(case)
-        return found
-
-    def _answers(self, cases: list[Candidate]) -> Errand[dict[int, facts.Outcome]]:
-        """What the server says of those that it is asked about, by their places.
-
-        One speaks for all that are like it, unless it is refused: then each speaks for itself.
-        """
-        groups: dict[Likeness, list[int]] = {}
-        for place, case in enumerate(cases):
-            if case.asked:
-                groups.setdefault(case.alike or (place,), []).append(place)
-        answers = yield from self._ask_about(cases, [first for first, *_ in groups.values()])
-        others: list[int] = []
-        for first, *rest in groups.values():
-            if is_taken(cases[first], answers[first]):
-                answers |= dict.fromkeys(rest, answers[first])
-            else:
-                others += rest
-        return answers | (yield from self._ask_about(cases, others))
-
-    def _ask_about(
-        self, cases: list[Candidate], places: list[int]
-    ) -> Errand[dict[int, facts.Outcome]]:
-        outcomes = yield tuple(self._dry_run(cases[place]) for place in places)
-        return dict(zip(places, outcomes, strict=True))
-
-    def _leave(self, case: Candidate) -> None:
-        left = _Left(case.examined, set(case.awaits))
-        for spot in case.awaits:
-            self._left.setdefault(spot, []).append(left)
-
-    def _dry_run(self, case: Candidate) -> Ask:
-        """Where something looks wrong, fields that would only be dropped are asked about too."""
-        step, item, standing = case.examined
-        unit = self.units[step.unit]
-        live = self.surroundings.outlook.lives.get(standing.spot)
-        draft = self.means.draft(unit, item, None if live is None else read_body(live))
-        write = wish(item, unit, draft, live, dry_run=True)
-        if case.tried_in is None:
-            asked = msgspec.structs.replace(write, strict=bool(case.misfit.unreadable))
-        else:
-            asked = as_new(write, case.tried_in)
-        return Ask(step.cluster, asked, identity=unit.policy.identity)
-
-    def _cases(self, unsure: list[Examined], rewritten: frozenset[Spot]) -> list[Candidate]:
-        clusters = dict.fromkeys(step.cluster for step, *_ in unsure)
-        guards = {one: self.surroundings.guards(one, rewritten) for one in clusters}
-        return [self._case(one, guards[one[0].cluster], rewritten) for one in unsure]
-
-    def _case(
-        self, examined: Examined, guards: tuple[Guards, Guards], rewritten: frozenset[Spot]
-    ) -> Candidate:
-        _, item, standing = examined
-        around = self.surroundings
-        definition = around.definition_of(standing.spot)
-        misfit = self.means.misfit(item, definition.text if definition else b"")
-        now, later = (around.takers(one, item, standing) for one in guards)
-        awaits = [spot for guard in later for spot in guard.spots if spot in rewritten]
-        served = around.outlook.serves(standing.spot)
-        if definition is not None and definition.spot in rewritten:
-            awaits, served = [definition.spot, *awaits], False
-        mendable = any(guard.mutates for guard in (*now, *later))
-        alone = self.depth is Preflight.SERVER or misfit != FITTING or standing.replaces or now
-        left = self._left_open(examined) if self.depth is Preflight.AUTO and not alone else b""
-        tried_in = self._tried_in(examined, misfit or FITTING)
-        case = Candidate(
-            examined,
-            misfit=misfit or FITTING,
-            doubtful=bool(alone or left),
-            askable=served and all(guard.harmless for guard in now),
-            tried_in=tried_in,
-            mendable=mendable,
-            guarded=bool(now),
-            awaits=tuple(dict.fromkeys(awaits)),
-            alike=self._likeness(examined, left) if left else (),
+        written = [
+            compared_item for compared_item in compared_items if will_be_written(compared_item)
+        ]
+        rewritten = (
+            frozenset()
+            if is_last_check
+            else frozenset(compared.object_ref for *_, compared in written)
         )
-        if case.moved:
-            return case._replace(askable=served and self._is_free(guards[0], case))
-        return case
+        failures = [
+            _immutable_failure(compared_item)
+            for compared_item in written
+            if _is_immutable(compared_item)
+        ]
+        return failures + (yield from self._check(written, rewritten, is_last_check=is_last_check))
 
-    def _left_open(self, examined: Examined) -> bytes:
-        """What only the server can tell of an object that looks right."""
-        _, item, standing = examined
-        live = self.surroundings.outlook.lives.get(standing.spot)
-        if live is None or standing.stand is Stand.OBSOLETE:
-            return self.means.left_open(item, None)
-        return self.means.left_open(item, read_body(live))
+    def check_deferred(
+        self, object_ref: ClusterRef, started_steps: Container[str]
+    ) -> Procedure[list[ObjectFailure]]:
+        """Return the failures of objects of unstarted steps that waited only for this one."""
+        ready: list[ComparedItem] = []
+        for deferred in self._deferred.pop(object_ref, ()):
+            deferred.awaited_refs.discard(object_ref)
+            if not deferred.awaited_refs and deferred.compared_item[0].id not in started_steps:
+                ready.append(deferred.compared_item)
+        return (yield from self._check(ready, frozenset(), is_last_check=False))
 
-    def _likeness(self, examined: Examined, left: bytes) -> Likeness:
-        """Namespaces have a word in nothing but pods."""
-        step, item, _ = examined
+    def _check(
+        self,
+        compared_items: list[ComparedItem],
+        rewritten: frozenset[ClusterRef],
+        *,
+        is_last_check: bool,
+    ) -> Procedure[list[ObjectFailure]]:
+        unchecked = [
+            compared_item for compared_item in compared_items if self._needs_check(compared_item)
+        ]
+        if not unchecked:
+            return []
+        yield from self.admission.load(
+            (compared.object_ref, item) for _, item, compared in unchecked
+        )
+        return (
+            yield from self._check_candidates(
+                self._candidates(unchecked, rewritten), is_last_check=is_last_check
+            )
+        )
+
+    def _needs_check(self, compared_item: ComparedItem) -> bool:
+        _, item, compared = compared_item
+        is_checked = (compared.object_ref, item.digest) in self._checked
+        return item.handling.checks and not is_checked and not _is_immutable(compared_item)
+
+    def _check_candidates(
+        self, candidates: list[DryRunCandidate], *, is_last_check: bool
+    ) -> Procedure[list[ObjectFailure]]:
+        outcomes = yield from self._dry_run_outcomes(candidates)
+        failures: list[ObjectFailure] = []
+        for index, candidate in enumerate(candidates):
+            step, item, compared = candidate.compared_item
+            outcome = outcomes.get(index)
+            failure = find_failure(candidate, outcome, is_last_check=is_last_check)
+            if failure is not None:
+                failures.append((step, item.ref, failure))
+            elif is_conclusive(candidate, outcome):
+                self._checked.add((compared.object_ref, item.digest))
+            elif not is_last_check:
+                self._defer(candidate)
+        return failures
+
+    def _dry_run_outcomes(
+        self, candidates: list[DryRunCandidate]
+    ) -> Procedure[dict[int, facts.Outcome]]:
+        """Return the dry run outcomes by the index of their candidates.
+
+        One candidate represents all with the same key, unless it is rejected: then each is
+        sent.
+        """
+        groups: dict[GroupKey, list[int]] = {}
+        for index, candidate in enumerate(candidates):
+            if candidate.should_dry_run:
+                groups.setdefault(candidate.group_key or (index,), []).append(index)
+        outcomes = yield from self._send_dry_runs(
+            candidates, [first for first, *_ in groups.values()]
+        )
+        others: list[int] = []
+        for first, *similar in groups.values():
+            if is_accepted(candidates[first], outcomes[first]):
+                outcomes |= dict.fromkeys(similar, outcomes[first])
+            else:
+                others += similar
+        return outcomes | (yield from self._send_dry_runs(candidates, others))
+
+    def _send_dry_runs(
+        self, candidates: list[DryRunCandidate], indexes: list[int]
+    ) -> Procedure[dict[int, facts.Outcome]]:
+        outcomes = yield tuple(self._dry_run_call(candidates[index]) for index in indexes)
+        return dict(zip(indexes, outcomes, strict=True))
+
+    def _defer(self, candidate: DryRunCandidate) -> None:
+        deferred = _DeferredCheck(candidate.compared_item, set(candidate.awaited_refs))
+        for object_ref in candidate.awaited_refs:
+            self._deferred.setdefault(object_ref, []).append(deferred)
+
+    def _dry_run_call(self, candidate: DryRunCandidate) -> ApiCall:
+        """Return the dry run of a candidate.
+
+        With violations, unknown fields are rejected as well.
+        """
+        step, item, compared = candidate.compared_item
+        unit = self.units[step.unit]
+        live = self.admission.live_cache.objects.get(compared.object_ref)
+        payload = self.evaluator.build_payload(
+            unit, item, None if live is None else object_body(live)
+        )
+        write = build_write(item, unit, payload, live, dry_run=True)
+        if candidate.trial_namespace is None:
+            dry_run = msgspec.structs.replace(write, strict=bool(candidate.violations.unreadable))
+        else:
+            dry_run = to_creation(write, candidate.trial_namespace)
+        return ApiCall(step.cluster, dry_run, identity=unit.policy.identity)
+
+    def _candidates(
+        self, compared_items: list[ComparedItem], rewritten: frozenset[ClusterRef]
+    ) -> list[DryRunCandidate]:
+        clusters = dict.fromkeys(step.cluster for step, *_ in compared_items)
+        rules = {
+            cluster: self.admission.admission_rules(cluster, rewritten) for cluster in clusters
+        }
+        return [
+            self._candidate(compared_item, rules[compared_item[0].cluster], rewritten)
+            for compared_item in compared_items
+        ]
+
+    def _candidate(
+        self,
+        compared_item: ComparedItem,
+        rules: tuple[AdmissionRules, AdmissionRules],
+        rewritten: frozenset[ClusterRef],
+    ) -> DryRunCandidate:
+        _, item, compared = compared_item
+        admission = self.admission
+        crd = admission.find_crd(compared.object_ref)
+        violations = self.evaluator.find_schema_violations(item, crd.body if crd else b"")
+        current_rules, future_rules = (
+            admission.matching_rules(admission_rules, item, compared) for admission_rules in rules
+        )
+        awaited_refs = [
+            object_ref
+            for rule in future_rules
+            for object_ref in rule.object_refs
+            if object_ref in rewritten
+        ]
+        is_served = admission.live_cache.is_served(compared.object_ref)
+        if crd is not None and crd.object_ref in rewritten:
+            awaited_refs, is_served = [crd.object_ref, *awaited_refs], False
+        may_be_mutated = any(rule.mutates for rule in (*current_rules, *future_rules))
+        needs_own_dry_run = (
+            self.mode is PreflightMode.SERVER
+            or violations != NO_VIOLATIONS
+            or compared.replaces
+            or current_rules
+        )
+        open_key = (
+            self._server_checked_key(compared_item)
+            if self.mode is PreflightMode.AUTO and not needs_own_dry_run
+            else b""
+        )
+        trial_namespace = self._trial_namespace(compared_item, violations or NO_VIOLATIONS)
+        candidate = DryRunCandidate(
+            compared_item,
+            violations=violations or NO_VIOLATIONS,
+            needs_dry_run=bool(needs_own_dry_run or open_key),
+            can_dry_run=is_served and all(rule.allows_dry_run for rule in current_rules),
+            trial_namespace=trial_namespace,
+            may_be_mutated=may_be_mutated,
+            is_admission_checked=bool(current_rules),
+            awaited_refs=tuple(dict.fromkeys(awaited_refs)),
+            group_key=self._group_key(compared_item, open_key) if open_key else (),
+        )
+        if candidate.is_relocated:
+            return candidate._replace(
+                can_dry_run=is_served and self._is_unaffected(rules[0], candidate)
+            )
+        return candidate
+
+    def _server_checked_key(self, compared_item: ComparedItem) -> bytes:
+        """Return the key of what only the server can check of an object without violations."""
+        _, item, compared = compared_item
+        live = self.admission.live_cache.objects.get(compared.object_ref)
+        if live is None or compared.result is CompareResult.RECREATE:
+            return self.evaluator.server_checked_key(item, None)
+        return self.evaluator.server_checked_key(item, object_body(live))
+
+    def _group_key(self, compared_item: ComparedItem, open_key: bytes) -> GroupKey:
+        """Return the key of equal dry runs; the namespace matters for pods only."""
+        step, item, _ = compared_item
         kind = item.ref.kind
-        place = item.ref.namespace if kind == POD else ""
-        return (step.cluster, kind, place, self.units[step.unit].policy.identity, left)
+        namespace = item.ref.namespace if kind == POD else ""
+        return (step.cluster, kind, namespace, self.units[step.unit].policy.identity, open_key)
 
-    def _tried_in(self, examined: Examined, misfit: Misfit) -> str | None:
-        """The namespace in which it is tried as a new object, where it cannot be as it is."""
-        _, item, standing = examined
-        if standing.stand is Stand.OBSOLETE:
+    def _trial_namespace(self, compared_item: ComparedItem, violations: Misfit) -> str | None:
+        """Return the namespace in which an object is tried as a new one.
+
+        None if it is tried as it is.
+        """
+        _, item, compared = compared_item
+        if compared.result is CompareResult.RECREATE:
             return item.ref.namespace
-        may = self.depth is not Preflight.LOCAL and item.ref.kind != POD
-        is_read = not misfit.unreadable and not standing.replaces
-        lacks = may and is_read and self.surroundings.lacks_namespace(standing.spot)
-        return ELSEWHERE if lacks else None
+        can_relocate = self.mode is not PreflightMode.LOCAL and item.ref.kind != POD
+        is_decodable = not violations.unreadable and not compared.replaces
+        is_pending = (
+            can_relocate
+            and is_decodable
+            and self.admission.is_namespace_pending(compared.object_ref)
+        )
+        return DEFAULT_NAMESPACE if is_pending else None
 
-    def _is_free(self, guards: Guards, case: Candidate) -> bool:
-        """Whether nobody changes it on its way, and nobody has a word in that other namespace."""
-        _, item, standing = case.examined
-        there = self.surroundings.takers(guards, item, standing, place=ELSEWHERE)
-        return not case.mendable and not there
-
-
-def is_written(examined: Examined) -> bool:
-    _, item, standing = examined
-    return standing.stand in WRITTEN and item.deed not in NEVER_WRITTEN
-
-
-def _is_fixed(examined: Examined) -> bool:
-    return examined[2].stand is Stand.IMMUTABLE
+    def _is_unaffected(self, rules: AdmissionRules, candidate: DryRunCandidate) -> bool:
+        """Return whether no rule changes the object, and none covers it in the trial namespace."""
+        _, item, compared = candidate.compared_item
+        other_rules = self.admission.matching_rules(
+            rules, item, compared, namespace=DEFAULT_NAMESPACE
+        )
+        return not candidate.may_be_mutated and not other_rules
 
 
-def _fixed(examined: Examined) -> Fault:
-    step, item, standing = examined
-    fields = ", ".join(f"`{name}`" for name in standing.fixed) or "a field that differs"
-    sentence = f"{fields} cannot be changed while it lives"
-    told = "cannot be changed while it lives"
-    parts = tuple((name, foreign(f"`{name}` {told}")) for name in standing.fixed)
-    return step, item.ref, Trouble("Immutable", foreign(sentence), final=True, parts=parts)
+def will_be_written(compared_item: ComparedItem) -> bool:
+    """Return whether an object would be written."""
+    _, item, compared = compared_item
+    return compared.result in WRITE_RESULTS and item.deed not in UNWRITTEN_ACTIONS
+
+
+def _is_immutable(compared_item: ComparedItem) -> bool:
+    return compared_item[2].result is CompareResult.IMMUTABLE
+
+
+def _immutable_failure(compared_item: ComparedItem) -> ObjectFailure:
+    step, item, compared = compared_item
+    fields = ", ".join(f"`{name}`" for name in compared.immutable_fields) or "a field that differs"
+    message = f"{fields} cannot be changed while it lives"
+    suffix = "cannot be changed while it lives"
+    field_messages = tuple(
+        (name, sanitize(f"`{name}` {suffix}")) for name in compared.immutable_fields
+    )
+    return (
+        step,
+        item.ref,
+        Failure("Immutable", sanitize(message), final=True, field_messages=field_messages),
+    )

@@ -1,8 +1,9 @@
-"""Asking for what an object promises: a definition's kinds, a webhook's answer.
+"""Probes of what an object promises: the kinds of a CRD, the answers of a webhook.
 
-Does a webhook answer? A dry run of an object that it is asked about tells: it is not ready while
-the server says `failed calling webhook`. A denial is an answer. Where no dry run can tell, its
-endpoints must be ready and its CA bundle be set. A webhook that fails open holds nobody up.
+A webhook is probed with a dry run of an object that it matches: it is not ready while the
+server reports `failed calling webhook`. A denial is an answer. If no dry run is conclusive, its
+endpoints must be ready and its CA bundle must be set. A webhook with failure policy `Ignore` is
+not probed.
 """
 
 from __future__ import annotations
@@ -13,252 +14,287 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.engine.means import Body, Draft
-from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.reach.matching import NAMESPACES, is_asked, labels_of
-from tidegate.engine.reach.outlook import Outlook
-from tidegate.engine.reach.writing import read_body, wish
-from tidegate.engine.vocabulary import Trouble
-from tidegate.errors import foreign
-from tidegate.model.labels import matches
-from tidegate.model.objects import Json, Kind, Ref, Served, Spot
-from tidegate.model.plan import Deed, Item, PlannedUnit
-from tidegate.model.reading import listed, mapping, mappings, part, text
+from tidegate.engine.means import Body, WritePayload
+from tidegate.engine.reach.errands import ApiCall, Procedure
+from tidegate.engine.reach.matching import NAMESPACE_RESOURCE, has_matching_rule, object_labels
+from tidegate.engine.reach.outlook import LiveCache
+from tidegate.engine.reach.writing import build_write, object_body
+from tidegate.engine.vocabulary import Failure
+from tidegate.errors import sanitize
+from tidegate.model.labels import selector_matches
+from tidegate.model.objects import ClusterRef, Json, Kind, Ref, ServedKind
+from tidegate.model.plan import ItemAction, PlanItem, PlannedUnit
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.world.calls import Get, List, Selection, Verb, View, Write
-from tidegate.world.facts import Done, Exists, Failed, Listed, Lost, Outcome, Throttled, is_refusal
+from tidegate.world.facts import (
+    AlreadyExists,
+    ListPage,
+    NoResponse,
+    Outcome,
+    ServerError,
+    Success,
+    TooManyRequests,
+    is_error,
+)
 
-Planned: TypeAlias = Sequence[tuple[Item, PlannedUnit]]
+PlannedItems: TypeAlias = Sequence[tuple[PlanItem, PlannedUnit]]
 
-PROBER = "tidegate-probe"
-"""The manager of dry runs that want nothing changed."""
-UNANSWERED = "failed calling webhook"
+PROBE_MANAGER = "tidegate-probe"
+"""Field manager of dry runs that change nothing."""
+CALL_FAILED = "failed calling webhook"
 DENIED = "denied the request"
 SERVER_ERROR = 500
-TRIALS = 3
-"""So many objects are tried before a webhook counts as one that cannot be probed."""
-KINDS = 3
-"""So many kinds are searched for an object that lives."""
-ASKED = 2
-"""An answer counts when it comes again: a server acts on a webhook soon after it has stored it."""
+MAX_TRIALS = 3
+"""Number of objects that are tried before a webhook counts as impossible to probe."""
+MAX_KINDS = 3
+"""Number of kinds that are searched for a live object."""
+REPEATS = 2
+"""Equal answers required: a server uses a webhook soon after storing it, not at once."""
 NAMESPACE = Kind("", "v1", "Namespace")
 SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
 SERVICE_NAME = "kubernetes.io/service-name"
 
 
-def probe(spot: Spot, outlook: Outlook, planned: Planned) -> Errand[Trouble | None]:
-    """None: it serves. `planned` are the objects of its cluster that can be tried."""
-    live = outlook.lives.get(spot)
+def probe(
+    object_ref: ClusterRef, live_cache: LiveCache, planned: PlannedItems
+) -> Procedure[Failure | None]:
+    """Return why an object does not serve yet; None if it serves.
+
+    `planned` are the objects of its cluster that can be used for dry runs.
+    """
+    live = live_cache.objects.get(object_ref)
     if live is None:
-        return Trouble("Missing", "it is not there")
-    body = read_body(live)
-    if spot.ref.kind.name == "CustomResourceDefinition":
-        return (yield from _probe_definition(spot, body, outlook))
-    return (yield from probe_webhooks(spot.cluster, body, outlook, planned))
+        return Failure("Missing", "it is not there")
+    body = object_body(live)
+    if object_ref.ref.kind.name == "CustomResourceDefinition":
+        return (yield from _probe_crd(object_ref, body, live_cache))
+    return (yield from probe_webhooks(object_ref.cluster, body, live_cache, planned))
 
 
-def _probe_definition(spot: Spot, body: Body, outlook: Outlook) -> Errand[Trouble | None]:
-    kinds = defined_kinds(body)
-    if not _served(spot, outlook, kinds):
-        yield from outlook.catalogue((spot.cluster,))
-    missing = [kind for kind in kinds if kind not in outlook.served.get(spot.cluster, {})]
+def _probe_crd(
+    object_ref: ClusterRef, body: Body, live_cache: LiveCache
+) -> Procedure[Failure | None]:
+    kinds = crd_kinds(body)
+    if not _are_served(object_ref, live_cache, kinds):
+        yield from live_cache.discover_kinds((object_ref.cluster,))
+    missing = [
+        kind for kind in kinds if kind not in live_cache.served_kinds.get(object_ref.cluster, {})
+    ]
     if missing:
-        return Trouble("NotServed", f"`{missing[0]}` is not served yet")
+        return Failure("NotServed", f"`{missing[0]}` is not served yet")
     return None
 
 
-def _served(spot: Spot, outlook: Outlook, kinds: list[Kind]) -> bool:
-    return all(kind in outlook.served.get(spot.cluster, {}) for kind in kinds)
+def _are_served(object_ref: ClusterRef, live_cache: LiveCache, kinds: list[Kind]) -> bool:
+    return all(kind in live_cache.served_kinds.get(object_ref.cluster, {}) for kind in kinds)
 
 
-def defined_kinds(body: Body) -> list[Kind]:
-    """The kinds that a definition says it serves."""
-    group = text(body, "spec", "group")
-    name = text(body, "spec", "names", "kind")
-    versions = mappings(body, "spec", "versions")
+def crd_kinds(body: Body) -> list[Kind]:
+    """Return the kinds that a CRD serves."""
+    group = get_text(body, "spec", "group")
+    name = get_text(body, "spec", "names", "kind")
+    versions = get_mappings(body, "spec", "versions")
     return [
-        Kind(group, text(version, "name"), name)
+        Kind(group, get_text(version, "name"), name)
         for version in versions
-        if part(version, "served") is True
+        if get_value(version, "served") is True
     ]
 
 
 def probe_webhooks(
-    cluster: str, body: Body, outlook: Outlook, planned: Planned
-) -> Errand[Trouble | None]:
-    """What is wrong with the webhooks of a configuration; None: all of them answer."""
-    for hook in mappings(body, "webhooks"):
-        if text(hook, "failurePolicy", default="Fail") != "Ignore":
-            trouble = yield from _Probe(cluster, hook, outlook, planned).ask()
-            if trouble is not None:
-                return trouble
+    cluster: str, body: Body, live_cache: LiveCache, planned: PlannedItems
+) -> Procedure[Failure | None]:
+    """Return why a webhook of a configuration does not answer; None if all of them answer."""
+    for webhook in get_mappings(body, "webhooks"):
+        if get_text(webhook, "failurePolicy", default="Fail") != "Ignore":
+            failure = yield from _WebhookProbe(cluster, webhook, live_cache, planned).run()
+            if failure is not None:
+                return failure
     return None
 
 
-class _Heard(msgspec.Struct, frozen=True):
-    """What a dry run told of a webhook; some tell nothing."""
+class _ProbeResult(msgspec.Struct, frozen=True):
+    """Result of a conclusive dry run."""
 
-    trouble: Trouble | None = None
+    failure: Failure | None = None
 
 
-class _Probe(msgspec.Struct):
-    """One webhook, and where objects for it may be found."""
+class _WebhookProbe(msgspec.Struct):
+    """Probe of one webhook, with the objects that it may be tried with."""
 
     cluster: str
-    hook: Body
-    outlook: Outlook
-    planned: Planned
-    namespaces: dict[str, Body | None] = msgspec.field(default_factory=dict)
-    """The labels of namespaces; None for one that is not there."""
+    webhook: Body
+    live_cache: LiveCache
+    planned: PlannedItems
+    namespace_labels: dict[str, Body | None] = msgspec.field(default_factory=dict)
+    """Labels of namespaces; None for a namespace that does not exist."""
 
-    def ask(self) -> Errand[Trouble | None]:
-        """Try objects until one tells; else look at what can be seen of the webhook."""
-        heard: _Heard | None = None
-        if takes_dry_runs(self.hook):
-            heard = (yield from self._try_planned()) or (yield from self._try_living())
-        return heard.trouble if heard else (yield from self._look_at_endpoints())
+    def run(self) -> Procedure[Failure | None]:
+        """Try objects until a dry run is conclusive.
 
-    def _try_planned(self) -> Errand[_Heard | None]:
+        Otherwise check the endpoints of the webhook.
+        """
+        result: _ProbeResult | None = None
+        if supports_dry_run(self.webhook):
+            result = (yield from self._try_planned()) or (yield from self._try_live())
+        return result.failure if result else (yield from self._check_endpoints())
+
+    def _try_planned(self) -> Procedure[_ProbeResult | None]:
         tried = 0
         for trial in self._planned_trials():
-            if not (yield from self._takes_namespace(trial.ref)):
+            if not (yield from self._selects_namespace(trial.ref)):
                 continue
-            heard = yield from self._try(trial)
+            result = yield from self._try_write(trial)
             tried += 1
-            if heard or tried == TRIALS:
-                return heard
+            if result or tried == MAX_TRIALS:
+                return result
         return None
 
-    def _try_living(self) -> Errand[_Heard | None]:
-        for served in islice(self._updatable(), KINDS):
-            trial = yield from self._living_trial(served)
-            heard = (yield from self._try(trial)) if trial else None
-            if heard:
-                return heard
+    def _try_live(self) -> Procedure[_ProbeResult | None]:
+        for served in islice(self._updatable_kinds(), MAX_KINDS):
+            trial = yield from self._live_trial(served)
+            result = (yield from self._try_write(trial)) if trial else None
+            if result:
+                return result
         return None
 
-    def _try(self, trial: Write) -> Errand[_Heard | None]:
+    def _try_write(self, trial: Write) -> Procedure[_ProbeResult | None]:
         outcome: Outcome | None = None
-        for _ in range(ASKED):
-            (outcome,) = yield (Ask(self.cluster, trial),)
-            trouble = trouble_in(outcome, self._name)
-            if trouble is not None:
-                return _Heard(trouble)
-        return _Heard() if outcome and is_answer(outcome) else None
+        for _ in range(REPEATS):
+            (outcome,) = yield (ApiCall(self.cluster, trial),)
+            failure = webhook_failure(outcome, self._name)
+            if failure is not None:
+                return _ProbeResult(failure)
+        return _ProbeResult() if outcome and is_webhook_answer(outcome) else None
 
     def _planned_trials(self) -> Iterator[Write]:
-        """Dry runs of planned objects that the webhook is asked about."""
-        kinds = self.outlook.served.get(self.cluster, {})
+        """Yield dry runs of planned objects that the webhook matches."""
+        kinds = self.live_cache.served_kinds.get(self.cluster, {})
         for item, unit in self.planned:
             served = kinds.get(item.ref.kind)
-            if served is None or item.deed is Deed.DELETE:
+            if served is None or item.deed is ItemAction.DELETE:
                 continue
             trial = self._trial(item, unit, served)
-            if trial is not None and self._takes(msgspec.json.decode(item.body)):
+            if trial is not None and self._selects(msgspec.json.decode(item.body)):
                 yield trial
 
-    def _trial(self, item: Item, unit: PlannedUnit, served: Served) -> Write | None:
-        lives = Spot(self.cluster, item.ref) in self.outlook.lives
-        if is_asked(self.hook, served, "UPDATE" if lives else "CREATE"):
-            return wish(item, unit, Draft(item.body), None, dry_run=True)
-        if lives and is_asked(self.hook, served, "CREATE"):
+    def _trial(self, item: PlanItem, unit: PlannedUnit, served: ServedKind) -> Write | None:
+        exists = ClusterRef(self.cluster, item.ref) in self.live_cache.objects
+        if has_matching_rule(self.webhook, served, "UPDATE" if exists else "CREATE"):
+            return build_write(item, unit, WritePayload(item.body), None, dry_run=True)
+        if exists and has_matching_rule(self.webhook, served, "CREATE"):
             # That it is there already is said after all webhooks have been asked.
             return Write(verb=Verb.CREATE, ref=item.ref, body=item.body, dry_run=True)
         return None
 
-    def _updatable(self) -> Iterator[Served]:
-        for served in self.outlook.served.get(self.cluster, {}).values():
+    def _updatable_kinds(self) -> Iterator[ServedKind]:
+        for served in self.live_cache.served_kinds.get(self.cluster, {}).values():
             can_be_tried = "list" in served.verbs and "patch" in served.verbs
-            if can_be_tried and is_asked(self.hook, served, "UPDATE"):
+            if can_be_tried and has_matching_rule(self.webhook, served, "UPDATE"):
                 yield served
 
-    def _living_trial(self, served: Served) -> Errand[Write | None]:
-        """A dry run that changes nothing of an object that lives, where there is one to find."""
+    def _live_trial(self, served: ServedKind) -> Procedure[Write | None]:
+        """Return a dry run that changes nothing of a live object; None if no object is found."""
         selection = Selection(served.kind, view=View.METADATA)
-        (found,) = yield (Ask(self.cluster, List(selection, limit=1)),)
-        if not isinstance(found, Listed) or not found.items:
+        (outcome,) = yield (ApiCall(self.cluster, List(selection, limit=1)),)
+        if not isinstance(outcome, ListPage) or not outcome.items:
             return None
-        live = found.items[0]
-        if not self._takes(read_body(live)) or not (yield from self._takes_namespace(live.ref)):
+        live = outcome.items[0]
+        if not self._selects(object_body(live)) or not (
+            yield from self._selects_namespace(live.ref)
+        ):
             return None
-        return _touch(live.ref)
+        return _noop_apply(live.ref)
 
-    def _takes(self, body: Body) -> bool:
-        return matches(mapping(self.hook, "objectSelector"), labels_of(body))
+    def _selects(self, body: Body) -> bool:
+        return selector_matches(get_mapping(self.webhook, "objectSelector"), object_labels(body))
 
-    def _takes_namespace(self, ref: Ref) -> Errand[bool]:
-        """Whether the webhook is asked about what is in a namespace, which must be there."""
-        served = self.outlook.served[self.cluster][ref.kind]
-        is_namespace = (ref.kind.group, served.plural) == NAMESPACES
+    def _selects_namespace(self, ref: Ref) -> Procedure[bool]:
+        """Return whether the webhook matches objects of a namespace, which must exist."""
+        served = self.live_cache.served_kinds[self.cluster][ref.kind]
+        is_namespace = (ref.kind.group, served.plural) == NAMESPACE_RESOURCE
         name = ref.name if is_namespace else ref.namespace
-        selector = mapping(self.hook, "namespaceSelector")
+        selector = get_mapping(self.webhook, "namespaceSelector")
         if not name or not selector:
             return True
-        if name not in self.namespaces:
-            (found,) = yield (Ask(self.cluster, Get(Ref(NAMESPACE, "", name), View.METADATA)),)
-            live = found.live if isinstance(found, Done) else None
-            self.namespaces[name] = labels_of(read_body(live)) if live else None
-        labels = self.namespaces[name]
-        return labels is not None and matches(selector, labels)
+        if name not in self.namespace_labels:
+            (outcome,) = yield (
+                ApiCall(self.cluster, Get(Ref(NAMESPACE, "", name), View.METADATA)),
+            )
+            live = outcome.live if isinstance(outcome, Success) else None
+            self.namespace_labels[name] = object_labels(object_body(live)) if live else None
+        labels = self.namespace_labels[name]
+        return labels is not None and selector_matches(selector, labels)
 
-    def _look_at_endpoints(self) -> Errand[Trouble | None]:
-        """Whether the Service that is called has somebody behind it; an address says nothing."""
-        service = mapping(self.hook, "clientConfig", "service")
+    def _check_endpoints(self) -> Procedure[Failure | None]:
+        """Return why the Service of the webhook is not ready.
+
+        A webhook with a URL cannot be checked.
+        """
+        service = get_mapping(self.webhook, "clientConfig", "service")
         if not service:
             return None
-        if not text(self.hook, "clientConfig", "caBundle"):
-            return Trouble("NoAuthority", f"webhook `{self._name}` has no CA bundle yet")
-        place, name = text(service, "namespace"), text(service, "name")
-        selection = Selection(SLICE, place, labels=f"{SERVICE_NAME}={name}")
-        (found,) = yield (Ask(self.cluster, List(selection)),)
-        slices = found.items if isinstance(found, Listed) else ()
-        if any(has_ready_endpoint(read_body(live)) for live in slices):
+        if not get_text(self.webhook, "clientConfig", "caBundle"):
+            return Failure("NoAuthority", f"webhook `{self._name}` has no CA bundle yet")
+        namespace, name = get_text(service, "namespace"), get_text(service, "name")
+        selection = Selection(SLICE, namespace, label_selector=f"{SERVICE_NAME}={name}")
+        (outcome,) = yield (ApiCall(self.cluster, List(selection)),)
+        slices = outcome.items if isinstance(outcome, ListPage) else ()
+        if any(has_ready_endpoint(object_body(live)) for live in slices):
             return None
-        sentence = f"Service {place}/{name} of webhook `{self._name}` has no endpoint that is ready"
-        return Trouble("NoEndpoints", sentence)
+        message = (
+            f"Service {namespace}/{name} of webhook `{self._name}` has no endpoint that is ready"
+        )
+        return Failure("NoEndpoints", message)
 
     @property
     def _name(self) -> str:
-        return text(self.hook, "name")
+        return get_text(self.webhook, "name")
 
 
-def takes_dry_runs(hook: Body) -> bool:
-    """Whether a dry run of a matching object is certain to reach the webhook.
+def supports_dry_run(webhook: Body) -> bool:
+    """Return whether a dry run of a matching object certainly reaches the webhook.
 
-    The server refuses dry runs where side effects are possible. Only it can evaluate conditions.
+    The server rejects dry runs if side effects are possible, and only it can evaluate match
+    conditions.
     """
-    harmless = text(hook, "sideEffects") in ("None", "NoneOnDryRun")
-    return harmless and not listed(hook, "matchConditions")
+    is_dry_run_safe = get_text(webhook, "sideEffects") in ("None", "NoneOnDryRun")
+    return is_dry_run_safe and not get_list(webhook, "matchConditions")
 
 
-def trouble_in(outcome: Outcome, name: str) -> Trouble | None:
-    """What an outcome says against the webhook; not every outcome says anything."""
-    if not is_refusal(outcome):
+def webhook_failure(outcome: Outcome, name: str) -> Failure | None:
+    """Return the failure of a webhook that an outcome shows; None if it shows none."""
+    if not is_error(outcome):
         return None
-    if UNANSWERED in outcome.message:
-        sentence = f"webhook `{name}` does not answer: {foreign(outcome.message)}"
-        return Trouble("NoAnswer", sentence)
-    is_down = isinstance(outcome, Failed) and outcome.status >= SERVER_ERROR
-    if is_down or isinstance(outcome, Lost | Throttled):
-        return Trouble("NoDryRun", f"webhook `{name}` cannot be tried: {foreign(outcome.message)}")
+    if CALL_FAILED in outcome.message:
+        message = f"webhook `{name}` does not answer: {sanitize(outcome.message)}"
+        return Failure("NoAnswer", message)
+    is_down = isinstance(outcome, ServerError) and outcome.status >= SERVER_ERROR
+    if is_down or isinstance(outcome, NoResponse | TooManyRequests):
+        return Failure("NoDryRun", f"webhook `{name}` cannot be tried: {sanitize(outcome.message)}")
     return None
 
 
-def is_answer(outcome: Outcome) -> bool:
-    """Whether all webhooks were asked and answered; others may refuse before that."""
-    if is_refusal(outcome):
-        return isinstance(outcome, Exists) or DENIED in outcome.message
+def is_webhook_answer(outcome: Outcome) -> bool:
+    """Return whether all webhooks were called and answered; other checks may reject before that."""
+    if is_error(outcome):
+        return isinstance(outcome, AlreadyExists) or DENIED in outcome.message
     return True
 
 
 def has_ready_endpoint(body: Body) -> bool:
-    """An endpoint that does not say whether it is ready is."""
+    """Return whether an EndpointSlice has a ready endpoint.
+
+    A missing `ready` condition means ready.
+    """
     return any(
-        part(endpoint, "conditions", "ready") is not False and bool(listed(endpoint, "addresses"))
-        for endpoint in mappings(body, "endpoints")
+        get_value(endpoint, "conditions", "ready") is not False
+        and bool(get_list(endpoint, "addresses"))
+        for endpoint in get_mappings(body, "endpoints")
     )
 
 
-def _touch(ref: Ref) -> Write:
+def _noop_apply(ref: Ref) -> Write:
     metadata: dict[str, Json] = {"name": ref.name}
     if ref.namespace:
         metadata["namespace"] = ref.namespace
@@ -268,4 +304,4 @@ def _touch(ref: Ref) -> Write:
         "metadata": metadata,
     }
     encoded = msgspec.json.encode(body)
-    return Write(verb=Verb.APPLY, ref=ref, body=encoded, manager=PROBER, dry_run=True)
+    return Write(verb=Verb.APPLY, ref=ref, body=encoded, manager=PROBE_MANAGER, dry_run=True)

@@ -1,8 +1,8 @@
-"""Whether we may write what a plan brings and delete what it takes away.
+"""Access reviews: whether we may write and delete what a plan asks for.
 
-Asked before the first write, where that can be asked: one question for each kind, namespace and
-deed, and only about what would be done. Where a kind is not allowed, its objects are asked about by
-their names: a role may name them.
+Asked before the first write, if the cluster supports it: one SelfSubjectAccessReview for each
+kind, namespace and verb of the planned changes. If a kind is denied, its objects are reviewed
+by name, because a role may list names.
 """
 
 from __future__ import annotations
@@ -12,149 +12,173 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.engine.reach.checking import Examined, is_touched
-from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.reach.outlook import Outlook
-from tidegate.engine.reach.preflight import Fault
-from tidegate.engine.vocabulary import Stand, Standing, Trouble
-from tidegate.model.identity import Identity
+from tidegate.engine.reach.checking import ComparedItem, will_be_modified
+from tidegate.engine.reach.errands import ApiCall, Procedure
+from tidegate.engine.reach.outlook import LiveCache
+from tidegate.engine.reach.preflight import ObjectFailure
+from tidegate.engine.vocabulary import ComparedObject, CompareResult, Failure
+from tidegate.model.identity import ImpersonatedUser
 from tidegate.model.objects import Kind, Ref
-from tidegate.model.plan import Deed, Item, PlannedUnit
+from tidegate.model.plan import ItemAction, PlanItem, PlannedUnit
 from tidegate.model.policy import Policy
 from tidegate.model.unit import UnitId
 from tidegate.world.calls import Verb, Write
-from tidegate.world.facts import Done, Outcome
+from tidegate.world.facts import Outcome, Success
 
 REVIEW = Kind("authorization.k8s.io", "v1", "SelfSubjectAccessReview")
-"""The question to a cluster whether we may do something."""
+"""The kind of the review request."""
 CREATE = "create"
 
 
-class Leave(NamedTuple):
-    """What we may not do, told of the first object of its kind in its namespace; and the rest."""
+class AccessReview(NamedTuple):
+    """Result of the access reviews."""
 
-    faults: list[Fault]
-    allowed: list[Examined]
+    failures: list[ObjectFailure]
+    """Denied changes, reported for the first object of each kind and namespace."""
+    allowed: list[ComparedItem]
+    """The items that are allowed."""
 
 
-def ask_leave(
-    examined: list[Examined], outlook: Outlook, units: Mapping[UnitId, PlannedUnit]
-) -> Errand[Leave]:
-    """Ask for all that is needed, in the name of each unit."""
-    needed = [_rights(one, outlook, units[one[0].unit].policy) for one in examined]
-    denied = yield from _denied((right for some in needed for right in some), outlook)
-    named = (
-        msgspec.structs.replace(right, name=one[1].ref.name)
-        for one, some in zip(examined, needed, strict=True)
-        for right in some
-        if right in denied and right.verb != CREATE
+def review_access(
+    compared_items: list[ComparedItem], live_cache: LiveCache, units: Mapping[UnitId, PlannedUnit]
+) -> Procedure[AccessReview]:
+    """Review all required permissions, with the identity of each unit."""
+    needed = [
+        _required_permissions(compared_item, live_cache, units[compared_item[0].unit].policy)
+        for compared_item in compared_items
+    ]
+    denied = yield from _find_denied(
+        (permission for permissions in needed for permission in permissions), live_cache
     )
-    denied |= yield from _denied(named, outlook)
-    leave, told = Leave([], []), set[_Right]()
-    for one, some in zip(examined, needed, strict=True):
-        name = one[1].ref.name
-        missing = [right for right in some if _is_missing(right, name, denied)]
+    named = (
+        msgspec.structs.replace(permission, name=compared_item[1].ref.name)
+        for compared_item, permissions in zip(compared_items, needed, strict=True)
+        for permission in permissions
+        if permission in denied and permission.verb != CREATE
+    )
+    denied |= yield from _find_denied(named, live_cache)
+    review, reported = AccessReview([], []), set[_Permission]()
+    for compared_item, permissions in zip(compared_items, needed, strict=True):
+        name = compared_item[1].ref.name
+        missing = [
+            permission for permission in permissions if _is_missing(permission, name, denied)
+        ]
         if not missing:
-            leave.allowed.append(one)
-        elif not told.issuperset(missing):
-            leave.faults.append(_forbidden(one, missing, outlook))
-            told.update(missing)
-    return leave
+            review.allowed.append(compared_item)
+        elif not reported.issuperset(missing):
+            review.failures.append(_forbidden_failure(compared_item, missing, live_cache))
+            reported.update(missing)
+    return review
 
 
-class _Right(msgspec.Struct, frozen=True):
-    """Leave to do something to the objects of a kind in a namespace, or to one of them."""
+class _Permission(msgspec.Struct, frozen=True):
+    """Permission for a verb on the objects of a kind in a namespace, or on one of them."""
 
     cluster: str
     kind: Kind
     namespace: str
     verb: str
     name: str = ""
-    identity: Identity | None = None
+    identity: ImpersonatedUser | None = None
 
 
-def _denied(rights: Iterable[_Right], outlook: Outlook) -> Errand[set[_Right]]:
-    asked = list(dict.fromkeys(rights))
-    outcomes = yield tuple(_review(right, outlook) for right in asked)
-    return {right for right, how in zip(asked, outcomes, strict=True) if _is_denied(how)}
+def _find_denied(
+    permissions: Iterable[_Permission], live_cache: LiveCache
+) -> Procedure[set[_Permission]]:
+    reviewed = list(dict.fromkeys(permissions))
+    outcomes = yield tuple(_review_call(permission, live_cache) for permission in reviewed)
+    return {
+        permission
+        for permission, outcome in zip(reviewed, outcomes, strict=True)
+        if _is_denied(outcome)
+    }
 
 
-def _is_missing(right: _Right, name: str, denied: set[_Right]) -> bool:
-    """What is new has no name that a role could know."""
-    if right not in denied:
+def _is_missing(permission: _Permission, name: str, denied: set[_Permission]) -> bool:
+    """Return whether a permission is denied for an object.
+
+    New objects cannot be permitted by name.
+    """
+    if permission not in denied:
         return False
-    return right.verb == CREATE or msgspec.structs.replace(right, name=name) in denied
+    return permission.verb == CREATE or msgspec.structs.replace(permission, name=name) in denied
 
 
-def _rights(examined: Examined, outlook: Outlook, policy: Policy) -> list[_Right]:
-    """What must be allowed for an object; nothing where the cluster cannot be asked about it."""
-    step, item, standing = examined
-    if not is_touched(item, standing, consents=policy.consents):
+def _required_permissions(
+    compared_item: ComparedItem, live_cache: LiveCache, policy: Policy
+) -> list[_Permission]:
+    """Return the permissions that an object needs; empty if the cluster cannot review them."""
+    step, item, compared = compared_item
+    if not will_be_modified(item, compared, confirmed=policy.consents):
         return []
-    if not outlook.serves(standing.spot) or REVIEW not in outlook.served.get(step.cluster, ()):
+    if not live_cache.is_served(compared.object_ref) or REVIEW not in live_cache.served_kinds.get(
+        step.cluster, ()
+    ):
         return []
-    place = (step.cluster, item.ref.kind, item.ref.namespace)
-    return [_Right(*place, verb, identity=policy.identity) for verb in _verbs(item, standing)]
+    scope = (step.cluster, item.ref.kind, item.ref.namespace)
+    return [_Permission(*scope, verb, identity=policy.identity) for verb in _verbs(item, compared)]
 
 
-def _verbs(item: Item, standing: Standing) -> list[str]:
-    """An object that is applied is patched; one that is not there is created by that."""
-    if item.deed is Deed.DELETE:
+def _verbs(item: PlanItem, compared: ComparedObject) -> list[str]:
+    """Return the verbs that an object needs; an apply needs patch, for new objects also create."""
+    if item.deed is ItemAction.DELETE:
         return ["delete"]
-    makes = standing.replaces or item.deed is Deed.CREATE
-    match standing.stand:
-        case Stand.ABSENT:
-            return [CREATE] if makes else [CREATE, "patch"]
-        case Stand.OBSOLETE:
-            return ["delete", CREATE] if makes else ["delete", CREATE, "patch"]
+    only_creates = compared.replaces or item.deed is ItemAction.CREATE
+    match compared.result:
+        case CompareResult.ABSENT:
+            return [CREATE] if only_creates else [CREATE, "patch"]
+        case CompareResult.RECREATE:
+            return ["delete", CREATE] if only_creates else ["delete", CREATE, "patch"]
         case _:
-            return ["update"] if standing.replaces else ["patch"]
+            return ["update"] if compared.replaces else ["patch"]
 
 
-def _review(right: _Right, outlook: Outlook) -> Ask:
+def _review_call(permission: _Permission, live_cache: LiveCache) -> ApiCall:
     body = {
         "apiVersion": REVIEW.api_version,
         "kind": REVIEW.name,
         "spec": {
             "resourceAttributes": {
-                "group": right.kind.group,
-                "version": right.kind.version,
-                "resource": outlook.served[right.cluster][right.kind].plural,
-                "namespace": right.namespace,
-                "verb": right.verb,
-                "name": right.name,
+                "group": permission.kind.group,
+                "version": permission.kind.version,
+                "resource": live_cache.served_kinds[permission.cluster][permission.kind].plural,
+                "namespace": permission.namespace,
+                "verb": permission.verb,
+                "name": permission.name,
             }
         },
     }
-    question = Write(
+    review = Write(
         verb=Verb.CREATE, ref=Ref(REVIEW, "", ""), body=msgspec.json.encode(body), dry_run=True
     )
-    return Ask(right.cluster, question, identity=right.identity)
+    return ApiCall(permission.cluster, review, identity=permission.identity)
 
 
-class _Leave(msgspec.Struct, frozen=True):
+class _ReviewStatus(msgspec.Struct, frozen=True):
     allowed: bool = False
 
 
-class _Reviewed(msgspec.Struct, frozen=True):
-    status: _Leave = _Leave(allowed=True)
+class _ReviewResponse(msgspec.Struct, frozen=True):
+    status: _ReviewStatus = _ReviewStatus(allowed=True)
 
 
 def _is_denied(outcome: Outcome) -> bool:
-    """A cluster that does not answer denies nothing yet."""
-    if not isinstance(outcome, Done) or outcome.live is None:
+    """Return whether a review was denied; a cluster that does not answer denies nothing."""
+    if not isinstance(outcome, Success) or outcome.live is None:
         return False
-    return not msgspec.json.decode(outcome.live.body, type=_Reviewed).status.allowed
+    return not msgspec.json.decode(outcome.live.body, type=_ReviewResponse).status.allowed
 
 
-def _forbidden(examined: Examined, rights: list[_Right], outlook: Outlook) -> Fault:
-    step, item, _ = examined
-    verbs = " or ".join(right.verb for right in rights)
-    what = outlook.served[step.cluster][item.ref.kind].plural
-    what += f".{item.ref.kind.group}" if item.ref.kind.group else ""
-    place = f" in namespace `{item.ref.namespace}`" if item.ref.namespace else ""
-    sentence = (
-        f"this user may not {verbs} `{what}`{place};"
+def _forbidden_failure(
+    compared_item: ComparedItem, permissions: list[_Permission], live_cache: LiveCache
+) -> ObjectFailure:
+    step, item, _ = compared_item
+    verbs = " or ".join(permission.verb for permission in permissions)
+    resource = live_cache.served_kinds[step.cluster][item.ref.kind].plural
+    resource += f".{item.ref.kind.group}" if item.ref.kind.group else ""
+    namespace_text = f" in namespace `{item.ref.namespace}`" if item.ref.namespace else ""
+    message = (
+        f"this user may not {verbs} `{resource}`{namespace_text};"
         " ask for the right, or choose another context or user"
     )
-    return step, item.ref, Trouble("Forbidden", sentence, final=True)
+    return step, item.ref, Failure("Forbidden", message, final=True)

@@ -1,6 +1,6 @@
-"""What surrounds an object that is to be written: its kind's definition, and who has a word in it.
+"""Admission context of objects to be written: CRDs, namespaces, webhooks and policies.
 
-Some of it lives in the cluster, some comes with the plan itself.
+They are live in the cluster or part of the plan.
 """
 
 from __future__ import annotations
@@ -11,180 +11,217 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.engine.means import Body, Means
+from tidegate.engine.means import Body, ObjectEvaluator
 from tidegate.engine.reach.admission import (
-    Guard,
-    GuardSight,
-    covers,
-    guards_of,
-    is_admission,
-    look,
-    takes,
+    AdmissionRule,
+    AdmissionSubject,
+    build_rules,
+    covers_kind,
+    is_admission_kind,
+    list_configurations,
+    selects,
 )
-from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.reach.matching import labels_of
-from tidegate.engine.reach.outlook import Outlook
-from tidegate.engine.reach.probing import defined_kinds
-from tidegate.engine.reach.writing import read_body
-from tidegate.engine.vocabulary import Stand, Standing
-from tidegate.model.objects import Kind, Ref, Served, Spot
-from tidegate.model.plan import AWAITED, Deed, Item
+from tidegate.engine.reach.errands import ApiCall, Procedure
+from tidegate.engine.reach.matching import object_labels
+from tidegate.engine.reach.outlook import LiveCache
+from tidegate.engine.reach.probing import crd_kinds
+from tidegate.engine.reach.writing import object_body
+from tidegate.engine.vocabulary import ComparedObject, CompareResult
+from tidegate.model.objects import ClusterRef, Kind, Ref, ServedKind
+from tidegate.model.plan import AWAIT_ACTIONS, ItemAction, PlanItem
 from tidegate.world.calls import Get
-from tidegate.world.facts import Done
+from tidegate.world.facts import Success
 
-DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 NAMESPACE = Kind("", "v1", "Namespace")
-NEVER_WRITTEN = AWAITED | {Deed.DELETE, Deed.LEAVE}
+UNWRITTEN_ACTIONS = AWAIT_ACTIONS | {ItemAction.DELETE, ItemAction.IGNORE}
 
 
-class Definition(NamedTuple):
-    """The CRD of a kind, as the plan has it or as it lives."""
+class KnownCrd(NamedTuple):
+    """The CRD of a kind, as planned or live."""
 
-    spot: Spot
-    text: bytes = b""
+    object_ref: ClusterRef
+    body: bytes = b""
 
 
-class Surroundings(msgspec.Struct):
-    """All that is known around the objects of a rollout. Nothing is read twice."""
+class AdmissionContext(msgspec.Struct):
+    """CRDs and admission configurations of a rollout. Each is read once."""
 
-    means: Means
-    outlook: Outlook
-    _unread: list[tuple[Spot, Item]] = msgspec.field(default_factory=list)
-    _brought: dict[tuple[str, Kind], Definition] = msgspec.field(default_factory=dict)
-    """Definitions that come with the plan."""
-    _living: dict[tuple[str, Kind], Definition] = msgspec.field(default_factory=dict)
-    _namespaces: dict[Spot, Item] = msgspec.field(default_factory=dict)
-    _promised: dict[str, dict[Spot, Item]] = msgspec.field(default_factory=dict)
-    """Webhooks and policies that come with the plan, by cluster."""
-    _admission: dict[str, dict[Spot, Body]] = msgspec.field(default_factory=dict)
+    evaluator: ObjectEvaluator
+    live_cache: LiveCache
+    _unparsed_crds: list[tuple[ClusterRef, PlanItem]] = msgspec.field(default_factory=list)
+    _planned_crds: dict[tuple[str, Kind], KnownCrd] = msgspec.field(default_factory=dict)
+    """CRDs that are part of the plan."""
+    _live_crds: dict[tuple[str, Kind], KnownCrd] = msgspec.field(default_factory=dict)
+    _planned_namespaces: dict[ClusterRef, PlanItem] = msgspec.field(default_factory=dict)
+    _planned_configurations: dict[str, dict[ClusterRef, PlanItem]] = msgspec.field(
+        default_factory=dict
+    )
+    """Webhook configurations and policies that are part of the plan, by cluster."""
+    _live_configurations: dict[str, dict[ClusterRef, Body]] = msgspec.field(default_factory=dict)
 
-    def enlist(self, items: Mapping[Spot, Item]) -> None:
-        """Take note of what a plan brings for other objects."""
-        for spot, item in items.items():
-            kind = spot.ref.kind
-            if item.deed in NEVER_WRITTEN:
+    def register(self, items: Mapping[ClusterRef, PlanItem]) -> None:
+        """Register the CRDs, namespaces and admission configurations among planned items."""
+        for object_ref, item in items.items():
+            kind = object_ref.ref.kind
+            if item.deed in UNWRITTEN_ACTIONS:
                 continue
-            if kind == DEFINITION:
-                self._unread.append((spot, item))
+            if kind == CRD:
+                self._unparsed_crds.append((object_ref, item))
             elif kind == NAMESPACE:
-                self._namespaces[spot] = item
-            elif is_admission(kind):
-                self._promised.setdefault(spot.cluster, {})[spot] = item
+                self._planned_namespaces[object_ref] = item
+            elif is_admission_kind(kind):
+                self._planned_configurations.setdefault(object_ref.cluster, {})[object_ref] = item
 
-    def learn(self, wanted: Iterable[tuple[Spot, Item]]) -> Errand[None]:
-        """Read what is not known yet around these."""
-        firsts = {(spot.cluster, spot.ref.kind): item for spot, item in wanted}
-        for cluster in dict.fromkeys(cluster for cluster, _ in firsts):
-            if cluster not in self._admission:
-                served = self.outlook.served.get(cluster, {}).values()
-                self._admission[cluster] = yield from look(cluster, served)
-        strange = [key for key, item in firsts.items() if self.means.misfit(item, b"") is None]
-        if strange:
-            self._read_brought()
-            yield from self._read_living(strange)
-
-    def definition_of(self, spot: Spot) -> Definition | None:
-        key = (spot.cluster, spot.ref.kind)
-        return self._brought.get(key) or self._living.get(key)
-
-    def guards(self, cluster: str, rewritten: frozenset[Spot]) -> tuple[Guards, Guards]:
-        """Those who have a word now, and those who will once `rewritten` is as planned."""
-        lives = self._admission.get(cluster, {})
-        planned = self._promised.get(cluster, {})
-        now = {spot: body for spot, body in lives.items() if spot not in rewritten}
-        if not rewritten:
-            now |= {spot: msgspec.json.decode(item.body) for spot, item in planned.items()}
-            return Guards(guards_of(now)), Guards([])
-        coming = {
-            spot: msgspec.json.decode(item.body)
-            for spot, item in planned.items()
-            if spot in rewritten
+    def load(self, items: Iterable[tuple[ClusterRef, PlanItem]]) -> Procedure[None]:
+        """Read the missing admission configurations and CRDs for these items."""
+        first_items = {
+            (object_ref.cluster, object_ref.ref.kind): item for object_ref, item in items
         }
-        then = guards_of({**now, **coming}) if coming else []
-        later = [guard for guard in then if not coming.keys().isdisjoint(guard.spots)]
-        return Guards(guards_of(now)), Guards(later)
+        for cluster in dict.fromkeys(cluster for cluster, _ in first_items):
+            if cluster not in self._live_configurations:
+                served = self.live_cache.served_kinds.get(cluster, {}).values()
+                self._live_configurations[cluster] = yield from list_configurations(cluster, served)
+        without_schema = [
+            key
+            for key, item in first_items.items()
+            if self.evaluator.find_schema_violations(item, b"") is None
+        ]
+        if without_schema:
+            self._parse_planned_crds()
+            yield from self._read_live_crds(without_schema)
 
-    def _kinds(self, spot: Spot) -> tuple[Served, ...]:
-        """How the objects of a kind are served, or will be; the kind itself first."""
-        kind = spot.ref.kind
-        served = self.outlook.served.get(spot.cluster, {})
-        own = served.get(kind)
-        if own is not None:
-            same = (kind.group, own.plural)
-            others = (one for one in served.values() if (one.kind.group, one.plural) == same)
-            return (own, *(one for one in others if one.kind != kind))
-        brought = self._brought.get((spot.cluster, kind))
-        if brought is None:
+    def find_crd(self, object_ref: ClusterRef) -> KnownCrd | None:
+        """Return the CRD of an object's kind, the planned one first; None if it is unknown."""
+        key = (object_ref.cluster, object_ref.ref.kind)
+        return self._planned_crds.get(key) or self._live_crds.get(key)
+
+    def admission_rules(
+        self, cluster: str, rewritten: frozenset[ClusterRef]
+    ) -> tuple[AdmissionRules, AdmissionRules]:
+        """Return the admission rules that apply now, and after `rewritten` is written."""
+        live = self._live_configurations.get(cluster, {})
+        planned = self._planned_configurations.get(cluster, {})
+        current = {
+            object_ref: body for object_ref, body in live.items() if object_ref not in rewritten
+        }
+        if not rewritten:
+            current |= {
+                object_ref: msgspec.json.decode(item.body) for object_ref, item in planned.items()
+            }
+            return AdmissionRules(build_rules(current)), AdmissionRules([])
+        upcoming = {
+            object_ref: msgspec.json.decode(item.body)
+            for object_ref, item in planned.items()
+            if object_ref in rewritten
+        }
+        future_rules = build_rules({**current, **upcoming}) if upcoming else []
+        later = [rule for rule in future_rules if not upcoming.keys().isdisjoint(rule.object_refs)]
+        return AdmissionRules(build_rules(current)), AdmissionRules(later)
+
+    def _served_versions(self, object_ref: ClusterRef) -> tuple[ServedKind, ...]:
+        """Return the versions in which a kind is or will be served, its own first."""
+        kind = object_ref.ref.kind
+        served = self.live_cache.served_kinds.get(object_ref.cluster, {})
+        served_kind = served.get(kind)
+        if served_kind is not None:
+            resource = (kind.group, served_kind.plural)
+            others = (
+                version
+                for version in served.values()
+                if (version.kind.group, version.plural) == resource
+            )
+            return (served_kind, *(version for version in others if version.kind != kind))
+        planned_crd = self._planned_crds.get((object_ref.cluster, kind))
+        if planned_crd is None:
             return ()
-        plural = brought.spot.ref.name.partition(".")[0]
-        return (Served(kind, plural, bool(spot.ref.namespace), (), ()),)
+        plural = planned_crd.object_ref.ref.name.partition(".")[0]
+        return (ServedKind(kind, plural, bool(object_ref.ref.namespace), (), ()),)
 
-    def takers(
-        self, guards: Guards, item: Item, standing: Standing, *, place: str = ""
-    ) -> tuple[Guard, ...]:
-        """Those who have a word in the writing of an object, here or in another `place`."""
-        spot = standing.spot
-        operation = "UPDATE" if standing.stand is Stand.DIFFERENT else "CREATE"
-        found = guards.of_kind(spot.ref.kind, operation, partial(self._kinds, spot))
-        if not found:
+    def matching_rules(
+        self,
+        rules: AdmissionRules,
+        item: PlanItem,
+        compared: ComparedObject,
+        *,
+        namespace: str = "",
+    ) -> tuple[AdmissionRule, ...]:
+        """Return the rules that match the write of an object, in its own or another `namespace`."""
+        object_ref = compared.object_ref
+        operation = "UPDATE" if compared.result is CompareResult.DIFFERENT else "CREATE"
+        kind_rules = rules.for_kind(
+            object_ref.ref.kind, operation, partial(self._served_versions, object_ref)
+        )
+        if not kind_rules:
             return ()
-        sight = self._sight(spot, item, place or spot.ref.namespace)
-        return tuple(guard for guard in found if takes(guard, sight))
+        subject = self._subject(object_ref, item, namespace or object_ref.ref.namespace)
+        return tuple(rule for rule in kind_rules if selects(rule, subject))
 
-    def lacks_namespace(self, spot: Spot) -> bool:
-        """Whether an object's namespace comes with the plan, and is not there yet."""
-        place = Spot(spot.cluster, Ref(NAMESPACE, "", spot.ref.namespace))
-        return place in self._namespaces and place not in self.outlook.lives
+    def is_namespace_pending(self, object_ref: ClusterRef) -> bool:
+        """Return whether the namespace of an object is part of the plan and does not exist yet."""
+        namespace_ref = ClusterRef(object_ref.cluster, Ref(NAMESPACE, "", object_ref.ref.namespace))
+        return (
+            namespace_ref in self._planned_namespaces
+            and namespace_ref not in self.live_cache.objects
+        )
 
-    def _sight(self, spot: Spot, item: Item, namespace: str) -> GuardSight:
-        """What selectors see of an object when it is written."""
-        labels = self._labels(spot, item)
-        if spot.ref.kind == NAMESPACE:
-            return GuardSight(labels, spot.ref.name, labels)
-        place = Spot(spot.cluster, Ref(NAMESPACE, "", namespace))
-        planned = self._namespaces.get(place)
-        known = planned is not None or place in self.outlook.lives
-        return GuardSight(labels, namespace, self._labels(place, planned) if known else None)
+    def _subject(self, object_ref: ClusterRef, item: PlanItem, namespace: str) -> AdmissionSubject:
+        """Return what selectors see of an object when it is written."""
+        labels = self._labels(object_ref, item)
+        if object_ref.ref.kind == NAMESPACE:
+            return AdmissionSubject(labels, object_ref.ref.name, labels)
+        namespace_ref = ClusterRef(object_ref.cluster, Ref(NAMESPACE, "", namespace))
+        planned = self._planned_namespaces.get(namespace_ref)
+        is_known = planned is not None or namespace_ref in self.live_cache.objects
+        return AdmissionSubject(
+            labels, namespace, self._labels(namespace_ref, planned) if is_known else None
+        )
 
-    def _labels(self, spot: Spot, item: Item | None) -> Body:
-        live = self.outlook.lives.get(spot)
-        there = labels_of(read_body(live)) if live else {}
-        return there | labels_of(msgspec.json.decode(item.body)) if item else there
+    def _labels(self, object_ref: ClusterRef, item: PlanItem | None) -> Body:
+        live = self.live_cache.objects.get(object_ref)
+        live_labels = object_labels(object_body(live)) if live else {}
+        return live_labels | object_labels(msgspec.json.decode(item.body)) if item else live_labels
 
-    def _read_brought(self) -> None:
-        for spot, item in self._unread:
-            for kind in defined_kinds(msgspec.json.decode(item.body)):
-                self._brought[spot.cluster, kind] = Definition(spot, item.body)
-        self._unread.clear()
+    def _parse_planned_crds(self) -> None:
+        for object_ref, item in self._unparsed_crds:
+            for kind in crd_kinds(msgspec.json.decode(item.body)):
+                self._planned_crds[object_ref.cluster, kind] = KnownCrd(object_ref, item.body)
+        self._unparsed_crds.clear()
 
-    def _read_living(self, keys: Iterable[tuple[str, Kind]]) -> Errand[None]:
-        """Definitions that live. Where none can be read, only the server knows the kind."""
-        asked: dict[tuple[str, Kind], Spot] = {}
+    def _read_live_crds(self, keys: Iterable[tuple[str, Kind]]) -> Procedure[None]:
+        """Read live CRDs. The schema of a kind without readable CRD is known to the server only."""
+        crd_refs: dict[tuple[str, Kind], ClusterRef] = {}
         for cluster, kind in keys:
-            served = self.outlook.served.get(cluster, {}).get(kind)
+            served = self.live_cache.served_kinds.get(cluster, {}).get(kind)
             key = (cluster, kind)
-            if served is not None and key not in self._brought and key not in self._living:
+            if served is not None and key not in self._planned_crds and key not in self._live_crds:
                 name = f"{served.plural}.{kind.group}"
-                asked[key] = Spot(cluster, Ref(DEFINITION, "", name))
-        outcomes = yield tuple(Ask(spot.cluster, Get(spot.ref)) for spot in asked.values())
-        for (key, spot), outcome in zip(asked.items(), outcomes, strict=True):
-            live = outcome.live if isinstance(outcome, Done) else None
-            self._living[key] = Definition(spot, live.body if live else b"")
+                crd_refs[key] = ClusterRef(cluster, Ref(CRD, "", name))
+        outcomes = yield tuple(
+            ApiCall(object_ref.cluster, Get(object_ref.ref)) for object_ref in crd_refs.values()
+        )
+        for (key, object_ref), outcome in zip(crd_refs.items(), outcomes, strict=True):
+            live = outcome.live if isinstance(outcome, Success) else None
+            self._live_crds[key] = KnownCrd(object_ref, live.body if live else b"")
 
 
-class Guards(msgspec.Struct):
-    """Webhooks and policies, found by kind first: most have no word in most kinds."""
+class AdmissionRules(msgspec.Struct):
+    """Webhooks and policies, indexed by kind: most of them do not cover most kinds."""
 
-    all: list[Guard]
-    _by_kind: dict[tuple[Kind, str], list[Guard]] = msgspec.field(default_factory=dict)
+    rules: list[AdmissionRule]
+    _by_kind: dict[tuple[Kind, str], list[AdmissionRule]] = msgspec.field(default_factory=dict)
 
-    def of_kind(
-        self, kind: Kind, operation: str, served: Callable[[], tuple[Served, ...]]
-    ) -> list[Guard]:
-        """`served`: how the kind is served; asked for once."""
+    def for_kind(
+        self, kind: Kind, operation: str, served: Callable[[], tuple[ServedKind, ...]]
+    ) -> list[AdmissionRule]:
+        """Return the rules that cover an operation on a kind.
+
+        `served` returns the versions in which the kind is served; it is called at most once per
+        kind.
+        """
         key = (kind, operation)
         if key not in self._by_kind:
             kinds = served()
-            found = self.all if kinds else ()
-            self._by_kind[key] = [one for one in found if covers(one, kinds, operation)]
+            rules = self.rules if kinds else ()
+            self._by_kind[key] = [rule for rule in rules if covers_kind(rule, kinds, operation)]
         return self._by_kind[key]

@@ -1,32 +1,34 @@
-"""Writing one object, and what a refusal means for the step."""
+"""Writes of single objects, and failures from their outcomes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
-from tidegate.engine.means import Body, Draft, Means
-from tidegate.engine.reach.errands import Ask, Errand
-from tidegate.engine.vocabulary import Trouble, Written
-from tidegate.errors import foreign
-from tidegate.model.objects import Kind, Live, Propagation, Ref, Spot
-from tidegate.model.patterns import late
-from tidegate.model.plan import Deed, Item, PlannedUnit
-from tidegate.model.reading import text
+from tidegate.engine.means import Body, ObjectEvaluator, WritePayload
+from tidegate.engine.reach.errands import ApiCall, Procedure
+from tidegate.engine.vocabulary import Failure, WrittenObject
+from tidegate.errors import sanitize
+from tidegate.model.objects import ClusterRef, Kind, LiveObject, Propagation, Ref
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.plan import ItemAction, PlanItem, PlannedUnit
+from tidegate.model.reading import get_text
 from tidegate.world import facts
-from tidegate.world.calls import Get, PatchForm, Verb, Write
+from tidegate.world.calls import Get, PatchType, Verb, Write
 
 SECRET = Kind("", "v1", "Secret")
-KEPT = late(r"&value\.valueUnstructured\{Value:(.*)\}")
-"""How servers tell a value that they could not read."""
-ADOPTIONS = 3
-"""How often an adoption is tried against others who write at the same time."""
-OVERTAKEN = facts.Conflict | facts.Exists | facts.Missing
-REPLACEMENTS = 5
-"""The same for an object that is put there as a whole."""
+UNSTRUCTURED_VALUE = lazy_regex(r"&value\.valueUnstructured\{Value:(.*)\}")
+"""How API servers print a value that they could not decode."""
+ADOPT_TRIES = 3
+"""Number of tries of an adoption while others write at the same time."""
+STALE_OUTCOMES = facts.Conflict | facts.AlreadyExists | facts.NotFound
+REPLACE_TRIES = 5
+"""Number of tries of a replacement while others write at the same time."""
 
 
-def read_body(live: Live) -> Body:
-    """What a server told of an object; items of a list do not say what kind they are of."""
+def object_body(live: LiveObject) -> Body:
+    """Return the body of a live object, with `apiVersion` and `kind`, which list items lack."""
     body: Body = msgspec.json.decode(live.body)
     if "kind" not in body:
         kind = live.ref.kind
@@ -34,139 +36,190 @@ def read_body(live: Live) -> Body:
     return body
 
 
-def apply(
-    spot: Spot, item: Item, unit: PlannedUnit, *, live: Live | None, means: Means, urgent: bool
-) -> Errand[facts.Outcome]:
-    """Put an object there, as a whole or by our fields.
+def apply_object(
+    object_ref: ClusterRef,
+    item: PlanItem,
+    unit: PlannedUnit,
+    *,
+    live: LiveObject | None,
+    evaluator: ObjectEvaluator,
+    urgent: bool,
+) -> Procedure[facts.Outcome]:
+    """Write an object with server-side apply or as a whole, and return the outcome.
 
-    In the second case, fields that earlier appliers left are made ours before.
+    Before an apply, fields of earlier field managers are transferred to us.
     """
-    body = None if live is None else read_body(live)
-    draft = means.draft(unit, item, body)
-    if draft.replaces:
-        return (yield from _replace(spot, item, unit, live=live, means=means, urgent=urgent))
+    body = None if live is None else object_body(live)
+    payload = evaluator.build_payload(unit, item, body)
+    if payload.replaces:
+        return (
+            yield from _replace_object(
+                object_ref, item, unit, live=live, evaluator=evaluator, urgent=urgent
+            )
+        )
     if body is not None:
-        yield from _adopt(spot, item, unit, body, means)
-    (outcome,) = yield (Ask(spot.cluster, wish(item, unit, draft, live), urgent),)
+        yield from _adopt_fields(object_ref, item, unit, body, evaluator)
+    (outcome,) = yield (
+        ApiCall(object_ref.cluster, build_write(item, unit, payload, live), urgent),
+    )
     return outcome
 
 
-def _replace(
-    spot: Spot, item: Item, unit: PlannedUnit, *, live: Live | None, means: Means, urgent: bool
-) -> Errand[facts.Outcome]:
-    """Put an object there as a whole. Who has overtaken us is read first, and then replaced."""
+def _replace_object(
+    object_ref: ClusterRef,
+    item: PlanItem,
+    unit: PlannedUnit,
+    *,
+    live: LiveObject | None,
+    evaluator: ObjectEvaluator,
+    urgent: bool,
+) -> Procedure[facts.Outcome]:
+    """Replace or create an object; on a conflict, read it and try again."""
     tries = 0
     while True:
-        draft = means.draft(unit, item, None if live is None else read_body(live))
-        write = wish(item, unit, Draft(draft.body, replaces=True), live)
-        (outcome,) = yield (Ask(spot.cluster, write, urgent),)
+        payload = evaluator.build_payload(unit, item, None if live is None else object_body(live))
+        write = build_write(item, unit, WritePayload(payload.body, replaces=True), live)
+        (outcome,) = yield (ApiCall(object_ref.cluster, write, urgent),)
         tries += 1
-        if tries == REPLACEMENTS or not isinstance(outcome, OVERTAKEN):
+        if tries == REPLACE_TRIES or not isinstance(outcome, STALE_OUTCOMES):
             return outcome
-        (found,) = yield (Ask(spot.cluster, Get(spot.ref)),)
-        live = found.live if isinstance(found, facts.Done) else None
+        (current,) = yield (ApiCall(object_ref.cluster, Get(object_ref.ref)),)
+        live = current.live if isinstance(current, facts.Success) else None
 
 
-def wish(
-    item: Item, unit: PlannedUnit, draft: Draft, live: Live | None, *, dry_run: bool = False
+def build_write(
+    item: PlanItem,
+    unit: PlannedUnit,
+    payload: WritePayload,
+    live: LiveObject | None,
+    *,
+    dry_run: bool = False,
 ) -> Write:
-    """The write that brings an object as it is wanted."""
+    """Return the write request for an item."""
     verb = Verb.APPLY
-    if item.deed is Deed.CREATE or (draft.replaces and live is None):
+    if item.deed is ItemAction.CREATE or (payload.replaces and live is None):
         verb = Verb.CREATE
-    elif draft.replaces:
+    elif payload.replaces:
         verb = Verb.REPLACE
     return Write(
         verb=verb,
         ref=item.ref,
-        body=draft.body,
+        body=payload.body,
         manager=unit.policy.manager,
         force=verb is Verb.APPLY,
-        version=live.version if live is not None and verb is Verb.REPLACE else "",
+        resource_version=live.resource_version if live is not None and verb is Verb.REPLACE else "",
         dry_run=dry_run,
     )
 
 
-def _adopt(spot: Spot, item: Item, unit: PlannedUnit, live: Body, means: Means) -> Errand[None]:
-    for _ in range(ADOPTIONS):
-        patch = means.adopt(unit, item, live)
+def _adopt_fields(
+    object_ref: ClusterRef,
+    item: PlanItem,
+    unit: PlannedUnit,
+    live: Body,
+    evaluator: ObjectEvaluator,
+) -> Procedure[None]:
+    for _ in range(ADOPT_TRIES):
+        patch = evaluator.adoption_patch(unit, item, live)
         if patch is None:
             return
-        request = Write(verb=Verb.PATCH, ref=spot.ref, body=patch, form=PatchForm.JSON)
-        (outcome,) = yield (Ask(spot.cluster, request),)
+        request = Write(verb=Verb.PATCH, ref=object_ref.ref, body=patch, patch_type=PatchType.JSON)
+        (outcome,) = yield (ApiCall(object_ref.cluster, request),)
         if not isinstance(outcome, facts.Conflict | facts.Invalid):
             return
-        (found,) = yield (Ask(spot.cluster, Get(spot.ref)),)
-        if not isinstance(found, facts.Done) or found.live is None:
+        (current,) = yield (ApiCall(object_ref.cluster, Get(object_ref.ref)),)
+        if not isinstance(current, facts.Success) or current.live is None:
             return
-        live = read_body(found.live)
+        live = object_body(current.live)
 
 
-def delete(
-    spot: Spot, uid: str, propagation: Propagation, known: Live | None
-) -> Errand[facts.Outcome]:
-    """Have an object deleted; one that is known to be on its way already is left to that."""
-    if known is not None and known.uid == uid and is_leaving(known):
-        return facts.Done(known)
-    request = Write(verb=Verb.DELETE, ref=spot.ref, uid=uid, propagation=propagation)
-    (outcome,) = yield (Ask(spot.cluster, request),)
+def delete_object(
+    object_ref: ClusterRef, uid: str, propagation: Propagation, live: LiveObject | None
+) -> Procedure[facts.Outcome]:
+    """Delete an object; an object that is known to be terminating is left alone."""
+    if live is not None and live.uid == uid and is_terminating(live):
+        return facts.Success(live)
+    request = Write(verb=Verb.DELETE, ref=object_ref.ref, uid=uid, propagation=propagation)
+    (outcome,) = yield (ApiCall(object_ref.cluster, request),)
     return outcome
 
 
-def is_leaving(live: Live) -> bool:
-    return bool(text(read_body(live), "metadata", "deletionTimestamp"))
+def is_terminating(live: LiveObject) -> bool:
+    """Return whether an object has a `deletionTimestamp`."""
+    return bool(get_text(object_body(live), "metadata", "deletionTimestamp"))
 
 
-def trouble_of(outcome: facts.Outcome, ref: Ref | None = None) -> Trouble:
-    """What a refused write means: is it worth another try?"""
-    if not facts.is_refusal(outcome):
-        return Trouble("Unexpected", "the answer was not an object")
+REASONS: Mapping[type[facts.ErrorOutcome], str] = {
+    facts.Conflict: "Conflict",
+    facts.Forbidden: "Forbidden",
+    facts.NotFound: "Missing",
+    facts.AlreadyExists: "Exists",
+    facts.NotServed: "NotServed",
+    facts.TooManyRequests: "Throttled",
+    facts.Expired: "Expired",
+    facts.NoResponse: "Lost",
+}
+"""The reason that events give for each error outcome; `Invalid` and `Failed` have their own."""
+
+
+def failure_from_outcome(outcome: facts.Outcome, ref: Ref | None = None) -> Failure:
+    """Return the failure for an error outcome, and whether a retry is pointless."""
+    if not facts.is_error(outcome):
+        return Failure("Unexpected", "the answer was not an object")
     if isinstance(outcome, facts.Invalid):
-        fixed = "immutable" in outcome.message
-        reason = "Immutable" if fixed else "Invalid"
-        parts = told_parts(outcome.causes, ref)
-        return Trouble(reason, _told_refusal(outcome, ref), final=not fixed, parts=parts)
-    reason = outcome.reason if isinstance(outcome, facts.Failed) else type(outcome).__name__
-    return Trouble(reason or "Failed", _told_refusal(outcome, ref))
+        is_immutable = "immutable" in outcome.message
+        reason = "Immutable" if is_immutable else "Invalid"
+        field_messages = cause_messages(outcome.causes, ref)
+        return Failure(
+            reason,
+            _error_message(outcome, ref),
+            final=not is_immutable,
+            field_messages=field_messages,
+        )
+    reason = outcome.reason if isinstance(outcome, facts.ServerError) else REASONS[type(outcome)]
+    return Failure(reason or "Failed", _error_message(outcome, ref))
 
 
-def _told_refusal(refusal: facts.Refusal, ref: Ref | None) -> str:
-    causes = refusal.causes if isinstance(refusal, facts.Invalid) else ()
+def _error_message(error: facts.ErrorOutcome, ref: Ref | None) -> str:
+    causes = error.causes if isinstance(error, facts.Invalid) else ()
     if ref is not None and ref.kind == SECRET:
-        return told_causes(causes, ref) or "the cluster refuses it"
-    return told_causes(causes, ref) or foreign(refusal.message)
+        return causes_message(causes, ref) or "the cluster refuses it"
+    return causes_message(causes, ref) or sanitize(error.message)
 
 
-def told_causes(causes: tuple[facts.Cause, ...], ref: Ref | None = None) -> str:
-    """What is wrong, in one sentence."""
-    parts = dict.fromkeys(sentence for _, sentence in told_parts(causes, ref))
+def causes_message(causes: tuple[facts.Cause, ...], ref: Ref | None = None) -> str:
+    """Return the causes of an error in one sentence."""
+    messages = dict.fromkeys(message for _, message in cause_messages(causes, ref))
     is_secret = ref is not None and ref.kind == SECRET
-    return foreign((", " if is_secret else "; ").join(parts))
+    return sanitize((", " if is_secret else "; ").join(messages))
 
 
-def told_parts(
+def cause_messages(
     causes: tuple[facts.Cause, ...], ref: Ref | None = None
 ) -> tuple[tuple[str, str], ...]:
-    """What is wrong, field by field. Words about a Secret may hold what is secret."""
+    """Return field and message of each cause. Values are left out for Secrets."""
     if ref is not None and ref.kind == SECRET:
-        return tuple((one.field, foreign(_discreet(one))) for one in causes)
-    return tuple((one.field, foreign(_told_cause(one))) for one in causes)
+        return tuple((one.field, sanitize(_redacted_message(one))) for one in causes)
+    return tuple((one.field, sanitize(_cause_message(one))) for one in causes)
 
 
-def _told_cause(cause: facts.Cause) -> str:
-    """A value is told as it stands there, and not as a server's program keeps it."""
-    message = KEPT.sub(r"\1", cause.message)
+def _cause_message(cause: facts.Cause) -> str:
+    """Return the message of a cause, with values as written and not in Go syntax."""
+    message = UNSTRUCTURED_VALUE.sub(r"\1", cause.message)
     return f"{cause.field}: {message}" if cause.field else message
 
 
-def _discreet(cause: facts.Cause) -> str:
-    """What is wrong, without the value that stands there."""
+def _redacted_message(cause: facts.Cause) -> str:
+    """Return the message of a cause without the value."""
     field = cause.field or "a value"
-    wanted, got, _ = cause.message.partition(", got ")
-    is_of_type = got and wanted.startswith("expected ")
-    return f"{field}: {wanted}" if is_of_type else f"{field} is not what it must be"
+    expected, got, _ = cause.message.partition(", got ")
+    is_type_error = got and expected.startswith("expected ")
+    return f"{field}: {expected}" if is_type_error else f"{field} is not what it must be"
 
 
-def written(live: Live, *, before: Live | None, status: str) -> Written:
-    changed = before is None or before.version != live.version or before.uid != live.uid
-    return Written(live.uid, live.generation, live.version, status, changed=changed)
+def written_object(live: LiveObject, *, before: LiveObject | None, status: str) -> WrittenObject:
+    """Return the written object that a write has returned."""
+    changed = (
+        before is None or before.resource_version != live.resource_version or before.uid != live.uid
+    )
+    return WrittenObject(live.uid, live.generation, live.resource_version, status, changed=changed)

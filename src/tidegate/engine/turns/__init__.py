@@ -1,17 +1,18 @@
-"""What one turn of a rollout does: to the order of steps, to their objects, to their gates.
+"""State of a rollout, and how each input changes it: order of steps, writes and gates.
 
-    heard                                  told, and asked for
-    Begun(plan: wave 0 → wave 1)           step.checking wave 0             CheckStep(wave 0)
-    Checked(wave 0: web is absent)         step.applying wave 0             Apply(web)
-    Wrote(web, generation 1)               object.written, step.gating      (nothing)
-    Judged(web, seen 0: Healthy)           gate.waiting: not observed yet   (nothing)
-    Judged(web, seen 1: Healthy)           gate.opened, step.passed         Remember(wave 0 opened)
-                                           step.checking wave 1             CheckStep(wave 1)
+    input                                     events                        commands
+    RolloutStarted(plan: wave 0 → wave 1)     step.checking wave 0          CompareStep(wave 0)
+    StepCompared(wave 0: web is absent)       step.applying wave 0          Apply(web)
+    WriteFinished(web, generation 1)          object.written, step.gating
+    HealthChanged(web, observed 0: Healthy)   gate.waiting: not observed
+    HealthChanged(web, observed 1: Healthy)   gate.opened, step.passed      SaveJournal(wave 0)
+                                              step.checking wave 1          CompareStep(wave 1)
     …
-    Wrote, Judged of wave 1                step.passed, unit.ended          (nothing)
-                                           rollout.ended
+    WriteFinished, HealthChanged of wave 1    step.passed, unit.ended
+                                              rollout.ended
 
-`ordering` knows which step starts when, `waiting` what else may hold it, `applying` writes its
-objects, `gating` weighs them with `gates`, `ending` ends units one by one, `graft` adds late parts
-and gives way to newer plans. All of them change the state in `rollout`, and nothing else does.
+`order` decides which step starts when, `start_conditions` what else it waits for, `writes`
+writes its objects, `gates` checks them with `gate_evaluation`, `completion` ends units one by
+one, `replanning` adds expanded steps and switches to newer plans, and `step_graph` adds steps
+and edges. They are the only modules that change the state in `rollout`.
 """

@@ -1,374 +1,429 @@
-"""Writing the objects of a step: batch after batch, all of a batch at once."""
+"""Writes of a step: batch after batch, all objects of a batch at once."""
 
 from __future__ import annotations
 
-from tidegate.engine import vocabulary as words
+from tidegate.engine import vocabulary as messages
 from tidegate.engine.fences import is_older
-from tidegate.engine.turns.gating import open_gate, set_deadline, settle, tell_wait
-from tidegate.engine.turns.ordering import failed
-from tidegate.engine.turns.rollout import ItemRun, ItemState, StepRun, Turn
-from tidegate.model.change import Fate
-from tidegate.model.event import LEFT, StepState, Told
+from tidegate.engine.turns.gating import emit_wait, enter_gate, set_deadline, settle_item
+from tidegate.engine.turns.ordering import fail_step
+from tidegate.engine.turns.rollout import DecisionContext, ItemRun, ItemState, StepRun
+from tidegate.model.change import DiffAction
+from tidegate.model.event import OPTED_OUT, EventType, StepState
 from tidegate.model.ledger import DriftMode
 from tidegate.model.objects import Propagation
-from tidegate.model.plan import AWAITED, Deed, Item
-from tidegate.model.semantics import Vanishing
+from tidegate.model.plan import AWAIT_ACTIONS, ItemAction, PlanItem
+from tidegate.model.semantics import OnDisappear
 
 UNCONFIRMED = "Unconfirmed"
-ASKS = "it asks for confirmation before it is deleted"
+UNCONFIRMED_MESSAGE = "it asks for confirmation before it is deleted"
 CHANGED = "Changed"
-ALONE = "it asks for being left alone"
-UNSEEN = "it is brought already, and nobody looks whether others have changed it"
+UNMANAGED_MESSAGE = "it asks for being left alone"
+DRIFT_DISABLED_MESSAGE = "it is brought already, and nobody looks whether others have changed it"
 DRIFTED = "Drifted"
-FINISHED = "it finished with this text and removed itself"
-REAPPLIES = 3
-"""How often an object that somebody takes away is put back before the step fails."""
-WRITTEN = frozenset({ItemState.GATING, ItemState.PASSED})
+FINISHED_MESSAGE = "it finished with this text and removed itself"
+MAX_REAPPLIES = 3
+"""How often an object that others delete or change is written again before its step fails."""
+WRITTEN_STATES = frozenset({ItemState.GATING, ItemState.PASSED})
 
 
-def checked(turn: Turn, heard: words.Checked) -> None:
-    step = turn.rollout.steps[heard.step]
-    turn.answered(step.unit)
+def handle_step_compared(context: DecisionContext, trigger: messages.StepCompared) -> None:
+    """Store the compare results of a step and start its writes, or fail the step."""
+    step = context.rollout.steps[trigger.step]
+    context.receive_reply(step.unit)
     if step.state is not StepState.CHECKING:
         return
-    if heard.trouble is not None:
-        trouble = heard.trouble
-        failed(turn, step, trouble.reason, trouble.sentence, final=trouble.final)
+    if trigger.failure is not None:
+        failure = trigger.failure
+        fail_step(context, step, failure.reason, failure.message, final=failure.final)
         return
-    for run, standing in zip(step.items, heard.standings, strict=True):
-        run.stand, run.found, run.drift = standing.stand, standing.live, standing.drift
-        run.fields, run.replaces = standing.fields, standing.replaces
-    turn.enter(step, StepState.APPLYING)
-    set_deadline(turn, step)
-    _go_on(turn, step)
+    for run, compared in zip(step.items, trigger.objects, strict=True):
+        run.compare_result, run.live_before, run.drift = (
+            compared.result,
+            compared.live,
+            compared.drift,
+        )
+        run.fields, run.replaces = compared.fields, compared.replaces
+    context.set_step_state(step, StepState.APPLYING)
+    set_deadline(context, step)
+    _start_batches(context, step)
 
 
-def resume(turn: Turn, step: StepRun) -> None:
-    """An alarm while objects are written: a deletion may have taken too long."""
+def check_deletions(context: DecisionContext, step: StepRun) -> None:
+    """Fail a step whose deletions have taken too long."""
     stuck = next((run for run in step.items if run.state is ItemState.DELETING), None)
-    if stuck is not None and step.deadline is not None and turn.now >= step.deadline:
-        failed(turn, step, "Deadline", f"{stuck.item.ref} is still being deleted")
+    if stuck is not None and step.deadline is not None and context.now >= step.deadline:
+        fail_step(context, step, "Deadline", f"{stuck.item.ref} is still being deleted")
 
 
-def _go_on(turn: Turn, step: StepRun) -> None:
-    """Begin batches until one has something to wait for; behind the last is the gate."""
-    while not step.outstanding and not turn.is_held(step) and not _awaits_consent(turn, step):
-        trouble = step.trouble
-        if trouble is not None and (step.rules.batch_stops or _cannot_prune(step)):
-            if not _withdraw(turn, step):
-                failed(turn, step, trouble.reason, trouble.sentence, final=trouble.final)
+def _start_batches(context: DecisionContext, step: StepRun) -> None:
+    """Start batches until one has pending writes; after the last batch comes the gate."""
+    while (
+        not step.pending_writes
+        and not context.is_draining(step)
+        and not _awaits_confirmation(context, step)
+    ):
+        failure = step.failure
+        if failure is not None and (step.semantics.batch_stops or _has_failed_deletion(step)):
+            if not _withdraw(context, step):
+                fail_step(context, step, failure.reason, failure.message, final=failure.final)
             return
-        if step.batch == len(step.step.batches):
-            open_gate(turn, step)
+        if step.next_batch == len(step.step.batches):
+            enter_gate(context, step)
             return
-        first = sum(len(batch) for batch in step.step.batches[: step.batch])
-        for run in step.items[first : first + len(step.step.batches[step.batch])]:
-            _put(turn, run)
-        step.batch += 1
+        first = sum(len(batch) for batch in step.step.batches[: step.next_batch])
+        for run in step.items[first : first + len(step.step.batches[step.next_batch])]:
+            _process_item(context, run)
+        step.next_batch += 1
 
 
-def _cannot_prune(step: StepRun) -> bool:
-    """A wave whose deletions are refused applies nothing, by anybody's rules."""
-    refused = (run for run in step.items if run.state is ItemState.FAILED)
-    return any(run.item.deed is Deed.DELETE for run in refused)
+def _has_failed_deletion(step: StepRun) -> bool:
+    """Return whether a deletion was rejected; with any semantics, such a wave applies nothing."""
+    failed_runs = (run for run in step.items if run.state is ItemState.FAILED)
+    return any(run.item.deed is ItemAction.DELETE for run in failed_runs)
 
 
-def _withdraw(turn: Turn, step: StepRun) -> bool:
-    """Whether something goes again that a step has made for a failure: a write of it is refused."""
+def _withdraw(context: DecisionContext, step: StepRun) -> bool:
+    """Delete what an on-failure step has created if one of its writes was rejected.
+
+    Return whether there was something to delete.
+    """
     if not (step.step.rescues and step.unit.unit.policy.withdraws):
         return False
-    made = [run for run in step.items if run.state is ItemState.GATING and _is_made(run)]
-    for run in made:
-        run.found = run.written
-        _delete(turn, run)
+    created = [run for run in step.items if run.state is ItemState.GATING and _is_created(run)]
+    for run in created:
+        run.live_before = run.written
+        _delete_item(context, run)
         run.state = ItemState.WITHDRAWN
-    return bool(made)
+    return bool(created)
 
 
-def _tell_withdrawn(
-    turn: Turn, run: ItemRun, outcome: words.Written | words.Trouble | None
+def _emit_withdrawn(
+    context: DecisionContext,
+    run: ItemRun,
+    outcome: messages.WrittenObject | messages.Failure | None,
 ) -> None:
-    """Nobody waits for its end; where it stays, the step fails for what it failed for."""
+    """Emit the result of such a deletion; the step fails with its original failure either way."""
     step, ref = run.step, run.item.ref
-    if isinstance(outcome, words.Trouble):
-        why = outcome.sentence
-        turn.tell(Told.OBJECT_REFUSED, step, ref=ref, reason=outcome.reason, sentence=why)
+    if isinstance(outcome, messages.Failure):
+        message = outcome.message
+        context.emit(
+            EventType.OBJECT_REFUSED, step, ref=ref, reason=outcome.reason, message=message
+        )
     else:
-        turn.tell(Told.OBJECT_PRUNED, step, ref=ref)
+        context.emit(EventType.OBJECT_PRUNED, step, ref=ref)
 
 
-def _is_made(run: ItemRun) -> bool:
-    return run.item.hook is None and run.item.deed is Deed.APPLY and run.stand is words.Stand.ABSENT
+def _is_created(run: ItemRun) -> bool:
+    return (
+        run.item.hook is None
+        and run.item.deed is ItemAction.APPLY
+        and run.compare_result is messages.CompareResult.ABSENT
+    )
 
 
-def _put(turn: Turn, run: ItemRun) -> None:
-    """Do what brings an object from how it stands to how it is wanted."""
-    if run.item.deed is Deed.DELETE:
-        _put_away(turn, run)
+def _process_item(context: DecisionContext, run: ItemRun) -> None:
+    """Start the write or deletion that an object needs, or pass it."""
+    if run.item.deed is ItemAction.DELETE:
+        _prune_item(context, run)
         return
-    if run.item.deed in AWAITED:
+    if run.item.deed in AWAIT_ACTIONS:
         run.state = ItemState.GATING
         return
-    match run.stand:
-        case words.Stand.ABSENT | words.Stand.DIFFERENT:
-            _apply(turn, run)
-        case words.Stand.SAME:
-            _settle_written(turn, run, run.found)
-        case words.Stand.FINISHED | words.Stand.LEFT:
-            _pass_over(turn, run)
-        case words.Stand.OBSOLETE:
-            _delete(turn, run)
-        case words.Stand.IMMUTABLE:
-            sentence = "it differs from what lives in fields that cannot be changed"
-            _refuse(turn, run, words.Trouble("Immutable", sentence, final=True))
+    match run.compare_result:
+        case messages.CompareResult.ABSENT | messages.CompareResult.DIFFERENT:
+            _apply_item(context, run)
+        case messages.CompareResult.IN_SYNC:
+            _set_written(context, run, run.live_before)
+        case messages.CompareResult.FINISHED | messages.CompareResult.UNMANAGED:
+            _skip_item(context, run)
+        case messages.CompareResult.RECREATE:
+            _delete_item(context, run)
+        case messages.CompareResult.IMMUTABLE:
+            message = "it differs from what lives in fields that cannot be changed"
+            _fail_item(context, run, messages.Failure("Immutable", message, final=True))
 
 
-def _pass_over(turn: Turn, run: ItemRun) -> None:
-    """Nothing is to be done, and nothing waited for."""
+def _skip_item(context: DecisionContext, run: ItemRun) -> None:
+    """Pass an object that needs no write and no wait."""
     run.state = ItemState.PASSED
-    told, reason, sentence = Told.OBJECT_UNCHANGED, "Finished", FINISHED
+    event_type, reason, message = EventType.OBJECT_UNCHANGED, "Finished", FINISHED_MESSAGE
     if run.drift is not None:
-        told, reason, sentence = Told.OBJECT_DRIFTED, DRIFTED, run.drift.sentence
-    elif run.stand is words.Stand.LEFT and _is_unseen(run):
-        reason, sentence = "Brought", UNSEEN
-    elif run.stand is words.Stand.LEFT:
-        told, reason, sentence = Told.OBJECT_KEPT, LEFT, ALONE
-    turn.tell_deed(told, run, Fate.KEEP, reason=reason, sentence=sentence)
+        event_type, reason, message = EventType.OBJECT_DRIFTED, DRIFTED, run.drift.message
+    elif run.compare_result is messages.CompareResult.UNMANAGED and _is_drift_detection_off(run):
+        reason, message = "Brought", DRIFT_DISABLED_MESSAGE
+    elif run.compare_result is messages.CompareResult.UNMANAGED:
+        event_type, reason, message = EventType.OBJECT_SKIPPED, OPTED_OUT, UNMANAGED_MESSAGE
+    context.emit_object_event(event_type, run, DiffAction.KEEP, reason=reason, message=message)
 
 
-def _is_unseen(run: ItemRun) -> bool:
-    return run.step.unit.unit.policy.drift is DriftMode.DISABLED and run.item.deed is not Deed.LEAVE
+def _is_drift_detection_off(run: ItemRun) -> bool:
+    return (
+        run.step.unit.unit.policy.drift is DriftMode.DISABLED
+        and run.item.deed is not ItemAction.IGNORE
+    )
 
 
-def _put_away(turn: Turn, run: ItemRun) -> None:
-    if run.stand is words.Stand.ABSENT:
+def _prune_item(context: DecisionContext, run: ItemRun) -> None:
+    if run.compare_result is messages.CompareResult.ABSENT:
         run.state = ItemState.PASSED
-    elif _lacks_consent(run):
+    elif _lacks_confirmation(run):
         run.state = ItemState.PASSED
-        turn.tell_deed(Told.OBJECT_KEPT, run, Fate.KEEP, reason=UNCONFIRMED, sentence=ASKS)
+        context.emit_object_event(
+            EventType.OBJECT_SKIPPED,
+            run,
+            DiffAction.KEEP,
+            reason=UNCONFIRMED,
+            message=UNCONFIRMED_MESSAGE,
+        )
     else:
-        _delete(turn, run)
+        _delete_item(context, run)
 
 
-def _lacks_consent(run: ItemRun) -> bool:
-    """Whether it would go, and nobody has agreed to that."""
+def _lacks_confirmation(run: ItemRun) -> bool:
+    """Return whether the deletion of an existing object needs a confirmation that is missing."""
     return (
         run.item.asks
-        and run.stand is not words.Stand.ABSENT
+        and run.compare_result is not messages.CompareResult.ABSENT
         and not run.step.unit.unit.policy.consents
     )
 
 
-def _awaits_consent(turn: Turn, step: StepRun) -> bool:
-    """Whether a step is held: by some rules nothing of it is done before somebody agrees."""
-    if not step.rules.awaits_consent:
+def _awaits_confirmation(context: DecisionContext, step: StepRun) -> bool:
+    """Return whether a step waits for a confirmation.
+
+    With Argo CD semantics the whole step waits.
+    """
+    if not step.semantics.awaits_consent:
         return False
-    asking = [run for run in step.items if _lacks_consent(run)]
-    for run in asking:
-        tell_wait(turn, run, UNCONFIRMED, ASKS)
-    return bool(asking)
+    unconfirmed = [run for run in step.items if _lacks_confirmation(run)]
+    for run in unconfirmed:
+        emit_wait(context, run, UNCONFIRMED, UNCONFIRMED_MESSAGE)
+    return bool(unconfirmed)
 
 
-def _delete(turn: Turn, run: ItemRun) -> None:
+def _delete_item(context: DecisionContext, run: ItemRun) -> None:
     run.state = ItemState.DELETING
-    _ask(turn, run)
-    uid = run.found.uid if run.found else ""
-    turn.order(words.Delete(run.step.step.id, run.spot, uid, _propagation(run.item)))
+    _expect_reply(context, run)
+    uid = run.live_before.uid if run.live_before else ""
+    context.issue(messages.Delete(run.step.step.id, run.object_ref, uid, _propagation(run.item)))
 
 
-def _propagation(item: Item) -> Propagation:
-    """What is put back at once does not wait for what it owned, as with `kubectl replace`."""
-    goes = item.deed is Deed.DELETE or item.hook is not None
-    return item.handling.propagation if goes else Propagation.BACKGROUND
+def _propagation(item: PlanItem) -> Propagation:
+    """Return the propagation policy; a recreated object does not wait for its dependents.
+
+    Like `kubectl replace`.
+    """
+    is_final_deletion = item.deed is ItemAction.DELETE or item.hook is not None
+    return item.handling.propagation if is_final_deletion else Propagation.BACKGROUND
 
 
-def _apply(turn: Turn, run: ItemRun) -> None:
+def _apply_item(context: DecisionContext, run: ItemRun) -> None:
     step = run.step
     run.state = ItemState.WRITING
-    urgent = not step.outstanding and not step.batch
-    _ask(turn, run)
-    turn.order(words.Apply(step.step.id, run.spot, run.item, urgent))
+    urgent = not step.pending_writes and not step.next_batch
+    _expect_reply(context, run)
+    context.issue(messages.Apply(step.step.id, run.object_ref, run.item, urgent))
 
 
-def _ask(turn: Turn, run: ItemRun) -> None:
-    run.asked = True
-    run.step.outstanding += 1
-    turn.ask(run.step.unit)
+def _expect_reply(context: DecisionContext, run: ItemRun) -> None:
+    run.awaits_reply = True
+    run.step.pending_writes += 1
+    context.expect_reply(run.step.unit)
 
 
-def wrote(turn: Turn, heard: words.Wrote) -> None:
-    turn.answered(turn.rollout.steps[heard.step].unit)
-    runs = turn.rollout.items.get(heard.spot, ())
-    run = next((one for one in runs if one.asked and one.step.step.id == heard.step), None)
+def handle_write_finished(context: DecisionContext, trigger: messages.WriteFinished) -> None:
+    """Handle the result of an apply or a deletion, and continue the step."""
+    context.receive_reply(context.rollout.steps[trigger.step].unit)
+    runs = context.rollout.items.get(trigger.object_ref, ())
+    run = next(
+        (
+            candidate
+            for candidate in runs
+            if candidate.awaits_reply and candidate.step.step.id == trigger.step
+        ),
+        None,
+    )
     if run is None:
         return
-    run.asked = False
-    match run.state, heard.outcome:
+    run.awaits_reply = False
+    match run.state, trigger.outcome:
         case ItemState.WITHDRAWN, outcome:
-            run.step.outstanding -= 1
-            _tell_withdrawn(turn, run, outcome)
-        case ((ItemState.WRITING | ItemState.DELETING), words.Trouble() as trouble):
-            run.step.outstanding -= 1
-            _refuse(turn, run, trouble)
-        case ItemState.DELETING, outcome if outcome is None or run.found is None:
-            _deleted(turn, run)
-        case ItemState.DELETING, words.Written() as dying if run.item.deed is Deed.DELETE:
-            run.step.outstanding -= 1
-            run.written, run.state = dying, ItemState.GATING
+            run.step.pending_writes -= 1
+            _emit_withdrawn(context, run, outcome)
+        case ((ItemState.WRITING | ItemState.DELETING), messages.Failure() as failure):
+            run.step.pending_writes -= 1
+            _fail_item(context, run, failure)
+        case ItemState.DELETING, outcome if outcome is None or run.live_before is None:
+            _handle_deleted(context, run)
+        case ItemState.DELETING, messages.WrittenObject() as terminating if (
+            run.item.deed is ItemAction.DELETE
+        ):
+            run.step.pending_writes -= 1
+            run.written, run.state = terminating, ItemState.GATING
         case ItemState.DELETING, _:
             pass  # its end will be told
-        case ItemState.WRITING, words.Written() as written:
-            run.step.outstanding -= 1
-            _settle_written(turn, run, written)
+        case ItemState.WRITING, messages.WrittenObject() as written:
+            run.step.pending_writes -= 1
+            _set_written(context, run, written)
         case _:
-            run.step.outstanding -= 1  # the step has begun anew meanwhile
-    _go_on_with(turn, run.step)
+            run.step.pending_writes -= 1  # the step has begun anew meanwhile
+    _continue_step(context, run.step)
 
 
-def _go_on_with(turn: Turn, step: StepRun) -> None:
+def _continue_step(context: DecisionContext, step: StepRun) -> None:
     if step.state is StepState.APPLYING:
-        _go_on(turn, step)
+        _start_batches(context, step)
     elif step.state is not StepState.GATING:
         return
-    elif step.trouble is not None and not step.rules.patient:
-        trouble = step.trouble
-        failed(turn, step, trouble.reason, trouble.sentence, final=trouble.final)
+    elif step.failure is not None and not step.semantics.patient:
+        failure = step.failure
+        fail_step(context, step, failure.reason, failure.message, final=failure.final)
     else:
-        turn.ring_at(turn.now, step)
+        context.set_timer(context.now, step)
 
 
-def _settle_written(turn: Turn, run: ItemRun, written: words.Written | None) -> None:
+def _set_written(
+    context: DecisionContext, run: ItemRun, written: messages.WrittenObject | None
+) -> None:
     run.written = written
-    run.at = turn.now
+    run.written_at = context.now
     run.state = ItemState.GATING
-    run.probed = False
+    run.probe_passed = False
     if written is None or not written.changed:
-        turn.tell_deed(Told.OBJECT_UNCHANGED, run, Fate.KEEP)
+        context.emit_object_event(EventType.OBJECT_UNCHANGED, run, DiffAction.KEEP)
         return
-    fields = () if run.reapplied else run.fields
-    turn.tell_deed(Told.OBJECT_WRITTEN, run, _operation(run), fields=fields)
+    fields = () if run.reapply_count else run.fields
+    context.emit_object_event(EventType.OBJECT_WRITTEN, run, _operation(run), fields=fields)
 
 
-def _operation(run: ItemRun) -> Fate:
-    """What a write has done to an object, by how it stood before."""
-    if run.reapplied:
-        return Fate.CHANGE
-    if run.stand is words.Stand.ABSENT:
-        return Fate.CREATE
-    if run.stand is words.Stand.OBSOLETE:
-        return Fate.RECREATE
-    return Fate.REPLACE if run.replaces else Fate.CHANGE
+def _operation(run: ItemRun) -> DiffAction:
+    """Return what a write has done to an object, by its state before."""
+    if run.reapply_count:
+        return DiffAction.CHANGE
+    if run.compare_result is messages.CompareResult.ABSENT:
+        return DiffAction.CREATE
+    if run.compare_result is messages.CompareResult.RECREATE:
+        return DiffAction.RECREATE
+    return DiffAction.REPLACE if run.replaces else DiffAction.CHANGE
 
 
-def _refuse(turn: Turn, run: ItemRun, trouble: words.Trouble) -> None:
+def _fail_item(context: DecisionContext, run: ItemRun, failure: messages.Failure) -> None:
     run.state = ItemState.FAILED
-    step, ref, reason, why = run.step, run.item.ref, trouble.reason, trouble.sentence
-    turn.tell(Told.OBJECT_REFUSED, step, ref=ref, reason=reason, sentence=why)
-    if step.trouble is None or trouble.final:
-        step.trouble = words.Trouble(reason, f"{ref}: {why}", trouble.final)
+    step, ref, reason, message = run.step, run.item.ref, failure.reason, failure.message
+    context.emit(EventType.OBJECT_REFUSED, step, ref=ref, reason=reason, message=message)
+    if step.failure is None or failure.final:
+        step.failure = messages.Failure(reason, f"{ref}: {message}", failure.final)
 
 
-def _deleted(turn: Turn, run: ItemRun) -> None:
-    """What was to go is gone: put the new one in its place, or be done."""
-    run.step.outstanding -= 1
-    if run.item.deed is Deed.DELETE:
+def _handle_deleted(context: DecisionContext, run: ItemRun) -> None:
+    """Finish a deletion: create the new object in its place, or pass."""
+    run.step.pending_writes -= 1
+    if run.item.deed is ItemAction.DELETE:
         run.state = ItemState.PASSED
-        turn.tell_deed(Told.OBJECT_PRUNED, run, Fate.PRUNE)
+        context.emit_object_event(EventType.OBJECT_PRUNED, run, DiffAction.PRUNE)
     else:
-        _apply(turn, run)
+        _apply_item(context, run)
 
 
-def gone(turn: Turn, heard: words.Gone) -> None:
-    for run in turn.rollout.items.get(heard.spot, ()):
-        if run.state is ItemState.DELETING and _is_found(run, heard.uid):
-            if run.asked:
-                run.found = None  # the answer comes next, and must not be taken for a later one's
+def handle_object_deleted(context: DecisionContext, trigger: messages.ObjectDeleted) -> None:
+    """Handle the deletion of an object: expected, awaited, or by others."""
+    for run in context.rollout.items.get(trigger.object_ref, ()):
+        if run.state is ItemState.DELETING and _is_compared_object(run, trigger.uid):
+            if run.awaits_reply:
+                run.live_before = (
+                    None  # the answer comes next, and must not be taken for a later one's
+                )
                 continue
-            _deleted(turn, run)
-            _go_on_with(turn, run.step)
-        elif run.item.deed in AWAITED:
-            run.judged, run.stand = None, words.Stand.ABSENT
-            _go_on_with(turn, run.step)
-        elif run.written and run.written.uid == heard.uid and _is_missed(run):
-            _vanished(turn, run)
-        elif run.item.asks and run.state is ItemState.PENDING and _is_found(run, heard.uid):
-            run.stand = words.Stand.ABSENT
-            _go_on_with(turn, run.step)
+            _handle_deleted(context, run)
+            _continue_step(context, run.step)
+        elif run.item.deed in AWAIT_ACTIONS:
+            run.health, run.compare_result = None, messages.CompareResult.ABSENT
+            _continue_step(context, run.step)
+        elif run.written and run.written.uid == trigger.uid and _is_still_needed(run):
+            _handle_vanished(context, run)
+        elif (
+            run.item.asks
+            and run.state is ItemState.PENDING
+            and _is_compared_object(run, trigger.uid)
+        ):
+            run.compare_result = messages.CompareResult.ABSENT
+            _continue_step(context, run.step)
 
 
-def _is_found(run: ItemRun, uid: str) -> bool:
-    """Whether this is what lived when the step was checked."""
-    return run.found is not None and run.found.uid == uid
+def _is_compared_object(run: ItemRun, uid: str) -> bool:
+    """Return whether the uid is that of the live object when the step was compared."""
+    return run.live_before is not None and run.live_before.uid == uid
 
 
-def replaced(turn: Turn, heard: words.Judged) -> None:
-    """Somebody put another object in the place of ours."""
-    for run in turn.rollout.items.get(heard.spot, ()):
-        ours = run.written
-        if ours is None or ours.uid == heard.uid or not _is_missed(run):
+def handle_replaced_object(context: DecisionContext, trigger: messages.HealthChanged) -> None:
+    """Handle an object that another one of the same name has replaced."""
+    for run in context.rollout.items.get(trigger.object_ref, ()):
+        written = run.written
+        if written is None or written.uid == trigger.uid or not _is_still_needed(run):
             continue
-        if run.step.rules.fenced and not is_older(heard.version, ours.version):
-            _vanished(turn, run)
+        if run.step.semantics.fenced and not is_older(trigger.version, written.version):
+            _handle_vanished(context, run)
 
 
-def _is_missed(run: ItemRun) -> bool:
-    """Whether the gate of a step still needs what we wrote.
+def _is_still_needed(run: ItemRun) -> bool:
+    """Return whether the gate of a step still needs what we wrote.
 
-    What was well must be so when the gate opens; what has finished may remove itself.
+    An object that passed must still be healthy when the gate opens; a finished one may remove
+    itself.
     """
     if run.state is ItemState.GATING:
         return True
-    is_well = run.state is ItemState.PASSED and run.item.gates and run.item.hook is None
-    has_finished = run.written is not None and run.written.uid == run.finished
-    waits = run.step.rules.fenced and run.step.state is StepState.GATING
-    return is_well and waits and not has_finished
+    has_passed = run.state is ItemState.PASSED and run.item.gates and run.item.hook is None
+    has_finished = run.written is not None and run.written.uid == run.finished_uid
+    is_gating = run.step.semantics.fenced and run.step.state is StepState.GATING
+    return has_passed and is_gating and not has_finished
 
 
-def verified(turn: Turn, heard: words.Verified) -> None:
-    """What lives holds what we wrote, or somebody has changed it."""
-    for run in turn.rollout.items.get(heard.spot, ()):
+def handle_verify_finished(context: DecisionContext, trigger: messages.VerifyFinished) -> None:
+    """Continue the gate of a verified object; write an object again that others have changed."""
+    for run in context.rollout.items.get(trigger.object_ref, ()):
         step = run.step
-        is_gating = step.state is StepState.GATING and run.state in WRITTEN
-        if step.step.id != heard.step or not is_gating:
+        is_gating = step.state is StepState.GATING and run.state in WRITTEN_STATES
+        if step.step.id != trigger.step or not is_gating:
             continue
-        run.verified = (heard.generation, heard.version)
-        if heard.trouble is None:
-            turn.ring_at(turn.now, step)
+        run.verified_version = (trigger.generation, trigger.version)
+        if trigger.failure is None:
+            context.set_timer(context.now, step)
         else:
-            tell_wait(turn, run, heard.trouble.reason, heard.trouble.sentence)
-            _put_back(turn, run, heard.trouble)
+            emit_wait(context, run, trigger.failure.reason, trigger.failure.message)
+            _reapply(context, run, trigger.failure)
 
 
-def _vanished(turn: Turn, run: ItemRun) -> None:
+def _handle_vanished(context: DecisionContext, run: ItemRun) -> None:
     step = run.step
     if step.is_final:
         return  # it failed, and a hook may go then
-    if run.item.deed is Deed.DELETE:
-        turn.tell_deed(Told.OBJECT_PRUNED, run, Fate.PRUNE)
-        settle(turn, run, ItemState.PASSED)
+    if run.item.deed is ItemAction.DELETE:
+        context.emit_object_event(EventType.OBJECT_PRUNED, run, DiffAction.PRUNE)
+        settle_item(context, run, ItemState.PASSED)
         return
-    _put_back(turn, run, words.Trouble("Missing", "is missing, it might have been deleted"))
+    _reapply(context, run, messages.Failure("Missing", "is missing, it might have been deleted"))
 
 
-def _put_back(turn: Turn, run: ItemRun, trouble: words.Trouble) -> None:
-    """Write again what somebody has taken away or changed, a few times; else the step fails.
+def _reapply(context: DecisionContext, run: ItemRun, failure: messages.Failure) -> None:
+    """Write an object again that others have deleted or changed, a few times; then fail the step.
 
-    What was well already holds the gate of its step again.
+    An object that had passed keeps the gate closed again.
     """
     step = run.step
-    step.open += run.state is ItemState.PASSED
-    again = step.rules.vanishing is Vanishing.REAPPLY
-    if again and run.reapplied < REAPPLIES and not turn.is_held(step):
-        run.reapplied += 1
-        run.judged = None
-        _apply(turn, run)
-        set_deadline(turn, step)
+    step.gating_count += run.state is ItemState.PASSED
+    can_reapply = step.semantics.vanishing is OnDisappear.REAPPLY
+    if can_reapply and run.reapply_count < MAX_REAPPLIES and not context.is_draining(step):
+        run.reapply_count += 1
+        run.health = None
+        _apply_item(context, run)
+        set_deadline(context, step)
         return
-    sentence = f"{run.item.ref} {trouble.sentence}"
+    message = f"{run.item.ref} {failure.message}"
     # What removes itself may be missed a few times; who changes our text goes on doing so.
-    final = trouble.reason == CHANGED and not step.rules.retry.gates
-    step.trouble = step.trouble or words.Trouble(trouble.reason, sentence, final)
-    if step.rules.patient:
-        settle(turn, run, ItemState.FAILED)
+    final = failure.reason == CHANGED and not step.semantics.retry.gates
+    step.failure = step.failure or messages.Failure(failure.reason, message, final)
+    if step.semantics.patient:
+        settle_item(context, run, ItemState.FAILED)
     else:
-        _go_on_with(turn, step)
+        _continue_step(context, step)

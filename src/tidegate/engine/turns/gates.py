@@ -1,4 +1,4 @@
-"""What a gate makes of one object: it opens, it waits, or it fails, and why."""
+"""Gate evaluation of one object: the gate opens, waits or fails, and why."""
 
 from __future__ import annotations
 
@@ -6,119 +6,138 @@ from enum import StrEnum
 
 import msgspec
 
-from tidegate.engine.fences import Doubt, Proof, doubt, is_probed, proof_of
+from tidegate.engine.fences import (
+    FenceReason,
+    FreshnessCheck,
+    check_fence,
+    freshness_check,
+    needs_probe,
+)
 from tidegate.engine.turns.rollout import ItemRun
-from tidegate.engine.vocabulary import Stand
+from tidegate.engine.vocabulary import CompareResult
 from tidegate.model.moment import Ms
-from tidegate.model.plan import AWAITED, Deed
+from tidegate.model.plan import AWAIT_ACTIONS, ItemAction
 from tidegate.model.semantics import Semantics
 from tidegate.model.verdict import Health, Verdict
 
 
-class Weight(StrEnum):
+class GateDecision(StrEnum):
+    """Decision of a gate about one object."""
+
     OPENS = "opens"
     WAITS = "waits"
     PROBES = "probes"
-    """All is well but for what only asking can tell; the answer says what it waits for."""
+    """The object is healthy, but its service must be probed; the probe says what it waits for."""
     FAILS = "fails"
 
 
-class Weighed(msgspec.Struct, frozen=True, gc=False):
-    """`until`: when a wait must be looked at again though nothing happens."""
+class GateResult(msgspec.Struct, frozen=True, gc=False):
+    """Decision of a gate with its reason."""
 
-    weight: Weight
+    decision: GateDecision
     reason: str = ""
-    sentence: str = ""
-    until: Ms | None = None
+    message: str = ""
+    recheck_at: Ms | None = None
+    """Time at which a wait must be checked again even if nothing happens."""
     final: bool = False
-    by_time: bool = False
-    """It fails since it has been so for too long, as far as is known."""
-    doubt: Doubt | None = None
-    """What is left unproven where a gate opens all the same."""
+    is_timeout: bool = False
+    """Whether the object fails because it has been unhealthy for too long, as far as is known."""
+    unproven: FenceReason | None = None
+    """The unproven part if the gate opens without proof."""
 
 
-OPEN = Weighed(Weight.OPENS)
-UNKNOWN = Weighed(Weight.WAITS, "NoVerdict", "nothing is known of it yet")
+OPEN = GateResult(GateDecision.OPENS)
+NO_VERDICT = GateResult(GateDecision.WAITS, "NoVerdict", "nothing is known of it yet")
 
-ABSENT = Weighed(Weight.WAITS, "Missing", "it is not there yet")
-PRESENT = Weighed(Weight.WAITS, "Present", "it is still there")
+ABSENT = GateResult(GateDecision.WAITS, "Missing", "it is not there yet")
+PRESENT = GateResult(GateDecision.WAITS, "Present", "it is still there")
 
 
-def weigh(run: ItemRun, now: Ms) -> Weighed:
-    """Weigh the last verdict of an object that is written, or awaited."""
-    rules = run.step.rules
-    if run.item.deed in AWAITED:
-        return _weigh_awaited(run, rules, now)
-    if run.judged is None or run.written is None:
-        return UNKNOWN
-    verdict = run.judged.verdict
+def evaluate_gate(run: ItemRun, now: Ms) -> GateResult:
+    """Evaluate the last verdict of an object that is written or awaited."""
+    semantics = run.step.semantics
+    if run.item.deed in AWAIT_ACTIONS:
+        return _evaluate_awaited(run, semantics, now)
+    if run.health is None or run.written is None:
+        return NO_VERDICT
+    verdict = run.health.verdict
     unproven = None
-    if rules.fenced:
-        unproven = doubt(run.written, run.judged, lapses=Ms(run.at + rules.proof))
+    if semantics.fenced:
+        unproven = check_fence(
+            run.written, run.health, accept_after=Ms(run.written_at + semantics.proof)
+        )
         if unproven is not None and (unproven.until is None or now < unproven.until):
-            run.bad_since = None
-            return Weighed(Weight.WAITS, unproven.reason, unproven.sentence, unproven.until)
-    if not verdict.checked and not rules.falls_back:
+            run.unhealthy_since = None
+            return GateResult(GateDecision.WAITS, unproven.reason, unproven.message, unproven.until)
+    if not verdict.is_checked and not semantics.falls_back:
         return OPEN
-    return _weigh_health(run, verdict, rules, now, unproven)
+    return _evaluate_health(run, verdict, semantics, now, unproven)
 
 
-def _weigh_awaited(run: ItemRun, rules: Semantics, now: Ms) -> Weighed:
-    """What is not ours must be there, and its status must speak of the text that it has."""
-    if run.item.deed is Deed.AWAIT_ABSENT:
-        is_gone = run.judged is None and run.stand is Stand.ABSENT
+def _evaluate_awaited(run: ItemRun, semantics: Semantics, now: Ms) -> GateResult:
+    """Evaluate an object of another unit: it must exist, and its status must be current."""
+    if run.item.deed is ItemAction.AWAIT_ABSENT:
+        is_gone = run.health is None and run.compare_result is CompareResult.ABSENT
         return OPEN if is_gone else PRESENT
-    if run.judged is None:
+    if run.health is None:
         return ABSENT
-    if run.item.deed is Deed.AWAIT_PRESENT:
+    if run.item.deed is ItemAction.AWAIT_PRESENT:
         return OPEN
-    verdict = run.judged.verdict
-    seen, kind = verdict.speaks_of, run.item.ref.kind
-    tells = bool(seen) or proof_of(kind) is Proof.OBSERVED
-    if rules.fenced and tells and seen < run.judged.generation:
-        return Weighed(Weight.WAITS, "NotObserved", "its controller has not seen its last change")
-    if not verdict.checked and not rules.falls_back:
+    verdict = run.health.verdict
+    observed, kind = verdict.observed_generation, run.item.ref.kind
+    reports_generation = (
+        bool(observed) or freshness_check(kind) is FreshnessCheck.OBSERVED_GENERATION
+    )
+    if semantics.fenced and reports_generation and observed < run.health.generation:
+        return GateResult(
+            GateDecision.WAITS, "NotObserved", "its controller has not seen its last change"
+        )
+    if not verdict.is_checked and not semantics.falls_back:
         return OPEN
-    return _weigh_health(run, verdict, rules, now, None)
+    return _evaluate_health(run, verdict, semantics, now, None)
 
 
-def _weigh_health(
-    run: ItemRun, verdict: Verdict, rules: Semantics, now: Ms, unproven: Doubt | None
-) -> Weighed:
+def _evaluate_health(
+    run: ItemRun, verdict: Verdict, semantics: Semantics, now: Ms, unproven: FenceReason | None
+) -> GateResult:
     match verdict.health:
         case Health.HEALTHY:
-            run.bad_since = None
-            if is_probed(run.item.ref.kind) and rules.fenced and not run.probed:
-                return Weighed(Weight.PROBES)
-            return Weighed(Weight.OPENS, doubt=unproven)
-        case Health.SUSPENDED if run.item.suspends and rules.passes_paused:
-            return Weighed(Weight.OPENS, doubt=unproven)
+            run.unhealthy_since = None
+            if needs_probe(run.item.ref.kind) and semantics.fenced and not run.probe_passed:
+                return GateResult(GateDecision.PROBES)
+            return GateResult(GateDecision.OPENS, unproven=unproven)
+        case Health.SUSPENDED if run.item.suspends and semantics.passes_paused:
+            return GateResult(GateDecision.OPENS, unproven=unproven)
         case Health.SUSPENDED:
-            return _hold(run, verdict, rules.suspended, now)
+            return _evaluate_unhealthy(run, verdict, semantics.suspended, now)
         case Health.DEGRADED:
-            return _weigh_degraded(run, verdict, rules, now)
+            return _evaluate_degraded(run, verdict, semantics, now)
         case Health.PROGRESSING | Health.MISSING | Health.UNKNOWN:
-            run.bad_since = None
-            lost = verdict.health is Health.UNKNOWN and run.item.hook is not None
-            weight = Weight.FAILS if lost else Weight.WAITS
-            return Weighed(weight, verdict.reason, verdict.sentence)
+            run.unhealthy_since = None
+            is_failed_hook = verdict.health is Health.UNKNOWN and run.item.hook is not None
+            decision = GateDecision.FAILS if is_failed_hook else GateDecision.WAITS
+            return GateResult(decision, verdict.reason, verdict.message)
 
 
-def _weigh_degraded(run: ItemRun, verdict: Verdict, rules: Semantics, now: Ms) -> Weighed:
-    if rules.forbears and run.step.step.last and run.item.hook is None:
-        return Weighed(Weight.WAITS, verdict.reason, verdict.sentence)
-    if verdict.final or not rules.settle:
-        return Weighed(Weight.FAILS, verdict.reason, verdict.sentence, final=verdict.final)
-    return _hold(run, verdict, Ms(0) if verdict.starts else rules.settle, now)
+def _evaluate_degraded(run: ItemRun, verdict: Verdict, semantics: Semantics, now: Ms) -> GateResult:
+    if semantics.forbears and run.step.step.last and run.item.hook is None:
+        return GateResult(GateDecision.WAITS, verdict.reason, verdict.message)
+    if verdict.is_final or not semantics.settle:
+        return GateResult(
+            GateDecision.FAILS, verdict.reason, verdict.message, final=verdict.is_final
+        )
+    return _evaluate_unhealthy(
+        run, verdict, Ms(0) if verdict.is_starting else semantics.settle, now
+    )
 
 
-def _hold(run: ItemRun, verdict: Verdict, limit: Ms, now: Ms) -> Weighed:
-    """A bad state counts when it has held for so long; with no limit it only waits."""
-    if run.bad_since is None:
-        run.bad_since = now
+def _evaluate_unhealthy(run: ItemRun, verdict: Verdict, limit: Ms, now: Ms) -> GateResult:
+    """Fail an object that has been unhealthy for the limit; without a limit it only waits."""
+    if run.unhealthy_since is None:
+        run.unhealthy_since = now
     if not limit:
-        return Weighed(Weight.WAITS, verdict.reason, verdict.sentence)
-    held = Ms(run.bad_since + limit)
-    if now >= held:
-        return Weighed(Weight.FAILS, verdict.reason, verdict.sentence, by_time=True)
-    return Weighed(Weight.WAITS, verdict.reason, verdict.sentence, until=held)
+        return GateResult(GateDecision.WAITS, verdict.reason, verdict.message)
+    fails_at = Ms(run.unhealthy_since + limit)
+    if now >= fails_at:
+        return GateResult(GateDecision.FAILS, verdict.reason, verdict.message, is_timeout=True)
+    return GateResult(GateDecision.WAITS, verdict.reason, verdict.message, recheck_at=fails_at)

@@ -1,307 +1,318 @@
-"""Gates: each object of a step is weighed when something is heard of it, or when it is time."""
+"""Gates of steps: each object is evaluated when its health changes, or at a given time."""
 
 from __future__ import annotations
 
-from tidegate.engine import vocabulary as words
-from tidegate.engine.fences import Doubt, is_foreign, is_older
-from tidegate.engine.turns.gates import Weighed, Weight, weigh
-from tidegate.engine.turns.ordering import failed, passed
-from tidegate.engine.turns.rollout import ItemRun, ItemState, StepRun, Turn
-from tidegate.model.change import Fate
-from tidegate.model.event import StepState, Told
+from tidegate.engine import vocabulary as messages
+from tidegate.engine.fences import FenceReason, is_older, needs_verification
+from tidegate.engine.turns.gates import GateDecision, GateResult, evaluate_gate
+from tidegate.engine.turns.ordering import fail_step, pass_step
+from tidegate.engine.turns.rollout import DecisionContext, ItemRun, ItemState, StepRun
+from tidegate.model.change import DiffAction
+from tidegate.model.event import EventType, StepState
 from tidegate.model.moment import Ms
-from tidegate.model.plan import Deed
+from tidegate.model.plan import ItemAction
 
-FIRST_PROBE = Ms(50)
-SLOWEST_PROBE = Ms(2_000)
+FIRST_PROBE_INTERVAL = Ms(50)
+MAX_PROBE_INTERVAL = Ms(2_000)
 
 
-def open_gate(turn: Turn, step: StepRun) -> None:
-    """All is written: begin to wait for it, where the rules ask for that."""
-    rules = step.rules
-    step.applied_at = step.active_at = turn.now
-    step.open = sum(run.state is ItemState.GATING for run in step.items)
-    turn.enter(step, StepState.GATING)
-    _leave_out(turn, step)
-    if not step.open:
-        _close(turn, step)
+def enter_gate(context: DecisionContext, step: StepRun) -> None:
+    """Start waiting at the gate of a step whose objects are all written."""
+    semantics = step.semantics
+    step.applied_at = step.changed_at = context.now
+    step.gating_count = sum(run.state is ItemState.GATING for run in step.items)
+    context.set_step_state(step, StepState.GATING)
+    _pass_ungated(context, step)
+    if not step.gating_count:
+        _finish_gate(context, step)
         return
-    set_deadline(turn, step)
-    own = (one.step for one in step.after if one.unit is step.unit)
-    if any(after.spot != step.step.spot for after in own):
-        step.look_at = Ms(turn.now + rules.pause)
-    look(turn, step)
+    set_deadline(context, step)
+    next_steps = (step_after.step for step_after in step.after if step_after.unit is step.unit)
+    if any(next_step.wave_key != step.step.wave_key for next_step in next_steps):
+        step.next_check_at = Ms(context.now + semantics.pause)
+    check_gate(context, step)
 
 
-def _leave_out(turn: Turn, step: StepRun) -> None:
-    """Wait for no object that holds nobody up: by its policy, or behind it comes nothing."""
-    hooks_only = not step.rules.gates_last and step.step.last
+def _pass_ungated(context: DecisionContext, step: StepRun) -> None:
+    """Pass the objects that keep no gate closed: by policy, or because no step follows."""
+    hooks_only = not step.semantics.gates_last and step.step.last
     for run in step.items:
-        counts = run.item.hook is not None if hooks_only else run.item.gates
-        if run.state is ItemState.GATING and not counts:
-            if run.item.deed is Deed.DELETE:
-                turn.tell_deed(Told.OBJECT_PRUNED, run, Fate.PRUNE)
+        is_gated = run.item.hook is not None if hooks_only else run.item.gates
+        if run.state is ItemState.GATING and not is_gated:
+            if run.item.deed is ItemAction.DELETE:
+                context.emit_object_event(EventType.OBJECT_PRUNED, run, DiffAction.PRUNE)
             run.state = ItemState.PASSED
-            step.open -= 1
+            step.gating_count -= 1
 
 
-def set_deadline(turn: Turn, step: StepRun) -> None:
-    """How long a step may take: never less than its objects ask for themselves."""
-    ground = step.rules.ground_deadline if step.step.ground else Ms(0)
-    least = ground or _own_limit(step) or step.rules.deadline
-    if least:
-        budgets = () if step.rules.exact else (run.item.budget for run in step.items)
-        longest = max(budgets, default=least)
-        step.deadline = Ms(turn.now + max(least, longest))
-        turn.ring_at(step.deadline, step)
+def set_deadline(context: DecisionContext, step: StepRun) -> None:
+    """Set the deadline of a step, never shorter than the readiness timeouts of its objects."""
+    foundation_limit = step.semantics.ground_deadline if step.step.ground else Ms(0)
+    minimum = foundation_limit or _special_timeout(step) or step.semantics.deadline
+    if minimum:
+        budgets = () if step.semantics.exact else (run.item.budget for run in step.items)
+        longest = max(budgets, default=minimum)
+        step.deadline = Ms(context.now + max(minimum, longest))
+        context.set_timer(step.deadline, step)
 
 
-def _own_limit(step: StepRun) -> Ms:
-    """What is done about a failure, and tests, may have a time of their own."""
+def _special_timeout(step: StepRun) -> Ms:
+    """Return the separate timeout of on-failure steps and tests; 0 if there is none."""
     policy = step.unit.unit.policy
     if step.step.rescues:
         return policy.remedy_timeout
-    return policy.test_timeout if step.step.tests else Ms(0)
+    return policy.test_timeout if step.step.is_test else Ms(0)
 
 
-def _every(step: StepRun) -> Ms:
-    """How often a gate is looked at; 0 is whenever something is heard."""
-    ground = step.rules.ground_every if step.step.ground else Ms(0)
-    return ground or step.rules.look_every
+def _check_interval(step: StepRun) -> Ms:
+    """Return how often a gate is checked; 0 means whenever the health of an object changes."""
+    foundation_interval = step.semantics.ground_every if step.step.ground else Ms(0)
+    return foundation_interval or step.semantics.look_every
 
 
-def judged(turn: Turn, heard: words.Judged) -> None:
-    for run in turn.rollout.items.get(heard.spot, ()):
-        known = run.judged
-        if known and known.uid == heard.uid and is_older(heard.version, known.version):
+def handle_health_changed(context: DecisionContext, trigger: messages.HealthChanged) -> None:
+    """Store a health verdict and check the gates that wait for the object."""
+    for run in context.rollout.items.get(trigger.object_ref, ()):
+        previous = run.health
+        if previous and previous.uid == trigger.uid and is_older(trigger.version, previous.version):
             continue
-        run.judged = heard
+        run.health = trigger
         step = run.step
         if step.state is not StepState.GATING:
             continue
         if run.state is ItemState.PASSED and run.item.gates:
-            _is_verifying(turn, run)
+            _needs_verification(context, run)
         if run.state is not ItemState.GATING:
             continue
-        step.active_at = turn.now
-        rules = step.rules
-        if _every(step) or step.look_at is not None:
+        step.changed_at = context.now
+        semantics = step.semantics
+        if _check_interval(step) or step.next_check_at is not None:
             continue
-        if rules.look_after:
-            step.look_at = Ms(turn.now + rules.look_after)
-            turn.ring_at(step.look_at, step)
+        if semantics.look_after:
+            step.next_check_at = Ms(context.now + semantics.look_after)
+            context.set_timer(step.next_check_at, step)
         else:
-            _look_at(turn, run)
+            _check_item(context, run)
 
 
-def probed(turn: Turn, heard: words.Probed) -> None:
-    for run in turn.rollout.items.get(heard.spot, ()):
-        if not run.probing or run.step.step.id != heard.step:
+def handle_probe_finished(context: DecisionContext, trigger: messages.ProbeFinished) -> None:
+    """Continue the gates that wait for a probe; retry a failed probe after a delay."""
+    for run in context.rollout.items.get(trigger.object_ref, ()):
+        if not run.is_probing or run.step.step.id != trigger.step:
             continue
-        run.probing = False
-        run.probed = heard.trouble is None
+        run.is_probing = False
+        run.probe_passed = trigger.failure is None
         if run.state is not ItemState.GATING or run.step.state is not StepState.GATING:
             continue
-        if heard.trouble is None:
-            _look_at(turn, run)
+        if trigger.failure is None:
+            _check_item(context, run)
             continue
-        tell_wait(turn, run, heard.trouble.reason, heard.trouble.sentence)
-        run.probes += 1
-        pause = min(SLOWEST_PROBE, FIRST_PROBE << min(run.probes, 10))
-        turn.ring_at(Ms(turn.now + pause), run.step)
-    if heard.trouble is None:
-        turn.order(words.Foresee(heard.spot))
+        emit_wait(context, run, trigger.failure.reason, trigger.failure.message)
+        run.probe_count += 1
+        delay = min(MAX_PROBE_INTERVAL, FIRST_PROBE_INTERVAL << min(run.probe_count, 10))
+        context.set_timer(Ms(context.now + delay), run.step)
+    if trigger.failure is None:
+        context.issue(messages.Preflight(trigger.object_ref))
 
 
-def looked(turn: Turn, heard: words.Looked) -> None:
-    step = turn.rollout.steps.get(heard.step)
-    if step is None or not step.looking:
+def handle_status_read(context: DecisionContext, trigger: messages.StatusRead) -> None:
+    """Check the gate of a step whose objects have just been read again."""
+    step = context.rollout.steps.get(trigger.step)
+    if step is None or not step.is_reading_status:
         return
-    step.looking, step.looked = False, True
+    step.is_reading_status, step.has_fresh_status = False, True
     if step.state is StepState.GATING:
-        step.look_at = None  # it was asked for out of turn
-        look(turn, step)
-    step.looked = False
+        step.next_check_at = None  # it was asked for out of turn
+        check_gate(context, step)
+    step.has_fresh_status = False
 
 
-def _is_sure(turn: Turn, step: StepRun) -> bool:
-    """Time alone fails nothing: a connection may have been lost, and with it the good news."""
-    if not step.looked and not step.looking:
-        step.looking = True
-        held = (run for run in step.items if run.state is ItemState.GATING)
-        objects = ((run.spot, run.written.uid if run.written else "") for run in held)
-        turn.order(words.LookAgain(step.step.id, tuple(objects)))
-    return step.looked
+def _has_fresh_status(context: DecisionContext, step: StepRun) -> bool:
+    """Return whether the status was just read; otherwise request that.
+
+    A timeout alone fails nothing: a watch may have been interrupted and have missed a change.
+    """
+    if not step.has_fresh_status and not step.is_reading_status:
+        step.is_reading_status = True
+        gating = (run for run in step.items if run.state is ItemState.GATING)
+        objects = ((run.object_ref, run.written.uid if run.written else "") for run in gating)
+        context.issue(messages.ReadStatus(step.step.id, tuple(objects)))
+    return step.has_fresh_status
 
 
-def look(turn: Turn, step: StepRun) -> None:
-    """Weigh every object that still holds a gate."""
-    every = _every(step)
-    if step.look_at is not None and turn.now < step.look_at:
-        turn.ring_at(step.look_at, step)
+def check_gate(context: DecisionContext, step: StepRun) -> None:
+    """Evaluate every object that still keeps the gate of a step closed."""
+    interval = _check_interval(step)
+    if step.next_check_at is not None and context.now < step.next_check_at:
+        context.set_timer(step.next_check_at, step)
         return
-    step.look_at = None
+    step.next_check_at = None
     for run in step.items:
         if run.state is ItemState.GATING:
-            _look_at(turn, run)
+            _check_item(context, run)
         if step.state is not StepState.GATING:
             return
-    if not step.open:
-        _close(turn, step)
+    if not step.gating_count:
+        _finish_gate(context, step)
         return
-    if not _is_overdue(turn, step) and every:
-        step.look_at = Ms(turn.now + every)
-        turn.ring_at(step.look_at, step)
+    if not _fail_if_overdue(context, step) and interval:
+        step.next_check_at = Ms(context.now + interval)
+        context.set_timer(step.next_check_at, step)
 
 
-def _look_at(turn: Turn, run: ItemRun) -> None:
-    if run.item.deed is Deed.DELETE:
-        tell_wait(turn, run, "Deleting", "it is being deleted")
-    elif not _is_verifying(turn, run):
-        _act_on(turn, run, weigh(run, turn.now))
+def _check_item(context: DecisionContext, run: ItemRun) -> None:
+    if run.item.deed is ItemAction.DELETE:
+        emit_wait(context, run, "Deleting", "it is being deleted")
+    elif not _needs_verification(context, run):
+        _apply_result(context, run, evaluate_gate(run, context.now))
 
 
-def _act_on(turn: Turn, run: ItemRun, weighed: Weighed) -> None:
-    match weighed.weight:
-        case Weight.OPENS:
-            if run.judged is not None and run.judged.verdict.final:
-                run.finished = run.judged.uid
-            _tell_ready(turn, run)
-            _tell_unproven(turn, run, weighed.doubt)
-            settle(turn, run, ItemState.PASSED)
-        case Weight.WAITS:
-            tell_wait(turn, run, weighed.reason, weighed.sentence)
-            if weighed.until is not None:
-                turn.ring_at(weighed.until, run.step)
-        case Weight.PROBES:
-            if not run.probing:
-                run.probing = True
-                turn.order(words.Probe(run.step.step.id, run.spot))
-        case Weight.FAILS:
-            _object_fails(turn, run, weighed)
+def _apply_result(context: DecisionContext, run: ItemRun, result: GateResult) -> None:
+    match result.decision:
+        case GateDecision.OPENS:
+            if run.health is not None and run.health.verdict.is_final:
+                run.finished_uid = run.health.uid
+            _emit_ready(context, run)
+            _emit_unproven(context, run, result.unproven)
+            settle_item(context, run, ItemState.PASSED)
+        case GateDecision.WAITS:
+            emit_wait(context, run, result.reason, result.message)
+            if result.recheck_at is not None:
+                context.set_timer(result.recheck_at, run.step)
+        case GateDecision.PROBES:
+            if not run.is_probing:
+                run.is_probing = True
+                context.issue(messages.Probe(run.step.step.id, run.object_ref))
+        case GateDecision.FAILS:
+            _fail_item(context, run, result)
 
 
-def _is_verifying(turn: Turn, run: ItemRun) -> bool:
-    """A verdict counts only while the object holds what we wrote: where it may not, ask first."""
-    written, judged = run.written, run.judged
-    if not run.step.rules.fenced or written is None or judged is None:
+def _needs_verification(context: DecisionContext, run: ItemRun) -> bool:
+    """Return whether the object must be verified first, and request that.
+
+    A verdict counts only while the object still has what we wrote.
+    """
+    written, health = run.written, run.health
+    if not run.step.semantics.fenced or written is None or health is None:
         return False
-    if not is_foreign(written, judged, run.verified):
+    if not needs_verification(written, health, run.verified_version):
         return False
-    turn.order(words.Verify(run.step.step.id, run.spot))
+    context.issue(messages.Verify(run.step.step.id, run.object_ref))
     return True
 
 
-def _tell_ready(turn: Turn, run: ItemRun) -> None:
-    """Take back what was told of a wait."""
-    if run.waits:
-        turn.tell(Told.OBJECT_READY, run.step, ref=run.item.ref)
-        run.waits = ""
+def _emit_ready(context: DecisionContext, run: ItemRun) -> None:
+    """Emit that an object that was waited for is ready."""
+    if run.wait_message:
+        context.emit(EventType.OBJECT_READY, run.step, ref=run.item.ref)
+        run.wait_message = ""
 
 
-def _tell_unproven(turn: Turn, run: ItemRun, lapsed: Doubt | None) -> None:
-    if lapsed is not None:
-        told, ref = Told.GATE_UNPROVEN, run.item.ref
-        turn.tell(told, run.step, ref=ref, reason=lapsed.reason, sentence=lapsed.sentence)
+def _emit_unproven(context: DecisionContext, run: ItemRun, unproven: FenceReason | None) -> None:
+    if unproven is not None:
+        event_type, ref = EventType.GATE_UNPROVEN, run.item.ref
+        context.emit(
+            event_type, run.step, ref=ref, reason=unproven.reason, message=unproven.message
+        )
 
 
-def _object_fails(turn: Turn, run: ItemRun, weighed: Weighed) -> None:
+def _fail_item(context: DecisionContext, run: ItemRun, result: GateResult) -> None:
     step = run.step
-    if weighed.by_time and not _is_sure(turn, step):
+    if result.is_timeout and not _has_fresh_status(context, step):
         return
-    if step.trouble is None or weighed.final:
-        step.trouble = words.Trouble(weighed.reason, _told_failure(run, weighed), weighed.final)
-    if step.rules.patient:
-        settle(turn, run, ItemState.FAILED)
+    if step.failure is None or result.final:
+        step.failure = messages.Failure(result.reason, _failure_message(run, result), result.final)
+    if step.semantics.patient:
+        settle_item(context, run, ItemState.FAILED)
     else:
-        _close(turn, step)
+        _finish_gate(context, step)
 
 
-def _told_failure(run: ItemRun, weighed: Weighed) -> str:
-    return f"{run.item.ref}: {weighed.sentence or weighed.reason}"
+def _failure_message(run: ItemRun, result: GateResult) -> str:
+    return f"{run.item.ref}: {result.message or result.reason}"
 
 
-def settle(turn: Turn, run: ItemRun, state: ItemState) -> None:
-    """An object no longer holds the gate of its step."""
+def settle_item(context: DecisionContext, run: ItemRun, state: ItemState) -> None:
+    """Set the final state of an object, which then no longer keeps the gate closed."""
     run.state = state
-    run.step.open -= 1
+    run.step.gating_count -= 1
     if run.item.hook is not None:
-        turn.tell(Told.HOOK_FINISHED, run.step, ref=run.item.ref, reason=state.value)
-    if not run.step.open and run.step.state is StepState.GATING:
-        _close(turn, run.step)
+        context.emit(EventType.HOOK_FINISHED, run.step, ref=run.item.ref, reason=state.value)
+    if not run.step.gating_count and run.step.state is StepState.GATING:
+        _finish_gate(context, run.step)
 
 
-def _close(turn: Turn, step: StepRun) -> None:
-    trouble = step.trouble or _failed_beside_hooks(turn, step)
-    if trouble is None:
-        _pass_gate(turn, step)
+def _finish_gate(context: DecisionContext, step: StepRun) -> None:
+    failure = step.failure or _find_failed_object(context, step)
+    if failure is None:
+        _pass_gate(context, step)
     else:
-        _fail_gate(turn, step, trouble)
+        _fail_gate(context, step, failure)
 
 
-def _failed_beside_hooks(turn: Turn, step: StepRun) -> words.Trouble | None:
-    """Where hooks alone were waited for, what has failed by now fails the step all the same."""
-    rules = step.rules
-    hooked = any(run.item.hook is not None for run in step.items)
-    if rules.gates_last or not step.step.last or not hooked:
+def _find_failed_object(context: DecisionContext, step: StepRun) -> messages.Failure | None:
+    """Return the failure of an ordinary object in a step that waited only for its hooks."""
+    semantics = step.semantics
+    has_hooks = any(run.item.hook is not None for run in step.items)
+    if semantics.gates_last or not step.step.last or not has_hooks:
         return None
-    beside = (run for run in step.items if run.item.hook is None and run.written is not None)
-    for run in beside:
-        weighed = weigh(run, turn.now)
-        if weighed.weight is Weight.FAILS and run.item.deed is not Deed.DELETE:
-            return words.Trouble(weighed.reason, _told_failure(run, weighed), weighed.final)
+    others = (run for run in step.items if run.item.hook is None and run.written is not None)
+    for run in others:
+        result = evaluate_gate(run, context.now)
+        if result.decision is GateDecision.FAILS and run.item.deed is not ItemAction.DELETE:
+            return messages.Failure(result.reason, _failure_message(run, result), result.final)
     return None
 
 
-def _fail_gate(turn: Turn, step: StepRun, trouble: words.Trouble) -> None:
-    retry = step.rules.retry
-    final = not retry.gates or (trouble.final and not retry.whole)
-    failed(turn, step, trouble.reason, trouble.sentence, final=final)
+def _fail_gate(context: DecisionContext, step: StepRun, failure: messages.Failure) -> None:
+    retry = step.semantics.retry
+    final = not retry.gates or (failure.final and not retry.whole)
+    fail_step(context, step, failure.reason, failure.message, final=final)
 
 
-def _pass_gate(turn: Turn, step: StepRun) -> None:
-    opened = tuple(
-        (run.spot, run.item.digest, run.written.uid)
+def _pass_gate(context: DecisionContext, step: StepRun) -> None:
+    opened_gates = tuple(
+        (run.object_ref, run.item.digest, run.written.uid)
         for run in step.items
-        if run.written is not None and run.item.deed is not Deed.DELETE
+        if run.written is not None and run.item.deed is not ItemAction.DELETE
     )
-    hooks = tuple(run.spot for run in step.items if run.item.hook is not None and run.written)
+    hooks = tuple(run.object_ref for run in step.items if run.item.hook is not None and run.written)
     if hooks:
-        turn.ask(step.unit)
-    turn.tell(Told.GATE_OPENED, step)
-    turn.order(words.Remember(step.step.id, opened, hooks))
-    passed(turn, step)
+        context.expect_reply(step.unit)
+    context.emit(EventType.GATE_OPENED, step)
+    context.issue(messages.SaveJournal(step.step.id, opened_gates, hooks))
+    pass_step(context, step)
 
 
-def _is_overdue(turn: Turn, step: StepRun) -> bool:
-    """Whether a gate has waited too long, or in too deep a silence; it fails then."""
-    quiet = step.rules.quiet
-    late = step.deadline is not None and turn.now >= step.deadline
-    silent = bool(quiet) and turn.now >= step.active_at + quiet
-    if (late or silent) and not _is_sure(turn, step):
+def _fail_if_overdue(context: DecisionContext, step: StepRun) -> bool:
+    """Fail a gate that has waited, or has been quiet, for too long; return whether it did."""
+    quiet_limit = step.semantics.quiet
+    is_late = step.deadline is not None and context.now >= step.deadline
+    is_quiet = bool(quiet_limit) and context.now >= step.changed_at + quiet_limit
+    if (is_late or is_quiet) and not _has_fresh_status(context, step):
         return False
-    if late:
-        return _fail_waiting(turn, step, "Deadline", "took too long")
-    if silent:
-        return _fail_waiting(turn, step, "Quiet", "nothing happened for too long")
-    if quiet:
-        turn.ring_at(Ms(step.active_at + quiet), step)
+    if is_late:
+        return _fail_waiting(context, step, "Deadline", "took too long")
+    if is_quiet:
+        return _fail_waiting(context, step, "Quiet", "nothing happened for too long")
+    if quiet_limit:
+        context.set_timer(Ms(step.changed_at + quiet_limit), step)
     return False
 
 
-def _fail_waiting(turn: Turn, step: StepRun, reason: str, sentence: str) -> bool:
-    held = next((run for run in step.items if run.state is ItemState.GATING), None)
-    if held is not None:
-        why = f": {held.waits}" if held.waits else ""
-        sentence = f"{held.item.ref} {sentence}{why}"
-    _fail_gate(turn, step, words.Trouble(reason, sentence))
+def _fail_waiting(context: DecisionContext, step: StepRun, reason: str, message: str) -> bool:
+    waiting = next((run for run in step.items if run.state is ItemState.GATING), None)
+    if waiting is not None:
+        cause = f": {waiting.wait_message}" if waiting.wait_message else ""
+        message = f"{waiting.item.ref} {message}{cause}"
+    _fail_gate(context, step, messages.Failure(reason, message))
     return True
 
 
-def tell_wait(turn: Turn, run: ItemRun, reason: str, sentence: str) -> None:
-    """Say what a gate waits for, once for each reason."""
-    if run.waits == sentence:
+def emit_wait(context: DecisionContext, run: ItemRun, reason: str, message: str) -> None:
+    """Emit what a gate waits for, once for each message."""
+    if run.wait_message == message:
         return
-    run.waits = sentence
+    run.wait_message = message
     step, ref, until = run.step, run.item.ref, run.step.deadline or Ms(0)
-    turn.tell(Told.GATE_WAITING, step, ref=ref, reason=reason, sentence=sentence, until=until)
+    context.emit(EventType.GATE_WAITING, step, ref=ref, reason=reason, message=message, until=until)

@@ -1,97 +1,103 @@
-"""Plans that grow and plans that give way: expansion and supersession."""
+"""Replanning: expansion of steps, and replacement of the plan by a newer one."""
 
 from __future__ import annotations
 
 import msgspec
 
-from tidegate.engine.turns.linking import add, add_items, link, link_all
+from tidegate.engine.turns.linking import add_edge, add_edges, add_items, add_plan
 from tidegate.engine.turns.ordering import (
-    close_expanded,
-    failed,
-    leave_out,
-    release_all,
-    rescue,
+    exclude_unit,
+    fail_step,
+    finish_expanded,
+    run_on_failure_steps,
     start_unit,
+    try_start_all,
 )
-from tidegate.engine.turns.rollout import Rollout, StepRun, Turn, UnitRun
+from tidegate.engine.turns.rollout import DecisionContext, Rollout, StepRun, UnitRun
 from tidegate.engine.turns.waiting import keep_slot
-from tidegate.engine.vocabulary import Expanded, LetGo, Superseded, Taken, Trouble
-from tidegate.model.event import StepState, Told
+from tidegate.engine.vocabulary import (
+    Failure,
+    LeaseAcquired,
+    PlanSuperseded,
+    ReleaseLease,
+    StepExpanded,
+)
+from tidegate.model.event import EventType, StepState
 from tidegate.model.plan import Plan, Step, public_digest
 from tidegate.model.unit import UnitId
 
-KEPT = frozenset({StepState.PASSED, StepState.GATING})
+KEEPABLE_STATES = frozenset({StepState.PASSED, StepState.GATING})
 
 
-def expanded(turn: Turn, heard: Expanded) -> None:
-    """Graft what a step yielded into the rollout; the step passes when all of it has."""
-    rollout = turn.rollout
-    step = rollout.steps[heard.step]
-    turn.answered(step.unit)
+def handle_step_expanded(context: DecisionContext, trigger: StepExpanded) -> None:
+    """Add the steps that a step expanded to; the expanding step passes when all of them have."""
+    rollout = context.rollout
+    step = rollout.steps[trigger.step]
+    context.receive_reply(step.unit)
     if step.state is not StepState.CHECKING:
         return
-    if isinstance(heard.outcome, Trouble):
-        trouble = heard.outcome
-        failed(turn, step, trouble.reason, trouble.sentence, final=trouble.final)
+    if isinstance(trigger.outcome, Failure):
+        failure = trigger.outcome
+        fail_step(context, step, failure.reason, failure.message, final=failure.final)
         return
-    turn.enter(step, StepState.GATING, reason="Expanded")
-    runs = add(rollout, heard.outcome)
-    turn.touched |= {unit.id: rollout.units[unit.id] for unit in heard.outcome.units}
-    step.parts, step.broken = len(runs), ""
+    context.set_step_state(step, StepState.GATING, reason="Expanded")
+    runs = add_plan(rollout, trigger.outcome)
+    context.touched_units |= {unit.id: rollout.units[unit.id] for unit in trigger.outcome.units}
+    step.unfinished_children, step.failed_child = len(runs), ""
     for run in runs:
-        run.part_of = step
+        run.expanded_from = step
     if not runs:
-        close_expanded(turn, step)
-    release_all(turn, runs, heard.due)
+        finish_expanded(context, step)
+    try_start_all(context, runs, trigger.due_units)
 
 
-def taken(turn: Turn, heard: Taken) -> None:
-    """A unit is ours: begin with what it comes to by now."""
-    unit = turn.rollout.units.get(heard.unit)
-    if unit is None or not unit.unheld or unit.ended:
+def handle_lease_acquired(context: DecisionContext, trigger: LeaseAcquired) -> None:
+    """Start a unit whose lease was acquired, with its new plan if there is one."""
+    unit = context.rollout.units.get(trigger.unit)
+    if unit is None or not unit.needs_lease or unit.ended:
         return
-    unit.unheld = unit.wanted = False
-    turn.touched[heard.unit] = unit
-    if heard.trouble is not None:
-        leave_out(turn, unit, heard.trouble)
-    elif heard.part is not None:
-        _renew(turn.rollout, unit, heard.part)
-    start_unit(turn, unit)
+    unit.needs_lease = unit.lease_requested = False
+    context.touched_units[trigger.unit] = unit
+    if trigger.failure is not None:
+        exclude_unit(context, unit, trigger.failure)
+    elif trigger.plan is not None:
+        _replace_unit_steps(context.rollout, unit, trigger.plan)
+    start_unit(context, unit)
 
 
-def _renew(rollout: Rollout, unit: UnitRun, part: Plan) -> None:
-    """Put other steps in the place of those of a unit that has not begun.
+def _replace_unit_steps(rollout: Rollout, unit: UnitRun, part: Plan) -> None:
+    """Replace the steps of a unit that has not started.
 
-    A step that is gone has nothing to do any more, and others wait for it as before. One that is
-    new stands where the edges of the part put it; as the first or the last of the unit it waits for
-    what the first waited for, or holds what the last held.
+    A removed step has nothing to do any more; others still wait for it. A new step is placed by
+    the edges of the new plan. A new first step waits for what the old first steps waited for,
+    and what waited for the old last steps waits for a new last step.
     """
     known, wanted = list(unit.steps), {step.id: step for step in part.steps}
     firsts = [run for run in known if not _is_within(run.before, unit)]
     lasts = [run for run in known if not _is_within(run.after, unit)]
     before = dict.fromkeys(one for run in firsts for one in run.before)
     after = dict.fromkeys(one for run in lasts for one in run.after)
-    unit.hooked = False
+    unit.has_hooks = False
     for run in known:
-        _replace(rollout, run, wanted.get(run.step.id))
-    fresh = add(rollout, msgspec.structs.replace(part, edges=()))
-    parent = known[0].part_of if known else None
+        _replace_step(rollout, run, wanted.get(run.step.id))
+    fresh = add_plan(rollout, msgspec.structs.replace(part, edges=()))
+    parent = known[0].expanded_from if known else None
     for run in fresh:
-        run.part_of = parent
+        run.expanded_from = parent
     if parent is not None:
-        parent.parts += len(fresh)
-    _link_part(rollout, part)
+        parent.unfinished_children += len(fresh)
+    _add_new_edges(rollout, part)
     for run in (run for run in fresh if not run.step.rescues):
         for one in before if not _is_within(run.before, unit) else ():
-            link(one, run)
+            add_edge(one, run)
         for one in after if not _is_within(run.after, unit) else ():
-            link(run, one)
+            add_edge(run, one)
 
 
-def _replace(rollout: Rollout, run: StepRun, step: Step | None) -> None:
+def _replace_step(rollout: Rollout, run: StepRun, step: Step | None) -> None:
     for item in run.items:
-        rollout.items[item.spot].remove(item)
-    run.items, run.void = [], step is None
+        rollout.items[item.object_ref].remove(item)
+    run.items, run.is_noop = [], step is None
     if step is not None:
         run.step = step
         add_items(rollout, run)
@@ -101,117 +107,136 @@ def _is_within(steps: list[StepRun], unit: UnitRun) -> bool:
     return any(step.unit is unit for step in steps)
 
 
-def _link_part(rollout: Rollout, part: Plan) -> None:
-    """Add the edges of a part that are new; what has begun waits for nothing more."""
-    for edge in part.edges:
+def _add_new_edges(rollout: Rollout, plan: Plan) -> None:
+    """Add the edges of a plan that are new; steps that have started get no further edges."""
+    for edge in plan.edges:
         before, after = rollout.steps.get(edge.before), rollout.steps.get(edge.after)
         if before is None or after is None or after in before.after:
             continue
         if after.state is StepState.WAITING:
-            link(before, after)
+            add_edge(before, after)
 
 
-def supersede(turn: Turn, heard: Superseded) -> None:
-    """Take over a newer plan at the next safe point: when no answer is outstanding."""
-    turn.rollout.yields = True
-    turn.rollout.successor = heard if heard.plan is not None else None
+def handle_plan_superseded(context: DecisionContext, trigger: PlanSuperseded) -> None:
+    """Prepare the switch to a newer plan at the next safe point: when no reply is pending."""
+    context.rollout.is_being_superseded = True
+    context.rollout.successor = trigger if trigger.plan is not None else None
 
 
-def give_way(turn: Turn) -> None:
-    """At a safe point, go on with the newer plan. Steps that are the same in both are kept."""
-    rollout = turn.rollout
+def switch_plan(context: DecisionContext) -> None:
+    """Switch to the newer plan at a safe point. Steps that are equal in both plans are kept."""
+    rollout = context.rollout
     newer = rollout.successor
     plan = newer.plan if newer is not None else None
-    if newer is None or plan is None or rollout.busy or rollout.ended:
+    if newer is None or plan is None or rollout.pending_replies or rollout.ended:
         return
-    rollout.yields, rollout.successor = False, None
-    awaited = {name: unit for name, unit in rollout.units.items() if unit.unheld}
-    for name in awaited.keys() - set(newer.due):
-        turn.order(LetGo(name))
-    tried = _counted_on(rollout)
-    old = _clear(rollout)
-    kept = _kept(old, plan)
-    for step in old.values():
-        if step.step.id not in kept and not step.is_final:
-            turn.enter(step, StepState.SUPERSEDED)
+    rollout.is_being_superseded, rollout.successor = False, None
+    leased_elsewhere = {name: unit for name, unit in rollout.units.items() if unit.needs_lease}
+    for name in leased_elsewhere.keys() - set(newer.due_units):
+        context.issue(ReleaseLease(name))
+    attempts = _attempts_to_keep(rollout)
+    old_steps = _clear(rollout)
+    kept_steps = _find_kept_steps(old_steps, plan)
+    for step in old_steps.values():
+        if step.step.id not in kept_steps and not step.is_final:
+            context.set_step_state(step, StepState.SUPERSEDED)
     rollout.digest = plan.digest
-    rollout.failed, rollout.gave_up = False, ""
-    rollout.late, rollout.looking = None, False
-    turn.tell(Told.ROLLOUT_SUPERSEDED, reason=public_digest(plan))
-    _go_on_with(turn, newer, plan, {name: old[name] for name in kept})
-    for name in tried.keys() & rollout.units.keys():
-        rollout.units[name].attempts = tried[name]
+    rollout.failed, rollout.abandon_reason = False, ""
+    rollout.final_refresh_unit, rollout.is_final_refresh_pending = None, False
+    context.emit(EventType.ROLLOUT_SUPERSEDED, reason=public_digest(plan))
+    _start_plan(context, newer, plan, {name: old_steps[name] for name in kept_steps})
+    for name in attempts.keys() & rollout.units.keys():
+        rollout.units[name].attempts = attempts[name]
 
 
-def _counted_on(rollout: Rollout) -> dict[UnitId, int]:
-    """How often those were tried that a newer text does not give as many tries again."""
+def _attempts_to_keep(rollout: Rollout) -> dict[UnitId, int]:
+    """Return the attempts of units whose retry count continues with a newer desired state."""
     units = rollout.units.items()
-    return {name: one.attempts for name, one in units if one.rules.retry.counts_on}
+    return {name: unit.attempts for name, unit in units if unit.semantics.retry.counts_on}
 
 
-def _go_on_with(turn: Turn, newer: Superseded, plan: Plan, kept: dict[str, StepRun]) -> None:
-    rollout = turn.rollout
-    runs = add(rollout, msgspec.structs.replace(plan, edges=()))
+def _start_plan(
+    context: DecisionContext, newer: PlanSuperseded, plan: Plan, kept_steps: dict[str, StepRun]
+) -> None:
+    rollout = context.rollout
+    runs = add_plan(rollout, msgspec.structs.replace(plan, edges=()))
     for run in runs:
-        if run.step.id in kept:
-            _keep(turn, run, kept[run.step.id])
-    link_all(rollout, plan.edges)
-    for unit in dict.fromkeys(run.unit for run in runs if run.step.id in kept):
+        if run.step.id in kept_steps:
+            _keep_step(context, run, kept_steps[run.step.id])
+    add_edges(rollout, plan.edges)
+    for unit in dict.fromkeys(run.unit for run in runs if run.step.id in kept_steps):
         keep_slot(unit)
-    turn.touched = {**rollout.units}
-    for name, trouble in newer.left_out.items():
+    context.touched_units = {**rollout.units}
+    for name, failure in newer.excluded.items():
         if name in rollout.units:
-            leave_out(turn, rollout.units[name], trouble)
-    release_all(turn, runs, newer.due)
+            exclude_unit(context, rollout.units[name], failure)
+    try_start_all(context, runs, newer.due_units)
     for run in runs:
         if run.is_final:
-            rescue(turn, run)
+            run_on_failure_steps(context, run)
 
 
-def _keep(turn: Turn, fresh: StepRun, old: StepRun) -> None:
-    """Go on with a step where it was; its objects are the same, in the same order."""
-    fresh.state, fresh.open, fresh.batch = old.state, old.open, old.batch
-    fresh.trouble, fresh.let_go = old.trouble, old.let_go
-    fresh.applied_at, fresh.active_at, fresh.deadline = old.applied_at, old.active_at, old.deadline
-    for new, known in zip(fresh.items, old.items, strict=True):
-        new.take_over(known)
-    if not fresh.waits_only:
-        fresh.unit.outdated = fresh.unit.unit.policy.asks_late  # its first step has had its turn
-    if fresh.is_final:
-        fresh.unit.unfinished -= 1
-        fresh.unit.failed |= fresh.state is StepState.FAILED
+def _keep_step(context: DecisionContext, new_step: StepRun, old_step: StepRun) -> None:
+    """Continue a step where it was; its objects are the same, in the same order."""
+    new_step.state, new_step.gating_count, new_step.next_batch = (
+        old_step.state,
+        old_step.gating_count,
+        old_step.next_batch,
+    )
+    new_step.failure, new_step.has_released_children = (
+        old_step.failure,
+        old_step.has_released_children,
+    )
+    new_step.applied_at, new_step.changed_at, new_step.deadline = (
+        old_step.applied_at,
+        old_step.changed_at,
+        old_step.deadline,
+    )
+    for new_item, old_item in zip(new_step.items, old_step.items, strict=True):
+        new_item.copy_state(old_item)
+    if not new_step.only_awaits:
+        new_step.unit.needs_refresh = (
+            new_step.unit.unit.policy.asks_late
+        )  # its first step has had its turn
+    if new_step.is_final:
+        new_step.unit.unfinished_steps -= 1
+        new_step.unit.failed |= new_step.state is StepState.FAILED
     else:
-        turn.ring_at(turn.now, fresh)
+        context.set_timer(context.now, new_step)
 
 
 def _clear(rollout: Rollout) -> dict[str, StepRun]:
     old = rollout.steps
     rollout.units, rollout.steps, rollout.items, rollout.slots = {}, {}, {}, {}
-    rollout.running = 0
+    rollout.running_units = 0
     return old
 
 
-def _kept(old: dict[str, StepRun], plan: Plan) -> set[str]:
-    """Steps with equal id, digest and predecessors, all of which are kept as well."""
+def _find_kept_steps(old_steps: dict[str, StepRun], plan: Plan) -> set[str]:
+    """Return the steps with equal id, digest and predecessors, all of which are kept as well."""
     before: dict[str, set[str]] = {step.id: set() for step in plan.steps}
     for edge in plan.edges:
         before[edge.after].add(edge.before)
-    kept: set[str] = set()
+    kept_steps: set[str] = set()
     for step in plan.steps:
-        run = old.get(step.id)
+        run = old_steps.get(step.id)
         if run is None or not _can_be_kept(run, step):
             continue
-        wanted = before[step.id]
-        if wanted == {one.step.id for one in run.before} and wanted <= kept:
-            kept.add(step.id)
-    return kept
+        predecessors = before[step.id]
+        if (
+            predecessors == {step_before.step.id for step_before in run.before}
+            and predecessors <= kept_steps
+        ):
+            kept_steps.add(step.id)
+    return kept_steps
 
 
 def _can_be_kept(run: StepRun, step: Step) -> bool:
-    """What a step expanded to is not in the newer plan: while that runs, it must expand again.
+    """Return whether a step can be kept in the newer plan.
 
-    What was done about a failure is not done about the next one.
+    The steps that a running step expanded to are not in the newer plan, so it must expand
+    again. On-failure steps are not kept, because they belong to the previous failure.
     """
-    at_rest = run.state is StepState.PASSED
-    stays = at_rest or (run.state in KEPT and not step.expands)
-    return run.step.digest == step.digest and stays and not step.rescues
+    has_passed = run.state is StepState.PASSED
+    is_keepable = has_passed or (run.state in KEEPABLE_STATES and not step.expands)
+    return run.step.digest == step.digest and is_keepable and not step.rescues

@@ -1,378 +1,423 @@
-"""Which step starts when: edges, pauses, retries, and what a failure takes along."""
+"""Start order of steps: edges, delays, retries, and what follows from a failure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.engine.turns.linking import add, holds, is_on_its_way
-from tidegate.engine.turns.rollout import ItemState, StepRun, Turn, UnitRun
-from tidegate.engine.turns.waiting import hold_due, keep_slot, leave_slot, may_start
-from tidegate.engine.vocabulary import Begun, CheckStep, Expand, Foreseen, Trouble
-from tidegate.model.event import FORGIVEN, NOT_NEEDED, StepState, Told
-from tidegate.model.ledger import EntryEnd
+from tidegate.engine.turns.linking import add_plan, is_blocking, is_independent_child
+from tidegate.engine.turns.rollout import DecisionContext, ItemState, StepRun, UnitRun
+from tidegate.engine.turns.waiting import free_slot, keep_slot, may_start, request_leases
+from tidegate.engine.vocabulary import CompareStep, Expand, Failure, PreflightFailed, RolloutStarted
+from tidegate.model.event import FAILURE_IGNORED, NOT_NEEDED, EventType, StepState
+from tidegate.model.ledger import RevisionOutcome
 from tidegate.model.moment import Ms
 from tidegate.model.plan import public_digest
 from tidegate.model.semantics import ChildGates
 from tidegate.model.unit import UnitId
 
-UNTESTED = "was not run: a test before it failed, which is ignored"
+SKIPPED_TEST_MESSAGE = "was not run: a test before it failed, which is ignored"
 
 
-def begin(turn: Turn, heard: Begun) -> None:
-    rollout, plan = turn.rollout, heard.plan
-    rollout.begun = turn.now
+def handle_rollout_started(context: DecisionContext, trigger: RolloutStarted) -> None:
+    """Add the plan to the rollout and start its first steps."""
+    rollout, plan = context.rollout, trigger.plan
+    rollout.started_at = context.now
     rollout.digest = plan.digest
-    runs = add(rollout, plan)
-    turn.tell(Told.ROLLOUT_BEGUN, reason=public_digest(plan))
-    turn.touched |= rollout.units
-    for name, trouble in heard.left_out.items():
-        leave_out(turn, rollout.units[name], trouble)
-    for name in heard.under_way:
+    runs = add_plan(rollout, plan)
+    context.emit(EventType.ROLLOUT_STARTED, reason=public_digest(plan))
+    context.touched_units |= rollout.units
+    for name, failure in trigger.excluded.items():
+        exclude_unit(context, rollout.units[name], failure)
+    for name in trigger.units_in_progress:
         keep_slot(rollout.units[name])
-    release_all(turn, runs, heard.due)
+    try_start_all(context, runs, trigger.due_units)
 
 
-def release(turn: Turn, step: StepRun) -> None:
-    """Start a step that no edge holds any more, now or when its pause is over.
+def try_start(context: DecisionContext, step: StepRun) -> None:
+    """Start a step that no edge blocks any more, now or after its delay.
 
-    Who depends on a unit looks at it now and then, for the first time when it is brought itself.
-    Who waits for units that it has brought looks at them as at its other objects.
+    With polling semantics (Flux), a unit checks its dependencies at intervals that begin when
+    the unit itself is applied, and its children as often as its other objects.
     """
     if step.state is not StepState.WAITING:
         return
-    if step.unmet:
-        _await_brought(turn, step)
+    if step.unmet_edges:
+        _set_children_deadline(context, step)
         return
-    if step.rules.dependency_every or step.rules.look_every:
-        _look_now_and_then(turn, step)
-    start(turn, step)
+    if step.semantics.dependency_every or step.semantics.look_every:
+        _delay_to_interval(context, step)
+    start_step(context, step)
 
 
-def _await_brought(turn: Turn, step: StepRun) -> None:
-    """Where a gate counts the units that were brought, they have as long as its objects have.
+def _set_children_deadline(context: DecisionContext, step: StepRun) -> None:
+    """Give child units that a gate waits for as much time as the objects of their parent.
 
-    A parent that nobody wrote down has no time of its own.
+    An implicit parent, which is not defined by a resource, has no deadline.
     """
-    is_bound = bool(step.rules.deadline and step.unit.unit.id.kind)
-    if step.deadline is not None or not step.step.is_joint or not is_bound:
+    has_deadline = bool(step.semantics.deadline and step.unit.unit.id.kind)
+    if step.deadline is not None or not step.step.is_placeholder or not has_deadline:
         return
-    own = [one for one in step.before if one.unit is step.unit]
-    is_gate = step.rules.children is ChildGates.GATES and own
-    if is_gate and all(one.state is StepState.PASSED for one in own):
-        since = max(one.applied_at for one in own)
-        step.deadline = Ms(since + step.rules.deadline)
-        turn.ring_at(step.deadline, step)
+    unit_steps = [step_before for step_before in step.before if step_before.unit is step.unit]
+    gates_children = step.semantics.children is ChildGates.GATES and unit_steps
+    if gates_children and all(step_before.state is StepState.PASSED for step_before in unit_steps):
+        since = max(step_before.applied_at for step_before in unit_steps)
+        step.deadline = Ms(since + step.semantics.deadline)
+        context.set_timer(step.deadline, step)
 
 
-def outlast(turn: Turn, step: StepRun) -> None:
-    """A step waits for units that were brought: for so long, and then its unit has failed."""
+def check_children_deadline(context: DecisionContext, step: StepRun) -> None:
+    """Fail a step whose child units have exceeded its deadline; otherwise set the timer again."""
     if step.deadline is None:
         return
-    if turn.now < step.deadline:
-        turn.ring_at(step.deadline, step)
+    if context.now < step.deadline:
+        context.set_timer(step.deadline, step)
         return
-    late = dict.fromkeys(
-        one.unit.unit.id for one in step.before if one.state is not StepState.PASSED
+    late_units = dict.fromkeys(
+        step_before.unit.unit.id
+        for step_before in step.before
+        if step_before.state is not StepState.PASSED
     )
-    first, *others = late
+    first, *others = late_units
     more = f" and {len(others)} more" if others else ""
-    failed(turn, step, "Deadline", f"`{first}`{more} took too long")
+    fail_step(context, step, "Deadline", f"`{first}`{more} took too long")
 
 
-def _look_now_and_then(turn: Turn, step: StepRun) -> None:
-    own, others = step.unit.unit, [one for one in step.before if one.unit is not step.unit]
-    brought = [one for one in others if one.unit.unit.id == own.parent]
-    if any(one.unit.unit.parent == own.id for one in others):
-        every = step.rules.look_every if own.id.kind else Ms(0)
-        since = (one.applied_at for one in step.before if one.unit is step.unit)
+def _delay_to_interval(context: DecisionContext, step: StepRun) -> None:
+    unit, other_steps = (
+        step.unit.unit,
+        [step_before for step_before in step.before if step_before.unit is not step.unit],
+    )
+    parent_steps = [
+        step_before for step_before in other_steps if step_before.unit.unit.id == unit.parent
+    ]
+    if any(step_before.unit.unit.parent == unit.id for step_before in other_steps):
+        interval = step.semantics.look_every if unit.id.kind else Ms(0)
+        since = (
+            step_before.applied_at for step_before in step.before if step_before.unit is step.unit
+        )
     else:
-        every = step.rules.dependency_every if len(others) > len(brought) else Ms(0)
-        since = (one.applied_at for one in brought)
-    if every:
-        begun = max(turn.rollout.begun, *since, Ms(0))
-        looks = -(-(turn.now - begun) // every)
-        step.not_before = max(step.not_before, Ms(begun + looks * every))
+        interval = (
+            step.semantics.dependency_every if len(other_steps) > len(parent_steps) else Ms(0)
+        )
+        since = (step_before.applied_at for step_before in parent_steps)
+    if interval:
+        started_at = max(context.rollout.started_at, *since, Ms(0))
+        polls = -(-(context.now - started_at) // interval)
+        step.not_before = max(step.not_before, Ms(started_at + polls * interval))
 
 
-def release_all(turn: Turn, steps: Iterable[StepRun], due: Iterable[UnitId]) -> None:
-    """Start steps whose units need not be held, and those of the others when they are."""
-    due = tuple(due)
-    for name in due:
-        unit = turn.rollout.units[name]
-        unit.unheld = unit.due = True
+def try_start_all(
+    context: DecisionContext, steps: Iterable[StepRun], due_units: Iterable[UnitId]
+) -> None:
+    """Start the steps that can start; steps of `due_units` wait for the lease of their unit."""
+    due_units = tuple(due_units)
+    for name in due_units:
+        unit = context.rollout.units[name]
+        unit.needs_lease = unit.has_work = True
     for step in steps:
-        release(turn, step)
-    hold_due(turn, due)
+        try_start(context, step)
+    request_leases(context, due_units)
 
 
-def start(turn: Turn, step: StepRun) -> None:
-    if turn.is_held(step):
+def start_step(context: DecisionContext, step: StepRun) -> None:
+    """Start a step if its conditions are met; otherwise leave it waiting."""
+    if context.is_draining(step):
         return
-    if turn.now < step.not_before:
-        turn.ring_at(step.not_before, step)
+    if context.now < step.not_before:
+        context.set_timer(step.not_before, step)
         return
-    if not may_start(turn, step):
-        _leave_stuck(turn, step.unit)
+    if not may_start(context, step):
+        _skip_without_slot(context, step.unit)
         return
-    if step.void:
-        reason = FORGIVEN if step.step.tests else ""
-        turn.enter(step, StepState.PASSED, reason=reason, sentence=UNTESTED if reason else "")
-        free(turn, step)
+    if step.is_noop:
+        reason = FAILURE_IGNORED if step.step.is_test else ""
+        context.set_step_state(
+            step, StepState.PASSED, reason=reason, message=SKIPPED_TEST_MESSAGE if reason else ""
+        )
+        start_dependents(context, step)
         return
-    turn.enter(step, StepState.CHECKING)
-    turn.ask(step.unit)
-    name, ended = step.step.id, step.unit.failure if step.step.rescues else None
-    if step.step.tests:
-        ended = EntryEnd(passed=True, hooks=step.unit.hook_runs(turn.now))
+    context.set_step_state(step, StepState.CHECKING)
+    context.expect_reply(step.unit)
+    name, outcome = step.step.id, step.unit.failure if step.step.rescues else None
+    if step.step.is_test:
+        outcome = RevisionOutcome(passed=True, hooks=step.unit.hook_runs(context.now))
     slots = step.unit.slots
-    enters = slots is not None and not slots.rests
-    turn.order(Expand(name) if step.step.expands else CheckStep(name, ended, enters))
+    takes_slot = slots is not None and not slots.frees_idle_slots
+    context.issue(Expand(name) if step.step.expands else CompareStep(name, outcome, takes_slot))
 
 
-def _leave_stuck(turn: Turn, unit: UnitRun) -> None:
-    """Leave out a unit that waits for a slot which a failed one keeps."""
+def _skip_without_slot(context: DecisionContext, unit: UnitRun) -> None:
+    """Skip a unit that waits for a slot which a failed unit keeps."""
     slots = unit.slots
-    if slots is None or unit.admitted or unit.unheld or not slots.is_stuck:
+    if slots is None or unit.has_slot or unit.needs_lease or not slots.is_stuck:
         return
     slots.queue.pop(unit.unit.id, None)
-    unit.rescues = []
-    failed_ones = ", ".join(f"`{one}`" for one in slots.failed)
-    why = f"{failed_ones} failed, and {slots.limit} of `{slots.group}` may be under way"
+    unit.on_failure_steps = []
+    failed_names = ", ".join(f"`{failed_unit}`" for failed_unit in slots.failed)
+    message = f"{failed_names} failed, and {slots.limit} of `{slots.group}` may be under way"
     for step in unit.steps:
         if step.state is StepState.WAITING:
-            turn.enter(step, StepState.SKIPPED, reason="Slots", sentence=why)
-            settle_part(turn, step)
-            skip_behind(turn, step)
+            context.set_step_state(step, StepState.SKIPPED, reason="Slots", message=message)
+            settle_child(context, step)
+            skip_dependents(context, step)
 
 
-def start_unit(turn: Turn, unit: UnitRun) -> None:
-    """Start what only waited for leave."""
+def start_unit(context: DecisionContext, unit: UnitRun) -> None:
+    """Start the steps of a unit that no edge blocks."""
     for step in unit.steps:
-        if not step.unmet and step.state is StepState.WAITING:
-            start(turn, step)
+        if not step.unmet_edges and step.state is StepState.WAITING:
+            start_step(context, step)
 
 
-def rest(turn: Turn, unit: UnitRun) -> None:
-    """Leave the worker to others until there is something to do, where a unit has one."""
-    if unit.slots is not None and unit.slots.rests and unit.admitted:
-        for waiting in leave_slot(unit):
-            start_unit(turn, waiting)
+def free_idle_slot(context: DecisionContext, unit: UnitRun) -> None:
+    """Free the slot of an idle unit for other units, if its group allows that."""
+    if unit.slots is not None and unit.slots.frees_idle_slots and unit.has_slot:
+        for next_unit in free_slot(unit):
+            start_unit(context, next_unit)
 
 
-def foreseen(turn: Turn, heard: Foreseen) -> None:
-    """A step that cannot be taken fails before its turn, while the gates before it still wait."""
-    step = turn.rollout.steps.get(heard.step)
-    if step is None or step.state is not StepState.WAITING or step.step.digest != heard.digest:
+def handle_preflight_failed(context: DecisionContext, trigger: PreflightFailed) -> None:
+    """Fail an unstarted step whose objects would be rejected, while earlier gates still wait."""
+    step = context.rollout.steps.get(trigger.step)
+    if step is None or step.state is not StepState.WAITING or step.step.digest != trigger.digest:
         return
     if not step.step.rescues and not step.unit.unit.policy.carries_on:
-        failed(turn, step, heard.trouble.reason, heard.trouble.sentence, final=True)
+        fail_step(context, step, trigger.failure.reason, trigger.failure.message, final=True)
 
 
-def passed(turn: Turn, step: StepRun) -> None:
-    turn.enter(step, StepState.PASSED)
-    step.unit.outdated |= step.unit.unit.policy.asks_late
-    free(turn, step)
+def pass_step(context: DecisionContext, step: StepRun) -> None:
+    """Set a step to passed and start what waits for it."""
+    context.set_step_state(step, StepState.PASSED)
+    step.unit.needs_refresh |= step.unit.unit.policy.asks_late
+    start_dependents(context, step)
 
 
-def free(turn: Turn, step: StepRun) -> None:
-    """Let go of what waits for a step."""
-    settle_part(turn, step)
-    for after in (one for one in step.after if one.state is StepState.WAITING):
-        if is_on_its_way(step, after):
+def start_dependents(context: DecisionContext, step: StepRun) -> None:
+    """Remove the edges from a step and start the steps that waited for it."""
+    settle_child(context, step)
+    for dependent in (
+        step_after for step_after in step.after if step_after.state is StepState.WAITING
+    ):
+        if is_independent_child(step, dependent):
             continue
-        after.unmet -= 1
-        if after.unit is step.unit and after.step.spot != step.step.spot:
-            after.not_before = max(after.not_before, Ms(step.applied_at + step.rules.pause))
-        release(turn, after)
-    step.let_go |= step.step.is_joint and step.rules.children is ChildGates.GATES
+        dependent.unmet_edges -= 1
+        if dependent.unit is step.unit and dependent.step.wave_key != step.step.wave_key:
+            dependent.not_before = max(
+                dependent.not_before, Ms(step.applied_at + step.semantics.pause)
+            )
+        try_start(context, dependent)
+    step.has_released_children |= (
+        step.step.is_placeholder and step.semantics.children is ChildGates.GATES
+    )
 
 
-def failed(turn: Turn, step: StepRun, reason: str, sentence: str, *, final: bool = False) -> None:
-    """Try again where that is worth it; else the step has failed, and what lies behind it."""
-    retry, unit = step.rules.retry, step.unit
-    if unit.stopped:
+def fail_step(
+    context: DecisionContext, step: StepRun, reason: str, message: str, *, final: bool = False
+) -> None:
+    """Retry a step if that is useful; otherwise fail it and skip what waits for it."""
+    retry, unit = step.semantics.retry, step.unit
+    if unit.stop_reason:
         return  # what is left of it is given up when nothing of it is under way
-    if step.step.tests and unit.unit.policy.forgives_tests:
-        _forgive(turn, step, sentence)
+    if step.step.is_test and unit.unit.policy.forgives_tests:
+        _ignore_failed_test(context, step, message)
         return
     attempt = (unit.attempts if retry.whole else step.attempts) + 1
     final = final or step.step.rescues
     if not step.step.rescues:
-        hooks = unit.hook_runs(turn.now, failing=step)
-        unit.failure = EntryEnd(passed=False, sentence=sentence, hooks=hooks)
-    if not final and attempt <= retry.limit and not turn.is_held(step):
+        hooks = unit.hook_runs(context.now, failing_step=step)
+        unit.failure = RevisionOutcome(passed=False, message=message, hooks=hooks)
+    if not final and attempt <= retry.limit and not context.is_draining(step):
         unit.attempts, step.attempts = attempt, attempt
-        _retry(turn, step, retry.pause(attempt), reason, sentence)
+        _retry(context, step, retry.delay(attempt), reason, message)
         return
-    turn.rollout.failed = unit.failed = True
-    turn.enter(step, StepState.FAILED, reason=reason, sentence=sentence)
-    if unit.remedying:
-        _leave_unremedied(turn, step)
+    context.rollout.failed = unit.failed = True
+    context.set_step_state(step, StepState.FAILED, reason=reason, message=message)
+    if unit.is_remediating:
+        _abandon_unit(context, step)
         return
     if unit.unit.policy.carries_on:
-        free(turn, step)
+        start_dependents(context, step)
         return
-    settle_part(turn, step)
-    skip_behind(turn, step)
+    settle_child(context, step)
+    skip_dependents(context, step)
 
 
-def _forgive(turn: Turn, step: StepRun, sentence: str) -> None:
-    """A test that fails is told, and counts for nothing; what is left of them is not run."""
+def _ignore_failed_test(context: DecisionContext, step: StepRun, message: str) -> None:
+    """Pass a step whose failed test is ignored; the remaining tests are not run."""
     for run in step.items:
         run.state = ItemState.PASSED if run.state is ItemState.PASSED else ItemState.FAILED
-    for one in step.unit.steps:
-        one.void |= one.step.tests and one.state is StepState.WAITING
-    told = f"failed, which is ignored: {sentence}"
-    turn.enter(step, StepState.PASSED, reason=FORGIVEN, sentence=told)
-    free(turn, step)
+    for other_step in step.unit.steps:
+        other_step.is_noop |= other_step.step.is_test and other_step.state is StepState.WAITING
+    ignored_message = f"failed, which is ignored: {message}"
+    context.set_step_state(step, StepState.PASSED, reason=FAILURE_IGNORED, message=ignored_message)
+    start_dependents(context, step)
 
 
-def _retry(turn: Turn, step: StepRun, pause: Ms, reason: str, sentence: str) -> None:
-    again = Ms(turn.now + pause)
-    step.unit.outdated |= step.rules.retry.refreshes
-    step.unit.rescued = ()
-    turn.tell(Told.RETRY_PLANNED, _speaker(step), reason=reason, sentence=sentence, until=again)
+def _retry(context: DecisionContext, step: StepRun, delay: Ms, reason: str, message: str) -> None:
+    retry_at = Ms(context.now + delay)
+    step.unit.needs_refresh |= step.semantics.retry.refreshes
+    step.unit.on_failure_hooks = ()
+    context.emit(
+        EventType.RETRY_SCHEDULED,
+        _reported_step(step),
+        reason=reason,
+        message=message,
+        until=retry_at,
+    )
     steps = [step]
-    if step.rules.retry.whole:
-        steps += [one for one in step.unit.steps if one.state is StepState.PASSED]
-    for one in steps:
-        for after in one.after if one.state is StepState.PASSED else ():
-            if not is_on_its_way(one, after):
-                after.unmet += 1  # of another unit, which may not have begun
-        reset(one)
-    rest(turn, step.unit)
-    for one in steps:
-        one.not_before = again
-        one.unmet = sum(holds(before, one) for before in one.before)
-    if step.rules.retry.rescues and step.unit.rescues and _is_remedied(step):
-        step.unit.remedying = True
-        _begin_rescues(turn, step.unit.rescues)
-    for one in steps:
-        release(turn, one)
+    if step.semantics.retry.whole:
+        steps += [
+            passed_step for passed_step in step.unit.steps if passed_step.state is StepState.PASSED
+        ]
+    for retried in steps:
+        for after in retried.after if retried.state is StepState.PASSED else ():
+            if not is_independent_child(retried, after):
+                after.unmet_edges += 1  # of another unit, which may not have begun
+        reset_step(retried)
+    free_idle_slot(context, step.unit)
+    for retried in steps:
+        retried.not_before = retry_at
+        retried.unmet_edges = sum(is_blocking(before, retried) for before in retried.before)
+    if step.semantics.retry.rescues and step.unit.on_failure_steps and _has_remediation(step):
+        step.unit.is_remediating = True
+        _start_on_failure_steps(context, step.unit.on_failure_steps)
+    for retried in steps:
+        try_start(context, retried)
 
 
-def _is_remedied(failed: StepRun) -> bool:
-    """Whether something is done about the failure of a step."""
-    return not failed.step.tests or failed.unit.unit.policy.remedies_tests
+def _has_remediation(failed_step: StepRun) -> bool:
+    """Return whether on-failure steps run for the failure of a step."""
+    return not failed_step.step.is_test or failed_step.unit.unit.policy.remedies_tests
 
 
-def _begin_rescues(turn: Turn, waiting: list[StepRun]) -> None:
-    """Nothing but the order among them holds the steps that a unit has for its failure."""
-    for one in waiting:
-        one.unmet -= 1
-    for one in list(waiting):
-        release(turn, one)
+def _start_on_failure_steps(context: DecisionContext, steps: list[StepRun]) -> None:
+    """Start the on-failure steps of a unit; only the edges between them block them."""
+    for step in steps:
+        step.unmet_edges -= 1
+    for step in list(steps):
+        try_start(context, step)
 
 
-def _remedied(turn: Turn, unit: UnitRun) -> None:
-    """What there is for a failure is done: the unit is tried again, and may fail again."""
-    if not all(one.state is StepState.PASSED for one in unit.rescues):
+def _finish_remediation(context: DecisionContext, unit: UnitRun) -> None:
+    """Retry a unit whose on-failure steps have all passed, and reset those steps."""
+    if not all(step.state is StepState.PASSED for step in unit.on_failure_steps):
         return
-    unit.remedying, unit.rescued = False, unit.hook_runs(turn.now, rescues=True)
-    for one in unit.rescues:
-        reset(one)
-    for one in unit.rescues:
-        one.unmet = 1 + sum(holds(before, one) for before in one.before)
-    start_unit(turn, unit)
+    unit.is_remediating, unit.on_failure_hooks = False, unit.hook_runs(context.now, on_failure=True)
+    for step in unit.on_failure_steps:
+        reset_step(step)
+    for step in unit.on_failure_steps:
+        step.unmet_edges = 1 + sum(is_blocking(before, step) for before in step.before)
+    start_unit(context, unit)
 
 
-def _leave_unremedied(turn: Turn, step: StepRun) -> None:
-    """A unit whose failure could not be made good is not tried again."""
+def _abandon_unit(context: DecisionContext, step: StepRun) -> None:
+    """Skip the remaining steps of a unit whose remediation failed."""
     unit = step.unit
-    unit.remedying, unit.rescues = False, []
-    sentence = f"`{step.step.id}`, which was to make good its failure, failed"
-    for one in unit.steps:
-        if one.state is StepState.WAITING:
-            turn.enter(one, StepState.SKIPPED, reason="Behind", sentence=sentence)
-            settle_part(turn, one)
-            skip_behind(turn, one)
+    unit.is_remediating, unit.on_failure_steps = False, []
+    message = f"`{step.step.id}`, which was to make good its failure, failed"
+    for waiting_step in unit.steps:
+        if waiting_step.state is StepState.WAITING:
+            context.set_step_state(
+                waiting_step, StepState.SKIPPED, reason="Behind", message=message
+            )
+            settle_child(context, waiting_step)
+            skip_dependents(context, waiting_step)
 
 
-def _speaker(step: StepRun) -> StepRun:
-    """Of a joint nobody hears: the last step of its unit that has objects speaks for it."""
-    if not step.step.is_joint:
+def _reported_step(step: StepRun) -> StepRun:
+    """Return the step to report; for one without objects, the last of its unit with objects."""
+    if not step.step.is_placeholder:
         return step
-    return next((one for one in reversed(step.unit.steps) if not one.step.is_joint), step)
+    return next(
+        (step_run for step_run in reversed(step.unit.steps) if not step_run.step.is_placeholder),
+        step,
+    )
 
 
-def reset(step: StepRun) -> None:
-    """Back to the beginning; what is in the cluster stays there and is found again."""
+def reset_step(step: StepRun) -> None:
+    """Reset a step to waiting; objects in the cluster stay and are compared again."""
     if step.is_final:
-        step.unit.unfinished += 1
+        step.unit.unfinished_steps += 1
     step.state = StepState.WAITING
-    step.batch = 0
-    step.trouble = None
-    step.deadline = step.look_at = None
-    step.looking = False
-    step.outstanding = sum(run.asked for run in step.items)
+    step.next_batch = 0
+    step.failure = None
+    step.deadline = step.next_check_at = None
+    step.is_reading_status = False
+    step.pending_writes = sum(run.awaits_reply for run in step.items)
     for run in step.items:
-        run.forget()
+        run.reset()
 
 
-def skip_behind(turn: Turn, step: StepRun) -> None:
-    """What waits for a step that will not pass is left out."""
-    sentence = f"`{step.step.id}` comes before it and failed"
-    behind = list(reversed(step.after))
-    while behind:
-        one = behind.pop()
-        if one.state is StepState.WAITING:
-            turn.enter(one, StepState.SKIPPED, reason="Behind", sentence=sentence)
-            settle_part(turn, one)
-            behind += reversed(one.after)
+def skip_dependents(context: DecisionContext, step: StepRun) -> None:
+    """Skip the steps that wait for a step that will not pass."""
+    message = f"`{step.step.id}` comes before it and failed"
+    pending = list(reversed(step.after))
+    while pending:
+        dependent = pending.pop()
+        if dependent.state is StepState.WAITING:
+            context.set_step_state(dependent, StepState.SKIPPED, reason="Behind", message=message)
+            settle_child(context, dependent)
+            pending += reversed(dependent.after)
 
 
-def leave_out(turn: Turn, unit: UnitRun, trouble: Trouble) -> None:
-    """A unit with a fault is not begun, nor is what waits for it, nor what it has for failures."""
-    unit.rescues = []
-    unit.failed = turn.rollout.failed = True
-    unit.left_for = trouble.sentence
+def exclude_unit(context: DecisionContext, unit: UnitRun, failure: Failure) -> None:
+    """Fail a unit that cannot be started.
+
+    Skip its on-failure steps and everything that waits for it.
+    """
+    unit.on_failure_steps = []
+    unit.failed = context.rollout.failed = True
+    unit.exclusion_reason = failure.message
     for step in unit.steps:
         if step.state is not StepState.WAITING:
             continue
         state = StepState.SKIPPED if step.step.rescues else StepState.FAILED
-        turn.enter(step, state, reason=trouble.reason, sentence=trouble.sentence)
-        skip_behind(turn, step)
+        context.set_step_state(step, state, reason=failure.reason, message=failure.message)
+        skip_dependents(context, step)
 
 
-def rescue(turn: Turn, step: StepRun) -> None:
-    """When a unit is at rest, start what it has for its failure, or leave it out."""
+def run_on_failure_steps(context: DecisionContext, step: StepRun) -> None:
+    """Start or skip the on-failure steps of a unit when all of its other steps are final."""
     unit = step.unit
-    if unit.remedying and step.step.rescues:
-        _remedied(turn, unit)
-    if not unit.rescues or step.step.rescues:
+    if unit.is_remediating and step.step.rescues:
+        _finish_remediation(context, unit)
+    if not unit.on_failure_steps or step.step.rescues:
         return
-    ordinary = [one for one in unit.steps if not one.step.rescues]
-    if not all(one.is_final for one in ordinary):
+    ordinary = [step_run for step_run in unit.steps if not step_run.step.rescues]
+    if not all(step_run.is_final for step_run in ordinary):
         return
-    waiting, unit.rescues = unit.rescues, []
-    failed_ones = [one for one in ordinary if one.state is StepState.FAILED]
-    failed_too = bool(failed_ones)
-    if step.rules.retry.rescues_last and any(map(_is_remedied, failed_ones)):
-        _begin_rescues(turn, waiting)
+    waiting, unit.on_failure_steps = unit.on_failure_steps, []
+    failed_steps = [step_run for step_run in ordinary if step_run.state is StepState.FAILED]
+    has_failed = bool(failed_steps)
+    if step.semantics.retry.rescues_last and any(map(_has_remediation, failed_steps)):
+        _start_on_failure_steps(context, waiting)
         return
-    why = "its last failure is left as it is" if failed_too else "nothing failed"
-    for one in waiting:
-        if one.state is StepState.WAITING:
-            turn.enter(one, StepState.SKIPPED, reason=NOT_NEEDED, sentence=why)
-            skip_behind(turn, one)
+    message = "its last failure is left as it is" if has_failed else "nothing failed"
+    for on_failure_step in waiting:
+        if on_failure_step.state is StepState.WAITING:
+            context.set_step_state(
+                on_failure_step, StepState.SKIPPED, reason=NOT_NEEDED, message=message
+            )
+            skip_dependents(context, on_failure_step)
 
 
-def settle_part(turn: Turn, step: StepRun) -> None:
-    """Tell the step that expanded to this one that it is at rest."""
-    rescue(turn, step)
-    parent = step.part_of
+def settle_child(context: DecisionContext, step: StepRun) -> None:
+    """Count a final step at the step that expanded to it, and run on-failure steps."""
+    run_on_failure_steps(context, step)
+    parent = step.expanded_from
     if parent is None:
         return
-    parent.parts -= 1
+    parent.unfinished_children -= 1
     if step.state is not StepState.PASSED:
-        parent.broken = step.step.id
-    if not parent.parts:
-        close_expanded(turn, parent)
+        parent.failed_child = step.step.id
+    if not parent.unfinished_children:
+        finish_expanded(context, parent)
 
 
-def close_expanded(turn: Turn, parent: StepRun) -> None:
-    if parent.broken:
-        sentence = f"`{parent.broken}`, which it yielded, did not pass"
-        failed(turn, parent, "PartFailed", sentence, final=True)
+def finish_expanded(context: DecisionContext, parent: StepRun) -> None:
+    """Pass or fail an expanding step when all of its expanded steps are final."""
+    if parent.failed_child:
+        message = f"`{parent.failed_child}`, which it yielded, did not pass"
+        fail_step(context, parent, "PartFailed", message, final=True)
     else:
-        passed(turn, parent)
+        pass_step(context, parent)

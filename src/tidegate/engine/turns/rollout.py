@@ -1,6 +1,6 @@
-"""The state of a rollout: which step is where, and what each of its objects waits for.
+"""The state of a rollout: the state of each step, and what each of its objects waits for.
 
-Only `decide` changes it. An input finds what it concerns by name; nothing is ever scanned.
+Only `decide` changes it. An input finds what it concerns by key; nothing is scanned.
 """
 
 from __future__ import annotations
@@ -12,25 +12,27 @@ import msgspec
 
 from tidegate.engine.vocabulary import (
     Command,
+    CompareResult,
     Decision,
-    Judged,
-    Stand,
-    Superseded,
-    Trouble,
-    Written,
+    Failure,
+    HealthChanged,
+    PlanSuperseded,
+    WrittenObject,
 )
-from tidegate.model.change import Fate, FieldChange
+from tidegate.model.change import DiffAction, FieldChange
 from tidegate.model.drift import ObjectDrift
-from tidegate.model.event import FINAL, Event, StepState, Told, told_of
-from tidegate.model.ledger import EntryEnd, HookRun
+from tidegate.model.event import FINAL_STATES, Event, EventType, StepState, step_event_type
+from tidegate.model.ledger import HookRun, RevisionOutcome
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Ref, Spot
-from tidegate.model.plan import AWAITED, Item, PlannedUnit, Step
+from tidegate.model.objects import ClusterRef, Ref
+from tidegate.model.plan import AWAIT_ACTIONS, PlanItem, PlannedUnit, Step
 from tidegate.model.semantics import Semantics
 from tidegate.model.unit import UnitId
 
 
 class ItemState(StrEnum):
+    """State of an object in a step."""
+
     PENDING = "pending"
     DELETING = "deleting"
     WRITING = "writing"
@@ -38,363 +40,421 @@ class ItemState(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     WITHDRAWN = "withdrawn"
-    """It was made, and goes again: another one beside it is refused."""
+    """The object was created and is deleted again, as another write of its step was rejected."""
 
 
-ENDED = {ItemState.PASSED: True, ItemState.FAILED: False}
-"""Whether an object that is no longer on its way has passed."""
+PASSED_BY_STATE = {ItemState.PASSED: True, ItemState.FAILED: False}
+"""Whether an object in a final state has passed."""
 
 
 class ItemRun(msgspec.Struct, eq=False):
-    """One object on its way."""
+    """State of one object of a step."""
 
-    item: Item
-    spot: Spot
+    item: PlanItem
+    object_ref: ClusterRef
     step: StepRun
     state: ItemState = ItemState.PENDING
-    stand: Stand = Stand.ABSENT
-    found: Written | None = None
-    """What lived when the step was checked."""
+    compare_result: CompareResult = CompareResult.ABSENT
+    live_before: WrittenObject | None = None
+    """The live object when the step was compared."""
     drift: ObjectDrift | None = None
-    """What others had changed of it by then."""
+    """Changes made by others until then."""
     fields: tuple[FieldChange, ...] = ()
-    """What differed then."""
+    """Fields that differed then."""
     replaces: bool = False
-    written: Written | None = None
-    at: Ms = Ms(0)
-    """When it was written."""
-    judged: Judged | None = None
-    finished: str = ""
-    """The uid of what has come to a good end, and may remove itself."""
-    bad_since: Ms | None = None
-    """Since when it is Degraded or Suspended."""
-    asked: bool = False
-    """A write of it is not answered yet."""
-    reapplied: int = 0
-    probing: bool = False
-    probed: bool = False
-    probes: int = 0
-    verified: tuple[int, str] = (0, "")
-    """The generation and version of the last state that was found to hold what we wrote."""
-    waits: str = ""
-    """The sentence that was told last."""
+    written: WrittenObject | None = None
+    written_at: Ms = Ms(0)
+    """Time of the write."""
+    health: HealthChanged | None = None
+    """The last health verdict."""
+    finished_uid: str = ""
+    """Uid of the object if it finished successfully and may remove itself."""
+    unhealthy_since: Ms | None = None
+    """Time since which the object is Degraded or Suspended."""
+    awaits_reply: bool = False
+    """Whether a write has not been answered yet."""
+    reapply_count: int = 0
+    is_probing: bool = False
+    probe_passed: bool = False
+    probe_count: int = 0
+    verified_version: tuple[int, str] = (0, "")
+    """Generation and resourceVersion of the last state that was verified to contain our fields."""
+    wait_message: str = ""
+    """The wait message that was emitted last."""
 
-    def forget(self) -> None:
-        """Begin anew; what was judged last is still known."""
+    def reset(self) -> None:
+        """Reset to pending; the last health verdict is kept."""
         self.state = ItemState.PENDING
-        self.written = self.found = self.bad_since = None
-        self.reapplied = self.probes = 0
-        self.probed = False
-        self.verified = (0, "")
-        self.waits = ""
+        self.written = self.live_before = self.unhealthy_since = None
+        self.reapply_count = self.probe_count = 0
+        self.probe_passed = False
+        self.verified_version = (0, "")
+        self.wait_message = ""
 
-    def take_over(self, known: ItemRun) -> None:
-        self.state, self.stand, self.found = known.state, known.stand, known.found
-        self.written, self.at, self.judged = known.written, known.at, known.judged
-        self.drift, self.fields, self.replaces = known.drift, known.fields, known.replaces
-        self.bad_since, self.probed, self.waits = known.bad_since, known.probed, known.waits
-        self.verified, self.finished = known.verified, known.finished
+    def copy_state(self, previous: ItemRun) -> None:
+        """Copy the state of the same object in the previous plan."""
+        self.state, self.compare_result, self.live_before = (
+            previous.state,
+            previous.compare_result,
+            previous.live_before,
+        )
+        self.written, self.written_at, self.health = (
+            previous.written,
+            previous.written_at,
+            previous.health,
+        )
+        self.drift, self.fields, self.replaces = previous.drift, previous.fields, previous.replaces
+        self.unhealthy_since, self.probe_passed, self.wait_message = (
+            previous.unhealthy_since,
+            previous.probe_passed,
+            previous.wait_message,
+        )
+        self.verified_version, self.finished_uid = previous.verified_version, previous.finished_uid
 
 
 class StepRun(msgspec.Struct, eq=False):
-    """One step on its way. `unmet` counts the edges that still hold it."""
+    """State of one step."""
 
     step: Step
     unit: UnitRun
     state: StepState = StepState.WAITING
-    unmet: int = 0
+    unmet_edges: int = 0
+    """Number of edges that still block the step."""
     before: list[StepRun] = msgspec.field(default_factory=list)
     after: list[StepRun] = msgspec.field(default_factory=list)
     items: list[ItemRun] = msgspec.field(default_factory=list)
     not_before: Ms = Ms(0)
-    batch: int = 0
-    outstanding: int = 0
+    next_batch: int = 0
+    pending_writes: int = 0
     attempts: int = 0
-    """How often it was tried again."""
+    """Number of retries."""
     approved: bool = False
-    """Somebody lets it through its barrier."""
-    void: bool = False
-    """Somebody else has done what it was for."""
-    held_for: str = ""
-    """Why it does not start though no edge holds it, as it was told last."""
-    trouble: Trouble | None = None
-    """The first that came up; it counts when the others have settled."""
-    open: int = 0
-    """How many of its objects still hold its gate."""
+    """Whether the step was approved at its barrier."""
+    is_noop: bool = False
+    """Whether the step has nothing to do any more, because another process did its work."""
+    wait_message: str = ""
+    """Why the step does not start although no edge blocks it, as emitted last."""
+    failure: Failure | None = None
+    """The first failure; it takes effect when the other objects have settled."""
+    gating_count: int = 0
+    """Number of objects that still keep the gate closed."""
     applied_at: Ms = Ms(0)
     deadline: Ms | None = None
-    active_at: Ms = Ms(0)
-    look_at: Ms | None = None
-    looking: bool = False
-    """Its objects are asked for, since its time is up."""
-    looked: bool = False
-    """They have just been told."""
-    parts: int = 0
-    """How many steps of what it expanded to are not at rest."""
-    part_of: StepRun | None = None
-    broken: str = ""
-    """One of those that did not pass."""
-    let_go: bool = False
-    """Units that begin with it have their own way from then on, though it be tried again."""
+    changed_at: Ms = Ms(0)
+    """Time of the last change of one of its objects."""
+    next_check_at: Ms | None = None
+    is_reading_status: bool = False
+    """Whether its objects are being read again because its time is up."""
+    has_fresh_status: bool = False
+    """Whether its objects have just been read."""
+    unfinished_children: int = 0
+    """Number of unfinished steps that it expanded to."""
+    expanded_from: StepRun | None = None
+    """The expanding step that this step comes from."""
+    failed_child: str = ""
+    """Id of an expanded step that did not pass."""
+    has_released_children: bool = False
+    """Whether child units that start with this step run on their own, even after a retry."""
 
     @property
     def is_final(self) -> bool:
-        return self.state in FINAL
+        """Whether the step has reached a final state."""
+        return self.state in FINAL_STATES
 
     @property
-    def is_at_work(self) -> bool:
-        """Whether something of it may be written: it has begun, and not only to wait."""
-        writes = self.items and not self.waits_only
+    def is_writing(self) -> bool:
+        """Whether objects of the step may be written: it has started, and does not only wait."""
+        writes = self.items and not self.only_awaits
         return bool(writes) and self.state is not StepState.WAITING and not self.is_final
 
     @property
-    def waits_only(self) -> bool:
-        """Whether all of its objects are others', and waited for."""
-        return bool(self.items) and all(run.item.deed in AWAITED for run in self.items)
+    def only_awaits(self) -> bool:
+        """Whether the step only waits for objects of other units."""
+        return bool(self.items) and all(run.item.deed in AWAIT_ACTIONS for run in self.items)
 
     @property
-    def rules(self) -> Semantics:
-        return self.unit.rules
+    def semantics(self) -> Semantics:
+        """Semantics of the unit."""
+        return self.unit.semantics
 
 
 class UnitRun(msgspec.Struct, eq=False):
-    """One unit on its way; it ends by itself when it is at rest."""
+    """State of one unit; a unit ends on its own when all of its steps are final."""
 
     unit: PlannedUnit
-    rules: Semantics
-    slots: SlotsRun | None = None
+    semantics: Semantics
+    slots: GroupSlots | None = None
     steps: list[StepRun] = msgspec.field(default_factory=list)
-    rescues: list[StepRun] = msgspec.field(default_factory=list)
-    """The steps that have their turn when another failed."""
-    unfinished: int = 0
-    busy: int = 0
-    """How many answers to commands are outstanding."""
+    on_failure_steps: list[StepRun] = msgspec.field(default_factory=list)
+    """Steps that run when another step failed: SyncFail hooks of Argo CD, Helm remediation."""
+    unfinished_steps: int = 0
+    pending_replies: int = 0
+    """Number of commands that have not been answered."""
     attempts: int = 0
-    """How often all of it was tried again."""
-    outdated: bool = False
-    """Before it is tried again, or goes on and asks late, somebody looks what it is by then."""
-    asked: bool = False
-    """That was done, and no answer has come."""
-    remedying: bool = False
-    """What it has for its failure is done, and it is tried again behind that."""
-    failure: EntryEnd | None = None
-    """How it has failed, when it was tried last."""
-    rescued: tuple[HookRun, ...] = ()
-    """What became of the hooks that were run for that."""
-    unheld: bool = False
-    """Somebody else may hold it: nothing of it is begun."""
-    wanted: bool = False
-    """It is asked for, since a step of it could begin."""
-    admitted: bool = False
-    """It has one of its group's slots."""
+    """Number of retries of the whole unit."""
+    needs_refresh: bool = False
+    """Whether its source must be checked for a newer revision before a step starts."""
+    refresh_requested: bool = False
+    """Whether that check was requested and is not answered."""
+    is_remediating: bool = False
+    """Whether its on-failure steps are running, after which the unit is retried."""
+    failure: RevisionOutcome | None = None
+    """Outcome of the last failed attempt."""
+    on_failure_hooks: tuple[HookRun, ...] = ()
+    """Results of the hooks that ran because of that failure."""
+    needs_lease: bool = False
+    """Whether its lease must be acquired before a step starts."""
+    lease_requested: bool = False
+    """Whether the lease was requested because a step could start."""
+    has_slot: bool = False
+    """Whether the unit has a slot of its group."""
     approved: bool = False
-    """Somebody lets it begin, and through its barriers."""
+    """Whether the unit was approved, including its barriers."""
     awaits_approval: bool = False
-    """It is listened for that."""
-    due: bool = False
-    """There is something to do in it."""
-    began: Ms | None = None
-    """When its windows first let something of it begin."""
-    hooked: bool = False
-    """There are hooks, which are let go at the end."""
+    """Whether approvals of the unit are being watched."""
+    has_work: bool = False
+    """Whether the unit has work to do."""
+    window_started_at: Ms | None = None
+    """Time at which its sync windows first allowed a step to start."""
+    has_hooks: bool = False
+    """Whether the unit has hooks, which are released at its end."""
     failed: bool = False
-    stopped: str = ""
-    """Why nothing more of it is begun."""
-    left_for: str = ""
-    """Why it is left out."""
+    stop_reason: str = ""
+    """Why no further step is started; empty while steps may start."""
+    exclusion_reason: str = ""
+    """Why the unit is left out; empty if it is not."""
     ended: bool = False
 
     @property
-    def is_new(self) -> bool:
-        """Whether no step of it has had its turn."""
+    def is_unstarted(self) -> bool:
+        """Whether no step of the unit has started."""
         return all(step.state is StepState.WAITING for step in self.steps)
 
     @property
-    def has_rescues(self) -> bool:
-        """Whether something was done for its failure."""
-        done = {StepState.PASSED, StepState.FAILED}
-        return any(step.step.rescues and step.state in done for step in self.steps)
+    def has_run_on_failure(self) -> bool:
+        """Whether an on-failure step has run."""
+        run_states = {StepState.PASSED, StepState.FAILED}
+        return any(step.step.rescues and step.state in run_states for step in self.steps)
 
     @property
-    def is_rescued(self) -> bool:
-        """Whether all has passed that it has for its failure."""
-        mine = [step for step in self.steps if step.step.rescues]
-        return bool(mine) and all(step.state is StepState.PASSED for step in mine)
+    def is_remediated(self) -> bool:
+        """Whether all on-failure steps have passed."""
+        on_failure = [step for step in self.steps if step.step.rescues]
+        return bool(on_failure) and all(step.state is StepState.PASSED for step in on_failure)
 
     def hook_runs(
-        self, now: Ms, *, rescues: bool = False, failing: StepRun | None = None
+        self, now: Ms, *, on_failure: bool = False, failing_step: StepRun | None = None
     ) -> tuple[HookRun, ...]:
-        """What became of its hooks, or of those that it has for its failure.
+        """Return the results of its hooks, or of its on-failure hooks.
 
-        What a step that has failed still waits for has failed, too.
+        Hooks that a failed step still waits for have failed, too.
         """
-        mine = (one for step in self.steps if step.step.rescues is rescues for one in step.items)
+        runs = (run for step in self.steps if step.step.rescues is on_failure for run in step.items)
 
-        def passed(run: ItemRun) -> bool | None:
-            is_lost = run.step is failing or run.step.state is StepState.FAILED
-            return ENDED.get(run.state, False if is_lost else None)
+        def has_passed(run: ItemRun) -> bool | None:
+            is_failed = run.step is failing_step or run.step.state is StepState.FAILED
+            return PASSED_BY_STATE.get(run.state, False if is_failed else None)
 
         return tuple(
-            HookRun(one.item.ref, one.at or now, now, passed(one), one.step.step.tests)
-            for one in mine
-            if one.item.hook is not None and one.state is not ItemState.PENDING
+            HookRun(
+                run.item.ref, run.written_at or now, now, has_passed(run), run.step.step.is_test
+            )
+            for run in runs
+            if run.item.hook is not None and run.state is not ItemState.PENDING
         )
 
 
-class SlotsRun(msgspec.Struct):
-    """How many units of a group are under way, and which wait for that."""
+class GroupSlots(msgspec.Struct):
+    """Slots of a group: how many units are in progress, and which units wait for a slot."""
 
     group: str
     limit: int
-    rests: bool = False
-    """Who has failed, or waits for its next try or for who comes before it, has no slot."""
-    under_way: int = 0
+    frees_idle_slots: bool = False
+    """Whether a unit frees its slot when it has failed, or waits for a retry or another unit."""
+    used: int = 0
+    """Number of units that have a slot."""
     failed: list[UnitId] = msgspec.field(default_factory=list)
-    """Units that have failed, and keep their slots: who says how many may break at once."""
+    """Failed units that keep their slots: the limit is how many units may be broken at once."""
     queue: dict[UnitId, UnitRun] = msgspec.field(default_factory=dict)
 
     @property
     def is_stuck(self) -> bool:
-        """Whether no slot will be free in this rollout."""
+        """Whether no slot will become free in this rollout."""
         return 0 < self.limit <= len(self.failed)
 
 
 class Rollout(msgspec.Struct):
-    """One execution of a plan."""
+    """State of one execution of a plan."""
 
     digest: str = ""
-    begun: Ms = Ms(0)
+    started_at: Ms = Ms(0)
     units: dict[UnitId, UnitRun] = msgspec.field(default_factory=dict)
     steps: dict[str, StepRun] = msgspec.field(default_factory=dict)
-    items: dict[Spot, list[ItemRun]] = msgspec.field(default_factory=dict)
-    slots: dict[str, SlotsRun] = msgspec.field(default_factory=dict)
-    running: int = 0
-    """How many units are not at rest."""
-    busy: int = 0
-    """How many answers to commands are outstanding, in all units."""
-    stopped: str = ""
-    yields: bool = False
-    """A newer plan takes over."""
-    successor: Superseded | None = None
-    """That plan, once it is known."""
-    gave_up: str = ""
-    """Why a unit was stopped while the others went on."""
-    late: UnitId | None = None
-    """One that may bring more by the end: before all ends, it is asked for the last time."""
-    looking: bool = False
-    """That was done, and no answer has come."""
+    items: dict[ClusterRef, list[ItemRun]] = msgspec.field(default_factory=dict)
+    slots: dict[str, GroupSlots] = msgspec.field(default_factory=dict)
+    running_units: int = 0
+    """Number of units that have not ended."""
+    pending_replies: int = 0
+    """Number of commands that have not been answered, in all units."""
+    stop_reason: str = ""
+    is_being_superseded: bool = False
+    """Whether a newer plan replaces this one."""
+    successor: PlanSuperseded | None = None
+    """The newer plan, once it is prepared."""
+    abandon_reason: str = ""
+    """Why a unit was stopped while the others continued."""
+    final_refresh_unit: UnitId | None = None
+    """Unit that may have more to deploy at the end.
+
+    Its source is checked once more before the end.
+    """
+    is_final_refresh_pending: bool = False
+    """Whether that check was requested and is not answered."""
     ended: bool = False
     failed: bool = False
-    _alarms: list[tuple[Ms, int, str]] = msgspec.field(default_factory=list)
+    _timers: list[tuple[Ms, int, str]] = msgspec.field(default_factory=list)
     _sequence: int = 0
 
     @property
-    def held(self) -> bool:
-        """Whether nothing new is to be begun."""
-        return bool(self.stopped) or self.yields
+    def is_draining(self) -> bool:
+        """Whether no new step may start."""
+        return bool(self.stop_reason) or self.is_being_superseded
 
-    def ring_at(self, moment: Ms, step: str) -> None:
+    def set_timer(self, at: Ms, step: str) -> None:
+        """Set a timer for a step."""
         self._sequence += 1
-        heapq.heappush(self._alarms, (moment, self._sequence, step))
+        heapq.heappush(self._timers, (at, self._sequence, step))
 
-    def rung(self, now: Ms) -> list[str]:
-        """The steps whose alarms have come, each once, in the order of their alarms."""
-        due: dict[str, None] = {}
-        while self._alarms and self._alarms[0][0] <= now:
-            due[heapq.heappop(self._alarms)[2]] = None
-        return list(due)
+    def pop_due_timers(self, now: Ms) -> list[str]:
+        """Return the steps whose timers have elapsed, each once, in the order of their timers."""
+        steps: dict[str, None] = {}
+        while self._timers and self._timers[0][0] <= now:
+            steps[heapq.heappop(self._timers)[2]] = None
+        return list(steps)
 
     @property
-    def alarm(self) -> Ms | None:
-        return self._alarms[0][0] if self._alarms else None
+    def next_timer(self) -> Ms | None:
+        """Time of the next timer; None if there is none."""
+        return self._timers[0][0] if self._timers else None
 
 
-class Turn:
-    """One call of `decide`: the rollout, the time, and what comes of it."""
+class DecisionContext:
+    """One call of `decide`: the rollout, the time, and the collected commands and events."""
 
     def __init__(self, rollout: Rollout, now: Ms) -> None:
         self.rollout = rollout
         self.now = now
         self.commands: list[Command] = []
         self.events: list[Event] = []
-        self.touched: dict[UnitId, UnitRun] = {}
-        """The units that may have come to rest."""
+        self.touched_units: dict[UnitId, UnitRun] = {}
+        """Units that may have ended."""
 
-    def order(self, command: Command) -> None:
+    def issue(self, command: Command) -> None:
+        """Add a command to the decision."""
         self.commands.append(command)
 
-    def ask(self, unit: UnitRun) -> None:
-        """An answer is outstanding from now on."""
-        unit.busy += 1
-        self.rollout.busy += 1
+    def expect_reply(self, unit: UnitRun) -> None:
+        """Count a command whose answer is pending."""
+        unit.pending_replies += 1
+        self.rollout.pending_replies += 1
 
-    def answered(self, unit: UnitRun) -> None:
-        unit.busy -= 1
-        self.rollout.busy -= 1
-        self.touched[unit.unit.id] = unit
+    def receive_reply(self, unit: UnitRun) -> None:
+        """Count the answer to a command."""
+        unit.pending_replies -= 1
+        self.rollout.pending_replies -= 1
+        self.touched_units[unit.unit.id] = unit
 
-    def is_held(self, step: StepRun) -> bool:
-        """Whether nothing new of it is to be begun."""
-        return self.rollout.held or bool(step.unit.stopped)
+    def is_draining(self, step: StepRun) -> bool:
+        """Return whether nothing new of a step may start."""
+        return self.rollout.is_draining or bool(step.unit.stop_reason)
 
-    def tell(
+    def emit(
         self,
-        told: Told,
+        event_type: EventType,
         step: StepRun | None = None,
         *,
         ref: Ref | None = None,
         reason: str = "",
-        sentence: str = "",
+        message: str = "",
         until: Ms = Ms(0),
     ) -> None:
-        """Say something of a step, or of all; of joints nobody needs to hear."""
+        """Emit an event about a step or the whole rollout; steps without objects emit none."""
         if step is None:
-            self.events.append(Event(self.now, told, "", ref, reason, sentence, until))
+            self.events.append(Event(self.now, event_type, "", ref, reason, message, until))
             return
-        one = step.step
-        if one.is_joint:
+        plan_step = step.step
+        if plan_step.is_placeholder:
             return
         self.events.append(
-            Event(self.now, told, one.id, ref, reason, sentence, until, one.unit, one.cluster)
+            Event(
+                self.now,
+                event_type,
+                plan_step.id,
+                ref,
+                reason,
+                message,
+                until,
+                plan_step.unit,
+                plan_step.cluster,
+            )
         )
 
-    def tell_deed(
+    def emit_object_event(
         self,
-        told: Told,
+        event_type: EventType,
         run: ItemRun,
-        operation: Fate,
+        operation: DiffAction,
         *,
         fields: tuple[FieldChange, ...] = (),
         reason: str = "",
-        sentence: str = "",
+        message: str = "",
     ) -> None:
-        """Say what was done to an object, or need not be."""
-        one, ref = run.step.step, run.item.ref
-        event = Event(self.now, told, one.id, ref, reason, sentence, Ms(0), one.unit, one.cluster)
+        """Emit what was done to an object, or that nothing had to be done."""
+        plan_step, ref = run.step.step, run.item.ref
+        event = Event(
+            self.now,
+            event_type,
+            plan_step.id,
+            ref,
+            reason,
+            message,
+            Ms(0),
+            plan_step.unit,
+            plan_step.cluster,
+        )
         self.events.append(msgspec.structs.replace(event, operation=operation, fields=fields))
 
-    def tell_of_unit(
-        self, told: Told, unit: UnitRun, *, ref: Ref | None = None, reason: str, sentence: str = ""
+    def emit_unit_event(
+        self,
+        event_type: EventType,
+        unit: UnitRun,
+        *,
+        ref: Ref | None = None,
+        reason: str,
+        message: str = "",
     ) -> None:
+        """Emit an event about a unit."""
         name, cluster = unit.unit.id, unit.unit.cluster
         self.events.append(
-            Event(self.now, told, "", ref, reason, sentence, unit=name, cluster=cluster)
+            Event(self.now, event_type, "", ref, reason, message, unit=name, cluster=cluster)
         )
 
-    def enter(
-        self, step: StepRun, state: StepState, *, reason: str = "", sentence: str = ""
+    def set_step_state(
+        self, step: StepRun, state: StepState, *, reason: str = "", message: str = ""
     ) -> None:
-        """Put a step into a state and tell so."""
+        """Set the state of a step and emit the event of that state."""
         step.state = state
-        if state in FINAL:
-            step.unit.unfinished -= 1
-            self.touched[step.unit.unit.id] = step.unit
-        self.tell(told_of(state), step, reason=reason, sentence=sentence)
+        if state in FINAL_STATES:
+            step.unit.unfinished_steps -= 1
+            self.touched_units[step.unit.unit.id] = step.unit
+        self.emit(step_event_type(state), step, reason=reason, message=message)
 
-    def ring_at(self, moment: Ms, step: StepRun) -> None:
-        self.rollout.ring_at(moment, step.step.id)
+    def set_timer(self, at: Ms, step: StepRun) -> None:
+        """Set a timer for a step."""
+        self.rollout.set_timer(at, step.step.id)
 
-    def decision(self) -> Decision:
+    def to_decision(self) -> Decision:
+        """Return the collected decision."""
         return Decision(
-            self.commands, self.events, None if self.rollout.ended else self.rollout.alarm
+            self.commands, self.events, None if self.rollout.ended else self.rollout.next_timer
         )

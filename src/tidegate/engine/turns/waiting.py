@@ -1,164 +1,194 @@
-"""What holds a step that no edge holds: its barrier, who has its unit, the slots of its group."""
+"""Conditions for the start of a step other than edges: barrier, sync window, lease, group slots."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.engine.turns.rollout import StepRun, Turn, UnitRun
-from tidegate.engine.vocabulary import AwaitApproval, Refresh, Take
-from tidegate.model.event import StepState, Told
+from tidegate.engine.turns.rollout import DecisionContext, StepRun, UnitRun
+from tidegate.engine.vocabulary import AcquireLease, AwaitApproval, Refresh
+from tidegate.model.event import EventType, StepState
 from tidegate.model.moment import Ms
-from tidegate.model.sync_window import find_hold
+from tidegate.model.sync_window import find_window_block
 from tidegate.model.unit import UnitId
 
 
-def may_start(turn: Turn, step: StepRun) -> bool:
-    if step.unit.remedying and not step.step.rescues:
+def may_start(context: DecisionContext, step: StepRun) -> bool:
+    """Return whether a step without unmet edges may start; request or emit what is missing."""
+    if step.unit.is_remediating and not step.step.rescues:
         return False
-    free = _is_let_through(turn, step) and _is_in_time(turn, step) and _is_fresh(turn, step)
-    return free and _is_ours(turn, step) and _is_admitted(turn, step)
+    is_allowed = (
+        _passes_barrier(context, step)
+        and _is_in_window(context, step)
+        and _is_refreshed(context, step)
+    )
+    return is_allowed and _has_lease(context, step) and _has_slot(context, step)
 
 
-def hold_due(turn: Turn, due: Iterable[UnitId]) -> None:
-    """Have units held of which no step could begin yet, too: who comes later asks us for them."""
-    for unit in (turn.rollout.units[name] for name in due):
-        if unit.unheld and not unit.wanted:
-            turn.order(Take(unit.unit.id, wanted=False, anew=unit.is_new))
+def request_leases(context: DecisionContext, due_units: Iterable[UnitId]) -> None:
+    """Acquire the leases of units that cannot start yet, so that later processes must ask us."""
+    for unit in (context.rollout.units[name] for name in due_units):
+        if unit.needs_lease and not unit.lease_requested:
+            context.issue(
+                AcquireLease(unit.unit.id, is_needed=False, is_unstarted=unit.is_unstarted)
+            )
 
 
-def _is_ours(turn: Turn, step: StepRun) -> bool:
-    """Whether the unit is held; if not, it is asked for."""
+def _has_lease(context: DecisionContext, step: StepRun) -> bool:
+    """Return whether we hold the lease of the unit; otherwise request it."""
     unit = step.unit
-    if unit.unheld and not unit.wanted:
-        unit.wanted = True
-        turn.order(Take(unit.unit.id, wanted=True, anew=unit.is_new))
-    return not unit.unheld
+    if unit.needs_lease and not unit.lease_requested:
+        unit.lease_requested = True
+        context.issue(AcquireLease(unit.unit.id, is_needed=True, is_unstarted=unit.is_unstarted))
+    return not unit.needs_lease
 
 
-def _is_let_through(turn: Turn, step: StepRun) -> bool:
+def _passes_barrier(context: DecisionContext, step: StepRun) -> bool:
     barrier = step.step.barrier
     if barrier is None or step.approved:
         return True
-    if turn.now >= barrier.until if barrier.until else step.unit.approved:
+    if context.now >= barrier.until if barrier.until else step.unit.approved:
         return True
     if barrier.until:
-        turn.ring_at(barrier.until, step)
+        context.set_timer(barrier.until, step)
     else:
-        _await_approval(turn, step.unit)
-    _tell(turn, step, barrier.reason, barrier.sentence, barrier.until)
+        _watch_approval(context, step.unit)
+    _emit_wait(context, step, barrier.reason, barrier.sentence, barrier.until)
     return False
 
 
-def _is_in_time(turn: Turn, step: StepRun) -> bool:
-    """Whether the windows of the unit let it begin, or go on, with what there is to do in it."""
+def _is_in_window(context: DecisionContext, step: StepRun) -> bool:
+    """Return whether the sync windows of the unit allow its work to start or continue."""
     unit, policy = step.unit, step.unit.unit.policy
-    if not policy.windows or not unit.due or step.approved:
+    if not policy.windows or not unit.has_work or step.approved:
         return True
-    hold = find_hold(policy.windows, turn.now, asked=policy.asked, began=unit.began)
-    if hold is None:
-        unit.began = turn.now if unit.began is None else unit.began
+    closed_window = find_window_block(
+        policy.windows, context.now, is_manual=policy.asked, started_at=unit.window_started_at
+    )
+    if closed_window is None:
+        unit.window_started_at = (
+            context.now if unit.window_started_at is None else unit.window_started_at
+        )
         return True
-    if hold.until:
-        turn.ring_at(hold.until, step)
-    _tell(turn, _shown(step), "Window", f"the {hold.window.title} holds it", hold.until)
+    if closed_window.until:
+        context.set_timer(closed_window.until, step)
+    _emit_wait(
+        context,
+        _reported_step(step),
+        "Window",
+        f"the {closed_window.window.title} holds it",
+        closed_window.until,
+    )
     return False
 
 
-def _is_fresh(turn: Turn, step: StepRun) -> bool:
-    """Whether nobody has to look what the source of the unit has by now."""
+def _is_refreshed(context: DecisionContext, step: StepRun) -> bool:
+    """Return whether the source of the unit needs no check for a newer revision.
+
+    Otherwise request it.
+    """
     unit, policy = step.unit, step.unit.unit.policy
-    if step.step.rescues or (policy.asks_first and step.waits_only):
+    if step.step.rescues or (policy.asks_first and step.only_awaits):
         return True
-    if unit.outdated and not unit.asked:
-        unit.asked = True
-        turn.order(Refresh(unit.unit.id, unit.failure, unit.rescued))
-    return not unit.outdated
+    if unit.needs_refresh and not unit.refresh_requested:
+        unit.refresh_requested = True
+        context.issue(Refresh(unit.unit.id, unit.failure, unit.on_failure_hooks))
+    return not unit.needs_refresh
 
 
-def _shown(step: StepRun) -> StepRun:
-    """The step that is told of: of a joint nobody hears, so the next of its unit speaks for it."""
-    if not step.step.is_joint:
+def _reported_step(step: StepRun) -> StepRun:
+    """Return the step to report; for one without objects, the next waiting one of its unit."""
+    if not step.step.is_placeholder:
         return step
-    waiting = (one for one in step.unit.steps if one.state is StepState.WAITING)
-    return next((one for one in waiting if not one.step.is_joint), step)
+    waiting = (step_run for step_run in step.unit.steps if step_run.state is StepState.WAITING)
+    return next((step_run for step_run in waiting if not step_run.step.is_placeholder), step)
 
 
-def _is_admitted(turn: Turn, step: StepRun) -> bool:
-    """Whether the unit is under way, or may be from now on; with nothing to do nobody is asked."""
+def _has_slot(context: DecisionContext, step: StepRun) -> bool:
+    """Return whether the unit has a slot or gets one now. Units without work need none."""
     unit, slots = step.unit, step.unit.slots
-    if slots is None or unit.admitted or not (slots.limit or unit.due):
+    if slots is None or unit.has_slot or not (slots.limit or unit.has_work):
         return True
-    if unit.approved or slots.under_way < slots.limit:
-        unit.admitted = True
-        slots.under_way += 1
+    if unit.approved or slots.used < slots.limit:
+        unit.has_slot = True
+        slots.used += 1
         slots.queue.pop(unit.unit.id, None)
         return True
     slots.queue[unit.unit.id] = unit
     if slots.is_stuck:
         return False
     if slots.limit:
-        sentence = f"{slots.under_way} of {slots.limit} units of `{slots.group}` are under way"
-        _tell(turn, step, "Slots", sentence)
+        message = f"{slots.used} of {slots.limit} units of `{slots.group}` are under way"
+        _emit_wait(context, step, "Slots", message)
     else:
-        _await_approval(turn, unit)
-        _tell(turn, step, "Approval", f"`{slots.group}` goes on when somebody approves")
+        _watch_approval(context, unit)
+        _emit_wait(context, step, "Approval", f"`{slots.group}` goes on when somebody approves")
     return False
 
 
-def _await_approval(turn: Turn, unit: UnitRun) -> None:
-    """Listen once for each unit."""
+def _watch_approval(context: DecisionContext, unit: UnitRun) -> None:
+    """Watch for approvals of a unit, once."""
     if not unit.awaits_approval:
         unit.awaits_approval = True
-        turn.order(AwaitApproval(unit.unit.id))
+        context.issue(AwaitApproval(unit.unit.id))
 
 
 def keep_slot(unit: UnitRun) -> None:
-    """A unit was under way before: it is counted, though there be too many.
+    """Count a unit that was in progress before, even above the limit.
 
-    One that waits for another of its group is not: that one may need the slot to pass.
+    A unit that waits for another one of its group is not counted: that one may need the slot to
+    pass.
     """
-    if unit.slots is not None and not unit.admitted and not _awaits_its_group(unit):
-        unit.admitted = True
-        unit.slots.under_way += 1
+    if unit.slots is not None and not unit.has_slot and not _waits_for_group(unit):
+        unit.has_slot = True
+        unit.slots.used += 1
 
 
-def _awaits_its_group(unit: UnitRun) -> bool:
-    """Whether a step of it waits, by however many others, for one of another unit of its group."""
-    known, ahead = set(unit.steps), list(unit.steps)
-    while ahead:
-        waits = (one for one in ahead.pop().before if one.state is not StepState.PASSED)
-        fresh = {one for one in waits if one not in known}
-        if any(one.unit is not unit and one.unit.slots is unit.slots for one in fresh):
+def _waits_for_group(unit: UnitRun) -> bool:
+    """Return whether a step of the unit waits, directly or not, for another unit of its group."""
+    visited, queue = set(unit.steps), list(unit.steps)
+    while queue:
+        unpassed = (
+            step_before
+            for step_before in queue.pop().before
+            if step_before.state is not StepState.PASSED
+        )
+        unvisited = {step_before for step_before in unpassed if step_before not in visited}
+        if any(
+            step_before.unit is not unit and step_before.unit.slots is unit.slots
+            for step_before in unvisited
+        ):
             return True
-        known |= fresh
-        ahead += fresh
+        visited |= unvisited
+        queue += unvisited
     return False
 
 
-def leave_slot(unit: UnitRun) -> list[UnitRun]:
-    """A unit is at rest: those that waited for its slot, the first first.
+def free_slot(unit: UnitRun) -> list[UnitRun]:
+    """Free the slot of a unit; return the waiting units that may start, in order.
 
-    One that failed keeps it, unless it is a worker's. If all are kept so, whoever waits must hear
-    of that.
+    A failed unit keeps its slot, unless the slots are Flux workers. If failed units keep all
+    slots, all waiting units are returned, so that they can be left out.
     """
     slots = unit.slots
     if slots is None:
         return []
     slots.queue.pop(unit.unit.id, None)
-    if unit.admitted:
-        unit.admitted = False
-        if unit.failed and not unit.unit.policy.carries_on and not slots.rests:
+    if unit.has_slot:
+        unit.has_slot = False
+        if unit.failed and not unit.unit.policy.carries_on and not slots.frees_idle_slots:
             slots.failed.append(unit.unit.id)
         else:
-            slots.under_way -= 1
+            slots.used -= 1
     if slots.is_stuck:
         return list(slots.queue.values())
-    free = max(0, slots.limit - slots.under_way)
-    return list(slots.queue.values())[:free]
+    free_count = max(0, slots.limit - slots.used)
+    return list(slots.queue.values())[:free_count]
 
 
-def _tell(turn: Turn, step: StepRun, reason: str, sentence: str, until: Ms = Ms(0)) -> None:
-    """Say once for each reason why a step does not start."""
-    if step.held_for != sentence:
-        step.held_for = sentence
-        turn.tell(Told.STEP_WAITING, step, reason=reason, sentence=sentence, until=until)
+def _emit_wait(
+    context: DecisionContext, step: StepRun, reason: str, message: str, until: Ms = Ms(0)
+) -> None:
+    """Emit why a step does not start, once for each message."""
+    if step.wait_message != message:
+        step.wait_message = message
+        context.emit(EventType.STEP_WAITING, step, reason=reason, message=message, until=until)

@@ -1,11 +1,11 @@
-"""What the user points at becomes units: PATH → entries → families.
+"""Discovery of units: from PATH to root units to unit trees.
 
-    found = await discover(pointed, asker)
-    families = choose(found, pointed)
+    result = await discover(request, settings, get_capabilities)
+    unit_trees = select_trees(result, request)
 
-PATH is a chart, an overlay or an address: one plain unit, and whatever that brings. PATH is a tree:
-every unit object in it is a candidate, and the families of those that nobody brings are found. A
-tree without unit objects is one plain directory, unless overlays or charts lie in it.
+A chart, an overlay or an address is one plain unit, with the units that it creates. In a tree of
+files every unit resource is a candidate, and those that no other unit creates are the roots. A
+tree without unit resources is one plain directory, unless it contains overlays or charts.
 """
 
 from __future__ import annotations
@@ -18,382 +18,485 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.dialect.argo.customizing import read_customs
-from tidegate.dialect.flux.access import tell_denied
+from tidegate.dialect.argo.customizing import read_argocd_config
+from tidegate.dialect.flux.access import find_denied_access
 from tidegate.errors import PlanError
-from tidegate.flows.config import checkouts_of, config_at, without_ignored
-from tidegate.flows.discover.customs import find_rules, without_excluded
-from tidegate.flows.discover.destinations import tell_strange
+from tidegate.flows.config import configured_checkouts, filter_ignored, load_config
+from tidegate.flows.discover.customs import find_health_rules, without_excluded
+from tidegate.flows.discover.destinations import unknown_cluster_findings
 from tidegate.flows.discover.families import (
-    Family,
-    Member,
-    entries_of,
-    family_of,
-    folders_over,
-    holds_itself,
+    RenderedUnit,
+    UnitTree,
+    build_unit_tree,
+    directory_units,
+    find_roots,
     is_included,
-    overlays_over,
+    overlay_units,
+    renders_itself,
 )
-from tidegate.flows.discover.findings import findings_of
-from tidegate.flows.discover.homes import Homes, find_homes
-from tidegate.flows.discover.order import narrowed
+from tidegate.flows.discover.findings import repository_findings
+from tidegate.flows.discover.homes import RepositoryAliases, find_repository_aliases
+from tidegate.flows.discover.order import narrow_tree
 from tidegate.flows.discover.projects import Projects
-from tidegate.flows.discover.rolling import tell_rolling
-from tidegate.flows.discover.scan import MANIFESTS, Scan
+from tidegate.flows.discover.rolling import rolling_sync_findings
+from tidegate.flows.discover.scan import MANIFEST_SUFFIXES, RepositoryScan
 from tidegate.flows.discover.sets import (
-    AskLives,
-    GeneratedSet,
-    Generating,
-    clusters_brought,
+    AppSetExpander,
+    ExpandedAppSet,
+    ListLive,
+    clusters_of_units,
     known_clusters,
-    nothing_lives,
+    list_nothing,
 )
-from tidegate.flows.discover.settings import find_settings, tell_settings
+from tidegate.flows.discover.settings import find_settings, settings_findings
 from tidegate.flows.discover.several import (
-    refuse_several,
-    tell_apart,
-    tell_unit_charts,
-    tell_unused,
-    things_below,
+    find_nested,
+    nested_findings,
+    require_single_target,
+    unit_chart_findings,
+    unused_findings,
 )
-from tidegate.flows.discover.ways import AskCluster, Way
-from tidegate.flows.field_places import SourceFiles
-from tidegate.flows.pointing import Pointed, look_from, point_at
-from tidegate.flows.rendering import Setting, Workshop
+from tidegate.flows.discover.ways import DiscoveryContext, GetCapabilities
+from tidegate.flows.field_places import FieldLocator
+from tidegate.flows.pointing import LoadRequest, repository_root, unit_for_path
+from tidegate.flows.rendering import RenderContext, RenderSettings
 from tidegate.health.lua import NO_RULES, LuaRules
-from tidegate.model.config import Config, Switch
+from tidegate.model.config import Config, ControllerSetting
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.rendering import NOWHERE, Detected, Directory, Tool
+from tidegate.model.rendering import NO_ROOT, Directory, Tool, ToolDetection
 from tidegate.model.source import LocalSource
 from tidegate.model.unit import Unit, UnitId, UnitSource
 from tidegate.render.tool_choice import detected_tool
 from tidegate.source import VendoredCharts, fetch
 
-__all__ = ["Discovered", "Family", "Member", "choose", "discover", "find_sets", "is_called"]
+__all__ = [
+    "DiscoveryResult",
+    "RenderedUnit",
+    "UnitTree",
+    "discover",
+    "find_appsets",
+    "matches_name",
+    "select_trees",
+]
 
 NO_CONFIG = Config()
 
 
-class Discovered(msgspec.Struct, frozen=True):
-    """The families of what was pointed at, and what is to be said besides."""
+class DiscoveryResult(msgspec.Struct, frozen=True):
+    """The unit trees of a request, with the findings about them."""
 
-    families: tuple[Family, ...]
+    unit_trees: tuple[UnitTree, ...]
     findings: tuple[Finding, ...] = ()
-    settings: Mapping[str, Switch] = msgspec.field(default_factory=dict)
+    controller_settings: Mapping[str, ControllerSetting] = msgspec.field(default_factory=dict)
+    """Settings of the real controllers, by name."""
     is_repository: bool = False
-    """Units say themselves what they are; what is said of a plain one is said of nobody."""
-    scan: Scan = msgspec.field(default_factory=lambda: Scan(NOWHERE, ()))
-    """The tree that the places of all of them are in."""
+    """Whether resources define the units, so that flags for a plain unit do not apply."""
+    scan: RepositoryScan = msgspec.field(default_factory=lambda: RepositoryScan(NO_ROOT, ()))
+    """The scan of the tree that all locations refer to."""
     scripts: LuaRules = NO_RULES
-    """The health rules that the repository brings."""
+    """Health rules of the repository."""
     clusters: frozenset[str] = frozenset()
-    """Those that Argo CD knows by Git, or by the configuration."""
+    """Clusters that Argo CD knows from Git, or from the configuration."""
 
     @property
     def are_alternatives(self) -> bool:
-        """Whether two families bring one identity: then each is taken by itself."""
-        names = [name for family in self.families for name in family.ids]
+        """Whether trees have units in common, so that only one of them can be deployed."""
+        names = [name for unit_tree in self.unit_trees for name in unit_tree.unit_ids]
         return len(names) != len(set(names))
 
 
 async def discover(
-    pointed: Pointed, setting: Setting, ask: AskCluster, lives: AskLives = nothing_lives
-) -> Discovered:
-    """Find the units of what is pointed at. Raises where there is nothing to find."""
-    found = await _discovered(pointed, setting, ask, lives)
-    return replace(found, findings=SourceFiles(found.scan.root).of_findings(found.findings))
+    request: LoadRequest,
+    settings: RenderSettings,
+    get_capabilities: GetCapabilities,
+    list_live: ListLive = list_nothing,
+) -> DiscoveryResult:
+    """Find the units of a request. Raises where there is nothing to find."""
+    result = await _discover(request, settings, get_capabilities, list_live)
+    return replace(result, findings=FieldLocator(result.scan.root).locate_findings(result.findings))
 
 
-async def _discovered(
-    pointed: Pointed, setting: Setting, ask: AskCluster, lives: AskLives
-) -> Discovered:
-    spot = _look(pointed.what, pointed.words.get("root"))
-    scan, setting = await _look_over(spot, setting)
-    way = Way(setting, ask, spot.config, pointed.generator_data, lives)
-    if not (spot.is_tree or spot.is_file):
-        return await _plain(_units(pointed), scan, way)
+async def _discover(
+    request: LoadRequest,
+    settings: RenderSettings,
+    get_capabilities: GetCapabilities,
+    list_live: ListLive,
+) -> DiscoveryResult:
+    target = _inspect_path(request.path_or_url, request.render_flags.get("root"))
+    scan, settings = await _scan_target(target, settings)
+    context = DiscoveryContext(
+        settings, get_capabilities, target.config, request.generator_data, list_live
+    )
+    if not (target.is_tree or target.is_file):
+        return await _discover_plain_units(_plain_units(request), scan, context)
     if scan.has_units:
-        homes = await find_homes(scan, setting)
-        if homes.apart:
-            refuse_several(pointed.what, scan, homes.apart)
-        found = await _repository(homes, way)
-        members = [one for family in found.families for one in family.members]
-        told = (
-            *found.findings,
-            *tell_unit_charts(homes.scan, found.families),
-            *tell_rolling(found.families, found.settings),
-            *tell_denied(((one.unit, one.bases) for one in members), found.settings),
+        aliases = await find_repository_aliases(scan, settings)
+        if aliases.candidates:
+            require_single_target(request.path_or_url, scan, aliases.candidates)
+        result = await _discover_repository(aliases, context)
+        members = [member for unit_tree in result.unit_trees for member in unit_tree.members]
+        findings = (
+            *result.findings,
+            *unit_chart_findings(aliases.scan, result.unit_trees),
+            *rolling_sync_findings(result.unit_trees, result.controller_settings),
+            *find_denied_access(
+                ((member.unit, member.remote_bases) for member in members),
+                result.controller_settings,
+            ),
         )
-        return _only_entries(replace(found, findings=told), spot.config)
-    if spot.is_file:
-        return await _plain(_file_unit(pointed, scan), scan, way)
+        return _select_configured_roots(replace(result, findings=findings), target.config)
+    if target.is_file:
+        return await _discover_plain_units(_file_units(request, scan), scan, context)
     if scan.unit_charts:
-        charts = [replace(pointed, what=str(scan.root / one)) for one in scan.unit_charts]
-        found = await _plain([unit for one in charts for unit in _units(one)], scan, way)
-        return replace(found, findings=(*found.findings, *tell_unused(scan, found.families)))
-    apart = things_below(scan)
-    if apart and scan.below not in scan.plain:
-        refuse_several(pointed.what, scan)
-    units = [_without(one, apart, scan) for one in _units(pointed)] if apart else _units(pointed)
-    found = await _plain(units, scan, way)
-    return replace(found, findings=(*found.findings, *tell_apart(apart)))
+        charts = [
+            replace(request, path_or_url=str(scan.root / chart)) for chart in scan.unit_charts
+        ]
+        result = await _discover_plain_units(
+            [unit for chart in charts for unit in _plain_units(chart)], scan, context
+        )
+        return replace(
+            result, findings=(*result.findings, *unused_findings(scan, result.unit_trees))
+        )
+    nested = find_nested(scan)
+    if nested and scan.search_path not in scan.manifest_directories:
+        require_single_target(request.path_or_url, scan)
+    units = (
+        [_without_nested(unit, nested, scan) for unit in _plain_units(request)]
+        if nested
+        else _plain_units(request)
+    )
+    result = await _discover_plain_units(units, scan, context)
+    return replace(result, findings=(*result.findings, *nested_findings(nested)))
 
 
-async def find_sets(
-    pointed: Pointed, setting: Setting
-) -> tuple[list[GeneratedSet], tuple[Finding, ...]]:
-    """The ApplicationSets of a file or a directory with what they generate; no unit is rendered."""
-    spot = _look(pointed.what, pointed.words.get("root"))
-    scan, setting = await _look_over(spot, setting)
-    homes = await find_homes(scan, setting)
-    if homes.apart:
-        refuse_several(pointed.what, scan, homes.apart)
-    scan = homes.scan
-    found, findings = list[GeneratedSet](), [*homes.findings, *scan.broken]
-    async with Workshop(homes.setting) as workshop:
-        generating = Generating(workshop, scan, spot.config, pointed.generator_data)
-        for _, declared in scan.declared_below:
-            found += [await generating.generate(one) for one in declared.sets]
-            findings += declared.findings if declared.sets else ()
-    findings += (one for each in found for one in each.declared.findings)
-    return found, SourceFiles(scan.root).of_findings(dict.fromkeys(findings))
+async def find_appsets(
+    request: LoadRequest, settings: RenderSettings
+) -> tuple[list[ExpandedAppSet], tuple[Finding, ...]]:
+    """Return the ApplicationSets of a file or a directory, expanded; no unit is rendered."""
+    target = _inspect_path(request.path_or_url, request.render_flags.get("root"))
+    scan, settings = await _scan_target(target, settings)
+    aliases = await find_repository_aliases(scan, settings)
+    if aliases.candidates:
+        require_single_target(request.path_or_url, scan, aliases.candidates)
+    scan = aliases.scan
+    expanded, findings = list[ExpandedAppSet](), [*aliases.findings, *scan.parse_findings]
+    async with RenderContext(aliases.settings) as render_context:
+        expander = AppSetExpander(render_context, scan, target.config, request.generator_data)
+        for _, declared in scan.searched_declarations:
+            expanded += [await expander.expand(appset) for appset in declared.application_sets]
+            findings += declared.findings if declared.application_sets else ()
+    findings += (finding for expanded_set in expanded for finding in expanded_set.declared.findings)
+    return expanded, FieldLocator(scan.root).locate_findings(dict.fromkeys(findings))
 
 
-class _Target(msgspec.Struct, frozen=True):
-    """What lies where the user points: nothing for an address."""
+class _PathTarget(msgspec.Struct, frozen=True):
+    """What exists at PATH; nothing for an address."""
 
     path: Path | None = None
-    root: Path = NOWHERE
+    root: Path = NO_ROOT
     is_tree: bool = False
     is_file: bool = False
     config: Config = NO_CONFIG
 
 
-def _look(what: str, bound: str | None) -> _Target:
-    path = Path(what).resolve()
+def _inspect_path(path_or_url: str, explicit_root: str | None) -> _PathTarget:
+    path = Path(path_or_url).resolve()
     if not path.exists():
-        return _Target()
-    root = look_from(path, bound)
-    is_tree = path.is_dir() and _tool_of(path) is Tool.DIRECTORY
-    is_file = path.is_file() and path.name.endswith(MANIFESTS)
-    return _Target(path, root, is_tree, is_file, config_at(path))
+        return _PathTarget()
+    root = repository_root(path, explicit_root)
+    is_tree = path.is_dir() and _detect_tool(path) is Tool.DIRECTORY
+    is_file = path.is_file() and path.name.endswith(MANIFEST_SUFFIXES)
+    return _PathTarget(path, root, is_tree, is_file, load_config(path))
 
 
-def _only_entries(found: Discovered, config: Config) -> Discovered:
-    """What the configuration takes for entries, where it names some."""
+def _select_configured_roots(result: DiscoveryResult, config: Config) -> DiscoveryResult:
+    """Keep the root units that the configuration names, if it names any."""
     if not config.entries:
-        return found
-    kept = [
-        one
-        for one in found.families
-        if any(is_called(one.members[0].unit, entry.text) for entry in config.entries)
+        return result
+    selected = [
+        unit_tree
+        for unit_tree in result.unit_trees
+        if any(matches_name(unit_tree.members[0].unit, entry.text) for entry in config.entries)
     ]
-    strange = [
+    unknown = [
         Finding(
             code="config.entry",
             severity=Severity.ERROR,
-            sentence=f"there is no entry `{entry.text}`",
-            where=entry.where,
+            message=f"there is no entry `{entry.text}`",
+            location=entry.where,
             fix="`tidegate units` shows all, with the list removed",
         )
         for entry in config.entries
-        if not any(is_called(one.members[0].unit, entry.text) for one in found.families)
+        if not any(
+            matches_name(unit_tree.members[0].unit, entry.text) for unit_tree in result.unit_trees
+        )
     ]
-    return replace(found, families=tuple(kept), findings=(*found.findings, *strange))
+    return replace(result, unit_trees=tuple(selected), findings=(*result.findings, *unknown))
 
 
-def _tool_of(path: Path) -> Tool:
+def _detect_tool(path: Path) -> Tool:
     return detected_tool(entry.name for entry in path.iterdir())
 
 
-def _units(pointed: Pointed) -> list[Unit]:
-    """What is pointed at as a plain unit, once for each cluster."""
+def _plain_units(request: LoadRequest) -> list[Unit]:
+    """Return PATH as a plain unit, once for each cluster."""
     return [
-        point_at(pointed.what, pointed.policy, cluster=name, **pointed.words)
-        for name in pointed.clusters
+        unit_for_path(request.path_or_url, request.policy, cluster=name, **request.render_flags)
+        for name in request.clusters
     ]
 
 
-def _without(unit: Unit, apart: Sequence[str], scan: Scan) -> Unit:
-    """A plain directory without the overlays and charts that lie in it."""
-    inside = tuple(f"{one}/" for one in apart)
-    files = tuple(one for one in scan.files if scan.is_below(one) and not one.startswith(inside))
+def _without_nested(unit: Unit, nested: Sequence[str], scan: RepositoryScan) -> Unit:
+    """Return a plain directory without the overlays and charts inside it."""
+    prefixes = tuple(f"{path}/" for path in nested)
+    files = tuple(
+        file for file in scan.files if scan.is_searched(file) and not file.startswith(prefixes)
+    )
     (source,) = unit.sources
-    if not isinstance(source.request, Detected):
+    if not isinstance(source.request, ToolDetection):
         return unit
     directory = msgspec.structs.replace(source.request.directory, files=files)
     request = msgspec.structs.replace(source.request, directory=directory)
-    narrowed = msgspec.structs.replace(source, request=request)
-    return msgspec.structs.replace(unit, sources=(narrowed,))
+    remaining_source = msgspec.structs.replace(source, request=request)
+    return msgspec.structs.replace(unit, sources=(remaining_source,))
 
 
-def _file_unit(pointed: Pointed, scan: Scan) -> list[Unit]:
-    """One file of manifests."""
-    folder = posixpath.dirname(scan.below) or "."
-    request = Directory(path=folder, files=(scan.below,), names=True)
+def _file_units(load_request: LoadRequest, scan: RepositoryScan) -> list[Unit]:
+    """Return a manifest file as a plain unit, once for each cluster."""
+    folder = posixpath.dirname(scan.search_path) or "."
+    request = Directory(path=folder, files=(scan.search_path,), must_be_manifests=True)
     source = UnitSource(source=LocalSource(str(scan.root)), request=request)
-    parent = replace(pointed, what=str(Path(pointed.what).parent))
-    stem = Path(pointed.what).stem
+    parent = replace(load_request, path_or_url=str(Path(load_request.path_or_url).parent))
+    stem = Path(load_request.path_or_url).stem
     return [
         msgspec.structs.replace(
             unit,
-            id=msgspec.structs.replace(unit.id, name=pointed.words.get("name") or stem),
+            id=msgspec.structs.replace(unit.id, name=load_request.render_flags.get("name") or stem),
             sources=(source,),
         )
-        for unit in _units(parent)
+        for unit in _plain_units(parent)
     ]
 
 
-async def _look_over(spot: _Target, setting: Setting) -> tuple[Scan, Setting]:
-    """The tree around a spot, and how things may be had there."""
-    setting = replace(setting, maps=(*setting.maps, *checkouts_of(spot.config)))
-    if spot.path is None:
-        return Scan(NOWHERE, ()), setting
-    async with Workshop(setting) as workshop:
-        tree = await fetch(LocalSource(str(spot.root)), await workshop.access(None))
-    files = without_ignored(tree.files, spot.root, spot.config)
-    scan = Scan(spot.root, files, spot.path.relative_to(spot.root).as_posix())
+async def _scan_target(
+    target: _PathTarget, settings: RenderSettings
+) -> tuple[RepositoryScan, RenderSettings]:
+    """Scan the tree of a target; return the scan, and the settings to fetch sources for it."""
+    settings = replace(
+        settings, checkouts=(*settings.checkouts, *configured_checkouts(target.config))
+    )
+    if target.path is None:
+        return RepositoryScan(NO_ROOT, ()), settings
+    async with RenderContext(settings) as context:
+        tree = await fetch(LocalSource(str(target.root)), await context.fetch_options(None))
+    files = filter_ignored(tree.files, target.root, target.config)
+    scan = RepositoryScan(target.root, files, target.path.relative_to(target.root).as_posix())
     vendored = VendoredCharts(scan.files, scan.root)
-    return scan, replace(setting, vendored=vendored, here=tree, read=scan.read_again)
+    return scan, replace(settings, vendored=vendored, scanned_tree=tree, read=scan.read_documents)
 
 
-async def _plain(units: list[Unit], scan: Scan, way: Way) -> Discovered:
-    """Plain units, and all that they bring. What is brought may say what this repository is."""
-    setting = replace(way.setting, seeks=None)
-    homes = await find_homes(scan, setting)
-    families = await _grown(units, scan, way, homes)
-    brought = [member.unit for one in families for member in one.members[1:]]
-    if brought and not homes.findings:
-        homes = await find_homes(scan, setting, brought)
-        families = await _grown(units, scan, way, homes) if homes.findings else families
-    if all(len(one.members) == 1 and not one.members[0].declared.findings for one in families):
-        return Discovered(families, scan=scan)
-    return await _concluded(families, scan, way, homes.findings)
+async def _discover_plain_units(
+    units: list[Unit], scan: RepositoryScan, context: DiscoveryContext
+) -> DiscoveryResult:
+    """Discover plain units and all units that they create.
+
+    The units that are created may show which repository this is.
+    """
+    settings = replace(context.settings, search_pattern=None)
+    aliases = await find_repository_aliases(scan, settings)
+    unit_trees = await _build_trees(units, scan, context, aliases)
+    created = [member.unit for unit_tree in unit_trees for member in unit_tree.members[1:]]
+    if created and not aliases.findings:
+        aliases = await find_repository_aliases(scan, settings, created)
+        unit_trees = (
+            await _build_trees(units, scan, context, aliases) if aliases.findings else unit_trees
+        )
+    if all(
+        len(unit_tree.members) == 1 and not unit_tree.members[0].declared.findings
+        for unit_tree in unit_trees
+    ):
+        return DiscoveryResult(unit_trees, scan=scan)
+    return await _conclude(unit_trees, scan, context, aliases.findings)
 
 
-async def _grown(units: list[Unit], scan: Scan, way: Way, homes: Homes) -> tuple[Family, ...]:
-    async with Workshop(homes.setting) as workshop:
-        nodes = await way.growing(scan, workshop).grow(units)
-    return tuple(family_of(node, scan) for node in nodes)
+async def _build_trees(
+    units: list[Unit], scan: RepositoryScan, context: DiscoveryContext, aliases: RepositoryAliases
+) -> tuple[UnitTree, ...]:
+    async with RenderContext(aliases.settings) as render_context:
+        nodes = await context.tree_builder(scan, render_context).build(units)
+    return tuple(build_unit_tree(node, scan) for node in nodes)
 
 
-async def _repository(homes: Homes, way: Way) -> Discovered:
-    """The families of a tree with unit objects.
+async def _discover_repository(
+    aliases: RepositoryAliases, context: DiscoveryContext
+) -> DiscoveryResult:
+    """Discover the unit trees of a repository.
 
-    What they make known to Argo CD may be what their own sets generate Applications for: then they
-    are looked for once more.
+    Its units may register clusters that its own ApplicationSets generate Applications for: then
+    the trees are built again.
     """
     while True:
-        families, told = await _families(homes, way)
-        members = [member for family in families for member in family.members]
-        declared = (*homes.scan.declared.values(), *(one.declared for one in members))
-        sets = (one for each in declared for one in each.sets)
-        known = {one.name for one in (*known_clusters(homes.scan, way.config), *way.clusters)}
-        found = clusters_brought(sets, (one for each in members for one in each.documents))
-        news = tuple(one for one in found if one.name and one.name not in known)
-        if not news:
+        unit_trees, findings = await _find_unit_trees(aliases, context)
+        members = [member for unit_tree in unit_trees for member in unit_tree.members]
+        declarations = (*aliases.scan.declared.values(), *(member.declared for member in members))
+        sets = (appset for declaration in declarations for appset in declaration.application_sets)
+        known_names = {
+            cluster.name
+            for cluster in (
+                *known_clusters(aliases.scan, context.config),
+                *context.created_clusters,
+            )
+        }
+        registered = clusters_of_units(
+            sets, (document for member in members for document in member.documents)
+        )
+        new_clusters = tuple(
+            cluster for cluster in registered if cluster.name and cluster.name not in known_names
+        )
+        if not new_clusters:
             break
-        way = replace(way, clusters=(*way.clusters, *news))
-    concluded = await _concluded(_sorted(families), homes.scan, way, told)
-    return replace(concluded, is_repository=True)
+        context = replace(context, created_clusters=(*context.created_clusters, *new_clusters))
+    result = await _conclude(_sorted(unit_trees), aliases.scan, context, findings)
+    return replace(result, is_repository=True)
 
 
-async def _families(homes: Homes, way: Way) -> tuple[list[Family], tuple[Finding, ...]]:
-    """The families of a tree, and what is said of how they hang together.
+async def _find_unit_trees(
+    aliases: RepositoryAliases, context: DiscoveryContext
+) -> tuple[list[UnitTree], tuple[Finding, ...]]:
+    """Return the unit trees of a repository, and the findings about how they depend on each other.
 
-    What overlays name may be patched by them, so that it is not looked at before it is known that
-    nobody brings it; a unit that renders its own file is where its tree begins.
+    An overlay may patch the files that it includes, so that they are units only if nothing else
+    creates them. A unit that renders its own file is the root of its tree.
     """
-    scan = homes.scan
-    async with Workshop(homes.setting) as workshop:
-        growing = way.growing(scan, workshop)
-        grow = growing.grow
-        await growing.generate()
-        loose = [one for one in scan.candidates if not is_included(one, scan) or holds_itself(one)]
-        nodes = await grow(loose)
-        entries, circles = entries_of(nodes)
-        brought = {name for node in entries for name in family_of(node, scan).names}
-        left = [one for one in scan.candidates if not {str(one.id), str(one.where)} & brought]
-        nodes = [*entries, *await grow(overlays_over(left, scan))]
-        entries, more = entries_of(nodes)
-        families = [family_of(node, scan) for node in entries]
-        over = [*folders_over(families, scan)]
-        taken = {id(one) for _, mine in over for one in mine}
-        parents = await grow([parent for parent, _ in over])
-        families = [one for one in families if id(one) not in taken]
-        families += [family_of(node, scan) for node in parents]
-    return families, (*homes.findings, *circles, *more, *scan.broken)
+    scan = aliases.scan
+    async with RenderContext(aliases.settings) as render_context:
+        builder = context.tree_builder(scan, render_context)
+        build = builder.build
+        await builder.expand_appsets()
+        standalone = [
+            unit for unit in scan.candidates if not is_included(unit, scan) or renders_itself(unit)
+        ]
+        nodes = await build(standalone)
+        roots, cycles = find_roots(nodes)
+        created = {name for node in roots for name in build_unit_tree(node, scan).identifiers}
+        remaining = [
+            unit for unit in scan.candidates if not {str(unit.id), str(unit.location)} & created
+        ]
+        nodes = [*roots, *await build(overlay_units(remaining, scan))]
+        roots, more_cycles = find_roots(nodes)
+        unit_trees = [build_unit_tree(node, scan) for node in roots]
+        groups = [*directory_units(unit_trees, scan)]
+        grouped = {id(sibling) for _, siblings in groups for sibling in siblings}
+        parents = await build([parent for parent, _ in groups])
+        unit_trees = [unit_tree for unit_tree in unit_trees if id(unit_tree) not in grouped]
+        unit_trees += [build_unit_tree(node, scan) for node in parents]
+    return unit_trees, (*aliases.findings, *cycles, *more_cycles, *scan.parse_findings)
 
 
-async def _concluded(
-    families: Sequence[Family], scan: Scan, way: Way, findings: Iterable[Finding]
-) -> Discovered:
-    """The families as their controllers would run them: by settings and projects of theirs."""
-    found = find_settings((one for family in families for one in family.members), scan)
-    settings = {**{one.name: one for one in way.config.settings}, **found}
-    clusters = (*known_clusters(scan, way.config), *way.clusters)
-    projects = Projects.of(scan, settings, clusters)
-    await projects.look(families, way.lives)
-    governed, refused = projects.govern(families)
-    customs = read_customs(settings)
-    kept, excluded = without_excluded(governed, customs.filters)
-    scripts, ruled = find_rules(settings)
-    told = [*findings, *findings_of(families, scan), *refused, *excluded]
-    told += tell_strange(families, clusters)
-    told += (*tell_settings(found), *customs.findings, *ruled)
-    names = frozenset(one.name for one in clusters)
-    return Discovered(tuple(kept), tuple(told), settings, False, scan, scripts, names)
+async def _conclude(
+    unit_trees: Sequence[UnitTree],
+    scan: RepositoryScan,
+    context: DiscoveryContext,
+    findings: Iterable[Finding],
+) -> DiscoveryResult:
+    """Apply the settings of the controllers and the projects to the unit trees."""
+    repository_settings = find_settings(
+        (member for unit_tree in unit_trees for member in unit_tree.members), scan
+    )
+    settings = {
+        **{setting.name: setting for setting in context.config.settings},
+        **repository_settings,
+    }
+    clusters = (*known_clusters(scan, context.config), *context.created_clusters)
+    projects = Projects.from_scan(scan, settings, clusters)
+    await projects.load_live(unit_trees, context.list_live)
+    governed, denials = projects.apply(unit_trees)
+    argocd_config = read_argocd_config(settings)
+    remaining, exclusions = without_excluded(governed, argocd_config.filters)
+    scripts, rule_findings = find_health_rules(settings)
+    all_findings = [*findings, *repository_findings(unit_trees, scan), *denials, *exclusions]
+    all_findings += unknown_cluster_findings(unit_trees, clusters)
+    all_findings += (
+        *settings_findings(repository_settings),
+        *argocd_config.findings,
+        *rule_findings,
+    )
+    names = frozenset(cluster.name for cluster in clusters)
+    return DiscoveryResult(
+        tuple(remaining), tuple(all_findings), settings, False, scan, scripts, names
+    )
 
 
-def _sorted(families: Iterable[Family]) -> tuple[Family, ...]:
-    return tuple(sorted(families, key=lambda one: (str(one.members[0].unit.where), one.entry)))
+def _sorted(unit_trees: Iterable[UnitTree]) -> tuple[UnitTree, ...]:
+    return tuple(
+        sorted(
+            unit_trees,
+            key=lambda unit_tree: (str(unit_tree.members[0].unit.location), unit_tree.root_id),
+        )
+    )
 
 
-def choose(found: Discovered, pointed: Pointed) -> tuple[Family, ...]:
-    """The families that are meant, and of them the units. Raises for a name that nobody has."""
-    families = found.families
-    if pointed.entry:
-        families = tuple(one for one in families if is_called(one.members[0].unit, pointed.entry))
-        if not families:
-            known = [name for one in found.families for name in _names(one.members[0].unit)]
-            raise _unknown("entry", pointed.entry, known)
-    if not pointed.units:
-        return families
-    members = [member for family in families for member in family.members]
-    for name in pointed.units:
-        if not any(is_called(one.unit, name) for one in members):
-            raise _unknown("unit", name, [part for one in members for part in _names(one.unit)])
-    return tuple(part for one in families if (part := _narrow(one, pointed.units)).members)
+def select_trees(result: DiscoveryResult, request: LoadRequest) -> tuple[UnitTree, ...]:
+    """Return the selected trees with their selected units. Raises PlanError for an unknown name."""
+    unit_trees = result.unit_trees
+    if request.entry:
+        unit_trees = tuple(
+            unit_tree
+            for unit_tree in unit_trees
+            if matches_name(unit_tree.members[0].unit, request.entry)
+        )
+        if not unit_trees:
+            known = [
+                name
+                for unit_tree in result.unit_trees
+                for name in _unit_names(unit_tree.members[0].unit)
+            ]
+            raise _unknown_name_error("entry", request.entry, known)
+    if not request.units:
+        return unit_trees
+    members = [member for unit_tree in unit_trees for member in unit_tree.members]
+    for name in request.units:
+        if not any(matches_name(member.unit, name) for member in members):
+            raise _unknown_name_error(
+                "unit",
+                name,
+                [unit_name for member in members for unit_name in _unit_names(member.unit)],
+            )
+    return tuple(
+        subtree
+        for unit_tree in unit_trees
+        if (subtree := _select_units(unit_tree, request.units)).members
+    )
 
 
-def _narrow(family: Family, names: Sequence[str]) -> Family:
-    """Those that are named, and all that they bring, in the order of those that bring them."""
-    kept: dict[UnitId, Member] = {}
-    for member in family.members:
+def _select_units(unit_tree: UnitTree, names: Sequence[str]) -> UnitTree:
+    """Return the units that are named and their descendants, parents first."""
+    selected: dict[UnitId, RenderedUnit] = {}
+    for member in unit_tree.members:
         unit = member.unit
-        if unit.parent in kept or is_called(unit, *names):
-            kept[unit.id] = member
-    return narrowed(family, tuple(kept.values()))
+        if unit.parent in selected or matches_name(unit, *names):
+            selected[unit.id] = member
+    return narrow_tree(unit_tree, tuple(selected.values()))
 
 
-def is_called(unit: Unit, *names: str) -> bool:
-    """Whether a unit goes by one of these names, or lies in a directory of that name."""
-    place = unit.where.name if unit.where else ""
+def matches_name(unit: Unit, *names: str) -> bool:
+    """Whether a unit has one of these names, or is in a directory of that name."""
+    file = unit.location.name if unit.location else ""
     return any(
-        name in _names(unit) or place.startswith(f"{name.rstrip('/').removeprefix('./')}/")
+        name in _unit_names(unit) or file.startswith(f"{name.rstrip('/').removeprefix('./')}/")
         for name in names
     )
 
 
-def _names(unit: Unit) -> list[str]:
-    """How a unit may be called: its identity, its name, its file."""
-    place = [unit.where.name] if unit.where else []
-    return [str(unit.id), unit.id.name, f"{unit.id.namespace}/{unit.id.name}", *place]
+def _unit_names(unit: Unit) -> list[str]:
+    """Return the names of a unit: its ID, its name, its file."""
+    files = [unit.location.name] if unit.location else []
+    return [str(unit.id), unit.id.name, f"{unit.id.namespace}/{unit.id.name}", *files]
 
 
-def _unknown(noun: str, name: str, known: Sequence[str]) -> PlanError:
-    near = get_close_matches(name, known, n=1)
-    hint = f"did you mean `{near[0]}`? " if near else ""
+def _unknown_name_error(noun: str, name: str, known: Sequence[str]) -> PlanError:
+    matches = get_close_matches(name, known, n=1)
+    hint = f"did you mean `{matches[0]}`? " if matches else ""
     return PlanError(
         "plan.named", f"there is no {noun} `{name}`", hint=f"{hint}`tidegate units` shows all"
     )

@@ -1,13 +1,13 @@
-"""Units and the units that they bring: who is whose parent, and where a repository begins.
+"""Unit trees: which unit creates which, and where a repository starts.
 
-    scan ── candidates         units as they stand in files
+    scan ── candidates         units as files define them
       │
-    render each ── children    unit objects in what it renders
+    render each ── children    unit resources in its objects
       │
-    entries ── families        what nobody brings, and all that comes of it
+    roots ── unit trees        units that no other creates, and all their descendants
 
-Two entries may bring one identity: dev and prod of one repository. They are alternatives, so that
-each family has units of its own.
+Two roots may create the same unit: dev and prod of one repository. They are alternatives, so
+that each tree has units of its own.
 """
 
 from __future__ import annotations
@@ -18,363 +18,410 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 import msgspec
 
-from tidegate.dialect.declared import Declared
+from tidegate.dialect.declared import Declarations
 from tidegate.documents import Document
-from tidegate.errors import Place
-from tidegate.flows.discover.scan import Scan
-from tidegate.flows.discover.sets import GeneratedSet, Generating
-from tidegate.flows.discover.surroundings import Neighbourhood
-from tidegate.flows.rendering import Rendered, Unrendered
+from tidegate.errors import Location
+from tidegate.flows.discover.scan import RepositoryScan
+from tidegate.flows.discover.sets import AppSetExpander, ExpandedAppSet
+from tidegate.flows.discover.surroundings import UnitScope
+from tidegate.flows.rendering import RenderFailure, RenderResult
 from tidegate.flows.rendering.trees import FindData
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.rendering import Detected, Directory, FluxDetails, Overlay
+from tidegate.model.rendering import Directory, FluxDetails, Overlay, ToolDetection
 from tidegate.model.source import LocalSource
 from tidegate.model.unit import Destination, Unit, UnitId, UnitSource
 
-NOTHING = Declared()
-Render = Callable[[Unit, FindData], Awaitable[Rendered | Unrendered]]
+NO_DECLARATIONS = Declarations()
+RenderFunction = Callable[[Unit, FindData], Awaitable[RenderResult | RenderFailure]]
 
 
-class Member(msgspec.Struct, frozen=True):
-    """A unit of a family, with what it renders to and whom that brings."""
+class RenderedUnit(msgspec.Struct, frozen=True):
+    """A unit with its render result, and what the result declares."""
 
     unit: Unit
-    rendered: Rendered | Unrendered
-    declared: Declared = NOTHING
+    result: RenderResult | RenderFailure
+    declared: Declarations = NO_DECLARATIONS
 
     @property
     def documents(self) -> tuple[Document, ...]:
-        return self.rendered.documents if isinstance(self.rendered, Rendered) else ()
+        return self.result.documents if isinstance(self.result, RenderResult) else ()
 
     @property
-    def bases(self) -> tuple[str, ...]:
-        """What its overlays take from elsewhere."""
-        return self.rendered.bases if isinstance(self.rendered, Rendered) else ()
+    def remote_bases(self) -> tuple[str, ...]:
+        """Remote bases that its overlays use."""
+        return self.result.remote_bases if isinstance(self.result, RenderResult) else ()
 
 
-def refuse_unrendered(members: Iterable[Member]) -> None:
-    """Raise where what the user points at could not be rendered.
+def require_rendered(members: Iterable[RenderedUnit]) -> None:
+    """Raise the errors where PATH itself could not be rendered.
 
-    A unit of a repository that could not is a finding, and others go on.
+    In a repository a unit that could not be rendered is a finding, and the others continue.
     """
     errors = [
         error
-        for one in members
-        if isinstance(one.rendered, Unrendered) and not one.unit.id.kind
-        for error in one.rendered.errors
+        for member in members
+        if isinstance(member.result, RenderFailure) and not member.unit.id.kind
+        for error in member.result.errors
     ]
     if errors:
         raise ExceptionGroup("not rendered", errors)
 
 
-class Family(msgspec.Struct, frozen=True):
-    """An entry, and everything that comes of it, parents before their children.
+class UnitTree(msgspec.Struct, frozen=True):
+    """A root unit and all its descendants, parents before their children."""
 
-    `own`: the object of the entry itself, where a file has it.
-    """
-
-    entry: UnitId
-    members: tuple[Member, ...]
+    root_id: UnitId
+    members: tuple[RenderedUnit, ...]
     findings: tuple[Finding, ...] = ()
-    own: Document | None = None
+    root_document: Document | None = None
+    """The unit resource of the root, where a file has it."""
 
     @property
-    def entry_name(self) -> str:
-        """What tells this entry from others: its file, else its identity."""
-        where = self.members[0].unit.where
-        return where.name if where else str(self.entry)
+    def root_name(self) -> str:
+        """What identifies this root: its file, else its ID."""
+        location = self.members[0].unit.location
+        return location.name if location else str(self.root_id)
 
     @property
-    def ids(self) -> frozenset[UnitId]:
-        return frozenset(one.unit.id for one in self.members)
+    def unit_ids(self) -> frozenset[UnitId]:
+        return frozenset(member.unit.id for member in self.members)
 
     @property
-    def names(self) -> frozenset[str]:
-        """Its units, by their identities and by their places."""
-        return frozenset(name for one in self.members for name in _names(one.unit))
+    def identifiers(self) -> frozenset[str]:
+        """Its units, by their IDs and by their locations."""
+        return frozenset(name for member in self.members for name in _identifiers(member.unit))
 
 
 class _Node(msgspec.Struct):
-    """A unit as it is brought somewhere, rendered once."""
+    """A unit where it is created, rendered once, and the units that it creates."""
 
-    member: Member
+    member: RenderedUnit
     children: list[_Node] = msgspec.field(default_factory=list)
 
 
-class Growing:
-    """Families that grow: every unit that is met is rendered, and those that it brings are met.
+class UnitTreeBuilder:
+    """Builds unit trees: renders each unit, and then the units that it creates.
 
-    What is the same in two places is rendered once, unless it takes data from what is around it.
+    The same unit in two places is rendered once, unless it uses data of the objects around it.
     """
 
-    def __init__(self, scan: Scan, render: Render, generating: Generating) -> None:
+    def __init__(
+        self, scan: RepositoryScan, render: RenderFunction, expander: AppSetExpander
+    ) -> None:
         self._scan = scan
-        self._generating = generating
+        self._expander = expander
         self._render = render
-        self._rendered: dict[tuple[bytes, int], Rendered | Unrendered] = {}
+        self._results: dict[tuple[bytes, int], RenderResult | RenderFailure] = {}
         self._locks: dict[tuple[bytes, int], asyncio.Lock] = {}
-        self._declared: dict[tuple[int, str], Declared] = {}
-        self._sets: dict[tuple[UnitId, Place | None], GeneratedSet] = {}
-        """Sets that stand in files, by their units as candidates."""
+        self._declared: dict[tuple[int, str], Declarations] = {}
+        self._appsets: dict[tuple[UnitId, Location | None], ExpandedAppSet] = {}
+        """ApplicationSets in files, by their units as candidates."""
 
-    async def generate(self) -> None:
-        """Whatever sets that stand in files generate."""
+    async def expand_appsets(self) -> None:
+        """Expand the ApplicationSets in files."""
         for name, declared in self._scan.declared.items():
-            if declared.sets and self._scan.is_below(name):
-                made = [await self._generating.generate(one) for one in declared.sets]
-                self._sets |= {(one.unit.id, one.unit.where): one for one in made}
-                units = (*declared.units, *(one.unit for one in made))
+            if declared.application_sets and self._scan.is_searched(name):
+                expanded = [
+                    await self._expander.expand(appset) for appset in declared.application_sets
+                ]
+                self._appsets |= {
+                    (expanded_set.unit.id, expanded_set.unit.location): expanded_set
+                    for expanded_set in expanded
+                }
+                units = (*declared.units, *(expanded_set.unit for expanded_set in expanded))
                 self._scan.generated[name] = msgspec.structs.replace(declared, units=units)
 
-    async def grow(self, units: Iterable[Unit]) -> list[_Node]:
-        """The nodes of these units, each with all that comes of it."""
-        nowhere = Neighbourhood(self._scan)
-        return await self._grow_all(units, nowhere, ())
+    async def build(self, units: Iterable[Unit]) -> list[_Node]:
+        """Return the nodes of these units, each with all its descendants."""
+        scope = UnitScope(self._scan)
+        return await self._build_all(units, scope, ())
 
-    async def _grow_all(
-        self, units: Iterable[Unit], around: Neighbourhood, above: tuple[UnitId, ...]
+    async def _build_all(
+        self, units: Iterable[Unit], scope: UnitScope, ancestors: tuple[UnitId, ...]
     ) -> list[_Node]:
-        """Those that may bring others begin: while tools render them, the rest is looked at."""
+        """Build these units at once. Those that may create others start first.
+
+        While tools render them, the remaining units are read.
+        """
         units = tuple(units)
         async with asyncio.TaskGroup() as group:
             tasks = {
-                at: group.create_task(self._grow(units[at], around, (*above, units[at].id)))
-                for at in sorted(range(len(units)), key=lambda at: not self._may_bring(units[at]))
+                index: group.create_task(
+                    self._build_node(units[index], scope, (*ancestors, units[index].id))
+                )
+                for index in sorted(
+                    range(len(units)), key=lambda index: not self._may_create_units(units[index])
+                )
             }
-        return [tasks[at].result() for at in range(len(units))]
+        return [tasks[index].result() for index in range(len(units))]
 
-    def _may_bring(self, unit: Unit) -> bool:
-        """Whether files with units lie below one of its paths."""
-        return any(one.path in self._scan.declaring for one in unit.sources)
+    def _may_create_units(self, unit: Unit) -> bool:
+        """Whether files with units are below one of its paths."""
+        return any(source.path in self._scan.unit_directories for source in unit.sources)
 
-    async def _grow(self, unit: Unit, around: Neighbourhood, above: tuple[UnitId, ...]) -> _Node:
-        written = self._sets.get((unit.id, unit.where)) if len(above) == 1 else None
-        if written is not None:
-            return await self._grow_set(unit, written, around, above)
-        unit = around.with_sources(unit)
-        rendered = await self._render_once(unit, around)
-        if isinstance(rendered, Unrendered):
-            found = Declared(units=tuple(_seen_below(unit, self._scan)))
-        else:
-            found = self._find_units(rendered, unit.destination.namespace)
-        member = Member(unit, rendered, found)
-        inside = Neighbourhood(self._scan, member.documents, found, around)
-        children = [_child(one, unit) for one in found.units]
-        fresh = [one for one in children if one.id not in above]
-        grown = await self._grow_all(fresh, inside, above) if fresh else []
-        for one in found.sets:
-            made = await self._generating.generate(one, unit.destination.cluster)
-            child = _child(made.unit, unit)
-            grown.append(await self._grow_set(child, made, inside, (*above, child.id)))
-        return _Node(member, grown)
-
-    async def _grow_set(
-        self, unit: Unit, made: GeneratedSet, around: Neighbourhood, above: tuple[UnitId, ...]
+    async def _build_node(
+        self, unit: Unit, scope: UnitScope, ancestors: tuple[UnitId, ...]
     ) -> _Node:
-        """A set, which is not rendered: its Applications are what it generates."""
-        member = Member(unit, made.rendered, made.declared)
-        children = [_child(one, unit) for one in made.declared.units]
-        fresh = [one for one in children if one.id not in above]
-        grown = await self._grow_all(fresh, around, above) if fresh else []
-        return _Node(member, grown)
+        file_appset = self._appsets.get((unit.id, unit.location)) if len(ancestors) == 1 else None
+        if file_appset is not None:
+            return await self._build_appset_node(unit, file_appset, scope, ancestors)
+        unit = scope.with_sources(unit)
+        result = await self._render_once(unit, scope)
+        if isinstance(result, RenderFailure):
+            declared = Declarations(units=tuple(_units_in_directory(unit, self._scan)))
+        else:
+            declared = self._find_units(result, unit.destination.namespace)
+        member = RenderedUnit(unit, result, declared)
+        child_scope = UnitScope(self._scan, member.documents, declared, scope)
+        children = [_as_child(declared_unit, unit) for declared_unit in declared.units]
+        new_children = [child for child in children if child.id not in ancestors]
+        nodes = await self._build_all(new_children, child_scope, ancestors) if new_children else []
+        for appset in declared.application_sets:
+            expanded = await self._expander.expand(appset, unit.destination.cluster)
+            appset_unit = _as_child(expanded.unit, unit)
+            nodes.append(
+                await self._build_appset_node(
+                    appset_unit, expanded, child_scope, (*ancestors, appset_unit.id)
+                )
+            )
+        return _Node(member, nodes)
 
-    def _find_units(self, rendered: Rendered, namespace: str) -> Declared:
-        """Whom it brings; what was rendered stays, so that it is known again."""
-        if (key := (id(rendered), namespace)) not in self._declared:
-            self._declared[key] = self._scan.units.find(rendered.documents, namespace)
+    async def _build_appset_node(
+        self, unit: Unit, expanded: ExpandedAppSet, scope: UnitScope, ancestors: tuple[UnitId, ...]
+    ) -> _Node:
+        """Build the node of an ApplicationSet: its Applications are generated, not rendered."""
+        member = RenderedUnit(unit, expanded.render_result, expanded.declared)
+        children = [_as_child(declared_unit, unit) for declared_unit in expanded.declared.units]
+        new_children = [child for child in children if child.id not in ancestors]
+        nodes = await self._build_all(new_children, scope, ancestors) if new_children else []
+        return _Node(member, nodes)
+
+    def _find_units(self, result: RenderResult, namespace: str) -> Declarations:
+        """Return what a result declares. Results are never freed: `id()` identifies them."""
+        if (key := (id(result), namespace)) not in self._declared:
+            self._declared[key] = self._scan.unit_finder.find(result.documents, namespace)
         return self._declared[key]
 
-    async def _render_once(self, unit: Unit, around: Neighbourhood) -> Rendered | Unrendered:
-        details = (one.details for one in unit.sources)
-        takes = any(isinstance(one, FluxDetails) and one.takes_data for one in details)
-        text = msgspec.json.encode((unit.id, unit.sources, unit.destination), enc_hook=str)
-        key = (text, id(around) if takes else 0)
+    async def _render_once(self, unit: Unit, scope: UnitScope) -> RenderResult | RenderFailure:
+        details = (source.details for source in unit.sources)
+        uses_data = any(
+            isinstance(source_details, FluxDetails) and source_details.uses_cluster_data
+            for source_details in details
+        )
+        encoded = msgspec.json.encode((unit.id, unit.sources, unit.destination), enc_hook=str)
+        key = (encoded, id(scope) if uses_data else 0)
         async with self._locks.setdefault(key, asyncio.Lock()):
-            if key not in self._rendered:
-                self._rendered[key] = await self._render(unit, around.find_data(unit))
-        return self._rendered[key]
+            if key not in self._results:
+                self._results[key] = await self._render(unit, scope.data_finder(unit))
+        return self._results[key]
 
 
-def _seen_below(unit: Unit, scan: Scan) -> Iterator[Unit]:
-    """Whom a unit would bring that cannot be rendered, by the files in its directory.
+def _units_in_directory(unit: Unit, scan: RepositoryScan) -> Iterator[Unit]:
+    """Yield the units that a unit would create that cannot be rendered, by files in its directory.
 
-    Those below the directory of another of them are that one's.
+    Units below the directory of another one belong to that one.
     """
-    seen = [*_written_below(unit, scan)]
-    for one in seen:
-        place = one.where.name if one.where else ""
-        others = (path for other in seen if other.id != one.id for path in _paths_of(other))
-        if not any(place.startswith(f"{path}/") for path in others):
-            yield one
+    units = [*_units_in_files(unit, scan)]
+    for candidate in units:
+        file = candidate.location.name if candidate.location else ""
+        others = (
+            path for other in units if other.id != candidate.id for path in _source_paths(other)
+        )
+        if not any(file.startswith(f"{path}/") for path in others):
+            yield candidate
 
 
-def _paths_of(unit: Unit) -> Iterator[str]:
-    return (one.path for one in unit.sources if one.path not in {"", "."})
+def _source_paths(unit: Unit) -> Iterator[str]:
+    return (source.path for source in unit.sources if source.path not in {"", "."})
 
 
-def _written_below(unit: Unit, scan: Scan) -> Iterator[Unit]:
+def _units_in_files(unit: Unit, scan: RepositoryScan) -> Iterator[Unit]:
     for source in unit.sources:
-        asked = source.request
-        request = asked.directory if isinstance(asked, Detected) else asked
+        source_request = source.request
+        request = (
+            source_request.directory
+            if isinstance(source_request, ToolDetection)
+            else source_request
+        )
         if not isinstance(request, Directory | Overlay) or request.path == ".":
             continue
-        deep = isinstance(request, Overlay) or request.recurse
+        is_recursive = isinstance(request, Overlay) or request.recurse
         for name, declared in scan.declared.items():
-            inside = name.startswith(f"{request.path}/")
-            if inside and (deep or posixpath.dirname(name) == request.path):
+            is_inside = name.startswith(f"{request.path}/")
+            if is_inside and (is_recursive or posixpath.dirname(name) == request.path):
                 yield from declared.units
 
 
-def _child(unit: Unit, parent: Unit) -> Unit:
-    """The unit as its parent brings it: into the cluster that its parent deploys to."""
-    home, replace = parent.destination.cluster, msgspec.structs.replace
+def _as_child(unit: Unit, parent: Unit) -> Unit:
+    """Return the unit as its parent creates it: in the cluster that the parent deploys to."""
+    cluster, replace = parent.destination.cluster, msgspec.structs.replace
     unit = replace(unit, parent=parent.id)
-    if not home:
+    if not cluster:
         return unit
     return replace(
         unit,
-        id=replace(unit.id, cluster=home),
-        destination=replace(unit.destination, cluster=unit.destination.cluster or home),
+        id=replace(unit.id, cluster=cluster),
+        destination=replace(unit.destination, cluster=unit.destination.cluster or cluster),
         dependencies=tuple(
-            one if one.unit is None else replace(one, unit=replace(one.unit, cluster=home))
-            for one in unit.dependencies
+            dependency
+            if dependency.unit is None
+            else replace(dependency, unit=replace(dependency.unit, cluster=cluster))
+            for dependency in unit.dependencies
         ),
     )
 
 
-def family_of(node: _Node, scan: Scan) -> Family:
-    """All that comes of a node. A unit that two bring is the first one's, and that is told."""
-    members: dict[UnitId, Member] = {}
+def build_unit_tree(node: _Node, scan: RepositoryScan) -> UnitTree:
+    """Return the tree of a node. A unit with two parents belongs to the first, with a finding."""
+    members: dict[UnitId, RenderedUnit] = {}
     findings: list[Finding] = []
     pending = [node]
-    for one in pending:  # it grows meanwhile
-        known = members.setdefault(one.member.unit.id, one.member)
-        if known is not one.member:
-            findings.append(_brought_twice(known.unit, one.member.unit))
+    for current in pending:  # it grows meanwhile
+        known = members.setdefault(current.member.unit.id, current.member)
+        if known is not current.member:
+            findings.append(_duplicate_finding(known.unit, current.member.unit))
             continue
-        pending += one.children
+        pending += current.children
     unit = node.member.unit
-    written = scan.documents.get(unit.where.name, ()) if unit.where else ()
-    own = next((one for one in written if one.place == unit.where), None)
-    return Family(unit.id, tuple(members.values()), tuple(findings), own)
+    documents = scan.documents.get(unit.location.name, ()) if unit.location else ()
+    root_document = next(
+        (document for document in documents if document.location == unit.location), None
+    )
+    return UnitTree(unit.id, tuple(members.values()), tuple(findings), root_document)
 
 
-def _brought_twice(first: Unit, second: Unit) -> Finding:
-    where = first.where or (first.parent and Place(str(first.parent)))
+def _duplicate_finding(first: Unit, second: Unit) -> Finding:
+    location = first.location or (first.parent and Location(str(first.parent)))
     return Finding(
         code="units.twice",
         severity=Severity.ERROR,
-        sentence=f"`{second.id}` is brought twice: by `{first.parent}` and by `{second.parent}`",
-        where=second.where,
-        why="whoever applies it last wins, and each takes back what the other has written",
-        fix=f"remove one of the two, or give it another name; the first is at {where}",
+        message=f"`{second.id}` is brought twice: by `{first.parent}` and by `{second.parent}`",
+        location=second.location,
+        reason="whoever applies it last wins, and each takes back what the other has written",
+        fix=f"remove one of the two, or give it another name; the first is at {location}",
     )
 
 
-def entries_of(nodes: list[_Node]) -> tuple[list[_Node], list[Finding]]:
-    """Those that no other one brings. Of those that bring each other in a circle, the first.
+def find_roots(nodes: list[_Node]) -> tuple[list[_Node], list[Finding]]:
+    """Return the nodes that no other one creates, and the first of those that create each other.
 
-    A unit is known by its identity; a patch may have given it another, but its place is the same.
+    A unit is known by its ID; a patch may change that, but not its location.
     """
-    numbers: dict[str, list[int]] = {}
-    for at, node in enumerate(nodes):
-        for name in _names(node.member.unit):
-            numbers.setdefault(name, []).append(at)
-    brings: list[set[int]] = []
+    indexes: dict[str, list[int]] = {}
+    for index, node in enumerate(nodes):
+        for name in _identifiers(node.member.unit):
+            indexes.setdefault(name, []).append(index)
+    descendants: list[set[int]] = []
     parents: list[set[int]] = [set() for _ in nodes]
-    for at, node in enumerate(nodes):
-        names = {name for one in _offspring(node) for name in _names(one.unit)}
-        own = _names(node.member.unit)
-        found = {number for name in names for number in numbers.get(name, ())}
-        alike = {number for name in own for number in numbers[name]}
-        brings.append(found - alike)
-        for number in found - alike:
-            parents[number].add(at)
-    entries, findings = [], list[Finding]()
-    for at, node in enumerate(nodes):
-        circle = {one for one in parents[at] if at in brings[one] and one in brings[at]}
-        if not parents[at]:
-            entries.append(node)
-        elif circle == parents[at] and at < min(circle):
-            entries.append(node)
-            findings.append(_circle(node.member.unit, nodes[min(circle)].member.unit))
-    return entries, findings
+    for index, node in enumerate(nodes):
+        names = {
+            name for descendant in _descendants(node) for name in _identifiers(descendant.unit)
+        }
+        node_names = _identifiers(node.member.unit)
+        created = {other for name in names for other in indexes.get(name, ())}
+        same_unit = {other for name in node_names for other in indexes[name]}
+        descendants.append(created - same_unit)
+        for other in created - same_unit:
+            parents[other].add(index)
+    roots, findings = [], list[Finding]()
+    for index, node in enumerate(nodes):
+        cycle = {
+            parent
+            for parent in parents[index]
+            if index in descendants[parent] and parent in descendants[index]
+        }
+        if not parents[index]:
+            roots.append(node)
+        elif cycle == parents[index] and index < min(cycle):
+            roots.append(node)
+            findings.append(_cycle_finding(node.member.unit, nodes[min(cycle)].member.unit))
+    return roots, findings
 
 
-def _names(unit: Unit) -> tuple[str, ...]:
-    """By what a unit is known again: its identity, and its place in a file."""
-    place = unit.where
-    return (str(unit.id), str(place)) if place and place.line else (str(unit.id),)
+def _identifiers(unit: Unit) -> tuple[str, ...]:
+    """Return what identifies a unit: its ID, and its location in a file."""
+    location = unit.location
+    return (str(unit.id), str(location)) if location and location.line else (str(unit.id),)
 
 
-def _circle(unit: Unit, other: Unit) -> Finding:
+def _cycle_finding(unit: Unit, other: Unit) -> Finding:
     return Finding(
         code="units.circle",
         severity=Severity.WARNING,
-        sentence=f"`{unit.id}` and `{other.id}` bring each other: neither is the beginning",
-        where=unit.where,
+        message=f"`{unit.id}` and `{other.id}` bring each other: neither is the beginning",
+        location=unit.location,
         fix=f"`{unit.id}` is taken for it; remove one of the two from what the other renders",
     )
 
 
-def _offspring(node: _Node) -> Iterator[Member]:
+def _descendants(node: _Node) -> Iterator[RenderedUnit]:
     seen: set[int] = set()
     pending = [*node.children]
     while pending:
-        one = pending.pop()
-        if id(one) not in seen:
-            seen.add(id(one))
-            yield one.member
-            pending += one.children
+        descendant = pending.pop()
+        if id(descendant) not in seen:
+            seen.add(id(descendant))
+            yield descendant.member
+            pending += descendant.children
 
 
-def is_included(unit: Unit, scan: Scan) -> bool:
-    """Whether an overlay names the file of a unit."""
-    return unit.where is not None and bool(scan.inclusions.by(unit.where.name))
+def is_included(unit: Unit, scan: RepositoryScan) -> bool:
+    """Whether an overlay includes the file of a unit."""
+    return unit.location is not None and bool(scan.overlay_index.including(unit.location.name))
 
 
-def holds_itself(unit: Unit) -> bool:
-    """Whether a unit's own file lies in a directory that it renders."""
-    name = unit.where.name if unit.where else ""
-    paths = [one.path for one in unit.sources if one.request is not None]
+def renders_itself(unit: Unit) -> bool:
+    """Whether the file of a unit is in a directory that it renders."""
+    name = unit.location.name if unit.location else ""
+    paths = [source.path for source in unit.sources if source.request is not None]
     return any(path == "." or name.startswith(f"{path}/") for path in paths)
 
 
-def overlays_over(units: Iterable[Unit], scan: Scan) -> list[Unit]:
-    """The topmost overlays that bring units which nobody else does."""
-    found: dict[str, Unit] = {}
+def overlay_units(units: Iterable[Unit], scan: RepositoryScan) -> list[Unit]:
+    """Return the topmost overlays that contain units which nothing else creates, as plain units."""
+    overlays: dict[str, Unit] = {}
     for unit in units:
-        for top in scan.inclusions.tops_of(unit.where.name) if unit.where else ():
-            found.setdefault(top, _over(top, scan, Overlay(path=top), unit.id.namespace))
-    return list(found.values())
+        for top in (
+            scan.overlay_index.topmost_including(unit.location.name) if unit.location else ()
+        ):
+            overlays.setdefault(
+                top, _implicit_parent(top, scan, Overlay(path=top), unit.id.namespace)
+            )
+    return list(overlays.values())
 
 
-def folders_over(families: Iterable[Family], scan: Scan) -> Iterator[tuple[Unit, list[Family]]]:
-    """One parent for the entries of a directory that nobody applies, where there are several.
+def directory_units(
+    unit_trees: Iterable[UnitTree], scan: RepositoryScan
+) -> Iterator[tuple[Unit, list[UnitTree]]]:
+    """Yield a parent for the root units of one directory, where there are several, and their trees.
 
-    Those that bring the same units are alternatives, and belong to nobody together.
+    Trees with the same units are alternatives, and have no common parent.
     """
-    written: dict[str, list[str]] = {}
+    files: dict[str, list[str]] = {}
     for file in scan.documents:
-        written.setdefault(posixpath.dirname(file) or ".", []).append(file)
-    folders: dict[str, list[Family]] = {}
-    for family in families:
-        where = family.members[0].unit.where
-        if where is not None and family.entry.kind:
-            folders.setdefault(posixpath.dirname(where.name) or ".", []).append(family)
-    for path, mine in folders.items():
-        names = [name for one in mine for name in one.ids]
-        if len(mine) > 1 and len(names) == len(set(names)):
-            request = Directory(path=path, files=tuple(written[path]))
-            yield _over(path, scan, request, mine[0].entry.namespace), mine
+        files.setdefault(posixpath.dirname(file) or ".", []).append(file)
+    trees_by_directory: dict[str, list[UnitTree]] = {}
+    for unit_tree in unit_trees:
+        location = unit_tree.members[0].unit.location
+        if location is not None and unit_tree.root_id.kind:
+            trees_by_directory.setdefault(posixpath.dirname(location.name) or ".", []).append(
+                unit_tree
+            )
+    for path, siblings in trees_by_directory.items():
+        names = [name for sibling in siblings for name in sibling.unit_ids]
+        if len(siblings) > 1 and len(names) == len(set(names)):
+            request = Directory(path=path, files=tuple(files[path]))
+            yield _implicit_parent(path, scan, request, siblings[0].root_id.namespace), siblings
 
 
-def _over(path: str, scan: Scan, request: Overlay | Directory, namespace: str) -> Unit:
-    """A parent that nobody wrote down; its name is the path of what it applies."""
+def _implicit_parent(
+    path: str, scan: RepositoryScan, request: Overlay | Directory, namespace: str
+) -> Unit:
+    """Return a parent that no file defines, named after the path that it applies."""
     name = scan.root.name if path == "." else path.replace("/", "-")
     return Unit(
         id=UnitId.plain("", name),
         destination=Destination("", namespace),
         sources=(UnitSource(source=LocalSource(str(scan.root)), request=request),),
-        where=Place(scan.overlays.get(path, path)),
+        location=Location(scan.overlays.get(path, path)),
     )

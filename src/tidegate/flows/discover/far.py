@@ -1,8 +1,8 @@
-"""What lies elsewhere, and cannot be had from here."""
+"""Error codes of sources that cannot be fetched."""
 
 from __future__ import annotations
 
-FAR = frozenset(
+UNAVAILABLE_SOURCE_CODES = frozenset(
     {
         *(f"source.git.{why}" for why in ("credentials", "failed", "host-key", "unreachable")),
         *(f"source.git.{why}" for why in ("missing", "untrusted")),
@@ -11,4 +11,4 @@ FAR = frozenset(
         *("source.login", "source.object", "source.offline"),
     }
 )
-"""Why a text cannot be had, though nothing is wrong with who asks for it."""
+"""Codes of errors of sources that cannot be fetched, though the reference to them is valid."""

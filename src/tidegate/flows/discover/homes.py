@@ -1,7 +1,7 @@
-"""Which addresses are this very repository: by its remotes, by maps, else by what is asked of them.
+"""URLs of this repository: by its remotes, by mapped checkouts, else by the paths units refer to.
 
-Somebody's repository that lies here without its remote, or as a fork, is still what its units speak
-of: an address is taken for it if the paths that units ask of it are there. That is told.
+A repository without its remote, or a fork, is still the one that its units refer to: a URL is
+assumed to be this repository if the paths that units expect in it exist here. That is reported.
 """
 
 from __future__ import annotations
@@ -13,152 +13,201 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.dialect.argo.sets.reading import asked_paths
-from tidegate.errors import Place
-from tidegate.flows.discover.scan import Scan, folders_of
-from tidegate.flows.nearness import stand_before
-from tidegate.flows.rendering import Setting, Workshop
+from tidegate.dialect.argo.sets.reading import referenced_paths
+from tidegate.errors import Location
+from tidegate.flows.discover.scan import RepositoryScan, parent_directories
+from tidegate.flows.nearness import register_display_root
+from tidegate.flows.rendering import RenderContext, RenderSettings
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.source import DeclaredSource, Discovery, GitSource, SourceObject, SourceRef
+from tidegate.model.source import (
+    ArtifactDiscovery,
+    DeclaredSource,
+    GitSource,
+    SourceObject,
+    SourceRef,
+)
 from tidegate.model.unit import Unit
 from tidegate.source import Checkout
 from tidegate.source.urls import same_repository, without_password
 
 
-class Homes(msgspec.Struct, frozen=True):
-    """How things may be had, with this repository standing for its addresses.
+class RepositoryAliases(msgspec.Struct, frozen=True):
+    """Render settings with this repository in place of its URLs."""
 
-    The `scan` starts at the directory that is the repository by what is asked of it: one that lies
-    inside of another counts by itself. Of several that lie `apart`, one is to be pointed at.
-    """
-
-    setting: Setting
-    scan: Scan
+    settings: RenderSettings
+    scan: RepositoryScan
+    """Scan of the directory that is the repository by its paths; it may be inside another one."""
     findings: tuple[Finding, ...] = ()
-    apart: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
+    """Several directories that may be the repository: the user must choose one."""
 
 
-class _Wish(NamedTuple):
-    """A path that a unit asks of a repository, and the file of that unit."""
+class _PathRequest(NamedTuple):
+    """A path that a unit expects in a repository, and the file of that unit."""
 
     url: str
     path: str
     file: str
 
-    def is_at(self, start: str, folders: Collection[str]) -> bool:
+    def exists_at(self, start: str, folders: Collection[str]) -> bool:
         return normpath(join(start, self.path)) in folders
 
 
-async def find_homes(scan: Scan, setting: Setting, brought: Collection[Unit] = ()) -> Homes:
-    """Units ask where they stand as text, and where others bring them."""
-    wishes = list(_asked(scan, [*scan.candidates, *brought]))
-    home = scan.root if scan.files else None
-    if not wishes:
-        return Homes(replace(setting, home=home), scan)
-    async with Workshop(setting) as workshop:
-        known = (await workshop.access(home)).checkouts
-    setting = replace(setting, maps=known)
-    here = [one for one in known if one.path.resolve() == scan.root.resolve()]
-    if any(same_repository(one.url, wish.url) for one in here for wish in wishes):
-        return Homes(setting, scan)
-    asked = [
-        wish for wish in wishes if not any(same_repository(one.url, wish.url) for one in known)
+async def find_repository_aliases(
+    scan: RepositoryScan, settings: RenderSettings, created: Collection[Unit] = ()
+) -> RepositoryAliases:
+    """Return the URLs of this repository, by units in files and by units that others create."""
+    requests = list(_path_requests(scan, [*scan.candidates, *created]))
+    repository = scan.root if scan.files else None
+    if not requests:
+        return RepositoryAliases(replace(settings, repository=repository), scan)
+    async with RenderContext(settings) as context:
+        checkouts = (await context.fetch_options(repository)).checkouts
+    settings = replace(settings, checkouts=checkouts)
+    own_checkouts = [
+        checkout for checkout in checkouts if checkout.path.resolve() == scan.root.resolve()
     ]
-    folders = {".", *_folders(scan.files)}
-    starts = [*reversed([scan.below, *folders_of(scan.below)])]
-    found = _best(asked, [one for one in dict.fromkeys(starts) if one in folders], folders)
-    below = _below(asked, scan, folders)
-    if len(below) > (found[0] if found else 0):
-        apart = tuple(sorted(set(below)))
-        if len(apart) > 1 or not all(_is_in(scan, apart, one) for one in scan.declared):
-            return Homes(setting, scan, apart=apart)
-        found = _best(asked, apart, folders)
-    return Homes(setting, scan) if found is None else _at(found, asked, setting, scan)
+    if any(
+        same_repository(checkout.url, request.url)
+        for checkout in own_checkouts
+        for request in requests
+    ):
+        return RepositoryAliases(settings, scan)
+    unresolved = [
+        request
+        for request in requests
+        if not any(same_repository(checkout.url, request.url) for checkout in checkouts)
+    ]
+    folders = {".", *_all_directories(scan.files)}
+    starts = [*reversed([scan.search_path, *parent_directories(scan.search_path)])]
+    best = _best_match(
+        unresolved, [start for start in dict.fromkeys(starts) if start in folders], folders
+    )
+    nested = _nested_repositories(unresolved, scan, folders)
+    if len(nested) > (best[0] if best else 0):
+        candidates = tuple(sorted(set(nested)))
+        if len(candidates) > 1 or not all(
+            _is_covered(scan, candidates, file) for file in scan.declared
+        ):
+            return RepositoryAliases(settings, scan, candidates=candidates)
+        best = _best_match(unresolved, candidates, folders)
+    return (
+        RepositoryAliases(settings, scan)
+        if best is None
+        else _assume_repository(best, unresolved, settings, scan)
+    )
 
 
-def _best(
-    asked: Collection[_Wish], starts: Iterable[str], folders: Collection[str]
+def _best_match(
+    requests: Collection[_PathRequest], starts: Iterable[str], folders: Collection[str]
 ) -> tuple[int, str, str] | None:
-    """The address of which most is here, with how much that is and where."""
-    found = [
-        (sum(one.is_at(start, folders) for one in asked if one.url == url), start, url)
-        for url in dict.fromkeys(one.url for one in asked)
+    """Return the URL with most paths here, their number, and the directory; None without one."""
+    matches = [
+        (
+            sum(request.exists_at(start, folders) for request in requests if request.url == url),
+            start,
+            url,
+        )
+        for url in dict.fromkeys(request.url for request in requests)
         for start in starts
     ]
-    best = max(found, key=lambda one: one[0], default=(0, ".", ""))
+    best = max(matches, key=lambda match: match[0], default=(0, ".", ""))
     return best if best[0] else None
 
 
-def _at(
-    found: tuple[int, str, str], asked: Collection[_Wish], setting: Setting, scan: Scan
-) -> Homes:
-    hits, start, url = found
-    place, all_asked = scan.inside(start), sum(one.url == url for one in asked)
+def _assume_repository(
+    match: tuple[int, str, str],
+    requests: Collection[_PathRequest],
+    settings: RenderSettings,
+    scan: RepositoryScan,
+) -> RepositoryAliases:
+    hits, start, url = match
+    repository_scan, total = (
+        scan.relative_to(start),
+        sum(request.url == url for request in requests),
+    )
     finding = Finding(
         code="units.home",
         severity=Severity.NOTE,
-        sentence=f"`{without_password(url)}` is taken for this directory",
-        where=Place("."),
-        why=f"{hits} of the {all_asked} paths that units ask of it are here",
+        message=f"`{without_password(url)}` is taken for this directory",
+        location=Location("."),
+        reason=f"{hits} of the {total} paths that units ask of it are here",
         fix="`--repo-map URL=PATH` says otherwise",
     )
-    stand_before(place.root)
-    home = Checkout(url, place.root, always=True)
-    return Homes(replace(setting, maps=(*setting.maps, home)), place, (finding,))
+    register_display_root(repository_scan.root)
+    checkout = Checkout(url, repository_scan.root, always=True)
+    return RepositoryAliases(
+        replace(settings, checkouts=(*settings.checkouts, checkout)), repository_scan, (finding,)
+    )
 
 
-def _below(asked: Collection[_Wish], scan: Scan, folders: Collection[str]) -> list[str]:
-    """For each path that is asked, the directory below which is the repository by that."""
-    found: list[str] = []
-    for one in asked:
-        inside = [start for start in folders_of(one.file) if scan.is_below(start)]
-        found += [start for start in inside if one.path != "." and one.is_at(start, folders)][-1:]
-    return found if 2 * len(found) >= len(asked) else []
+def _nested_repositories(
+    requests: Collection[_PathRequest], scan: RepositoryScan, folders: Collection[str]
+) -> list[str]:
+    """Return the directory below which each path exists; none if most do not exist."""
+    starts: list[str] = []
+    for request in requests:
+        parents = [start for start in parent_directories(request.file) if scan.is_searched(start)]
+        starts += [
+            start for start in parents if request.path != "." and request.exists_at(start, folders)
+        ][-1:]
+    return starts if 2 * len(starts) >= len(requests) else []
 
 
-def _is_in(scan: Scan, starts: Collection[str], name: str) -> bool:
-    return not scan.is_below(name) or any(name.startswith(f"{start}/") for start in starts)
+def _is_covered(scan: RepositoryScan, starts: Collection[str], name: str) -> bool:
+    return not scan.is_searched(name) or any(name.startswith(f"{start}/") for start in starts)
 
 
-def _asked(scan: Scan, units: Iterable[Unit]) -> Iterator[_Wish]:
+def _path_requests(scan: RepositoryScan, units: Iterable[Unit]) -> Iterator[_PathRequest]:
     for unit in units:
-        file = unit.where.name if unit.where else ""
-        for one in unit.sources:
-            source: SourceRef | SourceObject | None = one.source
+        file = unit.location.name if unit.location else ""
+        for unit_source in unit.sources:
+            source: SourceRef | SourceObject | None = unit_source.source
             if isinstance(source, SourceObject):
-                found = scan.sources.find(source, file)
-                source = found[1].source if found else None
-                yield from _of_parts(found[1], scan, file) if found else ()
+                match = scan.sources.find(source, file)
+                source = match[1].source if match else None
+                yield from _copy_requests(match[1], scan, file) if match else ()
             if isinstance(source, GitSource):
-                yield _Wish(source.url, one.path, file)
-    for file, declared in scan.declared_below:
-        for each in declared.sets:
-            yield from (_Wish(url, path, each.where.name) for url, path in asked_paths(each))
-        for made in declared.sources:
-            yield from _of_discovery(made.discovery, scan, file) if made.discovery else ()
+                yield _PathRequest(source.url, unit_source.path, file)
+    for file, declared in scan.searched_declarations:
+        for appset in declared.application_sets:
+            yield from (
+                _PathRequest(url, path, appset.location.name)
+                for url, path in referenced_paths(appset)
+            )
+        for declared_source in declared.sources:
+            yield from (
+                _discovery_requests(declared_source.discovery, scan, file)
+                if declared_source.discovery
+                else ()
+            )
 
 
-def _of_parts(made: DeclaredSource, scan: Scan, file: str) -> Iterator[_Wish]:
-    """An artifact is made of directories of repositories."""
-    for one in made.portions if made.source is None else ():
-        found = scan.sources.find(one.source, file)
-        if found and isinstance(found[1].source, GitSource):
-            yield _Wish(found[1].source.url, one.folder, file)
+def _copy_requests(
+    declared_source: DeclaredSource, scan: RepositoryScan, file: str
+) -> Iterator[_PathRequest]:
+    """Yield the directories of repositories that an artifact is made of."""
+    for copy in declared_source.copies if declared_source.source is None else ():
+        match = scan.sources.find(copy.source, file)
+        if match and isinstance(match[1].source, GitSource):
+            yield _PathRequest(match[1].source.url, copy.base_directory, file)
 
 
-def _of_discovery(discovery: Discovery, scan: Scan, file: str) -> Iterator[_Wish]:
-    """Directories are looked for below the one that is named before the first braces."""
-    found = scan.sources.find(discovery.source, file)
-    if found and isinstance(found[1].source, GitSource):
-        above = discovery.pattern.partition("{")[0].rpartition("/")[0]
-        yield _Wish(found[1].source.url, above or ".", file)
+def _discovery_requests(
+    discovery: ArtifactDiscovery, scan: RepositoryScan, file: str
+) -> Iterator[_PathRequest]:
+    """Yield the directory before the first braces, below which directories are discovered."""
+    match = scan.sources.find(discovery.source, file)
+    if match and isinstance(match[1].source, GitSource):
+        directory = discovery.pattern.partition("{")[0].rpartition("/")[0]
+        yield _PathRequest(match[1].source.url, directory or ".", file)
 
 
-def _folders(files: Iterable[str]) -> set[str]:
-    found = set[str]()
+def _all_directories(files: Iterable[str]) -> set[str]:
+    folders = set[str]()
     for file in files:
-        for folder in folders_of(file):
-            if folder in found:
+        for folder in parent_directories(file):
+            if folder in folders:
                 break
-            found.add(folder)
-    return found
+            folders.add(folder)
+    return folders

@@ -1,4 +1,4 @@
-"""What overlays name: the files and directories that they bring, and those that are their parts."""
+"""Files and directories that overlays include, and those that they only use."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed
+from tidegate.model.reading import get_list
 
-INCLUDES = ("resources", "bases", "components")
-PARTS = (
+INCLUDE_KEYS = ("resources", "bases", "components")
+INPUT_KEYS = (
     "patches",
     "patchesStrategicMerge",
     "patchesJson6902",
@@ -25,50 +25,54 @@ PARTS = (
     "secretGenerator",
     "helmCharts",
 )
-"""What of a kustomization names files that are no objects by themselves."""
+"""Keys of a kustomization that name files which are no objects by themselves."""
 
 
-class Inclusions(msgspec.Struct, frozen=True):
-    """By path, the directories of the overlays that bring it; and what they only use."""
+class OverlayIndex(msgspec.Struct, frozen=True):
+    """Index of the paths that overlays include or use."""
 
     overlays: Mapping[str, list[str]]
-    parts: frozenset[str]
+    """By path, the directories of the overlays that include it."""
+    inputs: frozenset[str]
+    """Paths of patches and other files that overlays use."""
 
     @classmethod
-    def of(cls, kustomizations: Iterable[tuple[str, dict[str, Json]]]) -> Inclusions:
-        """`kustomizations`: by directory, what the file there says."""
-        overlays, parts = dict[str, list[str]](), set[str]()
+    def from_kustomizations(
+        cls, kustomizations: Iterable[tuple[str, dict[str, Json]]]
+    ) -> OverlayIndex:
+        """Return the index of the kustomizations of these directories."""
+        overlays, inputs = dict[str, list[str]](), set[str]()
         for folder, body in kustomizations:
-            for key in INCLUDES:
-                for path in _paths(folder, listed(body, key)):
+            for key in INCLUDE_KEYS:
+                for path in _paths(folder, get_list(body, key)):
                     overlays.setdefault(path, []).append(folder)
-            parts |= {path for key in PARTS for path in _paths(folder, body.get(key))}
-        return cls(overlays, frozenset(parts))
+            inputs |= {path for key in INPUT_KEYS for path in _paths(folder, body.get(key))}
+        return cls(overlays, frozenset(inputs))
 
-    def is_part(self, path: str) -> bool:
-        """Whether overlays use it as a patch or the like, and none brings it."""
-        return path in self.parts and path not in self.overlays
+    def is_input(self, path: str) -> bool:
+        """Whether overlays use the path as a patch or the like, and none includes it."""
+        return path in self.inputs and path not in self.overlays
 
-    def by(self, path: str) -> list[str]:
-        """The overlays that name a file or a directory."""
+    def including(self, path: str) -> list[str]:
+        """Return the overlays that include a file or a directory."""
         return self.overlays.get(path, [])
 
-    def tops_of(self, path: str) -> list[str]:
-        """The overlays that bring a file, and that no other overlay brings."""
-        seen, tops, pending = set[str](), list[str](), [*self.by(path)]
-        for one in pending:  # it grows meanwhile
-            if one not in seen:
-                seen.add(one)
-                above = [each for each in self.by(one) if each not in seen]
-                tops += [] if above else [one]
-                pending += above
-        return sorted(tops)
+    def topmost_including(self, path: str) -> list[str]:
+        """Return the overlays that include a file, and that no other overlay includes."""
+        seen, topmost, pending = set[str](), list[str](), [*self.including(path)]
+        for overlay in pending:  # it grows meanwhile
+            if overlay not in seen:
+                seen.add(overlay)
+                parents = [parent for parent in self.including(overlay) if parent not in seen]
+                topmost += [] if parents else [overlay]
+                pending += parents
+        return sorted(topmost)
 
 
 def _paths(folder: str, value: Json) -> Iterator[str]:
-    """All texts in a value, read as paths from a directory on."""
+    """Yield all strings of a value, as paths from a directory on."""
     if isinstance(value, str) and "://" not in value and "\n" not in value:
         yield posixpath.normpath(posixpath.join(folder, value.rpartition("=")[2]))
     elif isinstance(value, list | dict):
-        for one in value if isinstance(value, list) else value.values():
-            yield from _paths(folder, one)
+        for item in value if isinstance(value, list) else value.values():
+            yield from _paths(folder, item)

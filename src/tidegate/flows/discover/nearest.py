@@ -1,9 +1,4 @@
-"""What goes by a name in several files of a tree: whose file is the nearest.
-
-How far two files are apart is the number of directories between them; of two that are as far, the
-first by path counts. A question costs as many steps as its directory is deep, however many files
-there are.
-"""
+"""Values by name in several files of a tree: that of the closest file counts."""
 
 from __future__ import annotations
 
@@ -11,37 +6,44 @@ from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
 Name = TypeVar("Name", bound=Hashable)
-Thing = TypeVar("Thing")
+Value = TypeVar("Value")
 
 
-class Nearest(Generic[Name, Thing]):
-    """Things of files by their names; of those with one name in one file the last counts."""
+class ClosestFileIndex(Generic[Name, Value]):
+    """Values of files by name: that of the closest file counts, and in one file the last.
+
+    The distance of two files is the number of directories between them; of two at the same distance
+    the first by path counts. A lookup takes as many steps as its directory is deep, however many
+    files there are.
+    """
 
     def __init__(self) -> None:
-        self._tops: dict[tuple[Name, str], tuple[int, str]] = {}
-        self._things: dict[tuple[Name, str], Thing] = {}
+        self._closest: dict[tuple[Name, str], tuple[int, str]] = {}
+        self._values: dict[tuple[Name, str], Value] = {}
 
-    def add(self, name: Name, file: str, thing: Thing) -> None:
-        self._things[name, file] = thing
-        spot = (file.count("/"), file)
-        for folder in _folders(file):
-            known = self._tops.setdefault((name, folder), spot)
-            if spot < known:
-                self._tops[name, folder] = spot
+    def add(self, name: Name, file: str, value: Value) -> None:
+        self._values[name, file] = value
+        candidate = (file.count("/"), file)
+        for folder in _parent_prefixes(file):
+            best = self._closest.setdefault((name, folder), candidate)
+            if candidate < best:
+                self._closest[name, folder] = candidate
 
-    def find(self, name: Name, near: str) -> tuple[tuple[int, str], Thing] | None:
-        """The thing of the nearest file, behind how far that is, and which."""
-        found = [
+    def find(self, name: Name, from_file: str) -> tuple[tuple[int, str], Value] | None:
+        """Return distance and name of the closest file, and its value; None without one."""
+        candidates = [
             (depth + steps - 2 * folder.count("/"), file)
-            for steps, folder in ((near.count("/"), one) for one in _folders(near))
-            for depth, file in [self._tops.get((name, folder), (0, ""))]
+            for steps, folder in (
+                (from_file.count("/"), prefix) for prefix in _parent_prefixes(from_file)
+            )
+            for depth, file in [self._closest.get((name, folder), (0, ""))]
             if file
         ]
-        return (min(found), self._things[name, min(found)[1]]) if found else None
+        return (min(candidates), self._values[name, min(candidates)[1]]) if candidates else None
 
 
-def _folders(file: str) -> Iterator[str]:
-    """Those that a file lies in, each with its slash; the tree itself is empty."""
+def _parent_prefixes(file: str) -> Iterator[str]:
+    """Yield the directories of a file, each with its slash; the tree itself is empty."""
     at = file.rfind("/") + 1
     while at:
         yield file[:at]

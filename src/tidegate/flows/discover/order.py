@@ -1,6 +1,6 @@
-"""The order in which a parent brings units: by waves, or by the steps of a set.
+"""Order in which a parent deploys units: by waves, or by the steps of an ApplicationSet.
 
-Units that are looked at without their parents keep it among themselves.
+Units that are selected without their parents keep this order among themselves.
 """
 
 from __future__ import annotations
@@ -14,70 +14,85 @@ from msgspec.structs import replace
 
 from tidegate.dialect.argo.waves import live_wave
 from tidegate.documents import Document
-from tidegate.flows.discover.families import Family, Member
+from tidegate.flows.discover.families import RenderedUnit, UnitTree
 from tidegate.model.policy import Order
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 from tidegate.model.unit import Dependency, Unit, UnitId
 
 
-def waves_in(parent: Member | None) -> dict[tuple[str, str], int]:
-    """The wave of each object that a parent brings, by kind and name, where waves order it."""
+def child_waves(parent: RenderedUnit | None) -> dict[tuple[str, str], int]:
+    """Return the wave of each object of a parent, by kind and name; none without waves."""
     if parent is None or parent.unit.policy.order is not Order.WAVES:
         return {}
-    return waves_of(parent.documents)
+    return document_waves(parent.documents)
 
 
-def waves_of(documents: Iterable[Document]) -> dict[tuple[str, str], int]:
+def document_waves(documents: Iterable[Document]) -> dict[tuple[str, str], int]:
     return {
-        (text(one.body, "kind"), text(one.body, "metadata", "name")): live_wave(one.body)
-        for one in documents
+        (get_text(document.body, "kind"), get_text(document.body, "metadata", "name")): live_wave(
+            document.body
+        )
+        for document in documents
     }
 
 
-def turn_of(unit: Unit, waves: dict[tuple[str, str], int]) -> tuple[int, float]:
-    """When it comes among those of its parent; those in no step of a set come last."""
-    step = unit.rollout.number or math.inf if unit.rollout else 0
+def sort_key(unit: Unit, waves: dict[tuple[str, str], int]) -> tuple[int, float]:
+    """Return the position of a unit among its siblings; units in no step of their set are last."""
+    step = unit.rolling_sync_step.number or math.inf if unit.rolling_sync_step else 0
     return waves.get((unit.id.kind, unit.id.name), 0), step
 
 
-def narrowed(family: Family, kept: Sequence[Member]) -> Family:
-    """Some members of a family; those whose parents are left out wait as these had them wait."""
-    narrowing = _Narrowing(family, frozenset(one.unit.id for one in kept))
-    for one in family.members:
-        if one.unit.parent not in family.ids:
-            narrowing.walk(one)
-    waits = narrowing.waits
-    return replace(family, members=tuple(_waiting(one, waits.get(one.unit.id, [])) for one in kept))
+def narrow_tree(unit_tree: UnitTree, selected: Sequence[RenderedUnit]) -> UnitTree:
+    """Return the tree with some of its members.
+
+    Members whose parents are left out wait for each other as their parents ordered them.
+    """
+    collector = _DependencyCollector(unit_tree, frozenset(member.unit.id for member in selected))
+    for member in unit_tree.members:
+        if member.unit.parent not in unit_tree.unit_ids:
+            collector.walk(member)
+    dependencies = collector.dependencies
+    return replace(
+        unit_tree,
+        members=tuple(
+            _with_dependencies(member, dependencies.get(member.unit.id, [])) for member in selected
+        ),
+    )
 
 
-class _Narrowing:
-    """What is kept of a family, and for whom each of its first units waits."""
+class _DependencyCollector:
+    """Collects the units that the first selected units must wait for."""
 
-    def __init__(self, family: Family, kept: frozenset[UnitId]) -> None:
-        self._kept = kept
-        self._children: dict[UnitId | None, list[Member]] = {}
-        for one in family.members:
-            self._children.setdefault(one.unit.parent, []).append(one)
-        self.waits: dict[UnitId, list[UnitId]] = {}
+    def __init__(self, unit_tree: UnitTree, selected: frozenset[UnitId]) -> None:
+        self._selected = selected
+        self._children: dict[UnitId | None, list[RenderedUnit]] = {}
+        for member in unit_tree.members:
+            self._children.setdefault(member.unit.parent, []).append(member)
+        self.dependencies: dict[UnitId, list[UnitId]] = {}
 
-    def walk(self, one: Member) -> list[UnitId]:
-        """The first units of what is kept of it and of what it brings."""
-        if one.unit.id in self._kept:
-            return [one.unit.id]
-        turns: dict[tuple[int, float], list[UnitId]] = {}
-        waves = waves_in(one)
-        for child in self._children.get(one.unit.id, []):
-            turns.setdefault(turn_of(child.unit, waves), []).extend(self.walk(child))
-        for early, late in pairwise(sorted(turn for turn, found in turns.items() if found)):
-            for name in turns[late]:
-                self.waits.setdefault(name, []).extend(turns[early])
-        return [name for found in turns.values() for name in found]
+    def walk(self, member: RenderedUnit) -> list[UnitId]:
+        """Return the first selected units of a member and its descendants."""
+        if member.unit.id in self._selected:
+            return [member.unit.id]
+        positions: dict[tuple[int, float], list[UnitId]] = {}
+        waves = child_waves(member)
+        for child in self._children.get(member.unit.id, []):
+            positions.setdefault(sort_key(child.unit, waves), []).extend(self.walk(child))
+        for earlier, later in pairwise(
+            sorted(position for position, unit_ids in positions.items() if unit_ids)
+        ):
+            for unit_id in positions[later]:
+                self.dependencies.setdefault(unit_id, []).extend(positions[earlier])
+        return [unit_id for unit_ids in positions.values() for unit_id in unit_ids]
 
 
-def _waiting(member: Member, names: Sequence[UnitId]) -> Member:
+def _with_dependencies(member: RenderedUnit, unit_ids: Sequence[UnitId]) -> RenderedUnit:
     unit = member.unit
-    if not names:
+    if not unit_ids:
         return member
-    more = (Dependency(unit=name, where=unit.where, ours=True) for name in names)
-    waiting = msgspec.structs.replace(unit, dependencies=(*unit.dependencies, *more))
-    return replace(member, unit=waiting)
+    added = (
+        Dependency(unit=unit_id, location=unit.location, is_tidegate_annotation=True)
+        for unit_id in unit_ids
+    )
+    updated = msgspec.structs.replace(unit, dependencies=(*unit.dependencies, *added))
+    return replace(member, unit=updated)

@@ -1,12 +1,12 @@
-"""AppProjects of a repository and of a cluster, and what they keep units from.
+"""AppProjects of a repository and of a cluster, and what they deny to units.
 
-    projects = Projects.of(scan, settings, clusters)
-    await projects.look(families, lives)
-    families, findings = projects.govern(families)
+    projects = Projects.from_scan(scan, settings, clusters)
+    await projects.load_live(unit_trees, list_live)
+    unit_trees, findings = projects.apply(unit_trees)
 
-A project goes by its name. Those that a family renders come before those that stand in files, and
-of these the nearest counts; what the repository does not have may live in the cluster. `default`
-allows everything where nobody writes it down.
+A project is found by its name. Projects that a unit tree renders come before those in files, of
+which the closest counts; one that the repository lacks may be live in the cluster. `default`
+allows everything where no file defines it.
 """
 
 from __future__ import annotations
@@ -17,289 +17,336 @@ import msgspec
 from msgspec import structs
 from msgspec.structs import replace
 
-from tidegate.dialect.argo.application import OWN_CLUSTER, OWN_SERVER
+from tidegate.dialect.argo.application import IN_CLUSTER_NAME, IN_CLUSTER_SERVER
 from tidegate.dialect.argo.permits import (
-    account_for,
-    has_slow_pattern,
-    is_certain,
-    refuse_destination,
-    refuse_home,
-    refuse_source,
-    windows_for,
+    check_application_namespace,
+    check_destination,
+    check_source,
+    find_slow_pattern,
+    is_decision_certain,
+    service_account_for,
+    sync_windows_for,
 )
-from tidegate.dialect.argo.projects import KIND, project_paths, read_project, with_global
-from tidegate.dialect.argo.sets.asking import KnownCluster
-from tidegate.dialect.argo.sets.reading import in_template
-from tidegate.dialect.tracking import ARGO_HOME
-from tidegate.documents import Document, FieldPath, find_places, read, read_value
-from tidegate.documents.document import path_text
-from tidegate.errors import DocumentError, Place, foreign
-from tidegate.files import read_whole
-from tidegate.flows.discover.families import Family
-from tidegate.flows.discover.nearest import Nearest
-from tidegate.flows.discover.scan import Scan
-from tidegate.flows.discover.sets import AskLives
-from tidegate.model.config import Switch
+from tidegate.dialect.argo.projects import KIND, read_project, rule_paths, with_global_projects
+from tidegate.dialect.argo.sets.asking import RegisteredCluster
+from tidegate.dialect.argo.sets.reading import relocate_to_template
+from tidegate.dialect.tracking import ARGO_NAMESPACE
+from tidegate.documents import Document, FieldPath, find_locations, read_documents, read_first_value
+from tidegate.documents.document import format_path
+from tidegate.errors import DocumentError, Location, sanitize
+from tidegate.files import read_regular_file
+from tidegate.flows.discover.families import UnitTree
+from tidegate.flows.discover.nearest import ClosestFileIndex
+from tidegate.flows.discover.scan import RepositoryScan
+from tidegate.flows.discover.sets import ListLive
+from tidegate.model.config import ControllerSetting
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.identity import Identity
-from tidegate.model.labels import matches
+from tidegate.model.identity import ImpersonatedUser
+from tidegate.model.labels import selector_matches
 from tidegate.model.objects import Json
-from tidegate.model.project import Project, ProjectClaim, Reach, Refusal
-from tidegate.model.reading import mapping, mappings, text
+from tidegate.model.project import Project, ProjectRequest, ProjectScope, ProjectViolation
+from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.model.unit import Unit
 
-DEFAULT = "default"
-GLOBAL, IMPERSONATES = "globalProjects", "application.sync.impersonation.enabled"
-Told = tuple[Project, tuple[Finding, ...]]
+DEFAULT_PROJECT = "default"
+GLOBAL_PROJECTS_SETTING, IMPERSONATION_SETTING = (
+    "globalProjects",
+    "application.sync.impersonation.enabled",
+)
+ParsedProject = tuple[Project, tuple[Finding, ...]]
 
 
 class Projects(msgspec.Struct):
-    """The projects that stand in files, how Argo CD is set, and the clusters that are known."""
+    """The projects of a repository, with the settings of Argo CD and the known clusters."""
 
-    scan: Scan
-    settings: Mapping[str, Switch]
-    clusters: Sequence[KnownCluster]
-    _near: Nearest[str, Document] = msgspec.field(default_factory=Nearest)
-    _living: dict[str, Document] = msgspec.field(default_factory=dict)
-    _read: dict[Place, Told] = msgspec.field(default_factory=dict)
+    scan: RepositoryScan
+    settings: Mapping[str, ControllerSetting]
+    clusters: Sequence[RegisteredCluster]
+    _in_files: ClosestFileIndex[str, Document] = msgspec.field(default_factory=ClosestFileIndex)
+    _live: dict[str, Document] = msgspec.field(default_factory=dict)
+    _parsed: dict[Location, ParsedProject] = msgspec.field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, scan: Scan, settings: Mapping[str, Switch], clusters: Sequence[KnownCluster]
+    def from_scan(
+        cls,
+        scan: RepositoryScan,
+        settings: Mapping[str, ControllerSetting],
+        clusters: Sequence[RegisteredCluster],
     ) -> Projects:
-        found = cls(scan, settings, clusters)
+        projects = cls(scan, settings, clusters)
         for file, documents in scan.documents.items():
-            for one in filter(_is_project, documents):
-                found._near.add(text(one.body, "metadata", "name"), file, one)
-        return found
+            for document in filter(_is_project, documents):
+                projects._in_files.add(get_text(document.body, "metadata", "name"), file, document)
+        return projects
 
-    async def look(self, families: Iterable[Family], lives: AskLives) -> None:
-        """Ask the clusters that have Applications for projects that the repository has not.
+    async def load_live(self, unit_trees: Iterable[UnitTree], list_live: ListLive) -> None:
+        """List projects that the repository lacks in the clusters that have Applications.
 
-        They are where Argo CD is, and that is where most Applications are.
+        Projects are in the namespace of Argo CD, and so are most Applications.
         """
-        wanted: dict[tuple[str, str], None] = {}
-        added = [text(one, "projectName") for one in _entries(self.settings.get(GLOBAL))]
-        for family in families:
-            own = self._rendered(family)
-            for unit in (one.unit for one in family.members):
-                names = [unit.claim.project, *added] if unit.claim is not None else []
-                if any(self._document(name, unit, own)[0] is None for name in names):
-                    homes = (ARGO_HOME, unit.id.namespace)
-                    wanted |= dict.fromkeys((unit.id.cluster, home) for home in homes)
-        for cluster, home in wanted:
-            for name, body in (await lives(KIND, cluster, home) or {}).items():
-                place = Place(f"{KIND} {home}/{name} in the cluster")
-                self._living.setdefault(name, Document(body, place))
+        lookups: dict[tuple[str, str], None] = {}
+        global_names = [
+            get_text(entry, "projectName")
+            for entry in _global_project_entries(self.settings.get(GLOBAL_PROJECTS_SETTING))
+        ]
+        for unit_tree in unit_trees:
+            rendered = self._rendered_projects(unit_tree)
+            for unit in (member.unit for member in unit_tree.members):
+                names = (
+                    [unit.project_request.project, *global_names]
+                    if unit.project_request is not None
+                    else []
+                )
+                if any(self._find_document(name, unit, rendered)[0] is None for name in names):
+                    namespaces = (ARGO_NAMESPACE, unit.id.namespace)
+                    lookups |= dict.fromkeys(
+                        (unit.id.cluster, namespace) for namespace in namespaces
+                    )
+        for cluster, namespace in lookups:
+            for name, body in (await list_live(KIND, cluster, namespace) or {}).items():
+                location = Location(f"{KIND} {namespace}/{name} in the cluster")
+                self._live.setdefault(name, Document(body, location))
 
-    def govern(self, families: Iterable[Family]) -> tuple[list[Family], list[Finding]]:
-        """The families with units that know their projects, and what these refuse."""
+    def apply(self, unit_trees: Iterable[UnitTree]) -> tuple[list[UnitTree], list[Finding]]:
+        """Return the trees with the projects of their units, and findings about denials."""
         findings: list[Finding] = []
         missing: dict[str, list[Unit]] = {}
-        governed = []
-        for family in families:
-            own = self._rendered(family)
+        result = []
+        for unit_tree in unit_trees:
+            rendered = self._rendered_projects(unit_tree)
             members = []
-            for member in family.members:
-                unit, told = self._governed(member.unit, own, missing)
-                findings += told
+            for member in unit_tree.members:
+                unit, unit_findings = self._apply_to_unit(member.unit, rendered, missing)
+                findings += unit_findings
                 members.append(member if unit is member.unit else replace(member, unit=unit))
-            governed.append(replace(family, members=tuple(members)))
-        findings += (_missing(name, units) for name, units in missing.items())
-        return governed, list(dict.fromkeys(findings))
+            result.append(replace(unit_tree, members=tuple(members)))
+        findings += (_missing_finding(name, units) for name, units in missing.items())
+        return result, list(dict.fromkeys(findings))
 
-    def _rendered(self, family: Family) -> dict[str, tuple[Document, str]]:
-        """By name, the projects that a family brings, and the namespace each goes to."""
+    def _rendered_projects(self, unit_tree: UnitTree) -> dict[str, tuple[Document, str]]:
+        """Return the projects that a tree renders by name, and the namespace of each."""
         return {
-            text(one.body, "metadata", "name"): (one, member.unit.destination.namespace)
-            for member in family.members
-            for one in filter(_is_project, member.documents)
+            get_text(document.body, "metadata", "name"): (
+                document,
+                member.unit.destination.namespace,
+            )
+            for member in unit_tree.members
+            for document in filter(_is_project, member.documents)
         }
 
-    def _governed(
+    def _apply_to_unit(
         self,
         unit: Unit,
-        own: Mapping[str, tuple[Document, str]],
+        rendered: Mapping[str, tuple[Document, str]],
         missing: dict[str, list[Unit]],
     ) -> tuple[Unit, list[Finding]]:
-        claim = unit.claim
-        if claim is None:
+        project_request = unit.project_request
+        if project_request is None:
             return unit, []
-        project, findings = self._find(claim.project, unit, own)
+        project, findings = self._find_project(project_request.project, unit, rendered)
         if project is None:
-            if claim.project != DEFAULT:
-                missing.setdefault(claim.project, []).append(unit)
+            if project_request.project != DEFAULT_PROJECT:
+                missing.setdefault(project_request.project, []).append(unit)
             return unit, []
-        others = tuple(self._global(project, unit, own))
-        project = with_global(project, others) if others else project
-        reach = self._reach(project, claim)
-        return self._under(unit, claim, reach, list(findings))
+        global_projects = tuple(self._global_projects(project, unit, rendered))
+        project = with_global_projects(project, global_projects) if global_projects else project
+        scope = self._project_scope(project, project_request)
+        return self._with_scope(unit, project_request, scope, list(findings))
 
-    def _under(
-        self, unit: Unit, claim: ProjectClaim, reach: Reach, findings: list[Finding]
+    def _with_scope(
+        self,
+        unit: Unit,
+        project_request: ProjectRequest,
+        scope: ProjectScope,
+        findings: list[Finding],
     ) -> tuple[Unit, list[Finding]]:
-        refusals = [*_refusals(unit, claim, reach)]
+        refusals = [*_refusals(unit, project_request, scope)]
         policy = structs.replace(
-            unit.policy, reach=reach, windows=windows_for(reach.project, claim, unit.id.name)
+            unit.policy,
+            reach=scope,
+            windows=sync_windows_for(scope.project, project_request, unit.id.name),
         )
         if self._impersonates and policy.identity is None:
-            account = account_for(reach, claim, unit.id.namespace)
-            if isinstance(account, Refusal):
+            account = service_account_for(scope, project_request, unit.id.namespace)
+            if isinstance(account, ProjectViolation):
                 refusals.append((account, "spec.destination"))
             else:
-                policy = structs.replace(policy, identity=Identity(user=account))
-        findings += (refused(unit, one, place) for one, place in refusals)
+                policy = structs.replace(policy, identity=ImpersonatedUser(user=account))
+        findings += (denial_finding(unit, refusal, field) for refusal, field in refusals)
         if not refusals:
-            findings += _unsure(unit, claim, reach)
-        why = f"its project `{reach.project.name}` does not allow it" if refusals else ""
-        return structs.replace(unit, policy=policy, refused=why), findings
+            findings += _uncertainty_findings(unit, project_request, scope)
+        reason = f"its project `{scope.project.name}` does not allow it" if refusals else ""
+        return structs.replace(unit, policy=policy, project_error=reason), findings
 
     @property
     def _impersonates(self) -> bool:
-        said = self.settings.get(IMPERSONATES)
-        return said is not None and str(said.value).lower() == "true"
+        setting = self.settings.get(IMPERSONATION_SETTING)
+        return setting is not None and str(setting.value).lower() == "true"
 
-    def _find(
-        self, name: str, near: Unit, own: Mapping[str, tuple[Document, str]]
+    def _find_project(
+        self, name: str, unit: Unit, rendered: Mapping[str, tuple[Document, str]]
     ) -> tuple[Project | None, tuple[Finding, ...]]:
-        document, home = self._document(name, near, own)
-        document = document or self._living.get(name)
+        document, namespace = self._find_document(name, unit, rendered)
+        document = document or self._live.get(name)
         if document is None:
             return None, ()
-        if document.place not in self._read:
-            place_of = _Places.of(document, self.scan)
-            self._read[document.place] = read_project(document, home, place_of)
-        return self._read[document.place]
+        if document.location not in self._parsed:
+            locate = _FieldLocations.from_document(document, self.scan)
+            self._parsed[document.location] = read_project(document, namespace, locate)
+        return self._parsed[document.location]
 
-    def _document(
-        self, name: str, near: Unit, own: Mapping[str, tuple[Document, str]]
+    def _find_document(
+        self, name: str, unit: Unit, rendered: Mapping[str, tuple[Document, str]]
     ) -> tuple[Document | None, str]:
-        """The project as the repository has it, and the namespace it goes to."""
-        if name in own:
-            return own[name]
-        found = self._near.find(name, near.where.name if near.where else "")
-        return found[1] if found else None, ""
+        """Return the project as the repository has it, and its namespace; None without one."""
+        if name in rendered:
+            return rendered[name]
+        match = self._in_files.find(name, unit.location.name if unit.location else "")
+        return match[1] if match else None, ""
 
-    def _global(
-        self, project: Project, near: Unit, own: Mapping[str, tuple[Document, str]]
+    def _global_projects(
+        self, project: Project, unit: Unit, rendered: Mapping[str, tuple[Document, str]]
     ) -> Iterator[Project]:
-        for one in _entries(self.settings.get(GLOBAL)):
-            name, labels = text(one, "projectName"), dict(project.labels)
-            if name and name != project.name and matches(mapping(one, "labelSelector"), labels):
-                other, _ = self._find(name, near, own)
+        for entry in _global_project_entries(self.settings.get(GLOBAL_PROJECTS_SETTING)):
+            name, labels = get_text(entry, "projectName"), dict(project.labels)
+            if (
+                name
+                and name != project.name
+                and selector_matches(get_mapping(entry, "labelSelector"), labels)
+            ):
+                other, _ = self._find_project(name, unit, rendered)
                 if other is not None:
                     yield other
 
-    def _reach(self, project: Project, claim: ProjectClaim) -> Reach:
-        """The cluster as Argo CD has it: by its server and its name, where both are known."""
-        server, name = claim.server, claim.cluster
-        if server == OWN_SERVER or name == OWN_CLUSTER:
-            return Reach(project=project, server=OWN_SERVER, cluster=OWN_CLUSTER)
-        for one in self.clusters:
-            if (name and one.name == name) or (server and one.server.rstrip("/") == server):
-                return Reach(project=project, server=one.server.rstrip("/"), cluster=one.name)
-        return Reach(project=project, server=server, cluster=name)
+    def _project_scope(self, project: Project, project_request: ProjectRequest) -> ProjectScope:
+        """Return the scope with the cluster's server and name in Argo CD, where both are known."""
+        server, name = project_request.server, project_request.cluster
+        if server == IN_CLUSTER_SERVER or name == IN_CLUSTER_NAME:
+            return ProjectScope(project=project, server=IN_CLUSTER_SERVER, cluster=IN_CLUSTER_NAME)
+        for known_cluster in self.clusters:
+            if (name and known_cluster.name == name) or (
+                server and known_cluster.server.rstrip("/") == server
+            ):
+                return ProjectScope(
+                    project=project,
+                    server=known_cluster.server.rstrip("/"),
+                    cluster=known_cluster.name,
+                )
+        return ProjectScope(project=project, server=server, cluster=name)
 
 
-class _Places(msgspec.Struct, frozen=True):
-    """Where the rules of a project stand, in its file as it is."""
+class _FieldLocations(msgspec.Struct, frozen=True):
+    """Locations of the rules of a project, in its file as it is."""
 
     document: Document
-    known: Mapping[FieldPath, Place]
+    locations: Mapping[FieldPath, Location]
 
     @classmethod
-    def of(cls, document: Document, scan: Scan) -> _Places:
-        paths = [*project_paths(document)]
+    def from_document(cls, document: Document, scan: RepositoryScan) -> _FieldLocations:
+        paths = [*rule_paths(document)]
         try:
-            content = read_whole(scan.root / document.place.name)
-            is_there = document in read(content, document.place.name)
+            content = read_regular_file(scan.root / document.location.name)
+            is_unchanged = document in read_documents(content, document.location.name)
         except (OSError, ValueError, DocumentError):
             return cls(document, {})
-        places = find_places(content, [(document, one) for one in paths]) if is_there else ()
-        return cls(document, dict(zip(paths, places, strict=False)))
+        locations = (
+            find_locations(content, [(document, path) for path in paths]) if is_unchanged else ()
+        )
+        return cls(document, dict(zip(paths, locations, strict=False)))
 
-    def __call__(self, path: FieldPath) -> Place:
-        return self.known.get(path) or self.document.place.at(path_text(path))
+    def __call__(self, path: FieldPath) -> Location:
+        return self.locations.get(path) or self.document.location.with_field(format_path(path))
 
 
-def refused(unit: Unit, refusal: Refusal, field_name: str = "") -> Finding:
-    """That a project does not allow something of a unit; the unit's own place is at fault."""
-    name = unit.claim.project if unit.claim else ""
+def denial_finding(unit: Unit, refusal: ProjectViolation, field_name: str = "") -> Finding:
+    """Return the finding that a project denies something to a unit, at a field of the unit."""
+    name = unit.project_request.project if unit.project_request else ""
     finding = Finding(
         code="argo.project",
         severity=Severity.ERROR,
-        sentence=f"project `{foreign(name)}` does not allow {foreign(refusal.sentence)}"
-        f" to `{unit.id}`",
-        why=f"{foreign(refusal.rule)}: {refusal.where}",
+        message=(
+            f"project `{sanitize(name)}` does not allow {sanitize(refusal.message)} to `{unit.id}`"
+        ),
+        reason=f"{sanitize(refusal.rule)}: {refusal.location}",
         fix="allow it there, or give the Application another project",
-        about=(unit.id.called,),
+        unit_names=(unit.id.qualified_name,),
     )
-    return at_field(unit, field_name, finding)
+    return at_unit_field(unit, field_name, finding)
 
 
-def _refusals(unit: Unit, claim: ProjectClaim, reach: Reach) -> Iterator[tuple[Refusal, str]]:
-    for url in claim.repositories:
-        if refusal := refuse_source(reach.project, url):
+def _refusals(
+    unit: Unit, project_request: ProjectRequest, scope: ProjectScope
+) -> Iterator[tuple[ProjectViolation, str]]:
+    for url in project_request.repositories:
+        if refusal := check_source(scope.project, url):
             yield refusal, "spec.source"
-    if refusal := refuse_home(reach.project, unit.id.namespace):
+    if refusal := check_application_namespace(scope.project, unit.id.namespace):
         yield refusal, "metadata.namespace"
-    if (claim.server or claim.cluster) and (refusal := refuse_destination(reach, claim.namespace)):
+    if (project_request.server or project_request.cluster) and (
+        refusal := check_destination(scope, project_request.namespace)
+    ):
         yield refusal, "spec.destination"
 
 
-def _unsure(unit: Unit, claim: ProjectClaim, reach: Reach) -> Iterator[Finding]:
-    project = reach.project
-    slow = has_slow_pattern(project) if unit.id.namespace != project.home else ""
-    if is_certain(reach, claim.namespace) and not slow:
+def _uncertainty_findings(
+    unit: Unit, project_request: ProjectRequest, scope: ProjectScope
+) -> Iterator[Finding]:
+    project = scope.project
+    slow = find_slow_pattern(project) if unit.id.namespace != project.home else ""
+    if is_decision_certain(scope, project_request.namespace) and not slow:
         return
-    why = f"`{foreign(slow)}` could take for ever and is not tried" if slow else ""
-    lack = "server" if reach.cluster else "name"
+    reason = f"`{sanitize(slow)}` could take for ever and is not tried" if slow else ""
+    unknown = "server" if scope.cluster else "name"
     yield Finding(
         code="argo.project-unsure",
         severity=Severity.WARNING,
-        sentence=f"nobody knows whether project `{foreign(project.name)}` allows `{unit.id}`",
-        where=unit.where,
-        why=why
+        message=f"nobody knows whether project `{sanitize(project.name)}` allows `{unit.id}`",
+        location=unit.location,
+        reason=reason
         or (
             "it allows only clusters that are registered for it"
             if project.only_scoped
-            else f"the {lack} of its cluster is not known, and {project.place_of('destinations')}"
-            " asks for it"
+            else (
+                f"the {unknown} of its cluster is not known, and"
+                f" {project.location_of_list('destinations')} asks for it"
+            )
         ),
-        fix=""
-        if slow or project.only_scoped
-        else "name the cluster in `clusters` of tidegate.yaml",
+        fix=(
+            "" if slow or project.only_scoped else "name the cluster in `clusters` of tidegate.yaml"
+        ),
     )
 
 
-def at_field(unit: Unit, field: str, finding: Finding) -> Finding:
-    """At a field of the unit; of one that a set makes, of the template."""
-    placed = structs.replace(finding, where=unit.where and unit.where.at(field))
-    return in_template(placed) if unit.made_by else placed
+def at_unit_field(unit: Unit, field: str, finding: Finding) -> Finding:
+    """Return the finding at a field of the unit; of a generated unit, at that of the template."""
+    located = structs.replace(finding, location=unit.location and unit.location.with_field(field))
+    return relocate_to_template(located) if unit.generated_by else located
 
 
-def _missing(name: str, units: Sequence[Unit]) -> Finding:
+def _missing_finding(name: str, units: Sequence[Unit]) -> Finding:
     more = f" and {len(units) - 1} more" if len(units) > 1 else ""
     finding = Finding(
         code="argo.project-missing",
         severity=Severity.WARNING,
-        sentence=f"project `{foreign(name)}` of `{units[0].id}`{more} is not known here",
-        why="it is not in the repository, nor seen in a cluster; without it Argo CD refuses the"
-        " Application",
+        message=f"project `{sanitize(name)}` of `{units[0].id}`{more} is not known here",
+        reason=(
+            "it is not in the repository, nor seen in a cluster; without it Argo CD refuses the"
+            " Application"
+        ),
         fix="add the AppProject, or correct the name",
     )
-    return at_field(units[0], "spec.project", finding)
+    return at_unit_field(units[0], "spec.project", finding)
 
 
 def _is_project(document: Document) -> bool:
-    kind, version = (text(document.body, one) for one in ("kind", "apiVersion"))
+    kind, version = (get_text(document.body, key) for key in ("kind", "apiVersion"))
     return kind == KIND and version.startswith("argoproj.io/")
 
 
-def _entries(said: Switch | None) -> list[dict[str, Json]]:
-    """The global projects that Argo CD is told of; what cannot be read names none."""
+def _global_project_entries(setting: ControllerSetting | None) -> list[dict[str, Json]]:
+    """Return the entries of `globalProjects`; none where the setting is invalid."""
     try:
-        value = read_value(str(said.value), said.where.name) if said else None
+        value = read_first_value(str(setting.value), setting.where.name) if setting else None
     except DocumentError:
         return []
-    return mappings({"entries": value}, "entries")
+    return get_mappings({"entries": value}, "entries")

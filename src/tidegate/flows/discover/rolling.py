@@ -1,4 +1,4 @@
-"""Whether the steps of ApplicationSets are in force: a switch of the controller's decides."""
+"""Whether the steps of ApplicationSets are in force, by a setting of the controller."""
 
 from __future__ import annotations
 
@@ -7,49 +7,67 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.flows.discover.families import Family
-from tidegate.flows.discover.sets import PROGRESSIVE
-from tidegate.model.config import Switch
+from tidegate.flows.discover.families import UnitTree
+from tidegate.flows.discover.sets import PROGRESSIVE_SYNCS_SETTING
+from tidegate.model.config import ControllerSetting
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.semantics import ARGOCD
 from tidegate.model.unit import Unit
 
 
-def is_off(settings: Mapping[str, Switch]) -> bool:
-    """Where nobody says, they are taken to be on: whoever writes steps means them."""
-    said = settings.get(PROGRESSIVE)
-    return said is not None and str(said.value).lower() != "true"
+def is_rolling_sync_off(settings: Mapping[str, ControllerSetting]) -> bool:
+    """Whether progressive syncs are off.
+
+    Without the setting they are assumed to be on: steps are written to be used.
+    """
+    setting = settings.get(PROGRESSIVE_SYNCS_SETTING)
+    return setting is not None and str(setting.value).lower() != "true"
 
 
-def told_rolling(family: Family, settings: Mapping[str, Switch]) -> Family:
-    """The units with the steps that are in force under Argo CD's own rules."""
-    if not is_off(settings):
-        return family
-    members = tuple(replace(one, unit=_without_force(one.unit)) for one in family.members)
-    return replace(family, members=members)
+def with_rolling_sync(unit_tree: UnitTree, settings: Mapping[str, ControllerSetting]) -> UnitTree:
+    """Return the tree with the steps that are in force under Argo CD semantics."""
+    if not is_rolling_sync_off(settings):
+        return unit_tree
+    members = tuple(
+        replace(member, unit=_with_ignored_step(member.unit)) for member in unit_tree.members
+    )
+    return replace(unit_tree, members=members)
 
 
-def _without_force(unit: Unit) -> Unit:
-    step = unit.rollout and msgspec.structs.replace(unit.rollout, in_force=False)
-    return msgspec.structs.replace(unit, rollout=step)
+def _with_ignored_step(unit: Unit) -> Unit:
+    step = unit.rolling_sync_step and msgspec.structs.replace(
+        unit.rolling_sync_step, is_enforced=False
+    )
+    return msgspec.structs.replace(unit, rolling_sync_step=step)
 
 
-def tell_rolling(families: Iterable[Family], settings: Mapping[str, Switch]) -> Iterator[Finding]:
-    """Once for each set with steps: that they are taken to be in force, or are not."""
-    units = [one.unit for family in families for one in family.members if one.unit.rollout]
-    if not units or (PROGRESSIVE in settings and not is_off(settings)):
+def rolling_sync_findings(
+    unit_trees: Iterable[UnitTree], settings: Mapping[str, ControllerSetting]
+) -> Iterator[Finding]:
+    """Yield a finding for each ApplicationSet with steps that are assumed or not in force."""
+    units = [
+        member.unit
+        for unit_tree in unit_trees
+        for member in unit_tree.members
+        if member.unit.rolling_sync_step
+    ]
+    if not units or (PROGRESSIVE_SYNCS_SETTING in settings and not is_rolling_sync_off(settings)):
         return
-    off = is_off(settings)
-    why = "progressive syncs are off" if off else "nobody says whether progressive syncs are on"
-    for unit in {one.made_by: one for one in units}.values():
+    is_disabled = is_rolling_sync_off(settings)
+    reason = (
+        "progressive syncs are off"
+        if is_disabled
+        else "nobody says whether progressive syncs are on"
+    )
+    for unit in {stepped_unit.generated_by: stepped_unit for stepped_unit in units}.values():
         yield Finding(
             code="argo.set-progressive",
-            severity=Severity.WARNING if off else Severity.NOTE,
-            sentence=f"Argo CD ignores the steps of `{unit.made_by}`"
-            if off
-            else f"the steps of `{unit.made_by}` are taken to be in force",
-            where=unit.where and unit.where.at("spec.strategy"),
-            why=why,
-            fix=f"set `{PROGRESSIVE}: true` for the controller, or in tidegate.yaml",
+            severity=Severity.WARNING if is_disabled else Severity.NOTE,
+            message=f"Argo CD ignores the steps of `{unit.generated_by}`"
+            if is_disabled
+            else f"the steps of `{unit.generated_by}` are taken to be in force",
+            location=unit.location and unit.location.with_field("spec.strategy"),
+            reason=reason,
+            fix=f"set `{PROGRESSIVE_SYNCS_SETTING}: true` for the controller, or in tidegate.yaml",
             semantics=(ARGOCD.name,),
         )

@@ -1,4 +1,4 @@
-"""ApplicationSets of a repository become units: whatever they ask for is looked up here."""
+"""ApplicationSets of a repository: expansion into units, and the results of their generators."""
 
 from __future__ import annotations
 
@@ -12,268 +12,308 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.dialect.argo.sets.applications import Generated, generate
+from tidegate.dialect.argo.sets.applications import GenerationResult, generate_applications
 from tidegate.dialect.argo.sets.asking import (
-    Ask,
-    AskContents,
-    AskFiles,
-    AskTexts,
     Body,
-    Errand,
-    Known,
-    KnownCluster,
-    SetAnswer,
-    TextFlaw,
+    FileContentQuery,
+    FileListQuery,
+    GeneratorInputs,
+    Procedure,
+    Query,
+    QueryResult,
+    RegisteredCluster,
+    TemplateFailure,
+    TemplateQuery,
 )
 from tidegate.dialect.argo.sets.policies import (
+    effective_policy,
+    ignored_fields,
     is_strict,
-    left_alone,
-    policy_of,
-    with_preserved,
+    with_preserved_fields,
 )
-from tidegate.dialect.argo.sets.reading import objects_of, unit_of, units_of, uses_clusters
+from tidegate.dialect.argo.sets.reading import (
+    application_documents,
+    application_set_unit,
+    application_units,
+    uses_clusters,
+)
 from tidegate.dialect.argo.settings import read_settings
-from tidegate.dialect.declared import Declared, DeclaredSet
+from tidegate.dialect.declared import ApplicationSet, Declarations
 from tidegate.documents import Document
 from tidegate.errors import TidegateError
-from tidegate.files import StrayPathError, follow, open_file
-from tidegate.flows.discover.far import FAR
-from tidegate.flows.discover.scan import Scan
+from tidegate.files import PathEscapeError, open_file, resolve_within
+from tidegate.flows.discover.far import UNAVAILABLE_SOURCE_CODES
+from tidegate.flows.discover.scan import RepositoryScan
 from tidegate.flows.generator_data import GeneratorData
 from tidegate.flows.jq import Jq
-from tidegate.flows.rendering import Rendered, Workshop
-from tidegate.flows.rendering.trees import data_of
+from tidegate.flows.rendering import RenderContext, RenderResult
+from tidegate.flows.rendering.trees import decode_data
 from tidegate.knowledge.settings import SIMULATED, is_simulated
 from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.plan import digest_bytes
-from tidegate.model.reading import mapping, text
-from tidegate.model.source import GitRef, GitSource, RefKind, Snapshot
+from tidegate.model.reading import get_mapping, get_text
+from tidegate.model.source import GitRef, GitRefKind, GitSource, Snapshot
 from tidegate.model.unit import Unit
-from tidegate.plan.diff.ignoring import keep_living
+from tidegate.plan.diff.ignoring import with_live_values
 from tidegate.render.go_texts import GoTextError, render_texts
 
-CLUSTER = ("argocd.argoproj.io/secret-type", "cluster")
-"""The label of a Secret that is a cluster."""
-SECRETS, ARGO_MAPS = b"argocd.argoproj.io/secret-type", b"argocd-cm"
+CLUSTER_LABEL = ("argocd.argoproj.io/secret-type", "cluster")
+"""Label of a Secret that registers a cluster."""
+CLUSTER_SECRET_MARKER, ARGOCD_CM_MARKER = b"argocd.argoproj.io/secret-type", b"argocd-cm"
 """What is in the text of files with clusters, and with settings."""
-GLOBBING = "applicationsetcontroller.enable.new.git.file.globbing"
-PROGRESSIVE = "applicationsetcontroller.enable.progressive.syncs"
-HEAD = frozenset({"", "HEAD"})
-LARGEST = 10_000_000
+GLOBBING_SETTING = "applicationsetcontroller.enable.new.git.file.globbing"
+PROGRESSIVE_SYNCS_SETTING = "applicationsetcontroller.enable.progressive.syncs"
+HEAD_REVISIONS = frozenset({"", "HEAD"})
+MAX_FILE_SIZE = 10_000_000
 
 
-class GeneratedSet(msgspec.Struct, frozen=True):
-    """A set, what it generates, and the units of that with whatever is to be said of them."""
+class ExpandedAppSet(msgspec.Struct, frozen=True):
+    """An ApplicationSet, what it generates, and the units and findings of that."""
 
-    set: DeclaredSet
-    generated: Generated
-    declared: Declared
+    appset: ApplicationSet
+    generated: GenerationResult
+    declared: Declarations
     unit: Unit
     documents: tuple[Document, ...]
 
     @property
-    def rendered(self) -> Rendered:
-        """Its Applications, as what a unit renders to."""
-        return Rendered(documents=self.documents, hidden=((),) * len(self.documents))
+    def render_result(self) -> RenderResult:
+        """Its Applications, as the render result of a unit."""
+        return RenderResult(documents=self.documents, secret_fields=((),) * len(self.documents))
 
 
-AskLives: TypeAlias = Callable[[str, str, str], Awaitable[Mapping[str, Body] | None]]
-"""By name, the objects of a kind that live in a cluster and a namespace; None: nobody can say."""
+ListLive: TypeAlias = Callable[[str, str, str], Awaitable[Mapping[str, Body] | None]]
+"""Returns the live objects of a kind, cluster and namespace by name; None if unknown."""
 
 
-async def nothing_lives(_kind: str, _cluster: str, _namespace: str) -> Mapping[str, Body] | None:
+async def list_nothing(_kind: str, _cluster: str, _namespace: str) -> Mapping[str, Body] | None:
+    """Return None: there is no cluster to list objects of."""
     return None
 
 
 @dataclass
-class Generating:
-    """All sets of one run, each generated once. `brought`: clusters that units make known."""
+class AppSetExpander:
+    """Expands the ApplicationSets of one run, each once."""
 
-    workshop: Workshop
-    scan: Scan
+    context: RenderContext
+    scan: RepositoryScan
     config: Config
-    data: GeneratorData
-    lives: AskLives = nothing_lives
-    brought: tuple[KnownCluster, ...] = ()
-    _made: dict[bytes, GeneratedSet] = field(default_factory=dict)
+    generator_data: GeneratorData
+    list_live: ListLive = list_nothing
+    created_clusters: tuple[RegisteredCluster, ...] = ()
+    """Clusters that units of the repository register with Argo CD."""
+    _expanded: dict[bytes, ExpandedAppSet] = field(default_factory=dict)
 
-    async def generate(self, one: DeclaredSet, cluster: str = "") -> GeneratedSet:
-        """What one set of a cluster comes to; of one at fault, nothing but what is wrong."""
-        key = msgspec.json.encode((one.mark, str(one.where), one.body, cluster), enc_hook=str)
-        if key not in self._made:
-            told = self._told
-            generated = await self._generated(one, cluster)
-            if not is_strict(one, told):
-                generated = await self._as_living(one, generated, cluster)
-            rolls = told.get(PROGRESSIVE, "true") == "true"
-            self._made[key] = GeneratedSet(
-                one,
+    async def expand(self, appset: ApplicationSet, cluster: str = "") -> ExpandedAppSet:
+        """Return an ApplicationSet of a cluster, expanded; one with an error has only findings."""
+        key = msgspec.json.encode(
+            (appset.tracking_id, str(appset.location), appset.body, cluster), enc_hook=str
+        )
+        if key not in self._expanded:
+            settings = self._settings
+            generated = await self._generate(appset, cluster)
+            if not is_strict(appset, settings):
+                generated = await self._with_live_fields(appset, generated, cluster)
+            uses_rolling_sync = settings.get(PROGRESSIVE_SYNCS_SETTING, "true") == "true"
+            self._expanded[key] = ExpandedAppSet(
+                appset,
                 generated,
-                units_of(one, generated, told),
-                unit_of(one, policy_of(one, told), is_whole=generated.is_whole),
-                objects_of(one, generated, rolls=rolls),
+                application_units(appset, generated, settings),
+                application_set_unit(
+                    appset, effective_policy(appset, settings), is_complete=generated.is_complete
+                ),
+                application_documents(appset, generated, rolling_sync=uses_rolling_sync),
             )
-        return self._made[key]
+        return self._expanded[key]
 
-    async def _as_living(self, one: DeclaredSet, made: Generated, cluster: str) -> Generated:
-        """With what stays as it lives of Applications that are there."""
-        lives = await self.lives("Application", cluster, one.namespace) or {}
-        rules = left_alone(one, policy_of(one, self._told))
-        found = []
+    async def _with_live_fields(
+        self, appset: ApplicationSet, result: GenerationResult, cluster: str
+    ) -> GenerationResult:
+        """Return the Applications with the live fields that their set does not change."""
+        live_applications = await self.list_live("Application", cluster, appset.namespace) or {}
+        rules = ignored_fields(appset, effective_policy(appset, self._settings))
+        applications = []
         with closing(Jq()) as jq:
-            for each in made.applications:
-                live = lives.get(each.name)
+            for application in result.applications:
+                live = live_applications.get(application.name)
                 if live is None:
-                    found.append(each)
+                    applications.append(application)
                     continue
-                mine = tuple(rule for rule in rules if rule.name in {"", each.name})
-                generated = with_preserved(each.body, live, one)
-                body = keep_living(generated, live, mine, jq.paths_at(one.where))
-                found.append(msgspec.structs.replace(each, body=body))
-        return msgspec.structs.replace(made, applications=tuple(found))
+                application_rules = tuple(
+                    rule for rule in rules if rule.name in {"", application.name}
+                )
+                preserved = with_preserved_fields(application.body, live, appset)
+                body = with_live_values(
+                    preserved, live, application_rules, jq.paths_at(appset.location)
+                )
+                applications.append(msgspec.structs.replace(application, body=body))
+        return msgspec.structs.replace(result, applications=tuple(applications))
 
     @cached_property
-    def _told(self) -> dict[str, str]:
-        """What controllers of Argo CD's are told, by the configuration, else by files."""
-        switches = (*read_settings(self.scan.data_with(ARGO_MAPS)), *self.config.settings)
-        return {one.name: str(one.value).lower() for one in switches}
+    def _settings(self) -> dict[str, str]:
+        """The settings of Argo CD's controllers, by the configuration, else by files."""
+        settings = (
+            *read_settings(self.scan.documents_containing(ARGOCD_CM_MARKER)),
+            *self.config.settings,
+        )
+        return {setting.name: str(setting.value).lower() for setting in settings}
 
-    async def _generated(self, one: DeclaredSet, cluster: str) -> Generated:
+    async def _generate(self, appset: ApplicationSet, cluster: str) -> GenerationResult:
         try:
-            return await self._run(generate(one, await self._known(one, cluster)))
-        except TidegateError as error:
-            return Generated(findings=(_not_known(one, error),), is_whole=False)
-
-    async def _run(self, errand: Errand[Generated]) -> Generated:
-        try:
-            ask = next(errand)
-            while True:
-                ask = errand.send(await self._answer(ask))
-        except StopIteration as end:
-            made: Generated = end.value
-            return made
-
-    async def _answer(self, ask: Ask) -> SetAnswer:
-        match ask:
-            case AskFiles(url, revision):
-                return SetAnswer(files=(await self._tree(url, revision)).files)
-            case AskContents(url, revision, paths):
-                root = (await self._tree(url, revision)).root
-                return SetAnswer(contents=await asyncio.to_thread(_read_all, root, paths))
-            case AskTexts():
-                try:
-                    return SetAnswer(texts=await self._texts(ask))
-                except GoTextError as error:
-                    return SetAnswer(flaw=TextFlaw(error.text, error.problem, error.hint))
-
-    async def _tree(self, url: str, revision: str) -> Snapshot:
-        at = GitRef() if revision in HEAD else GitRef(RefKind.ANY, revision)
-        return await self.workshop.fetch(GitSource(url, at, submodules=True))
-
-    async def _texts(self, ask: AskTexts) -> tuple[tuple[str, ...], ...]:
-        key = digest_bytes(msgspec.json.encode(ask))
-        known = self.workshop.renders.find_rows(key)
-        if known is None:
-            workers = await self.workshop.crew.helm()
-            known = await render_texts(
-                ask.texts, ask.params, workers, ask.options, lenient=ask.lenient
+            return await self._run(
+                generate_applications(appset, await self._generator_inputs(appset, cluster))
             )
-            self.workshop.renders.keep_rows(key, known)
-        return known
+        except TidegateError as error:
+            return GenerationResult(findings=(_failure_finding(appset, error),), is_complete=False)
 
-    async def _known(self, one: DeclaredSet, cluster: str) -> Known:
-        given = self.data.get(f"{one.namespace}/{one.name}") or self.data.get(one.name, {})
-        doublestar = self._told.get(GLOBBING) == "true"
-        names = uses_clusters(one)
-        asked = await self.lives("Secret", cluster, one.namespace) if names else None
-        found = clusters_in((asked or {}).values())
-        known = (*self.brought, *known_clusters(self.scan, self.config))
-        found |= {each.name: each for each in known}
-        return Known(
-            clusters=tuple(found.values()),
-            given=given,
+    async def _run(self, procedure: Procedure[GenerationResult]) -> GenerationResult:
+        try:
+            query = next(procedure)
+            while True:
+                query = procedure.send(await self._answer_query(query))
+        except StopIteration as end:
+            generated: GenerationResult = end.value
+            return generated
+
+    async def _answer_query(self, query: Query) -> QueryResult:
+        match query:
+            case FileListQuery(url, revision):
+                return QueryResult(files=(await self._fetch_tree(url, revision)).files)
+            case FileContentQuery(url, revision, paths):
+                root = (await self._fetch_tree(url, revision)).root
+                return QueryResult(contents=await asyncio.to_thread(_read_files, root, paths))
+            case TemplateQuery():
+                try:
+                    return QueryResult(texts=await self._render_texts(query))
+                except GoTextError as error:
+                    return QueryResult(
+                        failure=TemplateFailure(error.text, error.problem, error.hint)
+                    )
+
+    async def _fetch_tree(self, url: str, revision: str) -> Snapshot:
+        ref = GitRef() if revision in HEAD_REVISIONS else GitRef(GitRefKind.ANY, revision)
+        return await self.context.fetch(GitSource(url, ref, submodules=True))
+
+    async def _render_texts(self, query: TemplateQuery) -> tuple[tuple[str, ...], ...]:
+        key = digest_bytes(msgspec.json.encode(query))
+        texts = self.context.render_cache.find_rows(key)
+        if texts is None:
+            workers = await self.context.worker_pool.helm()
+            texts = await render_texts(
+                query.texts, query.params, workers, query.options, lenient=query.lenient
+            )
+            self.context.render_cache.keep_rows(key, texts)
+        return texts
+
+    async def _generator_inputs(self, appset: ApplicationSet, cluster: str) -> GeneratorInputs:
+        results = self.generator_data.get(
+            f"{appset.namespace}/{appset.name}"
+        ) or self.generator_data.get(appset.name, {})
+        doublestar = self._settings.get(GLOBBING_SETTING) == "true"
+        needs_clusters = uses_clusters(appset)
+        secrets = (
+            await self.list_live("Secret", cluster, appset.namespace) if needs_clusters else None
+        )
+        clusters = clusters_from_secrets((secrets or {}).values())
+        declared_clusters = (*self.created_clusters, *known_clusters(self.scan, self.config))
+        clusters |= {
+            declared_cluster.name: declared_cluster for declared_cluster in declared_clusters
+        }
+        return GeneratorInputs(
+            clusters=tuple(clusters.values()),
+            provided=results,
             doublestar=doublestar,
-            asked=asked is not None,
+            includes_live_clusters=secrets is not None,
         )
 
 
-def known_clusters(scan: Scan, config: Config) -> tuple[KnownCluster, ...]:
-    """Those of the repository's Secrets, and those that the configuration names."""
-    found = clusters_in(one.body for one in scan.data_with(SECRETS))
-    for one in config.clusters:
-        if one.server:
-            found.setdefault(
-                one.name, KnownCluster(name=one.name, server=one.server, labels=one.labels)
+def known_clusters(scan: RepositoryScan, config: Config) -> tuple[RegisteredCluster, ...]:
+    """Return the clusters of the repository's Secrets, and those that the configuration names."""
+    clusters = clusters_from_secrets(
+        document.body for document in scan.documents_containing(CLUSTER_SECRET_MARKER)
+    )
+    for cluster in config.clusters:
+        if cluster.server:
+            clusters.setdefault(
+                cluster.name,
+                RegisteredCluster(name=cluster.name, server=cluster.server, labels=cluster.labels),
             )
-    return tuple(found.values())
+    return tuple(clusters.values())
 
 
-def clusters_brought(
-    sets: Iterable[DeclaredSet], documents: Iterable[Document]
-) -> list[KnownCluster]:
-    """The clusters that units make known to Argo CD, where a set asks for clusters.
+def clusters_of_units(
+    sets: Iterable[ApplicationSet], documents: Iterable[Document]
+) -> list[RegisteredCluster]:
+    """Return the clusters that units register with Argo CD, where an ApplicationSet uses clusters.
 
-    Their Secrets may come out of a chart or an overlay, or stand encrypted in a file.
+    Their Secrets may be rendered by a chart or an overlay, or be encrypted in a file.
     """
     if not any(map(uses_clusters, sets)):
         return []
-    return [*clusters_in(one.body for one in documents).values()]
+    return [*clusters_from_secrets(document.body for document in documents).values()]
 
 
-def clusters_in(bodies: Iterable[Body]) -> dict[str, KnownCluster]:
-    """By name, the clusters that Secrets among these objects make known."""
-    found: dict[str, KnownCluster] = {}
+def clusters_from_secrets(bodies: Iterable[Body]) -> dict[str, RegisteredCluster]:
+    """Return the clusters that Secrets among these objects register, by name."""
+    clusters: dict[str, RegisteredCluster] = {}
     for body in bodies:
-        if text(body, "kind") != "Secret" or "sops" in body:
+        if get_text(body, "kind") != "Secret" or "sops" in body:
             continue
-        labels = _texts(mapping(body, "metadata", "labels"))
-        if CLUSTER in labels.items():
-            one = KnownCluster(
-                **_said_of_cluster(body),
+        labels = _string_values(get_mapping(body, "metadata", "labels"))
+        if CLUSTER_LABEL in labels.items():
+            cluster = RegisteredCluster(
+                **_cluster_fields(body),
                 labels=labels,
-                annotations=_texts(mapping(body, "metadata", "annotations")),
+                annotations=_string_values(get_mapping(body, "metadata", "annotations")),
             )
-            found[one.name] = one
-    return found
+            clusters[cluster.name] = cluster
+    return clusters
 
 
-def _said_of_cluster(body: Body) -> dict[str, str]:
-    """What a Secret says of its cluster; where a simulated operator has made up the values of one,
-    its own name stands for them.
+def _cluster_fields(body: Body) -> dict[str, str]:
+    """Return the fields of the Secret of a cluster.
+
+    Where a simulated operator has made up its values, the name of the Secret replaces them.
     """
-    data = {key: one.decode("utf-8", "replace") for key, one in data_of(body).items()}
-    said = {key: data.get(key, "") for key in ("name", "server", "project")}
+    data = {key: value.decode("utf-8", "replace") for key, value in decode_data(body).items()}
+    fields = {key: data.get(key, "") for key in ("name", "server", "project")}
     if is_simulated(body):
-        own = text(body, "metadata", "name")
-        made_up = {"name": own, "server": f"https://{own}.simulated", "project": ""}
-        said = {key: made_up[key] if one == SIMULATED else one for key, one in said.items()}
-    return said
+        secret_name = get_text(body, "metadata", "name")
+        made_up = {"name": secret_name, "server": f"https://{secret_name}.simulated", "project": ""}
+        fields = {
+            key: made_up[key] if value == SIMULATED else value for key, value in fields.items()
+        }
+    return fields
 
 
-def _texts(body: Mapping[str, object]) -> dict[str, str]:
-    return {key: one for key, one in body.items() if isinstance(one, str)}
+def _string_values(body: Mapping[str, object]) -> dict[str, str]:
+    return {key: value for key, value in body.items() if isinstance(value, str)}
 
 
-def _read_all(root: Path, paths: Iterable[str]) -> dict[str, bytes]:
-    found = {}
+def _read_files(root: Path, paths: Iterable[str]) -> dict[str, bytes]:
+    contents = {}
     for path in paths:
         try:
-            with open_file(follow(root / path, root)) as file:
-                found[path] = file.read(LARGEST)
-        except (OSError, StrayPathError):
+            with open_file(resolve_within(root / path, root)) as file:
+                contents[path] = file.read(MAX_FILE_SIZE)
+        except (OSError, PathEscapeError):
             continue
-    return found
+    return contents
 
 
-def _not_known(one: DeclaredSet, error: TidegateError) -> Finding:
-    found = Finding(
+def _failure_finding(appset: ApplicationSet, error: TidegateError) -> Finding:
+    finding = Finding(
         code="argo.set-failed",
         severity=Severity.ERROR,
-        sentence=f"what ApplicationSet `{one.namespace}/{one.name}` generates is not known:"
+        message=f"what ApplicationSet `{appset.namespace}/{appset.name}` generates is not known:"
         f" {error.problem}",
-        where=one.where.at("spec.generators"),
-        why=f"at {error.where}" if error.where else "",
+        location=appset.location.with_field("spec.generators"),
+        reason=f"at {error.location}" if error.location else "",
         fix=error.hint,
     )
-    return msgspec.structs.replace(found, code="argo.set-far") if error.code in FAR else found
+    return (
+        msgspec.structs.replace(finding, code="argo.set-far")
+        if error.code in UNAVAILABLE_SOURCE_CODES
+        else finding
+    )

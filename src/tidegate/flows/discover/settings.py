@@ -1,4 +1,4 @@
-"""What the real controllers are told, as far as the repository says so; the last word counts."""
+"""Settings of the Argo CD and Flux controllers in a repository, and what they change."""
 
 from __future__ import annotations
 
@@ -7,62 +7,73 @@ from typing import cast
 
 from tidegate.dialect.argo import settings as argo
 from tidegate.dialect.flux import settings as flux
-from tidegate.errors import Place
-from tidegate.flows.discover.families import Member
-from tidegate.flows.discover.scan import Scan
-from tidegate.model.config import Switch
+from tidegate.errors import Location
+from tidegate.flows.discover.families import RenderedUnit
+from tidegate.flows.discover.scan import RepositoryScan
+from tidegate.model.config import ControllerSetting
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
-from tidegate.model.release import Release
-from tidegate.model.rendering import Detected
+from tidegate.model.release import ChartRequest
+from tidegate.model.rendering import ToolDetection
 
 ARGO_CHART = "argo-cd"
-ARGO_MAPS = b"argocd-cm"
-"""What is in the text of every file with settings of Argo CD's."""
-HEALTH_RULES = "resource.customizations.health."
-"""Scripts are told by the kinds that they judge."""
-MOST_NAMED = 6
-LONGEST = 40
+ARGOCD_CM_MARKER = b"argocd-cm"
+"""Text in every file with settings of Argo CD."""
+HEALTH_RULE_PREFIX = "resource.customizations.health."
+"""Settings with Lua health rules; they are reported by the kinds that they are for."""
+MAX_NAMED_SETTINGS = 6
+MAX_VALUE_LENGTH = 40
 
 
-def find_settings(members: Iterable[Member], scan: Scan) -> dict[str, Switch]:
-    """By name: what stands in files, over it what units render, and values of Argo CD's chart."""
+def find_settings(
+    members: Iterable[RenderedUnit], scan: RepositoryScan
+) -> dict[str, ControllerSetting]:
+    """Return the settings by name; the last one counts.
+
+    Those in files come first, then those that units render, and values of Argo CD's chart.
+    """
     members = tuple(members)
-    found = [*argo.read_settings(scan.data_with(ARGO_MAPS))]
+    settings = [*argo.read_settings(scan.documents_containing(ARGOCD_CM_MARKER))]
     for member in members:
-        found += argo.read_settings(member.documents)
-        found += flux.read_settings(member.documents)
-        found += _of_chart(member)
-    return {one.name: one for one in found}
+        settings += argo.read_settings(member.documents)
+        settings += flux.read_settings(member.documents)
+        settings += _chart_settings(member)
+    return {setting.name: setting for setting in settings}
 
 
-def _of_chart(member: Member) -> tuple[Switch, ...]:
+def _chart_settings(member: RenderedUnit) -> tuple[ControllerSetting, ...]:
     for source in member.unit.sources:
-        request = source.request.chart if isinstance(source.request, Detected) else source.request
-        if isinstance(request, Release) and source.place.rstrip("/").endswith(f"/{ARGO_CHART}"):
+        request = (
+            source.request.chart if isinstance(source.request, ToolDetection) else source.request
+        )
+        if isinstance(request, ChartRequest) and source.canonical_location.rstrip("/").endswith(
+            f"/{ARGO_CHART}"
+        ):
             values = cast("dict[str, Json]", dict(request.values))
-            return argo.read_chart_values(values, member.unit.where or Place(""))
+            return argo.read_chart_values(values, member.unit.location or Location(""))
     return ()
 
 
-def tell_settings(found: dict[str, Switch]) -> list[Finding]:
-    """That they were taken; what nobody says is as the controllers have it by default."""
-    told = [one for one in found.values() if not one.name.startswith(HEALTH_RULES)]
-    if not told:
+def settings_findings(settings: dict[str, ControllerSetting]) -> list[Finding]:
+    """Return the note about the settings that are used; all others have their defaults."""
+    listed = [
+        setting for setting in settings.values() if not setting.name.startswith(HEALTH_RULE_PREFIX)
+    ]
+    if not listed:
         return []
-    shown = [f"{one.name}={_short(str(one.value))}" for one in told]
-    more = f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else ""
+    shown = [f"{setting.name}={_shorten(str(setting.value))}" for setting in listed]
+    more = f" and {len(shown) - MAX_NAMED_SETTINGS} more" if len(shown) > MAX_NAMED_SETTINGS else ""
     return [
         Finding(
             code="units.settings",
             severity=Severity.NOTE,
-            sentence=f"settings of the controllers: {', '.join(shown[:MOST_NAMED])}{more}",
-            where=told[0].where,
-            why="all other settings are taken at their defaults",
+            message=f"settings of the controllers: {', '.join(shown[:MAX_NAMED_SETTINGS])}{more}",
+            location=listed[0].where,
+            reason="all other settings are taken at their defaults",
         )
     ]
 
 
-def _short(value: str) -> str:
+def _shorten(value: str) -> str:
     line = " ".join(value.split())
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+    return line if len(line) <= MAX_VALUE_LENGTH else f"{line[:MAX_VALUE_LENGTH]}…"

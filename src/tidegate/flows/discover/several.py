@@ -1,94 +1,101 @@
-"""A place that holds several things to render, and nothing that says which of them is meant."""
+"""Paths with several things to render, and no way to choose one of them."""
 
 from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable
 
-from tidegate.errors import Place, RenderError
-from tidegate.flows.discover.families import Family
-from tidegate.flows.discover.scan import CHART, Scan, tops
+from tidegate.errors import Location, RenderError
+from tidegate.flows.discover.families import UnitTree
+from tidegate.flows.discover.scan import CHART_FILE, RepositoryScan, topmost
 from tidegate.model.finding import Finding, Severity
 
-MOST_NAMED = 100
-MOST_IDLE = 3
+MAX_NAMED = 100
+MAX_UNUSED_NAMED = 3
 
 
-def things_below(scan: Scan, repositories: Iterable[str] = ()) -> list[str]:
-    """Overlays, charts and whole repositories that lie below, each a thing of its own."""
-    whole = {*repositories, *(one for one in (*scan.overlays, *scan.charts) if scan.is_below(one))}
-    return [one for one in tops(whole, scan) if one != scan.below]
+def find_nested(scan: RepositoryScan, repositories: Iterable[str] = ()) -> list[str]:
+    """Return the topmost overlays, charts and repositories below PATH."""
+    candidates = {
+        *repositories,
+        *(path for path in (*scan.overlays, *scan.charts) if scan.is_searched(path)),
+    }
+    return [path for path in topmost(candidates, scan) if path != scan.search_path]
 
 
-def tell_apart(things: Iterable[str]) -> list[Finding]:
-    """That they are not read as parts of the directory that holds them."""
+def nested_findings(paths: Iterable[str]) -> list[Finding]:
+    """Return the notes that these directories are not part of the directory around them."""
     return [
         Finding(
             code="units.apart",
             severity=Severity.NOTE,
-            sentence=f"`{one}` is a thing of its own, and no part of this directory",
-            where=Place(one),
-            why="it is an overlay or a chart, and nothing here names it",
+            message=f"`{path}` is a thing of its own, and no part of this directory",
+            location=Location(path),
+            reason="it is an overlay or a chart, and nothing here names it",
             fix="point at it to look at it",
         )
-        for one in things
+        for path in paths
     ]
 
 
-def _deployed(families: Iterable[Family]) -> frozenset[str]:
-    """The directories that units render."""
-    units = (member.unit for family in families for member in family.members)
+def _deployed_paths(unit_trees: Iterable[UnitTree]) -> frozenset[str]:
+    """Return the directories that units render."""
+    units = (member.unit for unit_tree in unit_trees for member in unit_tree.members)
     return frozenset(source.path for unit in units for source in unit.sources)
 
 
-def tell_unused(scan: Scan, families: Iterable[Family]) -> list[Finding]:
-    """What else lies below and no unit deploys, where charts are where the units begin."""
-    used = {*scan.unit_charts, *_deployed(families)}
-    known = tops({*things_below(scan), *scan.plain} - {scan.below}, scan)
-    idle = [one for one in known if one not in used]
-    if not idle:
+def unused_findings(scan: RepositoryScan, unit_trees: Iterable[UnitTree]) -> list[Finding]:
+    """Return the note about directories that no unit deploys, where charts create the units."""
+    used = {*scan.unit_charts, *_deployed_paths(unit_trees)}
+    known = topmost({*find_nested(scan), *scan.manifest_directories} - {scan.search_path}, scan)
+    unused = [path for path in known if path not in used]
+    if not unused:
         return []
-    named = ", ".join(f"`{one}`" for one in idle[:MOST_IDLE])
-    more = f" and {len(idle) - MOST_IDLE} more" if len(idle) > MOST_IDLE else ""
+    named = ", ".join(f"`{path}`" for path in unused[:MAX_UNUSED_NAMED])
+    more = f" and {len(unused) - MAX_UNUSED_NAMED} more" if len(unused) > MAX_UNUSED_NAMED else ""
     return [
         Finding(
             code="units.apart",
             severity=Severity.NOTE,
-            sentence=f"no unit here deploys {named}{more}",
-            where=Place(idle[0]),
-            why="the units are those that charts here make",
+            message=f"no unit here deploys {named}{more}",
+            location=Location(unused[0]),
+            reason="the units are those that charts here make",
             fix="point at what is missing to look at it",
         )
     ]
 
 
-def tell_unit_charts(scan: Scan, families: Iterable[Family]) -> list[Finding]:
-    """Charts that make units, and that none of the units deploys."""
-    used = _deployed(families)
+def unit_chart_findings(scan: RepositoryScan, unit_trees: Iterable[UnitTree]) -> list[Finding]:
+    """Return the notes about charts that create units, and that no unit deploys."""
+    used = _deployed_paths(unit_trees)
     return [
         Finding(
             code="units.apart",
             severity=Severity.NOTE,
-            sentence=f"the chart `{one}` makes units, and no unit here deploys it",
-            where=Place(f"{one}/{CHART}" if one != "." else CHART),
-            why="who does, and with which values, is written elsewhere",
+            message=f"the chart `{chart}` makes units, and no unit here deploys it",
+            location=Location(f"{chart}/{CHART_FILE}" if chart != "." else CHART_FILE),
+            reason="who does, and with which values, is written elsewhere",
             fix="point at it to look at what it makes",
         )
-        for one in scan.unit_charts
-        if one not in used
+        for chart in scan.unit_charts
+        if chart not in used
     ]
 
 
-def refuse_several(what: str, scan: Scan, repositories: Iterable[str] = ()) -> None:
-    """Raise where such things lie below: one of them is to be named."""
-    found = things_below(scan, repositories)
-    if not found:
+def require_single_target(
+    path_or_url: str, scan: RepositoryScan, repositories: Iterable[str] = ()
+) -> None:
+    """Raise RenderError where PATH contains several things to render."""
+    candidates = find_nested(scan, repositories)
+    if not candidates:
         return
-    found = tops({*found, *scan.plain} - {scan.below}, scan)
-    start = "" if scan.below == "." else f"{scan.below}/"
-    names = [posixpath.join(what, one.removeprefix(start)) for one in found]
-    named = ", ".join(f"`{one}`" for one in names[:MOST_NAMED])
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    problem = f"`{what}` holds several things to render, and nothing says which of them is meant"
+    candidates = topmost({*candidates, *scan.manifest_directories} - {scan.search_path}, scan)
+    start = "" if scan.search_path == "." else f"{scan.search_path}/"
+    names = [posixpath.join(path_or_url, path.removeprefix(start)) for path in candidates]
+    named = ", ".join(f"`{name}`" for name in names[:MAX_NAMED])
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    problem = (
+        f"`{path_or_url}` holds several things to render, and nothing says which of them is meant"
+    )
     hint = f"point at one of: {named}{more}"
-    raise RenderError("render.several", problem, where=Place(what), hint=hint)
+    raise RenderError("render.several", problem, location=Location(path_or_url), hint=hint)

@@ -1,7 +1,7 @@
-"""What a unit finds around itself: objects that stand for sources, ConfigMaps, Secrets.
+"""Lookup of the sources, ConfigMaps and Secrets that are visible to a unit.
 
-Who is nearer counts: first what its parent renders, then its parent's parent, at last whatever
-stands in the repository, the nearest by path.
+The objects of its parent count first, then those of the parent's parent, and at last those of
+the repository, the closest by path.
 """
 
 from __future__ import annotations
@@ -15,137 +15,169 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.dialect.declared import Declared
-from tidegate.dialect.flux.sources import resolve
-from tidegate.dialect.units import FLUX_HOME
+from tidegate.dialect.declared import Declarations
+from tidegate.dialect.flux.sources import resolve_source
+from tidegate.dialect.units import FLUX_NAMESPACE
 from tidegate.documents import Document
-from tidegate.flows.discover.scan import SYNCED, Held, Scan, holders, is_synced
-from tidegate.flows.rendering.trees import Data, data_of
-from tidegate.model.braces import may_be
-from tidegate.model.release import Release, ValuesFile
-from tidegate.model.rendering import ArgoPlugin, Detected, FluxDetails, Request
+from tidegate.flows.discover.scan import (
+    BOOTSTRAP_KINDS,
+    DataKey,
+    RepositoryScan,
+    find_data_objects,
+    is_bootstrap_source,
+)
+from tidegate.flows.rendering.trees import Data, decode_data
+from tidegate.model.braces import could_match
+from tidegate.model.release import ChartRequest, ValuesFile
+from tidegate.model.rendering import ArgoPlugin, FluxDetails, RenderRequest, ToolDetection
 from tidegate.model.source import BucketSource, DeclaredSource, GitSource, LocalSource, SourceObject
-from tidegate.model.spelling import meant
+from tidegate.model.spelling import closest_match
 from tidegate.model.unit import Unit, UnitSource
 
-NOTHING = Declared()
-Wanted: TypeAlias = Request | Detected | ArgoPlugin | None
+NO_DECLARATIONS = Declarations()
+SourceRequest: TypeAlias = RenderRequest | ToolDetection | ArgoPlugin | None
 
 
 @dataclass(eq=False)
-class Neighbourhood:
-    """What is known where a unit is brought: by whom, and by whom that one is."""
+class UnitScope:
+    """The objects that are visible to a unit: those of its parent, and of the parents of that."""
 
-    scan: Scan
+    scan: RepositoryScan
     documents: tuple[Document, ...] = ()
-    declared: Declared = NOTHING
-    above: Neighbourhood | None = None
+    declared: Declarations = NO_DECLARATIONS
+    parent: UnitScope | None = None
 
-    def find_data(self, near: Unit) -> _Finder:
-        return _Finder(self, near.where.name if near.where else "")
+    def data_finder(self, unit: Unit) -> _DataFinder:
+        return _DataFinder(self, unit.location.name if unit.location else "")
 
     def with_sources(self, unit: Unit) -> Unit:
-        """The unit with its sources found, where objects stand for them."""
-        sources = tuple(self._found(one, unit) for one in unit.sources)
+        """Return the unit with its sources resolved that are references to objects."""
+        sources = tuple(self._resolve_source(source, unit) for source in unit.sources)
         return msgspec.structs.replace(unit, sources=sources)
 
-    def _found(self, one: UnitSource, unit: Unit) -> UnitSource:
-        named, details = one.source, one.details
-        if not isinstance(named, SourceObject) or not isinstance(details, FluxDetails):
-            return one
-        near = unit.where.name if unit.where else ""
-        declared = resolve(named, _Everywhere(self.sources, self.scan, near))
+    def _resolve_source(self, unit_source: UnitSource, unit: Unit) -> UnitSource:
+        source_ref, details = unit_source.source, unit_source.details
+        if not isinstance(source_ref, SourceObject) or not isinstance(details, FluxDetails):
+            return unit_source
+        file = unit.location.name if unit.location else ""
+        declared = resolve_source(source_ref, _VisibleSources(self.sources, self.scan, file))
         if declared is None:
-            return self._of_checkout(one, named)
+            return self._resolve_undeclared(unit_source, source_ref)
         return msgspec.structs.replace(
-            one,
-            source=declared.source or named,
-            request=_behind_chart(one.request, declared),
-            details=msgspec.structs.replace(details, declared=declared),
+            unit_source,
+            source=declared.source or source_ref,
+            request=_with_chart_source(unit_source.request, declared),
+            details=msgspec.structs.replace(details, declared_source=declared),
         )
 
-    def _of_checkout(self, one: UnitSource, named: SourceObject) -> UnitSource:
-        """What Flux's operator makes for the repository that it syncs stands in no file of it.
+    def _resolve_undeclared(self, unit_source: UnitSource, source_ref: SourceObject) -> UnitSource:
+        """Return the repository for the source that the Flux operator creates without a file.
 
-        Where it has the path of one unit, a path that it does not have is wrong.
+        If the path of one unit exists here, a path that does not is an error. A similar name is
+        suggested for other sources.
         """
-        if is_synced(named) and self.scan.is_synced:
-            return msgspec.structs.replace(one, source=LocalSource(str(self.scan.root)))
-        known = (each.id for declared in self.scan.declared.values() for each in declared.sources)
-        names = {each.name for each in known if each.kind == named.kind}
-        names |= {FLUX_HOME} if self.scan.is_synced and named.kind in SYNCED else set()
-        near, details = meant(named.name, names), one.details
-        if not near or not isinstance(details, FluxDetails):
-            return one
-        lost = DeclaredSource(id=named, near=near)
-        return msgspec.structs.replace(one, details=msgspec.structs.replace(details, declared=lost))
+        if is_bootstrap_source(source_ref) and self.scan.is_bootstrap_repository:
+            return msgspec.structs.replace(unit_source, source=LocalSource(str(self.scan.root)))
+        source_ids = (
+            source.id for declared in self.scan.declared.values() for source in declared.sources
+        )
+        names = {source_id.name for source_id in source_ids if source_id.kind == source_ref.kind}
+        names |= (
+            {FLUX_NAMESPACE}
+            if self.scan.is_bootstrap_repository and source_ref.kind in BOOTSTRAP_KINDS
+            else set()
+        )
+        suggestion, details = closest_match(source_ref.name, names), unit_source.details
+        if not suggestion or not isinstance(details, FluxDetails):
+            return unit_source
+        undeclared = DeclaredSource(id=source_ref, suggestion=suggestion)
+        return msgspec.structs.replace(
+            unit_source, details=msgspec.structs.replace(details, declared_source=undeclared)
+        )
 
     @cached_property
     def sources(self) -> ChainMap[SourceObject, DeclaredSource]:
-        """By its name, what is declared by those above, the nearest first."""
-        own = {one.id: one for one in self.declared.sources}
-        return ChainMap(own, *(self.above.sources.maps if self.above else ()))
+        """The sources that ancestors declare, by their references, the closest first."""
+        declared_sources = {source.id: source for source in self.declared.sources}
+        return ChainMap(declared_sources, *(self.parent.sources.maps if self.parent else ()))
 
     @cached_property
-    def held(self) -> dict[Held, Document]:
-        """The ConfigMaps and Secrets that come with it."""
-        return dict(holders(self.documents))
+    def data_objects(self) -> dict[DataKey, Document]:
+        """The ConfigMaps and Secrets of the parent."""
+        return dict(find_data_objects(self.documents))
 
-    def _levels(self) -> Iterator[Neighbourhood]:
-        level: Neighbourhood | None = self
+    def _levels(self) -> Iterator[UnitScope]:
+        level: UnitScope | None = self
         while level is not None:
             yield level
-            level = level.above
+            level = level.parent
 
-    def look_up(self, kind: str, namespace: str, name: str, near: str) -> Data | None:
-        """Those that name no namespace may be in this one."""
-        names = ((kind, namespace, name), (kind, "", name))
+    def look_up(self, kind: str, namespace: str, name: str, file: str) -> Data | None:
+        """Return the entries of a ConfigMap or Secret; None where it is unknown.
+
+        An object without a namespace may be in this one.
+        """
+        keys = ((kind, namespace, name), (kind, "", name))
         for level in self._levels():
-            found = next((level.held[one] for one in names if one in level.held), None)
-            if found is not None:
-                return data_of(found.body)
-        spots = (self.scan.held.find(one, near) for one in names)
-        nearest = min((one for one in spots if one), key=lambda one: one[0], default=None)
-        return data_of(nearest[1].body) if nearest else None
+            document = next(
+                (level.data_objects[key] for key in keys if key in level.data_objects), None
+            )
+            if document is not None:
+                return decode_data(document.body)
+        matches = (self.scan.data_objects.find(key, file) for key in keys)
+        closest = min(
+            (match for match in matches if match), key=lambda match: match[0], default=None
+        )
+        return decode_data(closest[1].body) if closest else None
 
 
-class _Everywhere(msgspec.Struct, frozen=True):
-    """What is declared by those above, and else in the repository, the nearest by path."""
+class _VisibleSources(msgspec.Struct, frozen=True):
+    """The sources that ancestors declare, and else those of the repository, the closest by path."""
 
-    above: Mapping[SourceObject, DeclaredSource]
-    scan: Scan
-    near: str
+    ancestors: Mapping[SourceObject, DeclaredSource]
+    scan: RepositoryScan
+    file: str
 
-    def get(self, named: SourceObject) -> DeclaredSource | None:
-        if (known := self.above.get(named)) is not None:
+    def get(self, source_ref: SourceObject) -> DeclaredSource | None:
+        if (known := self.ancestors.get(source_ref)) is not None:
             return known
-        found = self.scan.sources.find(named, self.near)
-        return found[1] if found else self._discovered(named)
+        match = self.scan.sources.find(source_ref, self.file)
+        return match[1] if match else self._find_generated(source_ref)
 
-    def _discovered(self, named: SourceObject) -> DeclaredSource | None:
-        """What generators may make of directories by this name; which one is not known yet."""
-        if named.kind != "ExternalArtifact":
+    def _find_generated(self, source_ref: SourceObject) -> DeclaredSource | None:
+        """Return the generators that may make an artifact of this name; the first with the others.
+
+        Which one does is unknown before the directories are.
+        """
+        if source_ref.kind != "ExternalArtifact":
             return None
-        nearby = (one for declared in self.scan.declared.values() for one in declared.sources)
-        made = {
-            str(one.where): one for one in (*self.above.values(), *nearby) if _may_make(one, named)
+        declared_sources = (
+            source for declared in self.scan.declared.values() for source in declared.sources
+        )
+        candidates = {
+            str(source.location): source
+            for source in (*self.ancestors.values(), *declared_sources)
+            if _may_generate(source, source_ref)
         }
-        if not made:
+        if not candidates:
             return None
-        first, *others = made.values()
-        return msgspec.structs.replace(first, others=tuple(others))
+        first, *others = candidates.values()
+        return msgspec.structs.replace(first, alternatives=tuple(others))
 
 
-def _may_make(one: DeclaredSource, named: SourceObject) -> bool:
-    near = one.discovery is not None and one.id.namespace == named.namespace
-    return near and may_be(one.id.name, named.name)
+def _may_generate(source: DeclaredSource, source_ref: SourceObject) -> bool:
+    is_generator = source.discovery is not None and source.id.namespace == source_ref.namespace
+    return is_generator and could_match(source.id.name, source_ref.name)
 
 
-def _behind_chart(request: Wanted, declared: DeclaredSource) -> Wanted:
-    """A HelmChart says where in a tree the chart is, and which files are its values."""
-    if declared.id.kind != "HelmChart" or not isinstance(request, Release):
+def _with_chart_source(request: SourceRequest, declared: DeclaredSource) -> SourceRequest:
+    """Return the request with the path and the values files that a HelmChart sets."""
+    if declared.id.kind != "HelmChart" or not isinstance(request, ChartRequest):
         return request
-    files = (ValuesFile(one, optional=declared.optional_values) for one in declared.values_files)
+    files = (
+        ValuesFile(file, optional=declared.ignore_missing_values_files)
+        for file in declared.values_files
+    )
     path = (
         declared.id.chart
         if isinstance(declared.source, GitSource | BucketSource)
@@ -156,11 +188,11 @@ def _behind_chart(request: Wanted, declared: DeclaredSource) -> Wanted:
     )
 
 
-class _Finder(msgspec.Struct, frozen=True):
-    """Looks data up for one unit."""
+class _DataFinder(msgspec.Struct, frozen=True):
+    """Looks up data for one unit."""
 
-    around: Neighbourhood
-    near: str
+    scope: UnitScope
+    file: str
 
     def __call__(self, kind: str, namespace: str, name: str) -> Data | None:
-        return self.around.look_up(kind, namespace, name, self.near)
+        return self.scope.look_up(kind, namespace, name, self.file)

@@ -1,19 +1,24 @@
-"""Rendering as every verb needs it: with what must be fetched, with keys, and from the cache.
+"""Rendering of units: with sources that are fetched, with decryption, and from the cache.
 
-async with Workshop(setting) as workshop:
-    rendered = await render_request(release, workshop)
+async with RenderContext(settings) as context:
+    result = await render_request(request, context)
 """
 
-from tidegate.flows.rendering.outcome import Rendered, Unrendered, Weakened, refuse_unsound
+from tidegate.flows.rendering.outcome import (
+    MissingInput,
+    RenderFailure,
+    RenderResult,
+    require_deployable,
+)
 from tidegate.flows.rendering.request import render_request
-from tidegate.flows.rendering.workshop import Setting, Workshop
+from tidegate.flows.rendering.workshop import RenderContext, RenderSettings
 
 __all__ = [
-    "Rendered",
-    "Setting",
-    "Unrendered",
-    "Weakened",
-    "Workshop",
-    "refuse_unsound",
+    "MissingInput",
+    "RenderContext",
+    "RenderFailure",
+    "RenderResult",
+    "RenderSettings",
     "render_request",
+    "require_deployable",
 ]

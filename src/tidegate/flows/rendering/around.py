@@ -1,7 +1,7 @@
-"""What a Flux unit takes from the objects around it: values, variables, keys.
+"""Inputs of a Flux unit from other objects: values, variables, decryption keys.
 
-Data of a Secret that no key opens is known by name alone. What may be previewed is rendered with
-placeholders then, and told as locked.
+Of a Secret that no key decrypts only the names of its entries are known. A preview has
+placeholders for its values, and reports it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.documents import Document
-from tidegate.errors import Place, RenderError
-from tidegate.flows.rendering.outcome import Rendered
-from tidegate.flows.rendering.trees import Data, FindData, opened
-from tidegate.flows.rendering.unsealing import fields_with, secrets_of
-from tidegate.flows.rendering.workshop import Setting
-from tidegate.model.reading import text
+from tidegate.errors import Location, RenderError
+from tidegate.flows.rendering.outcome import RenderResult
+from tidegate.flows.rendering.trees import Data, FindData, decrypted_data
+from tidegate.flows.rendering.unsealing import find_secret_fields, secret_texts
+from tidegate.flows.rendering.workshop import RenderSettings
+from tidegate.model.reading import get_text
 from tidegate.model.rendering import DataReference, FluxDetails
 from tidegate.model.unit import Unit
 from tidegate.render.glimpse import Marks
@@ -28,138 +28,173 @@ from tidegate.render.sops.objects import PLACEHOLDER
 from tidegate.render.substitute import Source, Variables, collect, substitute
 
 KUSTOMIZATION = "Kustomization"
-HOOK = "helm.sh/hook"
+HOOK_ANNOTATION = "helm.sh/hook"
 
 
-class Around:
-    """What a Flux unit takes from the objects around it, and does to its own behind the build."""
+class FluxInputs:
+    """Inputs of a Flux unit from other objects, and the changes of Flux after the build."""
 
     def __init__(self, unit: Unit, details: FluxDetails, find_data: FindData) -> None:
         self.unit = unit
         self._details = details
-        self._find = find_data
-        self._living: dict[tuple[str, str], Data] = {}
-        self._locked: dict[tuple[str, str], RenderError] = {}
+        self._find_data = find_data
+        self._live_data: dict[tuple[str, str], Data] = {}
+        self._undecrypted: dict[tuple[str, str], RenderError] = {}
         self.secrets: set[str] = set()
         self.has_secrets = False
 
-    async def ask(self, setting: Setting) -> None:
-        """Have the cluster tell what the repository has not: there Flux reads it."""
-        ask, asked, home = setting.ask_data, self._details.substitution, self.unit.id.namespace
-        if ask is None:
+    async def load_live_data(self, settings: RenderSettings) -> None:
+        """Read data that the repository lacks from the cluster, where Flux reads it."""
+        get_cluster_data, substitution, namespace = (
+            settings.get_cluster_data,
+            self._details.substitution,
+            self.unit.id.namespace,
+        )
+        if get_cluster_data is None:
             return
-        for one in (*self._details.values, *(asked.references if asked is not None else ())):
-            if opened(self._find(one.kind, home, one.name)) is None:
-                entries, _ = await ask(one.kind, home, one.name)
-                self._living |= {} if entries is None else {(one.kind, one.name): entries}
+        for reference in (
+            *self._details.value_references,
+            *(substitution.references if substitution is not None else ()),
+        ):
+            if decrypted_data(self._find_data(reference.kind, namespace, reference.name)) is None:
+                entries, _ = await get_cluster_data(reference.kind, namespace, reference.name)
+                self._live_data |= (
+                    {} if entries is None else {(reference.kind, reference.name): entries}
+                )
 
     def values(self) -> list[Reference]:
-        """The values that other objects hold, in their order."""
-        found = []
-        for one in self._details.values:
-            entries = self._entries(one)
+        """Return the values in other objects, in order. Raises RenderError for a missing one."""
+        references = []
+        for reference in self._details.value_references:
+            entries = self._entries(reference)
             if entries is None:
                 continue
-            if one.key not in entries:
-                if one.optional:
+            if reference.key not in entries:
+                if reference.optional:
                     continue
-                raise self._unknown(one, f"has no entry `{one.key}`")
-            said = entries[one.key].decode("utf-8", "replace")
-            if said == PLACEHOLDER and not one.target_path:
+                raise self._missing_data_error(reference, f"has no entry `{reference.key}`")
+            content = entries[reference.key].decode("utf-8", "replace")
+            if content == PLACEHOLDER and not reference.target_path:
                 continue  # whatever stands in it, it is no such text
-            name = f"{one.kind} {self.unit.id.namespace}/{one.name} ({one.key})"
-            found.append(Reference(said, name, one.target_path, one.literal))
-        return found
+            name = f"{reference.kind} {self.unit.id.namespace}/{reference.name} ({reference.key})"
+            references.append(Reference(content, name, reference.target_path, reference.literal))
+        return references
 
-    async def keys(self, setting: Setting) -> Keys:
-        """Those of the Secret that is named, of the repository or the cluster; else the user's own.
+    async def keys(self, settings: RenderSettings) -> Keys:
+        """Return the keys in the Secret of the repository or the cluster; else the user's.
 
-        Who does not ask for decryption has none, and nothing is opened.
+        A Kustomization without `decryption` has none, and nothing is decrypted.
         """
-        name, home = self._details.keys, self.unit.id.namespace
+        name, namespace = self._details.key_secret, self.unit.id.namespace
         if not self._details.decrypts and self.unit.id.kind == KUSTOMIZATION:
             return Keys(sealed=True)
         if not name:
-            return setting.keys
-        entries, why = opened(self._find("Secret", home, name)), "not in the repository"
-        if entries is None and setting.ask_data is not None:
-            entries, more = await setting.ask_data("Secret", home, name)
-            why += f", {more}"
+            return settings.keys
+        entries, reason = (
+            decrypted_data(self._find_data("Secret", namespace, name)),
+            "not in the repository",
+        )
+        if entries is None and settings.get_cluster_data is not None:
+            entries, cluster_reason = await settings.get_cluster_data("Secret", namespace, name)
+            reason += f", {cluster_reason}"
         if entries is not None:
-            return Keys.from_secret(entries, where=Place(f"Secret `{home}/{name}`"))
-        looked = (f"Secret `{home}/{name}`: {why}", *setting.keys.looked)
-        return replace(setting.keys, looked=looked)
+            return Keys.from_secret(entries, where=Location(f"Secret `{namespace}/{name}`"))
+        searched = (f"Secret `{namespace}/{name}`: {reason}", *settings.keys.looked)
+        return replace(settings.keys, looked=searched)
 
-    def finish(self, rendered: Rendered) -> Rendered:
-        """Variables put in, and what goes onto every object."""
-        documents = rendered.documents
-        asked, details = self._details.substitution, self._details
-        if asked is not None:
+    def post_process(self, result: RenderResult) -> RenderResult:
+        """Substitute variables, and add the common labels and annotations."""
+        documents = result.documents
+        substitution, details = self._details.substitution, self._details
+        if substitution is not None:
             variables = self._variables
-            documents = tuple(substitute(one, variables, always=asked.always) for one in documents)
+            documents = tuple(
+                substitute(document, variables, always=substitution.always)
+                for document in documents
+            )
         if details.labels or details.annotations:
-            marked = add_common_metadata(
+            labelled = add_common_metadata(
                 documents, labels=details.labels, annotations=details.annotations
             )
             documents = tuple(
-                old if details.spares_hooks and is_hook(old) else new
-                for old, new in zip(documents, marked, strict=True)
+                old if details.skips_hooks and is_helm_hook(old) else new
+                for old, new in zip(documents, labelled, strict=True)
             )
-        hidden = tuple(
-            (*known, *fields_with(document.body, self.secrets))
-            for document, known in zip(documents, rendered.hidden, strict=True)
+        secret_fields = tuple(
+            (*fields, *find_secret_fields(document.body, self.secrets))
+            for document, fields in zip(documents, result.secret_fields, strict=True)
         )
-        locked = (*rendered.locked, *self._locked.values())
-        return replace(rendered, documents=documents, hidden=hidden, locked=locked)
+        undecrypted = (*result.undecrypted, *self._undecrypted.values())
+        return replace(
+            result, documents=documents, secret_fields=secret_fields, undecrypted=undecrypted
+        )
 
-    def may_add(self, marks: Marks) -> bool:
-        """Whether such a text could come in behind the build."""
-        text = msgspec.json.encode((self._details.post_renders, self._variables.values))
-        return bool(marks.search(text))
+    def may_add(self, pattern: Marks) -> bool:
+        """Whether a matching text could be added after the build."""
+        encoded = msgspec.json.encode((self._details.post_renderers, self._variables.values))
+        return bool(pattern.search(encoded))
 
     @cached_property
     def _variables(self) -> Variables:
-        asked = self._details.substitution
-        if asked is None:
+        substitution = self._details.substitution
+        if substitution is None:
             return Variables()
-        sources = [self._source(one, at) for at, one in enumerate(asked.references)]
-        return collect(sources, inline=asked.inline, where=self.unit.where)
+        sources = [
+            self._source(reference, index)
+            for index, reference in enumerate(substitution.references)
+        ]
+        return collect(sources, inline=substitution.inline, where=self.unit.location)
 
-    def _source(self, one: DataReference, at: int) -> Source:
-        entries = self._entries(one, f"spec.postBuild.substituteFrom[{at}]")
-        values = None if entries is None else _texts(entries)
-        return Source(kind=one.kind, name=one.name, values=values, optional=one.optional)
+    def _source(self, reference: DataReference, index: int) -> Source:
+        entries = self._entries(reference, f"spec.postBuild.substituteFrom[{index}]")
+        values = None if entries is None else _decode_entries(entries)
+        return Source(
+            kind=reference.kind, name=reference.name, values=values, optional=reference.optional
+        )
 
-    def _entries(self, one: DataReference, field: str = "") -> Data | None:
-        """None where it is not known and need not be there."""
-        spot, found = (one.kind, one.name), self._find(one.kind, self.unit.id.namespace, one.name)
-        entries = self._living.get(spot) if opened(found) is None else found
-        if entries is None and found is not None:
-            entries, self._locked[spot] = found, self._sealed(one, field)
-        if entries is None and not one.optional:
-            raise self._unknown(one, "is not in the repository", field)
-        if entries is not None and one.kind == "Secret":
+    def _entries(self, reference: DataReference, field: str = "") -> Data | None:
+        """Return the entries of an object; None for an optional one that is unknown."""
+        key, repository_data = (
+            (reference.kind, reference.name),
+            self._find_data(reference.kind, self.unit.id.namespace, reference.name),
+        )
+        entries = (
+            self._live_data.get(key) if decrypted_data(repository_data) is None else repository_data
+        )
+        if entries is None and repository_data is not None:
+            entries, self._undecrypted[key] = (
+                repository_data,
+                self._undecrypted_error(reference, field),
+            )
+        if entries is None and not reference.optional:
+            raise self._missing_data_error(reference, "is not in the repository", field)
+        if entries is not None and reference.kind == "Secret":
             self.has_secrets = True
-            self.secrets |= {*secrets_of(entries)}
+            self.secrets |= {*secret_texts(entries)}
         return entries
 
-    def _sealed(self, one: DataReference, field: str) -> RenderError:
-        problem = f"no key opens {one.kind} `{one.name}`: placeholders stand for what it holds"
+    def _undecrypted_error(self, reference: DataReference, field: str) -> RenderError:
+        problem = (
+            f"no key opens {reference.kind} `{reference.name}`: placeholders stand for what it"
+            " holds"
+        )
         hint = "give the key in `SOPS_AGE_KEY` or `SOPS_AGE_KEY_FILE`"
-        where = self.unit.where and self.unit.where.at(field)
-        return RenderError("render.sops.data", problem, where=where, hint=hint)
+        location = self.unit.location and self.unit.location.with_field(field)
+        return RenderError("render.sops.data", problem, location=location, hint=hint)
 
-    def _unknown(self, one: DataReference, what: str, field: str = "") -> RenderError:
-        problem = f"`{self.unit.id}` needs {one.kind} `{one.name}`, which {what}"
+    def _missing_data_error(
+        self, reference: DataReference, reason: str, field: str = ""
+    ) -> RenderError:
+        problem = f"`{self.unit.id}` needs {reference.kind} `{reference.name}`, which {reason}"
         hint = "what it renders to is not known before; give the object in the repository"
-        where = self.unit.where and self.unit.where.at(field)
-        return RenderError("render.data", problem, where=where, hint=hint)
+        location = self.unit.location and self.unit.location.with_field(field)
+        return RenderError("render.data", problem, location=location, hint=hint)
 
 
-def _texts(entries: Data) -> dict[str, str]:
-    return {name: part.decode("utf-8", "replace") for name, part in entries.items()}
+def _decode_entries(entries: Data) -> dict[str, str]:
+    return {name: value.decode("utf-8", "replace") for name, value in entries.items()}
 
 
-def is_hook(document: Document) -> bool:
-    """Whether it is a hook of a chart."""
-    return bool(text(document.body, "metadata", "annotations", HOOK))
+def is_helm_hook(document: Document) -> bool:
+    """Whether an object is a hook of a chart."""
+    return bool(get_text(document.body, "metadata", "annotations", HOOK_ANNOTATION))

@@ -1,7 +1,4 @@
-"""What an overlay names that lies elsewhere: a directory of a repository, or a file of a server.
-
-References are read as kustomize reads them.
-"""
+"""Remote bases of overlays: a directory of a repository, or a file of a server."""
 
 from __future__ import annotations
 
@@ -10,22 +7,22 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from tidegate.documents import read
-from tidegate.errors import DocumentError, SourceError, foreign
-from tidegate.model.patterns import late
-from tidegate.model.rendering import Fetched
-from tidegate.model.source import GitRef, GitSource, RefKind
+from tidegate.documents import read_documents
+from tidegate.errors import DocumentError, SourceError, sanitize
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.rendering import FetchedTree
+from tidegate.model.source import GitRef, GitRefKind, GitSource
 from tidegate.source import Access, fetch, fetch_file
 from tidegate.source.cache import CachedTree
 from tidegate.source.git.refs import is_range
 from tidegate.source.web import FILE
 
-SEGMENTS = 2
-"""A repository is called `owner/name` where nothing says otherwise."""
-FALSE = ("false", "0", "f")
-MANIFESTS = (".yaml", ".yml", ".json")
+REPOSITORY_SEGMENTS = 2
+"""Segments of a repository's path, `owner/name`, where nothing separates it from the directory."""
+FALSE_VALUES = ("false", "0", "f")
+MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
 
-_HOST = late(
+_HOST = lazy_regex(
     r"(?:git::)?(?P<host>"
     r"(?:ssh|https?)://(?:[^/@]+@)?[^/@]+/"
     r"|file://"
@@ -33,61 +30,64 @@ _HOST = late(
     r"|github\.com[/:])(?P<rest>.+)",
     re.IGNORECASE,
 )
-_AFTER_MARK = late(r"(?P<repository>.*?_git/[^/]+)(?:/(?P<path>.*))?")
-_AFTER_SLASHES = late(r"(?P<repository>.+?)//(?P<path>.*)")
-_AFTER_ENDING = late(r"(?P<repository>.+?\.git)(?:/(?P<path>.*))?")
+_AFTER_GIT_SEGMENT = lazy_regex(r"(?P<repository>.*?_git/[^/]+)(?:/(?P<path>.*))?")
+_AFTER_SLASHES = lazy_regex(r"(?P<repository>.+?)//(?P<path>.*)")
+_AFTER_GIT_SUFFIX = lazy_regex(r"(?P<repository>.+?\.git)(?:/(?P<path>.*))?")
 
 
-class Base(msgspec.Struct, frozen=True):
+class RemoteBase(msgspec.Struct, frozen=True):
     """A directory of a repository."""
 
     source: GitSource
     path: str = "."
 
 
-def read_base(reference: str, *, submodules: bool = True) -> Base | None:
-    """The repository and the directory that a reference names; nothing if it names none.
+def parse_base(reference: str, *, submodules: bool = True) -> RemoteBase | None:
+    """Return the repository and the directory that a reference names; None if it names none.
 
-    Kustomize takes `submodules` along where the reference does not say otherwise.
+    References are parsed as by kustomize, which fetches `submodules` unless the reference says
+    otherwise.
     """
     address, _, query = reference.partition("?")
-    found = _HOST.fullmatch(address)
-    if found is None:
+    match = _HOST.fullmatch(address)
+    if match is None:
         return None
-    split = _split(found["rest"], whole=found["host"].lower() == "file://")
+    split = _split_repository(match["rest"], is_local=match["host"].lower() == "file://")
     if split is None:
         return None
     repository, path = split
-    asked = parse_qs(query)
+    parameters = parse_qs(query)
     source = GitSource(
-        _host(found["host"]) + repository,
-        at=_ref((asked.get("ref") or asked.get("version") or [""])[-1]),
-        submodules=asked.get("submodules", [str(submodules)])[-1].lower() not in FALSE,
+        _normalize_host(match["host"]) + repository,
+        ref=_git_ref((parameters.get("ref") or parameters.get("version") or [""])[-1]),
+        submodules=parameters.get("submodules", [str(submodules)])[-1].lower() not in FALSE_VALUES,
     )
-    return Base(source, path.strip("/") or ".")
+    return RemoteBase(source, path.strip("/") or ".")
 
 
-async def fetch_base(reference: str, access: Access) -> Fetched:
-    """Get what a reference names. A manifest must not make us read repositories of this machine."""
-    access = msgspec.structs.replace(access, schemes=access.schemes - {"file"})
-    base = read_base(reference)
-    if reference.lower().startswith(("http:", "https:")) and not _is_surely_a_base(reference):
-        tree = await _fetch_manifest(reference, access, or_else=base)
+async def fetch_base(reference: str, options: Access) -> FetchedTree:
+    """Fetch the target of a reference. A manifest must not read repositories of this machine."""
+    options = msgspec.structs.replace(options, schemes=options.schemes - {"file"})
+    base = parse_base(reference)
+    if reference.lower().startswith(("http:", "https:")) and not _is_repository(reference):
+        tree = await _fetch_manifest(reference, options, base=base)
         if tree is not None:
-            return Fetched(tree.root, FILE)
+            return FetchedTree(tree.root, FILE)
     if base is None:
-        problem = f"`{foreign(reference)}` names neither a repository nor a file"
+        problem = f"`{sanitize(reference)}` names neither a repository nor a file"
         raise SourceError("source.url", problem, hint="write it as `https://host/owner/name//path`")
-    return Fetched((await fetch(base.source, access)).root, base.path)
+    return FetchedTree((await fetch(base.source, options)).root, base.path)
 
 
-async def _fetch_manifest(url: str, access: Access, *, or_else: Base | None) -> CachedTree | None:
-    """The file at an address; nothing if there is none, and it may be a repository."""
-    is_file = or_else is None or url.lower().endswith(MANIFESTS)
+async def _fetch_manifest(
+    url: str, options: Access, *, base: RemoteBase | None
+) -> CachedTree | None:
+    """Return the file at an address; None if there is none, and it may be a repository."""
+    is_file = base is None or url.lower().endswith(MANIFEST_SUFFIXES)
     try:
-        tree = await fetch_file(url, access)
+        tree = await fetch_file(url, options)
         if not is_file:
-            read((tree.root / FILE).read_bytes(), "")  # a page for people is no manifest
+            read_documents((tree.root / FILE).read_bytes(), "")  # a page for people is no manifest
     except (SourceError, DocumentError):
         if is_file:
             raise
@@ -95,26 +95,28 @@ async def _fetch_manifest(url: str, access: Access, *, or_else: Base | None) -> 
     return tree
 
 
-def _is_surely_a_base(reference: str) -> bool:
+def _is_repository(reference: str) -> bool:
     address, _, query = reference.partition("?")
-    marked = any(mark in address.partition("://")[2] for mark in ("_git/", "//", ".git/"))
-    return marked or address.endswith(".git") or "ref=" in query or "version=" in query
+    has_separator = any(
+        separator in address.partition("://")[2] for separator in ("_git/", "//", ".git/")
+    )
+    return has_separator or address.endswith(".git") or "ref=" in query or "version=" in query
 
 
-def _split(rest: str, *, whole: bool) -> tuple[str, str] | None:
-    for marks in (_AFTER_MARK, _AFTER_SLASHES, _AFTER_ENDING):
-        found = marks.fullmatch(rest)
-        if found is not None:
-            return found["repository"], found["path"] or ""
-    if whole:
-        return rest, ""
-    segments = rest.split("/")
-    if len(segments) < SEGMENTS:
+def _split_repository(path: str, *, is_local: bool) -> tuple[str, str] | None:
+    for pattern in (_AFTER_GIT_SEGMENT, _AFTER_SLASHES, _AFTER_GIT_SUFFIX):
+        match = pattern.fullmatch(path)
+        if match is not None:
+            return match["repository"], match["path"] or ""
+    if is_local:
+        return path, ""
+    segments = path.split("/")
+    if len(segments) < REPOSITORY_SEGMENTS:
         return None
-    return "/".join(segments[:SEGMENTS]), "/".join(segments[SEGMENTS:])
+    return "/".join(segments[:REPOSITORY_SEGMENTS]), "/".join(segments[REPOSITORY_SEGMENTS:])
 
 
-def _host(host: str) -> str:
+def _normalize_host(host: str) -> str:
     if "://" in host:
         return host
     if host[:-1].lower() == "github.com":
@@ -122,9 +124,9 @@ def _host(host: str) -> str:
     return f"{host[:-1]}:"
 
 
-def _ref(text: str) -> GitRef:
-    """Any name, but no range: `1.x` is a branch here."""
-    if not text:
+def _git_ref(ref: str) -> GitRef:
+    """Return any ref, but no range: `1.x` is a branch here."""
+    if not ref:
         return GitRef()
-    at = GitRef(RefKind.ANY, text)
-    return GitRef(RefKind.BRANCH, text) if is_range(at) else at
+    at = GitRef(GitRefKind.ANY, ref)
+    return GitRef(GitRefKind.BRANCH, ref) if is_range(at) else at

@@ -1,4 +1,4 @@
-"""What charts see of the cluster that they are for: its version, and what it serves."""
+"""What Helm templates see of their cluster: its version and the API versions it serves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tidegate.model.objects import Kind
 
 
 class Capabilities(msgspec.Struct, frozen=True):
-    """Empty where the cluster does not say."""
+    """Version and API versions of a cluster; empty where they are unknown."""
 
     kube_version: str = ""
     api_versions: tuple[str, ...] = ()
@@ -20,16 +20,16 @@ class _Version(msgspec.Struct, frozen=True, rename="camel"):
     git_version: str = ""
 
 
-def read_version(body: bytes) -> str:
-    """What a server says at `/version`; empty where it is no version."""
+def read_kube_version(body: bytes) -> str:
+    """Return the version in a `/version` response; empty where it has none."""
     try:
         return msgspec.json.decode(body, type=_Version).git_version
     except (msgspec.MsgspecError, RecursionError):
         return ""
 
 
-def named_versions(kinds: Iterable[Kind]) -> tuple[str, ...]:
-    """As `.Capabilities.APIVersions` has them: `apps/v1`, `apps/v1/Deployment`."""
+def api_version_names(kinds: Iterable[Kind]) -> tuple[str, ...]:
+    """Return the names of `.Capabilities.APIVersions`: `apps/v1`, `apps/v1/Deployment`."""
     kinds = tuple(kinds)
     names = {kind.api_version for kind in kinds}
     names |= {f"{kind.api_version}/{kind.name}" for kind in kinds}

@@ -1,4 +1,7 @@
-"""Render a chart: from the cache, or by a worker, with its dependencies fetched as sources."""
+"""Rendering of charts: from the cache or by a worker, with dependencies fetched as sources.
+
+Also their lookups in a cluster, and empty charts and bases in place of unavailable ones.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,11 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.documents import Document
-from tidegate.errors import Place, RenderError, foreign
-from tidegate.flows.rendering.outcome import Weakened, attempt_all, raise_all
+from tidegate.errors import Location, RenderError, sanitize
+from tidegate.flows.rendering.outcome import MissingInput, gather_results, raise_all
 from tidegate.flows.rendering.stand_ins import empty_chart
-from tidegate.flows.rendering.workshop import Workshop
-from tidegate.model.release import ChartDependency, FetchedChart, Release
+from tidegate.flows.rendering.workshop import RenderContext
+from tidegate.model.release import ChartDependency, ChartRequest, FetchedChart
 from tidegate.model.source import ChartSource
 from tidegate.render.cache_keys import release_key, request_text
 from tidegate.render.glimpse import Marks, chart_may_hold
@@ -23,136 +26,158 @@ from tidegate.render.helm.files import in_tree
 from tidegate.render.helm.sheets import ChartSheet, describe
 from tidegate.source import Access, fetch
 
-REPOSITORIES = ("https://", "http://", "oci://")
+REPOSITORY_SCHEMES = ("https://", "http://", "oci://")
 
 
-class Sealed(msgspec.Struct, frozen=True):
-    """Objects before decryption, what is not among them, and remote bases that they are made of."""
+class EncryptedObjects(msgspec.Struct, frozen=True):
+    """Objects before decryption."""
 
     documents: tuple[Document, ...]
-    weakened: tuple[Weakened, ...] = ()
-    is_unread: bool = False
-    bases: tuple[str, ...] = ()
+    missing_inputs: tuple[MissingInput, ...] = ()
+    """Inputs that are missing, so that objects are."""
+    is_skipped: bool = False
+    """Whether nothing was rendered, as it cannot contain the searched text."""
+    remote_bases: tuple[str, ...] = ()
+    """Remote bases that the objects are made of."""
 
 
-UNREAD = Sealed((), is_unread=True)
+SKIPPED = EncryptedObjects((), is_skipped=True)
 
 
-class ChartWay(msgspec.Struct, frozen=True):
-    """Whether the cache `keeps` it, and what somebody `seeks` in it."""
+class RenderMode(msgspec.Struct, frozen=True):
+    """How to render: with the cache or not, and all or what may contain a text."""
 
-    keeps: bool = True
-    seeks: Marks | None = None
-
-
-WHOLE = ChartWay()
+    use_cache: bool = True
+    search_pattern: Marks | None = None
 
 
-async def render_chart(release: Release, workshop: Workshop, how: ChartWay = WHOLE) -> Sealed:
-    """The objects of a chart. Workers have no network: what is absent is fetched here."""
-    release = msgspec.structs.replace(release, repositories=())
-    weakened: tuple[Weakened, ...] = ()
+FULL_RENDER = RenderMode()
+
+
+async def render_chart(
+    request: ChartRequest, context: RenderContext, mode: RenderMode = FULL_RENDER
+) -> EncryptedObjects:
+    """Return the objects of a chart. Workers have no network: missing charts are fetched here."""
+    request = msgspec.structs.replace(request, repositories=())
+    missing_inputs: tuple[MissingInput, ...] = ()
     while True:
         try:
-            tried = await _try(release, workshop, how)
+            attempt = await _render_attempt(request, context, mode)
         except RenderError:
-            raise_all(tuple(one.why for one in weakened))
+            raise_all(tuple(missing_input.error for missing_input in missing_inputs))
             raise
-        if isinstance(tried, Sealed):
+        if isinstance(attempt, EncryptedObjects):
             documents = tuple(
-                msgspec.structs.replace(one, place=in_tree(one.place, release.chart))
-                for one in tried.documents
+                msgspec.structs.replace(
+                    document, location=in_tree(document.location, request.chart)
+                )
+                for document in attempt.documents
             )
-            return replace(tried, documents=documents, weakened=weakened)
-        fetched, unknown = await _fetch(tried, release, workshop)
-        weakened += unknown
-        release = msgspec.structs.replace(release, fetched=(*release.fetched, *fetched))
+            return replace(attempt, documents=documents, missing_inputs=missing_inputs)
+        fetched, missing = await _fetch_dependencies(attempt, request, context)
+        missing_inputs += missing
+        request = msgspec.structs.replace(request, fetched=(*request.fetched, *fetched))
 
 
-def inside_chart(document: Document, release: Release) -> Document:
-    """With its place seen from the chart, as Helm names it."""
-    where, chart = document.place, posixpath.normpath(release.chart.lstrip("/"))
-    name = where.name.rpartition("//")[2].removeprefix(f"{chart}/")
-    return msgspec.structs.replace(document, place=where.named(name))
+def relative_to_chart(document: Document, request: ChartRequest) -> Document:
+    """Return a document with its location relative to the chart, as Helm names it."""
+    location, chart = document.location, posixpath.normpath(request.chart.lstrip("/"))
+    name = location.name.rpartition("//")[2].removeprefix(f"{chart}/")
+    return msgspec.structs.replace(document, location=location.with_name(name))
 
 
-async def describe_chart(release: Release, workshop: Workshop) -> ChartSheet:
-    """What a record of a release keeps of its chart. Raises what rendering raises."""
-    release = msgspec.structs.replace(release, repositories=())
+async def describe_chart(request: ChartRequest, context: RenderContext) -> ChartSheet:
+    """Return what a release record stores about its chart. Raises the errors of rendering."""
+    request = msgspec.structs.replace(request, repositories=())
     while True:
         try:
-            return await describe(release, await workshop.crew.helm())
+            return await describe(request, await context.worker_pool.helm())
         except DependencyError as error:
-            if {one.dependency for one in release.fetched} & {*error.dependencies}:
+            if {chart.dependency for chart in request.fetched} & {*error.dependencies}:
                 raise
-            fetched, _ = await _fetch(error.dependencies, release, workshop)
-        release = msgspec.structs.replace(release, fetched=(*release.fetched, *fetched))
+            fetched, _ = await _fetch_dependencies(error.dependencies, request, context)
+        request = msgspec.structs.replace(request, fetched=(*request.fetched, *fetched))
 
 
-async def _try(
-    release: Release, workshop: Workshop, how: ChartWay
-) -> Sealed | tuple[ChartDependency, ...]:
-    """The objects, or what must be fetched before there are any."""
-    if how.seeks and not chart_may_hold(how.seeks, release):
-        return UNREAD
+async def _render_attempt(
+    request: ChartRequest, context: RenderContext, mode: RenderMode
+) -> EncryptedObjects | tuple[ChartDependency, ...]:
+    """Return the objects, or the dependencies that must be fetched before."""
+    if mode.search_pattern and not chart_may_hold(mode.search_pattern, request):
+        return SKIPPED
     # What is found in a cluster may be secret, and something else the next time.
-    key = chart_key(release, workshop) if how.keeps and not release.lookups else ""
-    known = _known(key, workshop) if key else None
-    if known is not None:
-        return known
+    key = chart_cache_key(request, context) if mode.use_cache and not request.lookups else ""
+    cached = _find_cached(key, context) if key else None
+    if cached is not None:
+        return cached
     try:
-        documents = await render(release, await workshop.crew.helm())
+        documents = await render(request, await context.worker_pool.helm())
     except DependencyError as error:
-        if {one.dependency for one in release.fetched} & {*error.dependencies}:
+        if {chart.dependency for chart in request.fetched} & {*error.dependencies}:
             raise
         if key:
-            workshop.renders.keep_needs(key, error.dependencies)
+            context.render_cache.keep_needs(key, error.dependencies)
         return error.dependencies
     if key:
-        workshop.renders.keep(key, documents)
-    return Sealed(documents)
+        context.render_cache.keep(key, documents)
+    return EncryptedObjects(documents)
 
 
-def _known(key: str, workshop: Workshop) -> Sealed | tuple[ChartDependency, ...] | None:
-    """What was had, or asked for, the last time."""
-    known = workshop.renders.find(key)
-    return Sealed(known) if known is not None else workshop.renders.find_needs(key) or None
+def _find_cached(
+    key: str, context: RenderContext
+) -> EncryptedObjects | tuple[ChartDependency, ...] | None:
+    """Return the objects, or the missing dependencies, of the last time; None without either."""
+    documents = context.render_cache.find(key)
+    return (
+        EncryptedObjects(documents)
+        if documents is not None
+        else context.render_cache.find_needs(key) or None
+    )
 
 
-def chart_key(release: Release, workshop: Workshop) -> str:
-    """Empty for what cannot be rendered: the worker says it better."""
+def chart_cache_key(request: ChartRequest, context: RenderContext) -> str:
+    """Return the cache key of a chart; empty for an invalid one, which the worker reports."""
     try:
-        return workshop.keys.find(request_text(release), partial(release_key, release))
+        return context.cache_keys.find(request_text(request), partial(release_key, request))
     except (RenderError, OSError):
         return ""
 
 
-async def _fetch(
-    needs: tuple[ChartDependency, ...], release: Release, workshop: Workshop
-) -> tuple[tuple[FetchedChart, ...], tuple[Weakened, ...]]:
-    """Each dependency; what stands in for it where it cannot be had and may be left out."""
-    for one in needs:
-        _refuse_repository(one, release)
-    access = await workshop.access(Path(release.root))
-    fetched, errors = await attempt_all({one: _fetch_one(one, access) for one in needs})
-    if not (access.offline or workshop.setting.stands_in):
-        raise_all(tuple(errors.values()))
-    fetched |= {one: await empty_chart(one, access.cache) for one in errors}
-    weakened = (
-        Weakened(f"what the chart `{foreign(need.name)}` would add", error)
-        for need, error in errors.items()
+async def _fetch_dependencies(
+    dependencies: tuple[ChartDependency, ...], request: ChartRequest, context: RenderContext
+) -> tuple[tuple[FetchedChart, ...], tuple[MissingInput, ...]]:
+    """Fetch dependencies; an empty chart replaces one that is unavailable and may be left out."""
+    for dependency in dependencies:
+        _check_repository(dependency, request)
+    options = await context.fetch_options(Path(request.root))
+    fetched, errors = await gather_results(
+        {dependency: _fetch_dependency(dependency, options) for dependency in dependencies}
     )
-    return tuple(fetched[need] for need in needs), tuple(weakened)
+    if not (options.offline or context.settings.skips_unavailable):
+        raise_all(tuple(errors.values()))
+    fetched |= {dependency: await empty_chart(dependency, options.cache) for dependency in errors}
+    missing_inputs = (
+        MissingInput(f"what the chart `{sanitize(chart.name)}` would add", error)
+        for chart, error in errors.items()
+    )
+    return tuple(fetched[chart] for chart in dependencies), tuple(missing_inputs)
 
 
-async def _fetch_one(one: ChartDependency, access: Access) -> FetchedChart:
-    snapshot = await fetch(ChartSource(one.repository, one.name, one.version), access)
-    return FetchedChart(one, str(snapshot.root))
+async def _fetch_dependency(dependency: ChartDependency, options: Access) -> FetchedChart:
+    snapshot = await fetch(
+        ChartSource(dependency.repository, dependency.name, dependency.version), options
+    )
+    return FetchedChart(dependency, str(snapshot.root))
 
 
-def _refuse_repository(one: ChartDependency, release: Release) -> None:
-    if not one.repository.startswith(REPOSITORIES):
-        problem = f"the chart needs `{foreign(one.name)}` from `{foreign(one.repository)}`"
-        hint = "write the repository's address: " + ", ".join(f"`{each}`" for each in REPOSITORIES)
-        where = Place(f"{release.chart}/Chart.yaml", field="dependencies")
-        raise RenderError("render.helm.repository", problem, where=where, hint=hint)
+def _check_repository(dependency: ChartDependency, request: ChartRequest) -> None:
+    if not dependency.repository.startswith(REPOSITORY_SCHEMES):
+        problem = (
+            f"the chart needs `{sanitize(dependency.name)}` from"
+            f" `{sanitize(dependency.repository)}`"
+        )
+        hint = "write the repository's address: " + ", ".join(
+            f"`{scheme}`" for scheme in REPOSITORY_SCHEMES
+        )
+        location = Location(f"{request.chart}/Chart.yaml", field="dependencies")
+        raise RenderError("render.helm.repository", problem, location=location, hint=hint)

@@ -1,9 +1,4 @@
-"""What the templates of a release look up in their cluster: asked for, round by round.
-
-A worker renders, and says what its templates ask a cluster for. That is asked, and it renders
-again with the answers, until nothing new is asked for. Without a cluster nothing is found, as with
-`helm template`, and that is told.
-"""
+"""Lookups of templates in their cluster, answered round by round."""
 
 from __future__ import annotations
 
@@ -13,91 +8,103 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.errors import RenderError
-from tidegate.flows.rendering.outcome import Rendered
-from tidegate.flows.rendering.trees import data_of
-from tidegate.flows.rendering.unsealing import conceal, secrets_of
-from tidegate.flows.rendering.workshop import Setting
+from tidegate.flows.rendering.outcome import RenderResult
+from tidegate.flows.rendering.trees import decode_data
+from tidegate.flows.rendering.unsealing import redact_error, secret_texts
+from tidegate.flows.rendering.workshop import RenderSettings
 from tidegate.model.objects import Json
-from tidegate.model.reading import mappings, text
-from tidegate.model.release import NOT_THERE, LookedUp, Release
+from tidegate.model.reading import get_mappings, get_text
+from tidegate.model.release import LOOKUP_NOT_FOUND, ChartRequest, LookupResult
 from tidegate.model.unit import Unit
 from tidegate.render.helm import LookupsError
 from tidegate.render.lookups import find_lookups, may_look_up
 
-NOBODY = "`lookup` finds nothing here, as in `helm template`: no cluster is asked"
-SIMULATED = "`lookup` sees the simulated cluster; a real one may have more"
-NOT_YET = "it cannot be rendered while something that it looks up is not there"
-ROUNDS = 20
-"""A chart that asks for something new each time is never done."""
+NO_CLUSTER_NOTE = "`lookup` finds nothing here, as in `helm template`: no cluster is asked"
+SIMULATED_NOTE = "`lookup` sees the simulated cluster; a real one may have more"
+MISSING_OBJECT_NOTE = "it cannot be rendered while something that it looks up is not there"
+MAX_ROUNDS = 20
+"""Limit for a chart that looks up something new each time."""
 
 
-class Lookups:
-    """Of one unit. `secrets` gets what is found in Secrets: nobody may see it."""
+class LookupRenderer:
+    """Renders the chart of a unit with the objects that its templates look up.
 
-    def __init__(self, unit: Unit, setting: Setting, secrets: set[str]) -> None:
+    A worker renders, and reports what its templates look up. That is read from the cluster, and the
+    worker renders again with the responses, until nothing new is looked up. Without a cluster
+    nothing is found, as with `helm template`, and that is reported. `secrets` collects the contents
+    of Secrets, which must never be shown.
+    """
+
+    def __init__(self, unit: Unit, settings: RenderSettings, secrets: set[str]) -> None:
         self._unit = unit
-        self._ask = setting.ask_lookup
-        self._simulates = setting.simulates
+        self._look_up = settings.look_up
+        self._is_simulated = settings.is_simulated
         self._secrets = secrets
 
     async def render(
-        self, release: Release, render: Callable[[Release], Awaitable[Rendered]]
-    ) -> tuple[Release, Rendered]:
-        """The objects, and the release with all that was looked up for them."""
-        if not may_look_up(release):
-            return release, await render(release)
-        if self._ask is None:
-            return release, _noted(await render(release), release, NOBODY)
-        left = ROUNDS
+        self,
+        request: ChartRequest,
+        render_objects: Callable[[ChartRequest], Awaitable[RenderResult]],
+    ) -> tuple[ChartRequest, RenderResult]:
+        """Return the request with the responses to all its lookups, and its objects."""
+        if not may_look_up(request):
+            return request, await render_objects(request)
+        if self._look_up is None:
+            return request, _with_lookup_notes(
+                await render_objects(request), request, NO_CLUSTER_NOTE
+            )
+        rounds_left = MAX_ROUNDS
         while True:
-            release = replace(release, lookups=release.lookups or {})
+            request = replace(request, lookups=request.lookups or {})
             try:
-                return release, self._told(await render(release), release)
+                return request, self._with_simulation_note(await render_objects(request), request)
             except LookupsError as error:
-                left -= 1
-                if not left:
+                rounds_left -= 1
+                if not rounds_left:
                     raise
-                found = {path: await self._ask(self._unit, path) for path in error.paths}
+                responses = {path: await self._look_up(self._unit, path) for path in error.paths}
             except RenderError as error:
-                if not any(map(is_vain, (release.lookups or {}).values())):
+                if not any(map(is_empty_response, (request.lookups or {}).values())):
                     raise
-                conceal(error, self._secrets)
-                return release, _unmet(error)
-            self._secrets |= {one for answer in found.values() for one in _secrets_in(answer)}
-            release = replace(release, lookups={**(release.lookups or {}), **found})
+                redact_error(error, self._secrets)
+                return request, _missing_object_result(error)
+            self._secrets |= {
+                secret for response in responses.values() for secret in _secrets_in(response)
+            }
+            request = replace(request, lookups={**(request.lookups or {}), **responses})
 
-    def _told(self, rendered: Rendered, release: Release) -> Rendered:
-        return _noted(rendered, release, SIMULATED) if self._simulates else rendered
+    def _with_simulation_note(self, result: RenderResult, request: ChartRequest) -> RenderResult:
+        return _with_lookup_notes(result, request, SIMULATED_NOTE) if self._is_simulated else result
 
 
-def is_vain(answer: LookedUp) -> bool:
-    """Whether nothing was found."""
-    if answer.status == NOT_THERE.status:
+def is_empty_response(response: LookupResult) -> bool:
+    """Whether a lookup found nothing."""
+    if response.status == LOOKUP_NOT_FOUND.status:
         return True
-    body: dict[str, Json] = msgspec.json.decode(answer.body)
+    body: dict[str, Json] = msgspec.json.decode(response.body)
     return "items" in body and not body["items"]
 
 
-def _unmet(error: RenderError) -> Rendered:
-    problem = f"{NOT_YET}: {error.problem}"
-    note = RenderError("render.lookup", problem, where=error.where, hint=error.hint)
-    return Rendered(documents=(), hidden=(), notes=(note,), unmet=error)
+def _missing_object_result(error: RenderError) -> RenderResult:
+    problem = f"{MISSING_OBJECT_NOTE}: {error.problem}"
+    note = RenderError("render.lookup", problem, location=error.location, hint=error.hint)
+    return RenderResult(documents=(), secret_fields=(), notes=(note,), lookup_error=error)
 
 
-def _noted(rendered: Rendered, release: Release, problem: str) -> Rendered:
-    """With a note for each template that looks something up: it may come to something else."""
+def _with_lookup_notes(result: RenderResult, request: ChartRequest, problem: str) -> RenderResult:
+    """Add a note for each template with a lookup, as it may render something else in a cluster."""
     hint = "`sync` and `plan --context` ask the cluster, as helm-controller does"
     notes = (
-        RenderError("render.lookup", problem, where=place, hint=hint)
-        for place in find_lookups(release)
+        RenderError("render.lookup", problem, location=location, hint=hint)
+        for location in find_lookups(request)
     )
-    return replace(rendered, notes=(*rendered.notes, *notes))
+    return replace(result, notes=(*result.notes, *notes))
 
 
-def _secrets_in(answer: LookedUp) -> Iterator[str]:
-    body: dict[str, Json] = msgspec.json.decode(answer.body)
-    kind = text(body, "kind")
+def _secrets_in(response: LookupResult) -> Iterator[str]:
+    body: dict[str, Json] = msgspec.json.decode(response.body)
+    kind = get_text(body, "kind")
     if kind in ("Secret", "SecretList"):
         # What stands in a list need not say what it is.
-        for one in mappings(body, "items") if kind == "SecretList" else (body,):
-            yield from secrets_of(data_of({**one, "kind": "Secret"}))
+        for secret in get_mappings(body, "items") if kind == "SecretList" else (body,):
+            yield from secret_texts(decode_data({**secret, "kind": "Secret"}))

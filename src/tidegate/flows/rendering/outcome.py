@@ -1,4 +1,4 @@
-"""What rendering gives: objects and what is to be said about them, or the errors."""
+"""Results of rendering: objects with notes about them, or errors."""
 
 from __future__ import annotations
 
@@ -12,149 +12,161 @@ import msgspec
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import RenderError, TidegateError
 from tidegate.model.ledger import KnownRelease
-from tidegate.model.release import LookedUp, Release
+from tidegate.model.release import ChartRequest, LookupResult
 from tidegate.model.source import Revision
 
-SEALED_DATA = "render.sops.data"
-"""The code of values that stand in what no key opens; that itself is told where it is brought."""
+UNDECRYPTED_DATA = "render.sops.data"
+"""Code of values from an object that no key decrypts; the object itself is reported elsewhere."""
 
 Key = TypeVar("Key")
-Got = TypeVar("Got")
+Value = TypeVar("Value")
 
 
-class Weakened(msgspec.Struct, frozen=True):
-    """Objects that could not be known, in words, and the error that says why."""
+class MissingInput(msgspec.Struct, frozen=True):
+    """Objects that are unknown, as a missing input would add them."""
 
-    unknown: str
-    why: TidegateError
+    description: str
+    """The objects, in words."""
+    error: TidegateError
+    """Why the input is missing."""
 
 
-class BuiltTree(msgspec.Struct, frozen=True):
-    """The tree of a source, its revision as far as that is known, and the tool that took it."""
+class RenderedSource(msgspec.Struct, frozen=True):
+    """The tree of a source, its revision as far as it is known, and the tool that rendered it."""
 
     root: Path
     revision: Revision
     tool: str = ""
 
 
-class RevisedRelease(msgspec.Struct, frozen=True):
-    """A chart with its values, as the revision of a release that it is or will be.
+class RenderedRelease(msgspec.Struct, frozen=True):
+    """A chart with its values, as a revision of a release that exists or will be made."""
 
-    `key` names all that it is made of; `known` is the cluster's record of that very release, if it
-    has one. `chart`: the name of its chart; `former`: that of the one which is uninstalled before.
-    """
-
-    release: Release
+    request: ChartRequest
     key: str = ""
-    known: KnownRelease | None = None
-    chart: str = ""
-    former: str = ""
+    """Digest of everything that the revision is made of."""
+    existing: KnownRelease | None = None
+    """The record in the cluster of this very revision, if there is one."""
+    chart_name: str = ""
+    replaced_chart: str = ""
+    """Name of the chart whose release is uninstalled before; empty if there is none."""
 
 
-class Rendered(msgspec.Struct, frozen=True, kw_only=True):
-    """The objects of a unit.
-
-    `hidden` names, for each, the fields that stood encrypted. `locked` says what no key opens:
-    placeholders stand there. `suspect` says which encrypted files were changed by hand. Where
-    something is `weakened`, there are objects that are not here. `notes`: what else to know. Where
-    it `is_unread`, nobody has rendered it: it holds nothing that is sought. `built`: by source of
-    the unit, what it was rendered from. `bases`: what its overlays name elsewhere. `revised`: the
-    chart with its values, where it is one that its unit keeps records of. `unmet`: why it cannot be
-    rendered before what its templates look up is there.
-    """
+class RenderResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The objects of a unit."""
 
     documents: tuple[Document, ...]
-    hidden: tuple[tuple[FieldPath, ...], ...]
-    locked: tuple[TidegateError, ...] = ()
-    suspect: tuple[TidegateError, ...] = ()
-    weakened: tuple[Weakened, ...] = ()
+    secret_fields: tuple[tuple[FieldPath, ...], ...]
+    """For each object, the fields that were encrypted."""
+    undecrypted: tuple[TidegateError, ...] = ()
+    """What no key decrypts: placeholders are in its place."""
+    mac_errors: tuple[TidegateError, ...] = ()
+    """Encrypted files that were changed by hand."""
+    missing_inputs: tuple[MissingInput, ...] = ()
+    """Inputs that are missing, so that objects are."""
     notes: tuple[TidegateError, ...] = ()
-    is_unread: bool = False
-    built: tuple[BuiltTree, ...] = ()
-    bases: tuple[str, ...] = ()
-    revised: RevisedRelease | None = None
-    unmet: RenderError | None = None
+    """What else to know about the result."""
+    is_skipped: bool = False
+    """Whether it was not rendered, as it cannot contain the searched text."""
+    sources: tuple[RenderedSource, ...] = ()
+    """What it was rendered from, by source of the unit."""
+    remote_bases: tuple[str, ...] = ()
+    """Remote bases of its overlays."""
+    release: RenderedRelease | None = None
+    """The release, where its unit keeps records of one."""
+    lookup_error: RenderError | None = None
+    """Why it cannot be rendered before objects exist that its templates look up."""
 
     @property
-    def looked_up(self) -> Mapping[str, LookedUp]:
-        """What its templates found, where it is about to be released: it may be another by then."""
-        revised = self.revised
-        is_due = revised is not None and revised.known is None
-        return revised.release.lookups or {} if revised is not None and is_due else {}
+    def lookups(self) -> Mapping[str, LookupResult]:
+        """Lookups of a revision that is not released yet; their responses may change until then."""
+        release = self.release
+        is_due = release is not None and release.existing is None
+        return release.request.lookups or {} if release is not None and is_due else {}
 
     @property
     def is_deployed(self) -> bool:
-        """Whether it is a release that stands as it is wanted."""
-        known = self.revised.known if self.revised is not None else None
-        return known is not None and known.is_deployed
+        """Whether it is a release that is deployed as desired."""
+        existing = self.release.existing if self.release is not None else None
+        return existing is not None and existing.is_deployed
 
     @property
-    def lacks_objects(self) -> bool:
-        """Whether there may be others, and not only other values in those that are here."""
-        return bool(self.weakened) or any(one.code != SEALED_DATA for one in self.locked)
+    def may_miss_objects(self) -> bool:
+        """Whether objects may be missing, and not only values in those that are here."""
+        return bool(self.missing_inputs) or any(
+            error.code != UNDECRYPTED_DATA for error in self.undecrypted
+        )
 
     @classmethod
-    def together(cls, parts: Iterable[Rendered]) -> Rendered:
-        """The objects of several sources, one after another."""
+    def merge(cls, parts: Iterable[RenderResult]) -> RenderResult:
+        """Return the objects of several sources, one after another."""
         parts = tuple(parts)
         return cls(
-            documents=tuple(document for one in parts for document in one.documents),
-            hidden=tuple(hidden for one in parts for hidden in one.hidden),
-            locked=tuple(error for one in parts for error in one.locked),
-            suspect=tuple(error for one in parts for error in one.suspect),
-            weakened=tuple(lack for one in parts for lack in one.weakened),
-            notes=tuple(note for one in parts for note in one.notes),
-            is_unread=any(one.is_unread for one in parts),
-            bases=tuple(base for one in parts for base in one.bases),
+            documents=tuple(document for part in parts for document in part.documents),
+            secret_fields=tuple(fields for part in parts for fields in part.secret_fields),
+            undecrypted=tuple(error for part in parts for error in part.undecrypted),
+            mac_errors=tuple(error for part in parts for error in part.mac_errors),
+            missing_inputs=tuple(
+                missing_input for part in parts for missing_input in part.missing_inputs
+            ),
+            notes=tuple(note for part in parts for note in part.notes),
+            is_skipped=any(part.is_skipped for part in parts),
+            remote_bases=tuple(base for part in parts for base in part.remote_bases),
         )
 
 
-class Unrendered(msgspec.Struct, frozen=True):
+class RenderFailure(msgspec.Struct, frozen=True):
     """Why a unit has no objects."""
 
     errors: tuple[TidegateError, ...]
 
 
-def refuse_unsound(rendered: Rendered, *, takes_broken_seals: bool = False) -> None:
-    """Raise for what may be previewed and must not be applied to a real cluster.
+def require_deployable(result: RenderResult, *, ignore_sops_mac: bool = False) -> None:
+    """Raise for a result that may be previewed and must not be applied to a real cluster.
 
-    That is where placeholders stand in, where objects are missing, and where an encrypted file was
-    changed by hand, unless somebody `takes_broken_seals` as Flux does.
+    That is one with placeholders, with missing objects, or from an encrypted file that was changed
+    by hand. With `ignore_sops_mac` the last is accepted, as Flux does.
     """
-    seals = () if takes_broken_seals else rendered.suspect
-    raise_all((*rendered.locked, *(one.why for one in rendered.weakened), *seals))
+    mac_errors = () if ignore_sops_mac else result.mac_errors
+    raise_all(
+        (
+            *result.undecrypted,
+            *(missing_input.error for missing_input in result.missing_inputs),
+            *mac_errors,
+        )
+    )
 
 
-def notes_of(rendered: Rendered) -> tuple[TidegateError, ...]:
-    """What is not certain about a preview."""
-    missing = (one.why for one in rendered.weakened)
-    return (*rendered.locked, *rendered.suspect, *missing, *rendered.notes)
+def render_notes(result: RenderResult) -> tuple[TidegateError, ...]:
+    """Return what is uncertain about a preview."""
+    missing = (missing_input.error for missing_input in result.missing_inputs)
+    return (*result.undecrypted, *result.mac_errors, *missing, *result.notes)
 
 
-async def attempt_all(
-    wanted: Mapping[Key, Coroutine[None, None, Got]],
-) -> tuple[dict[Key, Got], dict[Key, TidegateError]]:
-    """All of it at once: what was had, and why the rest was not."""
-    got: dict[Key, Got] = {}
+async def gather_results(
+    coroutines: Mapping[Key, Coroutine[None, None, Value]],
+) -> tuple[dict[Key, Value], dict[Key, TidegateError]]:
+    """Run coroutines at once; return their results, and the errors of those that failed."""
+    results: dict[Key, Value] = {}
     errors: dict[Key, TidegateError] = {}
 
-    async def attempt(key: Key, one: Coroutine[None, None, Got]) -> None:
+    async def attempt(key: Key, coroutine: Coroutine[None, None, Value]) -> None:
         try:
-            got[key] = await one
+            results[key] = await coroutine
         except TidegateError as error:
             errors[key] = error
 
     async with asyncio.TaskGroup() as group:
-        for key, one in wanted.items():
-            group.create_task(attempt(key, one), name=f"fetch {key}")
+        for key, coroutine in coroutines.items():
+            group.create_task(attempt(key, coroutine), name=f"fetch {key}")
     return (
-        {key: got[key] for key in wanted if key in got},
-        {key: errors[key] for key in wanted if key in errors},
+        {key: results[key] for key in coroutines if key in results},
+        {key: errors[key] for key in coroutines if key in errors},
     )
 
 
 def raise_all(errors: tuple[TidegateError, ...]) -> None:
-    """Raise what there is: nothing, one error, or all of them together."""
+    """Raise these errors: nothing, a single error, or all of them in a group."""
     if len(errors) == 1:
         raise errors[0]
     if errors:

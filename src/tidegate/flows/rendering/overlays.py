@@ -1,4 +1,7 @@
-"""Build an overlay: from the cache, or with kustomize, with remote bases fetched as sources."""
+"""Building of overlays: from the cache or with kustomize, with remote bases fetched as sources.
+
+Also the entry point to render any request.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,15 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.errors import RenderError, foreign
+from tidegate.errors import RenderError, sanitize
 from tidegate.flows.rendering.bases import fetch_base
-from tidegate.flows.rendering.charts import UNREAD, WHOLE, ChartWay, Sealed
-from tidegate.flows.rendering.outcome import Weakened, attempt_all, raise_all
+from tidegate.flows.rendering.charts import FULL_RENDER, SKIPPED, EncryptedObjects, RenderMode
+from tidegate.flows.rendering.outcome import MissingInput, gather_results, raise_all
 from tidegate.flows.rendering.stand_ins import empty_base, empty_chart
-from tidegate.flows.rendering.unsealing import Unsealing
-from tidegate.flows.rendering.workshop import Workshop
+from tidegate.flows.rendering.unsealing import Decryption
+from tidegate.flows.rendering.workshop import RenderContext
 from tidegate.model.release import ChartDependency
-from tidegate.model.rendering import Fetched, Overlay
+from tidegate.model.rendering import FetchedTree, Overlay
 from tidegate.model.source import ChartSource
 from tidegate.render.cache_keys import gathered_key, overlay_key, request_text
 from tidegate.render.glimpse import overlay_may_hold
@@ -27,86 +30,96 @@ from tidegate.render.kustomize.gather import gather
 from tidegate.render.kustomize.kustomization import Chart
 from tidegate.source import Access, fetch
 
-Absent: TypeAlias = Mapping[str, Chart | None]
-"""What must be fetched, by how the overlay names it; those that are charts of a repository."""
+MissingReferences: TypeAlias = Mapping[str, Chart | None]
+"""References to fetch, each with its chart if it is a chart of a repository."""
 
 
 async def build_overlay(
-    overlay: Overlay, workshop: Workshop, unsealing: Unsealing, how: ChartWay = WHOLE
-) -> Sealed:
-    """The objects of an overlay. Kustomize has no network: what lies elsewhere is fetched here."""
-    weakened: tuple[Weakened, ...] = ()
-    bases: list[str] = []
+    overlay: Overlay, context: RenderContext, decryption: Decryption, mode: RenderMode = FULL_RENDER
+) -> EncryptedObjects:
+    """Return the objects of an overlay. Kustomize has no network: remote parts are fetched here."""
+    missing_inputs: tuple[MissingInput, ...] = ()
+    remote_bases: list[str] = []
     while True:
         try:
-            made = await _build(overlay, workshop, unsealing, how)
+            built = await _build_once(overlay, context, decryption, mode)
         except RemoteError as error:
-            absent = {
-                one: error.charts.get(one) for one in error.references if one not in overlay.fetched
+            references = {
+                reference: error.charts.get(reference)
+                for reference in error.references
+                if reference not in overlay.fetched
             }
-            if not absent:
+            if not references:
                 raise
         except RenderError:
-            raise_all(tuple(one.why for one in weakened))
+            raise_all(tuple(missing_input.error for missing_input in missing_inputs))
             raise
         else:
-            return replace(made, weakened=weakened, bases=tuple(bases))
-        fetched, unknown = await _fetch(absent, overlay.root, workshop)
-        weakened += unknown
-        bases += [one for one, chart in absent.items() if chart is None]
+            return replace(built, missing_inputs=missing_inputs, remote_bases=tuple(remote_bases))
+        fetched, missing = await _fetch_references(references, overlay.root, context)
+        missing_inputs += missing
+        remote_bases += [reference for reference, chart in references.items() if chart is None]
         overlay = msgspec.structs.replace(overlay, fetched={**overlay.fetched, **fetched})
 
 
-async def _build(
-    overlay: Overlay, workshop: Workshop, unsealing: Unsealing, how: ChartWay
-) -> Sealed:
-    tool, version = workshop.builder
-    gathered = gather(overlay, workshop.looked) if how.seeks else None
-    if how.seeks and gathered and not overlay_may_hold(how.seeks, gathered):
-        return UNREAD
-    if not how.keeps:
+async def _build_once(
+    overlay: Overlay, context: RenderContext, decryption: Decryption, mode: RenderMode
+) -> EncryptedObjects:
+    tool, version = context.builder
+    inputs = gather(overlay, context.prescan_inputs) if mode.search_pattern else None
+    if mode.search_pattern and inputs and not overlay_may_hold(mode.search_pattern, inputs):
+        return SKIPPED
+    if not mode.use_cache:
         key = ""
-    elif gathered is not None:
-        key = gathered_key(gathered, version)
+    elif inputs is not None:
+        key = gathered_key(inputs, version)
     else:
-        asked = request_text(overlay) + version.encode()
-        key = workshop.keys.find(asked, partial(overlay_key, overlay, version))
-    known = workshop.renders.find(key) if key else None
-    if known is not None:
-        return Sealed(known)
-    workers = await workshop.workers_if_any()
-    async with workshop.crew.builds:
-        documents = await build(overlay, tool=tool, decrypt=unsealing.open_input, workers=workers)
-    if key and not unsealing.has_met_inputs:
-        workshop.renders.keep(key, documents)  # what SOPS has opened is never kept
-    return Sealed(documents)
+        encoded_request = request_text(overlay) + version.encode()
+        key = context.cache_keys.find(encoded_request, partial(overlay_key, overlay, version))
+    cached = context.render_cache.find(key) if key else None
+    if cached is not None:
+        return EncryptedObjects(cached)
+    workers = await context.optional_helm_workers()
+    async with context.worker_pool.build_slots:
+        documents = await build(
+            overlay, tool=tool, decrypt=decryption.decrypt_input, workers=workers
+        )
+    if key and not decryption.has_encrypted_inputs:
+        context.render_cache.keep(key, documents)  # what SOPS has opened is never kept
+    return EncryptedObjects(documents)
 
 
-async def _fetch(
-    absent: Absent, root: Path, workshop: Workshop
-) -> tuple[dict[str, Fetched], tuple[Weakened, ...]]:
-    """Each reference; what stands in for it where it cannot be had and may be left out."""
-    access = await workshop.access(root)
-    wanted = {one: _fetch_one(one, chart, access) for one, chart in absent.items()}
-    fetched, errors = await attempt_all(wanted)
-    if not (access.offline or workshop.setting.stands_in):
+async def _fetch_references(
+    references: MissingReferences, root: Path, context: RenderContext
+) -> tuple[dict[str, FetchedTree], tuple[MissingInput, ...]]:
+    """Fetch references; an empty part replaces one that is unavailable and may be left out."""
+    options = await context.fetch_options(root)
+    fetches = {
+        reference: _fetch_reference(reference, chart, options)
+        for reference, chart in references.items()
+    }
+    fetched, errors = await gather_results(fetches)
+    if not (options.offline or context.settings.skips_unavailable):
         raise_all(tuple(errors.values()))
-    fetched |= {one: await _stand_in(absent[one], access) for one in errors}
-    weakened = (
-        Weakened(f"what `{foreign(one)}` would add", error) for one, error in errors.items()
+    fetched |= {
+        reference: await _empty_substitute(references[reference], options) for reference in errors
+    }
+    missing_inputs = (
+        MissingInput(f"what `{sanitize(reference)}` would add", error)
+        for reference, error in errors.items()
     )
-    return {one: fetched[one] for one in absent}, tuple(weakened)
+    return {reference: fetched[reference] for reference in references}, tuple(missing_inputs)
 
 
-async def _fetch_one(reference: str, chart: Chart | None, access: Access) -> Fetched:
+async def _fetch_reference(reference: str, chart: Chart | None, options: Access) -> FetchedTree:
     if chart is None:
-        return await fetch_base(reference, access)
+        return await fetch_base(reference, options)
     source = ChartSource(chart.repository, chart.name, chart.version)
-    return Fetched((await fetch(source, access)).root)
+    return FetchedTree((await fetch(source, options)).root)
 
 
-async def _stand_in(chart: Chart | None, access: Access) -> Fetched:
+async def _empty_substitute(chart: Chart | None, options: Access) -> FetchedTree:
     if chart is None:
-        return await empty_base(access.cache)
+        return await empty_base(options.cache)
     dependency = ChartDependency(chart.name, chart.version, chart.repository)
-    return Fetched(Path((await empty_chart(dependency, access.cache)).path))
+    return FetchedTree(Path((await empty_chart(dependency, options.cache)).path))

@@ -1,4 +1,4 @@
-"""Render whatever is asked for: a chart, an overlay or a directory of manifests."""
+"""Rendering of a request: a chart, an overlay or a directory of manifests."""
 
 from __future__ import annotations
 
@@ -7,60 +7,64 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from tidegate.flows.rendering.charts import ChartWay, Sealed, render_chart
-from tidegate.flows.rendering.outcome import Rendered
+from tidegate.flows.rendering.charts import EncryptedObjects, RenderMode, render_chart
+from tidegate.flows.rendering.outcome import RenderResult
 from tidegate.flows.rendering.overlays import build_overlay
-from tidegate.flows.rendering.unsealing import Unsealing, secrets_among
-from tidegate.flows.rendering.workshop import Workshop
-from tidegate.model.release import Parameter, Release
-from tidegate.model.rendering import Directory, Overlay, Request
+from tidegate.flows.rendering.unsealing import Decryption, find_used_secrets
+from tidegate.flows.rendering.workshop import RenderContext
+from tidegate.model.release import ChartRequest, Parameter
+from tidegate.model.rendering import Directory, Overlay, RenderRequest
 from tidegate.render.jsonnet import render_directory
 from tidegate.render.sops import Keys
 
 
 async def render_request(
-    asked: Request,
-    workshop: Workshop,
+    request: RenderRequest,
+    context: RenderContext,
     *,
     keys: Keys | None = None,
-    keeps: bool = True,
-    whole: bool = False,
-) -> Rendered:
-    """The objects, decrypted where there is a key and with placeholders where not.
+    use_cache: bool = True,
+    ignore_search: bool = False,
+) -> RenderResult:
+    """Render a chart, an overlay or a directory, with placeholders where no key decrypts a value.
 
-    With `keeps` false the cache is left alone: for values that came out of a Secret. The `whole` is
-    rendered whatever is sought.
+    `use_cache` is off for values from a Secret. With `ignore_search`, a search pattern of the
+    settings does not count.
     """
-    setting = workshop.setting
-    unsealing = Unsealing(replace(keys or setting.keys, offline=setting.offline))
-    how = ChartWay(keeps=keeps, seeks=None if whole else setting.seeks)
-    made = await _make(asked, workshop, unsealing, how)
-    unsealing.secrets |= secrets_among(_given(asked), made.documents)
-    opened = await unsealing.open_objects(made.documents, Path(asked.root))
-    return Rendered(
-        documents=opened.documents,
-        hidden=opened.hidden,
-        locked=opened.locked,
-        suspect=tuple(unsealing.suspect),
-        weakened=made.weakened,
-        bases=made.bases,
-        is_unread=made.is_unread,
+    settings = context.settings
+    decryption = Decryption(replace(keys or settings.keys, offline=settings.offline))
+    mode = RenderMode(
+        use_cache=use_cache, search_pattern=None if ignore_search else settings.search_pattern
+    )
+    encrypted = await _render_encrypted(request, context, decryption, mode)
+    decryption.secrets |= find_used_secrets(_parameter_values(request), encrypted.documents)
+    decrypted = await decryption.decrypt_objects(encrypted.documents, Path(request.root))
+    return RenderResult(
+        documents=decrypted.documents,
+        secret_fields=decrypted.hidden,
+        undecrypted=decrypted.locked,
+        mac_errors=tuple(decryption.mac_errors),
+        missing_inputs=encrypted.missing_inputs,
+        remote_bases=encrypted.remote_bases,
+        is_skipped=encrypted.is_skipped,
     )
 
 
-def _given(asked: Request) -> Iterator[str]:
-    """Values that somebody gives by hand: those that end in a Secret are meant to be secret."""
-    if isinstance(asked, Release):
-        yield from (one.value for one in asked.layers if isinstance(one, Parameter))
+def _parameter_values(request: RenderRequest) -> Iterator[str]:
+    """Yield the values of parameters; one that is part of a Secret is meant to be secret."""
+    if isinstance(request, ChartRequest):
+        yield from (layer.value for layer in request.layers if isinstance(layer, Parameter))
 
 
-async def _make(asked: Request, workshop: Workshop, unsealing: Unsealing, how: ChartWay) -> Sealed:
-    match asked:
-        case Release():
-            return await render_chart(asked, workshop, how)
+async def _render_encrypted(
+    request: RenderRequest, context: RenderContext, decryption: Decryption, mode: RenderMode
+) -> EncryptedObjects:
+    match request:
+        case ChartRequest():
+            return await render_chart(request, context, mode)
         case Overlay():
-            return await build_overlay(asked, workshop, unsealing, how)
+            return await build_overlay(request, context, decryption, mode)
         case Directory():
-            workers = await workshop.crew.jsonnet()
-            within, read = workshop.within(asked.root), workshop.setting.read
-            return Sealed(await render_directory(asked, workers, within, read))
+            workers = await context.worker_pool.jsonnet()
+            files, read = context.rooted_files(request.root), context.settings.read
+            return EncryptedObjects(await render_directory(request, workers, files, read))

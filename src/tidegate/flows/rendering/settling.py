@@ -1,7 +1,7 @@
-"""What only a tree can settle of a source: which files are meant, what overrides it, which tool.
+"""Resolution of what depends on the tree of a source: files, overrides and the tool.
 
-A dialect reads a source before its tree is there. With the tree, the rest is filled in here: values
-files by their patterns, variables of the build, the files with which Argo CD overrides a source.
+A dialect reads a source before its tree is fetched. With the tree, the remaining parts are filled
+in: values files by their patterns, variables of the build, and the override files of Argo CD.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.dialect.argo.source import Owner, override_source, read_source
-from tidegate.documents import read
-from tidegate.errors import Place, RenderError, SourceError, WordsError
-from tidegate.files import StrayPathError, Within, follow, open_file
+from tidegate.dialect.argo.source import SourceContext, apply_source_overrides, read_source
+from tidegate.documents import read_documents
+from tidegate.errors import Location, RenderError, SourceError, UsageError
+from tidegate.files import PathEscapeError, RootedFiles, open_file, resolve_within
 from tidegate.flows.rendering.capabilities import Capabilities
 from tidegate.flows.rendering.values import fetch_values, find_values
-from tidegate.flows.rendering.workshop import Workshop
+from tidegate.flows.rendering.workshop import RenderContext
 from tidegate.model.objects import Json
 from tidegate.model.release import (
     DEFAULT_KUBE_VERSION,
-    Inline,
-    Layer,
-    Release,
-    ValuesAddress,
+    ChartRequest,
+    InlineValues,
+    ValuesLayer,
     ValuesText,
+    ValuesUrl,
 )
 from tidegate.model.rendering import (
     ArgoDetails,
     ArgoOverrides,
     ArgoPlugin,
-    Detected,
     Directory,
     Overlay,
-    Request,
+    RenderRequest,
     Tool,
+    ToolDetection,
 )
 from tidegate.model.source import BucketSource, GitSource, LocalSource, OciSource, Snapshot
 from tidegate.model.unit import Unit, UnitSource
@@ -44,133 +44,147 @@ from tidegate.render.helm import ValueFiles, argo_layers, find_file_parameter
 from tidegate.render.helm.value_files import without_query
 from tidegate.render.tool_choice import detected_tool
 
-OVERRIDES = (".argocd-source.yaml", ".argocd-source-{}.yaml")
-LARGEST_OVERRIDE = 1_000_000
+OVERRIDE_FILES = (".argocd-source.yaml", ".argocd-source-{}.yaml")
+MAX_OVERRIDE_SIZE = 1_000_000
 
 
-async def settle(
-    wanted: UnitSource,
+async def resolve_source(
+    source: UnitSource,
     tree: Snapshot,
     refs: Mapping[str, Path],
-    cluster: Capabilities,
-    workshop: Workshop,
-) -> Request:
-    """The request for a source, now that its tree is there. `refs` are trees by their names."""
-    details, names = wanted.details, _names_at(wanted.path, workshop.within(tree.root))
+    capabilities: Capabilities,
+    context: RenderContext,
+) -> RenderRequest:
+    """Return the request for a source whose tree is fetched. `refs`: trees by their names."""
+    details, names = source.details, _list_directory(source.path, context.rooted_files(tree.root))
     if isinstance(details, ArgoDetails) and names:
-        written, wanted = wanted, _overridden(wanted, details, names, tree.root)
-        names = names if wanted is written else _names_at(wanted.path, workshop.within(tree.root))
-    request = _chosen(wanted, names, tree.root)
-    if isinstance(details, ArgoDetails) and isinstance(wanted.details, ArgoDetails):
-        request = await _with_details(request, wanted.details, tree, refs, workshop)
-    return await _for_cluster(request, tree.root, cluster, workshop)
+        original, source = source, _with_overrides(source, details, names, tree.root)
+        names = (
+            names
+            if source is original
+            else _list_directory(source.path, context.rooted_files(tree.root))
+        )
+    request = _choose_request(source, names, tree.root)
+    if isinstance(details, ArgoDetails) and isinstance(source.details, ArgoDetails):
+        request = await _with_details(request, source.details, tree, refs, context)
+    return await _for_cluster(request, tree.root, capabilities, context)
 
 
-def _names_at(path: str, tree: Within) -> list[str] | None:
-    """What lies in a directory of a tree; of a file nothing, and None where nothing is."""
+def _list_directory(path: str, files: RootedFiles) -> list[str] | None:
+    """Return the names in a directory of a tree; none for a file, and None where nothing exists."""
     try:
-        return tree.names(path or ".")
+        return files.list_directory(path or ".")
     except NotADirectoryError:
         return []
-    except (OSError, StrayPathError):
+    except (OSError, PathEscapeError):
         return None
 
 
-def _overridden(
-    wanted: UnitSource, details: ArgoDetails, here: list[str], root: Path
+def _with_overrides(
+    source: UnitSource, details: ArgoDetails, file_names: list[str], root: Path
 ) -> UnitSource:
-    """The source with what files of its directory say instead."""
-    names = (name.format(details.build.name) for name in OVERRIDES)
-    found = [_read_override(root, f"{wanted.path}/{name}") for name in names if name in here]
-    overrides = [one for one in found if one is not None]
-    if not overrides or isinstance(wanted.request, ArgoPlugin | None):
-        return wanted
+    """Return the source with the overrides in files of its directory."""
+    names = (name.format(details.build.name) for name in OVERRIDE_FILES)
+    contents = [
+        _read_override(root, f"{source.path}/{name}") for name in names if name in file_names
+    ]
+    overrides = [content for content in contents if content is not None]
+    if not overrides or isinstance(source.request, ArgoPlugin | None):
+        return source
     build = details.build
-    owner = Owner(
+    owner = SourceContext(
         name=build.name,
-        where=Place(f"{wanted.path}/{OVERRIDES[0]}"),
+        location=Location(f"{source.path}/{OVERRIDE_FILES[0]}"),
         namespace=build.namespace,
         project=build.project,
     )
-    again, findings = read_source(override_source(details.written, overrides), owner)
-    if again is None:
-        told = "; ".join(one.sentence for one in findings)
-        problem = f"with its overrides the source cannot be read: {told}"
-        raise RenderError("render.override", problem, where=owner.where)
-    kept = msgspec.structs.replace(again, source=wanted.source)
-    return msgspec.structs.replace(kept, details=_with_ref(again, details))
+    overridden, findings = read_source(
+        apply_source_overrides(details.source_json, overrides), owner
+    )
+    if overridden is None:
+        messages = "; ".join(finding.message for finding in findings)
+        problem = f"with its overrides the source cannot be read: {messages}"
+        raise RenderError("render.override", problem, location=owner.location)
+    merged = msgspec.structs.replace(overridden, source=source.source)
+    return msgspec.structs.replace(merged, details=_with_original_ref(overridden, details))
 
 
-def _with_ref(again: UnitSource, details: ArgoDetails) -> ArgoDetails:
-    """A source keeps its name, and the application that it is of, whatever overrides it."""
-    found = again.details if isinstance(again.details, ArgoDetails) else details
-    return msgspec.structs.replace(found, ref=details.ref, build=details.build)
+def _with_original_ref(overridden: UnitSource, details: ArgoDetails) -> ArgoDetails:
+    """Return the details with the original name and Application of the source."""
+    new_details = overridden.details if isinstance(overridden.details, ArgoDetails) else details
+    return msgspec.structs.replace(new_details, ref=details.ref, build=details.build)
 
 
 def _read_override(root: Path, name: str) -> dict[str, Json] | None:
     try:
-        with open_file(follow(root / name, root)) as file:
-            content = file.read(LARGEST_OVERRIDE)
-    except (OSError, StrayPathError):
+        with open_file(resolve_within(root / name, root)) as file:
+            content = file.read(MAX_OVERRIDE_SIZE)
+    except (OSError, PathEscapeError):
         return None
-    documents = read(content, name)
+    documents = read_documents(content, name)
     return documents[0].body if documents else None
 
 
-def _chosen(wanted: UnitSource, names: list[str] | None, root: Path) -> Request:
-    """What the files speak for, as Argo CD decides it."""
-    request = wanted.request
+def _choose_request(source: UnitSource, names: list[str] | None, root: Path) -> RenderRequest:
+    """Return the request that the files determine, as Argo CD does."""
+    request = source.request
     if isinstance(request, ArgoPlugin | None):
         name = f" `{request.name}`" if request is not None and request.name else ""
         problem = f"the plugin{name} of Argo CD, which renders this source, is not here"
         hint = "point at what it renders to, or render it with a tool that Argo CD has itself"
-        raise RenderError("render.plugin", problem, where=Place(str(wanted.source)), hint=hint)
+        raise RenderError(
+            "render.plugin", problem, location=Location(str(source.source)), hint=hint
+        )
     if names is None:
-        inside = "here" if isinstance(wanted.source, LocalSource) else f"in {wanted.source}"
-        problem = f"there is no `{wanted.path}` {inside}"
+        owner = "here" if isinstance(source.source, LocalSource) else f"in {source.source}"
+        problem = f"there is no `{source.path}` {owner}"
         hint = "correct the path, or look whether the revision has it"
-        raise SourceError("source.path", problem, where=Place(str(wanted.source)), hint=hint)
-    if isinstance(request, Release) and not isinstance(
-        wanted.source, LocalSource | GitSource | BucketSource
+        raise SourceError("source.path", problem, location=Location(str(source.source)), hint=hint)
+    if isinstance(request, ChartRequest) and not isinstance(
+        source.source, LocalSource | GitSource | BucketSource
     ):
-        return msgspec.structs.replace(request, chart=_chart_in(root, request.chart))
-    if not isinstance(request, Detected):
+        return msgspec.structs.replace(request, chart=_find_chart(root, request.chart))
+    if not isinstance(request, ToolDetection):
         return request
-    choices: dict[Tool, Request] = {Tool.HELM: request.chart, Tool.KUSTOMIZE: request.overlay}
+    choices: dict[Tool, RenderRequest] = {Tool.HELM: request.chart, Tool.KUSTOMIZE: request.overlay}
     tool = detected_tool(names)
-    if tool is not Tool.HELM and wanted.details is None:
-        _refuse_values(request.chart, wanted)
+    if tool is not Tool.HELM and source.details is None:
+        _require_no_values(request.chart, source)
     return choices.get(tool, request.directory)
 
 
-def _refuse_values(chart: Release, wanted: UnitSource) -> None:
-    """Raise where somebody gives values to what takes none."""
-    if any(not isinstance(one, Inline) for one in chart.layers):
+def _require_no_values(chart: ChartRequest, source: UnitSource) -> None:
+    """Raise UsageError where values are given to a source that is no chart."""
+    if any(not isinstance(layer, InlineValues) for layer in chart.layers):
         problem = "values are for a chart, and this is none"
         hint = "leave out `--values` and `--set`, or point at a chart"
-        raise WordsError("words.values", problem, where=Place(str(wanted.source)), hint=hint)
+        raise UsageError("words.values", problem, location=Location(str(source.source)), hint=hint)
 
 
-def _chart_in(root: Path, path: str) -> str:
-    """Where in a tree the chart is: an artifact may hold it in a directory of its own."""
-    inside = [one.parent.name for one in (root / path).glob("*/Chart.yaml")]
-    is_here = (root / path / "Chart.yaml").exists()
-    return path if is_here or len(inside) != 1 else posixpath.normpath(f"{path}/{inside[0]}")
+def _find_chart(root: Path, path: str) -> str:
+    """Return the path of the chart in a tree: an artifact may have it in a directory of its own."""
+    subdirectories = [chart_file.parent.name for chart_file in (root / path).glob("*/Chart.yaml")]
+    is_at_path = (root / path / "Chart.yaml").exists()
+    return (
+        path
+        if is_at_path or len(subdirectories) != 1
+        else posixpath.normpath(f"{path}/{subdirectories[0]}")
+    )
 
 
 async def _with_details(
-    request: Request,
+    request: RenderRequest,
     details: ArgoDetails,
     tree: Snapshot,
     refs: Mapping[str, Path],
-    workshop: Workshop,
-) -> Request:
-    """The request with the files and variables that an Application names."""
+    context: RenderContext,
+) -> RenderRequest:
+    """Return the request with the files and variables that an Application names."""
     build = msgspec.structs.replace(details.build, revision=tree.revision.hex)
     variables = build.variables()
     match request:
-        case Release():
-            among = ValueFiles(
+        case ChartRequest():
+            value_files = ValueFiles(
                 root=tree.root,
                 chart=request.chart,
                 refs=refs,
@@ -178,66 +192,69 @@ async def _with_details(
                 ignore_missing=details.ignore_missing,
             )
             layers = argo_layers(
-                await find_values(details.value_files, among, workshop),
+                await find_values(details.value_files, value_files, context),
                 text=details.values_text,
                 parameters=details.parameters,
                 file_parameters=[
-                    find_file_parameter(name, path, among) for name, path in details.file_parameters
+                    find_file_parameter(name, path, value_files)
+                    for name, path in details.file_parameters
                 ],
                 variables=variables,
             )
             return msgspec.structs.replace(request, layers=layers)
         case Overlay(overrides=ArgoOverrides() as overrides):
-            known = msgspec.structs.replace(overrides, variables=variables)
-            return msgspec.structs.replace(request, overrides=known)
+            build_overrides = msgspec.structs.replace(overrides, variables=variables)
+            return msgspec.structs.replace(request, overrides=build_overrides)
         case Directory(jsonnet=jsonnet) if jsonnet is not None:
-            known_to = msgspec.structs.replace(jsonnet, variables=variables)
-            return msgspec.structs.replace(request, jsonnet=known_to)
+            build_jsonnet = msgspec.structs.replace(jsonnet, variables=variables)
+            return msgspec.structs.replace(request, jsonnet=build_jsonnet)
     return request
 
 
 async def _for_cluster(
-    request: Request, root: Path, cluster: Capabilities, workshop: Workshop
-) -> Request:
-    version = cluster.kube_version or DEFAULT_KUBE_VERSION
+    request: RenderRequest, root: Path, capabilities: Capabilities, context: RenderContext
+) -> RenderRequest:
+    version = capabilities.kube_version or DEFAULT_KUBE_VERSION
     match request:
-        case Release() as chart:
+        case ChartRequest() as chart:
             return msgspec.structs.replace(
                 chart,
                 root=str(root),
-                layers=await _with_values(chart.layers, workshop),
+                layers=await _with_remote_values(chart.layers, context),
                 kube_version=chart.kube_version or version,
-                api_versions=chart.api_versions or cluster.api_versions,
+                api_versions=chart.api_versions or capabilities.api_versions,
             )
         case Overlay(helm=helm) as overlay if helm is not None:
-            seen = msgspec.structs.replace(
+            cluster_helm = msgspec.structs.replace(
                 helm,
                 kube_version=helm.kube_version or version,
-                api_versions=helm.api_versions or cluster.api_versions,
+                api_versions=helm.api_versions or capabilities.api_versions,
             )
-            return msgspec.structs.replace(overlay, root=root, helm=seen)
+            return msgspec.structs.replace(overlay, root=root, helm=cluster_helm)
     return msgspec.structs.replace(request, root=root)
 
 
-async def _with_values(layers: tuple[Layer, ...], workshop: Workshop) -> tuple[Layer, ...]:
-    """The layers with what lies at web addresses."""
-    urls = [one.url for one in layers if isinstance(one, ValuesAddress)]
-    texts = await fetch_values(urls, workshop) if urls else {}
+async def _with_remote_values(
+    layers: tuple[ValuesLayer, ...], context: RenderContext
+) -> tuple[ValuesLayer, ...]:
+    """Return the layers with the content of remote values files."""
+    urls = [layer.url for layer in layers if isinstance(layer, ValuesUrl)]
+    texts = await fetch_values(urls, context) if urls else {}
     return tuple(
-        ValuesText(texts[one.url], without_query(one.url), is_file=True)
-        if isinstance(one, ValuesAddress)
-        else one
-        for one in layers
+        ValuesText(texts[layer.url], without_query(layer.url), is_file=True)
+        if isinstance(layer, ValuesUrl)
+        else layer
+        for layer in layers
     )
 
 
-def stamped(asked: Request, tree: Snapshot, unit: Unit) -> Request:
-    """A release whose chart an OCIRepository has tells which artifact that is.
+def with_artifact(request: RenderRequest, tree: Snapshot, unit: Unit) -> RenderRequest:
+    """Return a release with its artifact, where its chart is from an OCIRepository.
 
-    What is copied and not unpacked is the chart itself, in one file.
+    A layer that is copied and not extracted is the chart itself, in one file.
     """
     is_artifact = isinstance(tree.source, OciSource) and tree.revision.digest
-    if not isinstance(asked, Release) or unit.policy.release is None or not is_artifact:
-        return asked
-    chart = tree.files[0] if len(tree.files) == 1 else asked.chart
-    return msgspec.structs.replace(asked, chart=chart, artifact=str(tree.revision))
+    if not isinstance(request, ChartRequest) or unit.policy.release is None or not is_artifact:
+        return request
+    chart = tree.files[0] if len(tree.files) == 1 else request.chart
+    return msgspec.structs.replace(request, chart=chart, artifact=str(tree.revision))

@@ -1,4 +1,4 @@
-"""The tree of a unit's source: fetched, or put together of others where its object says so."""
+"""Trees of the sources of units, and remote bases of overlays: fetched, or made of several."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import Place, SourceError, foreign
-from tidegate.flows.rendering.workshop import Workshop
+from tidegate.errors import Location, SourceError, sanitize
+from tidegate.flows.rendering.workshop import RenderContext
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 from tidegate.model.rendering import FluxDetails
 from tidegate.model.source import (
+    ArtifactCopy,
     BucketSource,
     ChartSource,
     DeclaredSource,
     GitSource,
     LocalSource,
     OciSource,
-    Portion,
     Revision,
     Snapshot,
     SourceObject,
@@ -36,120 +36,135 @@ from tidegate.source.web import origin_of
 
 Data: TypeAlias = Mapping[str, bytes]
 FindData: TypeAlias = Callable[[str, str, str], Data | None]
-"""The entries of a ConfigMap or Secret, by kind, namespace and name; None where nobody knows it.
+"""Returns the entries of a ConfigMap or Secret by kind, namespace and name; None if unknown.
 
-Of what no key opens the names are known; placeholders stand for the values.
+Of an object that no key decrypts the names are known; placeholders replace the values.
 """
 
 
-def data_of(body: dict[str, Json]) -> dict[str, bytes]:
-    """The entries of a ConfigMap or Secret, decoded."""
-    found = {name: str(one).encode() for name, one in mapping(body, "stringData").items()}
-    entries = mapping(body, "data")
-    if text(body, "kind") != "Secret":
-        return {name: str(one).encode() for name, one in entries.items()}
-    for name, one in entries.items():
+def decode_data(body: dict[str, Json]) -> dict[str, bytes]:
+    """Return the entries of a ConfigMap or Secret, decoded."""
+    decoded = {name: str(value).encode() for name, value in get_mapping(body, "stringData").items()}
+    entries = get_mapping(body, "data")
+    if get_text(body, "kind") != "Secret":
+        return {name: str(value).encode() for name, value in entries.items()}
+    for name, value in entries.items():
         try:
-            found.setdefault(name, base64.b64decode(str(one), validate=True))
+            decoded.setdefault(name, base64.b64decode(str(value), validate=True))
         except ValueError:
             continue  # the server would refuse it
-    return found
+    return decoded
 
 
-def opened(entries: Data | None) -> Data | None:
-    """Nothing where no key opened what it holds."""
-    stands_in = PLACEHOLDER.encode()
-    is_locked = entries is not None and any(stands_in in one for one in entries.values())
-    return None if is_locked else entries
+def decrypted_data(entries: Data | None) -> Data | None:
+    """Return the entries; None where no key decrypted them."""
+    placeholder = PLACEHOLDER.encode()
+    is_undecrypted = entries is not None and any(placeholder in value for value in entries.values())
+    return None if is_undecrypted else entries
 
 
-async def fetch_tree(wanted: UnitSource, workshop: Workshop, find_data: FindData) -> Snapshot:
-    """The tree of one source of a unit."""
-    details, source = wanted.details, wanted.source
-    declared = details.declared if isinstance(details, FluxDetails) else None
+async def fetch_tree(
+    unit_source: UnitSource, context: RenderContext, find_data: FindData
+) -> Snapshot:
+    """Return the tree of one source of a unit."""
+    details, source = unit_source.details, unit_source.source
+    declared = details.declared_source if isinstance(details, FluxDetails) else None
     if isinstance(source, LocalSource):
         return Snapshot(source, Revision(), Path(source.path), ())
     if declared is not None:
-        return await _of_object(declared, workshop, find_data)
+        return await _fetch_declared(declared, context, find_data)
     if isinstance(source, SourceObject):
-        raise _nowhere(f"nothing here declares `{source}`", None)
-    return await workshop.fetch(source)
+        raise _undeclared_error(f"nothing here declares `{source}`", None)
+    return await context.fetch(source)
 
 
-async def _of_object(declared: DeclaredSource, workshop: Workshop, find_data: FindData) -> Snapshot:
-    """What an object stands for; of trees that are put together, each part is had first."""
+async def _fetch_declared(
+    declared: DeclaredSource, context: RenderContext, find_data: FindData
+) -> Snapshot:
+    """Return the tree of a declared source; the parts of a composed tree are fetched first."""
     source = declared.source
-    if declared.near:
-        problem, hint = f"nothing here declares `{declared.id}`", f"did you mean `{declared.near}`?"
+    if declared.suggestion:
+        problem, hint = (
+            f"nothing here declares `{declared.id}`",
+            f"did you mean `{declared.suggestion}`?",
+        )
         raise SourceError("source.undeclared", problem, hint=hint)
     if declared.problem or isinstance(source, SourceObject):
-        raise _nowhere(declared.problem, declared.where)
+        raise _undeclared_error(declared.problem, declared.location)
     if declared.discovery is not None:
-        declared = await _discovered(declared, workshop, find_data)
-    parts = [(one, await _of_part(one, workshop, find_data)) for one in declared.portions]
+        declared = await _resolve_discovery(declared, context, find_data)
+    parts = [(copy, await _fetch_copy(copy, context, find_data)) for copy in declared.copies]
     if source is None:
-        return _named_after(declared, await workshop.put_together(None, parts), parts)
-    home, secret = declared.id.namespace, declared.secret
-    entries = opened(find_data("Secret", home, secret)) if secret else None
-    name = f"Secret {home}/{secret}"
-    keyring = keyring_of_secret(entries, _origin_of(source), name=name) if entries else None
+        return _with_named_revision(declared, await context.compose_tree(None, parts), parts)
+    namespace, secret = declared.id.namespace, declared.secret_name
+    entries = decrypted_data(find_data("Secret", namespace, secret)) if secret else None
+    name = f"Secret {namespace}/{secret}"
+    keyring = keyring_of_secret(entries, _origin(source), name=name) if entries else None
     if isinstance(source, BucketSource):
-        return await workshop.fetch(source, None, keyring)  # it knows itself what is left out
-    if not parts and not declared.sparse:
-        return await workshop.fetch(source, declared.ignore, keyring)
-    own = await workshop.fetch(source, None, keyring)
-    if declared.sparse:
-        own = await workshop.keep_directories(own, declared.sparse, declared.where)
-    whole = await workshop.put_together(own, parts) if parts else own
-    return await workshop.leave_out(whole, declared.ignore)
+        return await context.fetch(source, None, keyring)  # it knows itself what is left out
+    if not parts and not declared.sparse_directories:
+        return await context.fetch(source, declared.ignore, keyring)
+    tree = await context.fetch(source, None, keyring)
+    if declared.sparse_directories:
+        tree = await context.select_directories(
+            tree, declared.sparse_directories, declared.location
+        )
+    composed = await context.compose_tree(tree, parts) if parts else tree
+    return await context.filter_ignored(composed, declared.ignore)
 
 
-async def _of_part(portion: Portion, workshop: Workshop, find_data: FindData) -> Snapshot:
-    if portion.declared is None:
-        raise _nowhere(f"nothing here declares `{portion.source}`", portion.where)
-    return await _of_object(portion.declared, workshop, find_data)
+async def _fetch_copy(copy: ArtifactCopy, context: RenderContext, find_data: FindData) -> Snapshot:
+    if copy.declared_source is None:
+        raise _undeclared_error(f"nothing here declares `{copy.source}`", copy.location)
+    return await _fetch_declared(copy.declared_source, context, find_data)
 
 
-async def _discovered(
-    declared: DeclaredSource, workshop: Workshop, find_data: FindData
+async def _resolve_discovery(
+    declared: DeclaredSource, context: RenderContext, find_data: FindData
 ) -> DeclaredSource:
-    """The artifact of the one directory that is meant by its name."""
-    for one in (declared, *declared.others):
-        if (discovery := one.discovery) is None:
+    """Return the artifact of the one directory that the name refers to."""
+    for candidate in (declared, *declared.alternatives):
+        if (discovery := candidate.discovery) is None:
             continue
-        if discovery.declared is None:
-            raise _nowhere(f"nothing here declares `{discovery.source}`", discovery.where)
-        tree = await _of_object(discovery.declared, workshop, find_data)
+        if discovery.declared_source is None:
+            raise _undeclared_error(
+                f"nothing here declares `{discovery.source}`", discovery.location
+            )
+        tree = await _fetch_declared(discovery.declared_source, context, find_data)
         values = find_directory(discovery, tree.files, declared.id.name)
         if values is not None:
-            portions = tuple(fill_portion(each, values) for each in one.portions)
-            return msgspec.structs.replace(one, portions=portions, discovery=None, others=())
+            copies = tuple(fill_portion(copy, values) for copy in candidate.copies)
+            return msgspec.structs.replace(
+                candidate, copies=copies, discovery=None, alternatives=()
+            )
     pattern = declared.discovery.pattern if declared.discovery else ""
-    problem = f"no directory that fits `{foreign(pattern)}` makes `{declared.id.name}`"
-    raise _nowhere(problem, declared.where)
+    problem = f"no directory that fits `{sanitize(pattern)}` makes `{declared.id.name}`"
+    raise _undeclared_error(problem, declared.location)
 
 
-def _named_after(
-    declared: DeclaredSource, made: Snapshot, parts: list[tuple[Portion, Snapshot]]
+def _with_named_revision(
+    declared: DeclaredSource, tree: Snapshot, parts: list[tuple[ArtifactCopy, Snapshot]]
 ) -> Snapshot:
-    """With the revision of the source that it goes by, where it does."""
-    named = (tree for one, tree in parts if one.source == declared.named_after)
-    first = next(named, None)
-    return msgspec.structs.replace(made, revision=first.revision) if first else made
+    """Return the tree with the revision of the source that it is named after, if any."""
+    origins = (origin for copy, origin in parts if copy.source == declared.revision_source)
+    first = next(origins, None)
+    return msgspec.structs.replace(tree, revision=first.revision) if first else tree
 
 
-def _nowhere(problem: str, where: Place | None) -> SourceError:
+def _undeclared_error(problem: str, location: Location | None) -> SourceError:
     hint = "add that object to the repository, or map its address to a directory"
-    return SourceError("source.object", problem, where=where, hint=hint)
+    return SourceError("source.object", problem, location=location, hint=hint)
 
 
-def _origin_of(source: SourceRef) -> str:
-    """Who is asked for a source: scheme, host, and port where it is not the usual one."""
+def _origin(source: SourceRef) -> str:
+    """Return the server of a source: scheme, host, and port where it is not the default."""
     match source:
         case GitSource(url):
             return read_git_url(url).origin
         case ChartSource(repository=address) | OciSource(url=address):
-            return origin_of(address.replace("oci://", "http://" if source.plain else "https://"))
+            return origin_of(
+                address.replace("oci://", "http://" if source.plain_http else "https://")
+            )
         case BucketSource(url=address):
             return origin_of(address)
         case LocalSource():

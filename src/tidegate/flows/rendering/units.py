@@ -1,8 +1,7 @@
-"""Render a unit: its trees are fetched, its sources settled and rendered, and what is asked for
-behind the build is done.
+"""Rendering of a unit: its sources are fetched, resolved, rendered and post-processed.
 
-Data that other objects hold (`valuesFrom`, `substituteFrom`, keys) is looked up by whoever knows
-the objects around a unit; what nobody knows is told, and the unit has no objects then.
+Data in other objects (`valuesFrom`, `substituteFrom`, keys) is found by a function that knows the
+objects around a unit. Unknown data is an error, and the unit has no objects.
 """
 
 from __future__ import annotations
@@ -15,27 +14,31 @@ from msgspec.structs import replace
 
 from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
-from tidegate.errors import RenderError, TidegateError, errors_of, foreign, without_user
-from tidegate.flows.rendering.around import Around, is_hook
+from tidegate.errors import RenderError, TidegateError, flatten_errors, redact_urls, sanitize
+from tidegate.flows.rendering.around import FluxInputs, is_helm_hook
 from tidegate.flows.rendering.capabilities import Capabilities
-from tidegate.flows.rendering.known_releases import as_known, as_recorded, name_of
-from tidegate.flows.rendering.lookups import Lookups
-from tidegate.flows.rendering.outcome import BuiltTree, Rendered, Unrendered
+from tidegate.flows.rendering.known_releases import (
+    object_key,
+    resolve_release,
+    with_recorded_objects,
+)
+from tidegate.flows.rendering.lookups import LookupRenderer
+from tidegate.flows.rendering.outcome import RenderedSource, RenderFailure, RenderResult
 from tidegate.flows.rendering.request import render_request
-from tidegate.flows.rendering.settling import settle, stamped
+from tidegate.flows.rendering.settling import resolve_source, with_artifact
 from tidegate.flows.rendering.trees import Data, FindData, fetch_tree
-from tidegate.flows.rendering.unsealing import conceal
-from tidegate.flows.rendering.workshop import Workshop
+from tidegate.flows.rendering.unsealing import redact_error
+from tidegate.flows.rendering.workshop import RenderContext
 from tidegate.model.objects import Kind
-from tidegate.model.reading import text
-from tidegate.model.release import Release
+from tidegate.model.reading import get_text
+from tidegate.model.release import ChartRequest
 from tidegate.model.rendering import (
     ArgoDetails,
     FluxDetails,
     FluxOverrides,
+    LoadRestriction,
     Overlay,
-    Request,
-    Restriction,
+    RenderRequest,
 )
 from tidegate.model.source import (
     ChartSource,
@@ -50,74 +53,85 @@ from tidegate.render.helm import flux_layers
 from tidegate.render.scratch import scratch_directory
 
 
-def knows_nothing(_kind: str, _namespace: str, _name: str) -> Data | None:
-    """For a unit without surroundings."""
+def find_no_data(_kind: str, _namespace: str, _name: str) -> Data | None:
+    """Return None: for a unit without objects around it."""
     return None
 
 
 async def render_unit(
-    unit: Unit, cluster: Capabilities, workshop: Workshop, find_data: FindData = knows_nothing
-) -> Rendered | Unrendered:
-    """The objects of a unit; what goes wrong is its own result."""
+    unit: Unit,
+    capabilities: Capabilities,
+    context: RenderContext,
+    find_data: FindData = find_no_data,
+) -> RenderResult | RenderFailure:
+    """Render a unit; its errors are its result."""
     try:
-        trees = [await fetch_tree(one, workshop, find_data) for one in unit.sources]
+        trees = [await fetch_tree(source, context, find_data) for source in unit.sources]
         refs = {
-            one.details.ref: tree.root
-            for one, tree in zip(unit.sources, trees, strict=True)
-            if isinstance(one.details, ArgoDetails) and one.details.ref
+            source.details.ref: tree.root
+            for source, tree in zip(unit.sources, trees, strict=True)
+            if isinstance(source.details, ArgoDetails) and source.details.ref
         }
-        parts, built = [], []
-        for one, tree in zip(unit.sources, trees, strict=True):
-            asked = None
-            if one.request is not None:
-                asked = stamped(await settle(one, tree, refs, cluster, workshop), tree, unit)
-                part = await _render(asked, one, unit, workshop, find_data)
-                parts.append(_named_after(tree, part, workshop))
-            built.append(BuiltTree(tree.taken_from or tree.root, tree.revision, _tool_of(asked)))
-        rendered = parts[0] if len(parts) == 1 else Rendered.together(parts)
-        rendered = replace(rendered, built=tuple(built))
-        is_argo = any(isinstance(one.details, ArgoDetails) for one in unit.sources)
-        return _last_counts(rendered, unit) if is_argo else rendered
+        parts, sources = [], []
+        for source, tree in zip(unit.sources, trees, strict=True):
+            request = None
+            if source.request is not None:
+                request = with_artifact(
+                    await resolve_source(source, tree, refs, capabilities, context), tree, unit
+                )
+                part = await _render_source(request, source, unit, context, find_data)
+                parts.append(_with_remote_locations(tree, part, context))
+            sources.append(
+                RenderedSource(tree.original_root or tree.root, tree.revision, _tool_name(request))
+            )
+        result = parts[0] if len(parts) == 1 else RenderResult.merge(parts)
+        result = replace(result, sources=tuple(sources))
+        is_argo = any(isinstance(source.details, ArgoDetails) for source in unit.sources)
+        return _drop_duplicates(result, unit) if is_argo else result
     except TidegateError as error:
-        return Unrendered((error,))
+        return RenderFailure((error,))
     except ExceptionGroup as group:
-        ours, others = group.split(TidegateError)
-        if ours is None or others is not None:
+        known_errors, others = group.split(TidegateError)
+        if known_errors is None or others is not None:
             raise
-        return Unrendered(tuple(errors_of(ours)))
+        return RenderFailure(tuple(flatten_errors(known_errors)))
 
 
-def _named_after(tree: Snapshot, rendered: Rendered, workshop: Workshop) -> Rendered:
-    """With the places of what was fetched told by its address: nobody has such a file here."""
-    home = tree.taken_from or tree.root
-    if not home.is_relative_to(workshop.setting.cache.root):
-        return rendered
-    label = foreign(_address(tree.source))
+def _with_remote_locations(
+    tree: Snapshot, result: RenderResult, context: RenderContext
+) -> RenderResult:
+    """Replace the locations of fetched files by their address, as the user has no such file."""
+    root = tree.original_root or tree.root
+    if not root.is_relative_to(context.settings.cache.root):
+        return result
+    label = sanitize(_address(tree.source))
     documents = (
-        msgspec.structs.replace(one, place=one.place.named(f"{label}//{one.place.name}"))
-        for one in rendered.documents
+        msgspec.structs.replace(
+            document, location=document.location.with_name(f"{label}//{document.location.name}")
+        )
+        for document in result.documents
     )
-    return replace(rendered, documents=tuple(documents))
+    return replace(result, documents=tuple(documents))
 
 
 def _address(source: SourceRef | SourceObject) -> str:
     match source:
         case GitSource(url, at):
-            return without_user(f"{url}@{at}")
+            return redact_urls(f"{url}@{at}")
         case ChartSource(repository, chart, version):
-            return without_user(f"{repository}/{chart}@{version or 'latest'}")
+            return redact_urls(f"{repository}/{chart}@{version or 'latest'}")
         case OciSource(url):
-            return without_user(url)
+            return redact_urls(url)
         case _:
             return str(source)
 
 
-def _tool_of(asked: Request | None) -> str:
-    """The tool that renders, as Argo CD calls it."""
-    match asked:
+def _tool_name(request: RenderRequest | None) -> str:
+    """Return the tool that renders, as Argo CD names it."""
+    match request:
         case None:
             return ""
-        case Release():
+        case ChartRequest():
             return "Helm"
         case Overlay():
             return "Kustomize"
@@ -125,111 +139,134 @@ def _tool_of(asked: Request | None) -> str:
             return "Directory"
 
 
-def _last_counts(rendered: Rendered, unit: Unit) -> Rendered:
-    """Of an object that is there twice, the last; Argo CD goes on with a warning."""
+def _drop_duplicates(result: RenderResult, unit: Unit) -> RenderResult:
+    """Keep the last of duplicate objects; Argo CD continues with a warning, too."""
     last: dict[tuple[str, str, str, str], int] = {}
     notes = []
-    for at, document in enumerate(rendered.documents):
-        kind = Kind.of(text(document.body, "apiVersion"), text(document.body, "kind"))
-        home = text(document.body, "metadata", "namespace", default=unit.destination.namespace)
-        name = text(document.body, "metadata", "name")
-        key = (kind.group, kind.name, home, name)
+    for index, document in enumerate(result.documents):
+        kind = Kind.of(get_text(document.body, "apiVersion"), get_text(document.body, "kind"))
+        namespace = get_text(
+            document.body, "metadata", "namespace", default=unit.destination.namespace
+        )
+        name = get_text(document.body, "metadata", "name")
+        key = (kind.group, kind.name, namespace, name)
         if name and key in last:
             problem = f"{kind.name} `{name}` is there twice, and the last one counts"
-            first = rendered.documents[last[key]].place
+            first = result.documents[last[key]].location
             hint = f"the first is at {first}; remove one of them"
-            notes.append(RenderError("render.twice", problem, where=document.place, hint=hint))
-        last[key if name else ("", "", "", str(at))] = at
+            notes.append(
+                RenderError("render.twice", problem, location=document.location, hint=hint)
+            )
+        last[key if name else ("", "", "", str(index))] = index
     if not notes:
-        return rendered
-    kept = sorted(last.values())
+        return result
+    indexes = sorted(last.values())
     return replace(
-        rendered,
-        documents=tuple(rendered.documents[at] for at in kept),
-        hidden=tuple(rendered.hidden[at] for at in kept),
-        notes=(*rendered.notes, *notes),
+        result,
+        documents=tuple(result.documents[index] for index in indexes),
+        secret_fields=tuple(result.secret_fields[index] for index in indexes),
+        notes=(*result.notes, *notes),
     )
 
 
-async def _render(
-    asked: Request, wanted: UnitSource, unit: Unit, workshop: Workshop, find_data: FindData
-) -> Rendered:
-    details = wanted.details
+async def _render_source(
+    request: RenderRequest,
+    source: UnitSource,
+    unit: Unit,
+    context: RenderContext,
+    find_data: FindData,
+) -> RenderResult:
+    details = source.details
     if not isinstance(details, FluxDetails):
-        return await render_request(asked, workshop)
-    around = Around(unit, details, find_data)
+        return await render_request(request, context)
+    inputs = FluxInputs(unit, details, find_data)
     try:
-        return await _render_around(asked, details, around, workshop)
+        return await _render_flux(request, details, inputs, context)
     except TidegateError as error:
-        raise conceal(error, around.secrets) from None
+        raise redact_error(error, inputs.secrets) from None
 
 
-async def _render_around(
-    asked: Request, details: FluxDetails, around: Around, workshop: Workshop
-) -> Rendered:
-    await around.ask(workshop.setting)
-    if isinstance(asked, Release):
-        rendered = await _render_release(asked, details, around, workshop)
+async def _render_flux(
+    request: RenderRequest, details: FluxDetails, inputs: FluxInputs, context: RenderContext
+) -> RenderResult:
+    await inputs.load_live_data(context.settings)
+    if isinstance(request, ChartRequest):
+        result = await _render_release(request, details, inputs, context)
     else:
-        rendered = await _render_sought(asked, around, workshop)
-    return around.finish(rendered)
+        result = await _render_or_skip(request, inputs, context)
+    return inputs.post_process(result)
 
 
-async def _render_sought(asked: Request, around: Around, workshop: Workshop) -> Rendered:
-    """The objects; unread where nothing that is sought can come in behind the build either."""
-    seeks, keys = workshop.setting.seeks, await around.keys(workshop.setting)
-    keeps = not around.has_secrets
-    rendered = await render_request(asked, workshop, keys=keys, keeps=keeps)
-    if rendered.is_unread and not (seeks and not around.may_add(seeks)):
-        return await render_request(asked, workshop, keys=keys, keeps=keeps, whole=True)
-    return rendered
+async def _render_or_skip(
+    request: RenderRequest, inputs: FluxInputs, context: RenderContext
+) -> RenderResult:
+    """Render; the result is skipped where no searched text can be added after the build either."""
+    search_pattern, keys = context.settings.search_pattern, await inputs.keys(context.settings)
+    use_cache = not inputs.has_secrets
+    result = await render_request(request, context, keys=keys, use_cache=use_cache)
+    if result.is_skipped and not (search_pattern and not inputs.may_add(search_pattern)):
+        return await render_request(
+            request, context, keys=keys, use_cache=use_cache, ignore_search=True
+        )
+    return result
 
 
 async def _render_release(
-    asked: Release, details: FluxDetails, around: Around, workshop: Workshop
-) -> Rendered:
-    if details.values:
-        asked = msgspec.structs.replace(asked, layers=flux_layers(around.values()))
-    revised = await as_known(asked, details, around.unit, workshop)
-    lookups = Lookups(around.unit, workshop.setting, around.secrets)
-    asked, rendered = await lookups.render(
-        revised.release, lambda release: _render_sought(release, around, workshop)
+    request: ChartRequest, details: FluxDetails, inputs: FluxInputs, context: RenderContext
+) -> RenderResult:
+    if details.value_references:
+        request = msgspec.structs.replace(request, layers=flux_layers(inputs.values()))
+    release = await resolve_release(request, details, inputs.unit, context)
+    lookups = LookupRenderer(inputs.unit, context.settings, inputs.secrets)
+    request, result = await lookups.render(
+        release.request, lambda with_lookups: _render_or_skip(with_lookups, inputs, context)
     )
-    if rendered.is_unread:
-        return rendered
-    if rendered.unmet is not None and revised.known is None:
-        return replace(rendered, revised=msgspec.structs.replace(revised, release=asked))
-    if asked.lookups and revised.known is not None:
-        rendered = await as_recorded(rendered, asked, revised.known, around.unit, workshop.setting)
+    if result.is_skipped:
+        return result
+    if result.lookup_error is not None and release.existing is None:
+        return replace(result, release=msgspec.structs.replace(release, request=request))
+    if request.lookups and release.existing is not None:
+        result = await with_recorded_objects(
+            result, request, release.existing, inputs.unit, context.settings
+        )
     else:
-        for overrides in details.post_renders:
-            rendered = await _post_render(rendered, overrides, details, workshop)
-    return replace(rendered, revised=msgspec.structs.replace(revised, release=asked))
+        for overrides in details.post_renderers:
+            result = await _post_render(result, overrides, details, context)
+    return replace(result, release=msgspec.structs.replace(release, request=request))
 
 
 async def _post_render(
-    rendered: Rendered, overrides: FluxOverrides, details: FluxDetails, workshop: Workshop
-) -> Rendered:
-    """What kustomize makes of the objects of a chart; they keep their places."""
-    spared = [one for one in rendered.documents if details.spares_hooks and is_hook(one)]
-    with scratch_directory() as place:
-        texts = "---\n".join(to_yaml(one.body) for one in rendered.documents if one not in spared)
-        await asyncio.to_thread((place / "all.yaml").write_text, texts, encoding="utf-8")
-        overlay = Overlay(root=place, overrides=overrides, restriction=Restriction.OWN_DIRECTORY)
-        made = await render_request(overlay, workshop, keeps=False)
-    known = dict(_by_name(rendered.documents, rendered.hidden))
-    pairs = [(one, known.get(name_of(one))) for one in (*spared, *made.documents)]
+    result: RenderResult, overrides: FluxOverrides, details: FluxDetails, context: RenderContext
+) -> RenderResult:
+    """Return what kustomize makes of the objects of a chart; they keep their locations."""
+    hooks = [
+        document for document in result.documents if details.skips_hooks and is_helm_hook(document)
+    ]
+    with scratch_directory() as directory:
+        texts = "---\n".join(
+            to_yaml(document.body) for document in result.documents if document not in hooks
+        )
+        await asyncio.to_thread((directory / "all.yaml").write_text, texts, encoding="utf-8")
+        overlay = Overlay(
+            root=directory, overrides=overrides, restriction=LoadRestriction.ROOT_ONLY
+        )
+        built = await render_request(overlay, context, use_cache=False)
+    known = dict(_by_key(result.documents, result.secret_fields))
+    pairs = [(document, known.get(object_key(document))) for document in (*hooks, *built.documents)]
     return replace(
-        rendered,
+        result,
         documents=tuple(
-            msgspec.structs.replace(one, place=old[0].place) if old else one for one, old in pairs
+            msgspec.structs.replace(document, location=original[0].location)
+            if original
+            else document
+            for document, original in pairs
         ),
-        hidden=tuple(old[1] if old else () for _, old in pairs),
+        secret_fields=tuple(original[1] if original else () for _, original in pairs),
     )
 
 
-def _by_name(
-    documents: Iterable[Document], hidden: Iterable[tuple[tuple[str | int, ...], ...]]
+def _by_key(
+    documents: Iterable[Document], secret_fields: Iterable[tuple[tuple[str | int, ...], ...]]
 ) -> Iterator[tuple[tuple[str, str, str], tuple[Document, tuple[tuple[str | int, ...], ...]]]]:
-    for document, paths in zip(documents, hidden, strict=True):
-        yield name_of(document), (document, paths)
+    for document, paths in zip(documents, secret_fields, strict=True):
+        yield object_key(document), (document, paths)

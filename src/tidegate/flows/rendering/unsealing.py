@@ -1,7 +1,6 @@
-"""Open what SOPS has encrypted: inputs of a build before it, objects behind it, both in memory.
+"""Decryption of SOPS files: inputs of a build before it, objects after it, both in memory.
 
-What no key opens gets placeholders. A seal that is broken stops nothing, as it stops Flux from
-nothing, but it is told.
+Placeholders replace what no key decrypts. A wrong MAC stops nothing, as in Flux, but is reported.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.documents import Document, FieldPath, read
+from tidegate.documents import Document, FieldPath, read_documents
 from tidegate.documents.dump import to_yaml
-from tidegate.errors import Place, RenderError, TidegateError
-from tidegate.files import StrayPathError, follow, open_file
+from tidegate.errors import Location, RenderError, TidegateError
+from tidegate.files import PathEscapeError, open_file, resolve_within
 from tidegate.model.change import MASK
 from tidegate.model.objects import Json
-from tidegate.model.reading import text as text_at
-from tidegate.model.secret import secret_fields, texts_in, value_at
+from tidegate.model.reading import get_text as text_at
+from tidegate.model.secret import leaf_texts, secret_field_paths, value_at_path
 from tidegate.render.kustomize import Input, Use
 from tidegate.render.sops import (
     Decrypted,
@@ -40,100 +39,115 @@ from tidegate.render.sops.keys import WITHOUT_KEY
 from tidegate.render.sops.objects import PLACEHOLDER, SIZE_LIMIT
 from tidegate.render.sops.tree import encrypted_fields
 
-NAMES = frozenset({("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace")})
-"""What an object is called is shown everywhere, and no place for a secret."""
-LONG_ENOUGH = 4
-"""A shorter secret is masked where it stands alone, not inside of other texts."""
+NAME_FIELDS = frozenset(
+    {("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace")}
+)
+"""Fields that name an object: they are shown everywhere, and never secret."""
+MIN_SECRET_LENGTH = 4
+"""A shorter secret is masked where it is the whole value, not inside other texts."""
 
 
-class Unsealing(msgspec.Struct):
-    """The keys for one unit, and what was found on the way."""
+class Decryption(msgspec.Struct):
+    """Decryption of one unit: its keys, and what was found."""
 
     keys: Keys
-    has_met_inputs: bool = False
-    locked: list[RenderError] = msgspec.field(default_factory=list)
-    suspect: list[RenderError] = msgspec.field(default_factory=list)
+    has_encrypted_inputs: bool = False
+    """Whether an input of the build was encrypted."""
+    undecrypted: list[RenderError] = msgspec.field(default_factory=list)
+    """Errors of what no key decrypts."""
+    mac_errors: list[RenderError] = msgspec.field(default_factory=list)
+    """Errors of files with a wrong MAC."""
     secrets: set[str] = msgspec.field(default_factory=set)
+    """Decrypted texts, which must be masked."""
 
     def __repr__(self) -> str:
         return f"Unsealing({self.keys!r})"
 
-    async def open_input(self, found: Input) -> bytes:
-        """What a generator or a patch shall read in place of a file."""
-        reads, writes = _formats(found)
-        if self.keys.sealed or not is_encrypted(found.content, reads):
-            return found.content
-        self.has_met_inputs = True
-        where = Place(found.path)
+    async def decrypt_input(self, build_input: Input) -> bytes:
+        """Return what a generator or a patch reads instead of an encrypted file."""
+        reads, writes = _formats(build_input)
+        if self.keys.sealed or not is_encrypted(build_input.content, reads):
+            return build_input.content
+        self.has_encrypted_inputs = True
+        location = Location(build_input.path)
         try:
-            opened = await decrypt_file(
-                found.content, self.keys, where=where, reads=reads, writes=writes
+            decrypted = await decrypt_file(
+                build_input.content, self.keys, where=location, reads=reads, writes=writes
             )
         except RenderError as error:
             if error.code not in WITHOUT_KEY:
                 raise
-            return self._stand_in(found, writes, error)
+            return self._placeholder_input(build_input, writes, error)
         try:
-            refuse_broken(opened.seal, where)
+            refuse_broken(decrypted.seal, location)
         except RenderError as error:
-            self.suspect.append(error)
-        self.secrets |= set(_secrets(found.content, opened.content, (reads, writes)))
-        return opened.content
+            self.mac_errors.append(error)
+        self.secrets |= set(
+            _decrypted_texts(build_input.content, decrypted.content, (reads, writes))
+        )
+        return decrypted.content
 
-    async def open_objects(self, documents: Iterable[Document], root: Path) -> Decrypted:
-        """The objects, decrypted; `root` is where their files lie."""
+    async def decrypt_objects(self, documents: Iterable[Document], root: Path) -> Decrypted:
+        """Return the objects, decrypted. `root`: the directory of their files."""
         documents = tuple(documents)
         if self.keys.sealed:
-            _refuse_sealed(documents)
+            _require_decryption(documents)
             return stand_in_lost(documents)
-        for name in sorted({one.place.name for one in find_encrypted(documents)}):
-            await self._check_file(root, name)
-        opened = await decrypt(documents, self.keys, offline=True)
-        self.locked += opened.locked
-        hidden = (
-            (*fields, *fields_with(document.body, self.secrets))
-            for document, fields in zip(opened.documents, opened.hidden, strict=True)
+        for name in sorted({document.location.name for document in find_encrypted(documents)}):
+            await self._check_mac(root, name)
+        decrypted = await decrypt(documents, self.keys, offline=True)
+        self.undecrypted += decrypted.locked
+        masked_fields = (
+            (*fields, *find_secret_fields(document.body, self.secrets))
+            for document, fields in zip(decrypted.documents, decrypted.hidden, strict=True)
         )
-        return Decrypted(opened.documents, tuple(hidden), tuple(self.locked))
+        return Decrypted(decrypted.documents, tuple(masked_fields), tuple(self.undecrypted))
 
-    def _stand_in(self, found: Input, form: Format, error: RenderError) -> bytes:
-        match found.use:
+    def _placeholder_input(
+        self, build_input: Input, output_format: Format, error: RenderError
+    ) -> bytes:
+        match build_input.use:
             case Use.FILE:
-                return found.content  # it is opened, or stood in for, in the object it becomes
-            case Use.ENV if form is Format.DOTENV:
-                self.locked.append(error)
-                return _without_values(found.content)
+                return (
+                    build_input.content
+                )  # it is opened, or stood in for, in the object it becomes
+            case Use.ENV if output_format is Format.DOTENV:
+                self.undecrypted.append(error)
+                return _with_placeholders(build_input.content)
             case Use.ENV | Use.PATCH:
-                self.locked.append(error)
-                parts = read(found.content, found.path)
-                return "---\n".join(to_yaml(placeholders(one).body) for one in parts).encode()
+                self.undecrypted.append(error)
+                documents = read_documents(build_input.content, build_input.path)
+                return "---\n".join(
+                    to_yaml(placeholders(document).body) for document in documents
+                ).encode()
 
-    async def _check_file(self, root: Path, name: str) -> None:
-        """Verify the seal of the file that an object comes from, if it still is that file."""
-        content = await asyncio.to_thread(_read_inside, root, name)
+    async def _check_mac(self, root: Path, name: str) -> None:
+        """Check the MAC of the file of an object, if it still is the encrypted file."""
+        content = await asyncio.to_thread(_read_file, root, name)
         if not is_encrypted(content, format_of(name)):
             return
-        where = Place(name)
+        location = Location(name)
         try:
-            refuse_broken((await decrypt_file(content, self.keys, where=where)).seal, where)
+            refuse_broken((await decrypt_file(content, self.keys, where=location)).seal, location)
         except RenderError as error:
             if error.code == "render.sops.mac":
-                self.suspect.append(error)
+                self.mac_errors.append(error)
 
 
-def _refuse_sealed(documents: Iterable[Document]) -> None:
+def _require_decryption(documents: Iterable[Document]) -> None:
     """Raise for Secrets that would be applied encrypted: Flux refuses these."""
     errors = [
         RenderError(
             "render.sops.unasked",
-            f"Secret `{text_at(one.body, 'metadata', 'name')}` is encrypted, and its unit does not "
-            "ask for decryption",
-            where=one.place,
+            f"Secret `{text_at(document.body, 'metadata', 'name')}` is encrypted, and its unit does"
+            " not ask for decryption",
+            location=document.location,
             hint="add `decryption: {provider: sops}` to the unit, with the `secretRef` of its keys",
         )
-        for one in find_encrypted(documents)
-        if (text_at(one.body, "apiVersion"), text_at(one.body, "kind")) == ("v1", "Secret")
-        and "sops" in one.body
+        for document in find_encrypted(documents)
+        if (text_at(document.body, "apiVersion"), text_at(document.body, "kind"))
+        == ("v1", "Secret")
+        and "sops" in document.body
     ]
     if len(errors) == 1:
         raise errors[0]
@@ -141,103 +155,115 @@ def _refuse_sealed(documents: Iterable[Document]) -> None:
         raise ExceptionGroup("encrypted", errors)
 
 
-def _formats(found: Input) -> tuple[Format, Format]:
-    form = format_of(found.name)
-    if found.use is Use.ENV:
-        return (Format.DOTENV if form is Format.BINARY else form), Format.DOTENV
-    return form, form
+def _formats(build_input: Input) -> tuple[Format, Format]:
+    file_format = format_of(build_input.name)
+    if build_input.use is Use.ENV:
+        return (Format.DOTENV if file_format is Format.BINARY else file_format), Format.DOTENV
+    return file_format, file_format
 
 
-def _without_values(content: bytes) -> bytes:
+def _with_placeholders(content: bytes) -> bytes:
     lines = content.decode(errors="replace").splitlines()
-    kept = [line for line in lines if "=" in line and not line.startswith(("#", DOTENV_PREFIX))]
-    return "".join(f"{line.partition('=')[0]}={PLACEHOLDER}\n" for line in kept).encode()
+    assignments = [
+        line for line in lines if "=" in line and not line.startswith(("#", DOTENV_PREFIX))
+    ]
+    return "".join(f"{line.partition('=')[0]}={PLACEHOLDER}\n" for line in assignments).encode()
 
 
-def _read_inside(root: Path, name: str) -> bytes:
+def _read_file(root: Path, name: str) -> bytes:
     try:
-        with open_file(follow(root / name, root)) as file:
+        with open_file(resolve_within(root / name, root)) as file:
             return file.read(SIZE_LIMIT)
-    except (OSError, StrayPathError):
+    except (OSError, PathEscapeError):
         return b""
 
 
-def _secrets(sealed: bytes, opened: bytes, forms: tuple[Format, Format]) -> Iterator[str]:
-    """The texts that were encrypted, so that they are masked wherever a build has put them."""
-    for text in _plain_secrets(sealed, opened, forms):
-        yield from ways_to_write(text)
+def _decrypted_texts(
+    encrypted: bytes, decrypted: bytes, formats: tuple[Format, Format]
+) -> Iterator[str]:
+    """Yield the decrypted texts, so that they are masked wherever a build puts them."""
+    for text in _plain_texts(encrypted, decrypted, formats):
+        yield from secret_variants(text)
 
 
-def ways_to_write(secret: str) -> Iterator[str]:
-    """A secret as it is, without the break behind it, and in base64."""
+def secret_variants(secret: str) -> Iterator[str]:
+    """Yield a secret as it is, without whitespace around it, and both in base64."""
     for text in dict.fromkeys((secret, secret.strip())):
         if text:
             yield text
             yield base64.b64encode(text.encode()).decode()
 
 
-def secrets_of(entries: Mapping[str, bytes]) -> Iterator[str]:
-    """What a Secret holds: its entries, and all that stands in those that are YAML or JSON."""
+def secret_texts(entries: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield the entries of a Secret, and all texts in those that are YAML or JSON."""
     for entry in entries.values():
         text = entry.decode("utf-8", "replace")
-        yield from ways_to_write(text)
+        yield from secret_variants(text)
         try:
-            documents = read(entry, "")
+            documents = read_documents(entry, "")
         except TidegateError:
             continue
-        for value in (text for one in documents for text in texts_in(one.body)):
-            yield from ways_to_write(value)
+        for value in (text for document in documents for text in leaf_texts(document.body)):
+            yield from secret_variants(value)
 
 
-def conceal(error: TidegateError, secrets: Iterable[str]) -> TidegateError:
-    """The same error without secrets in its words: a chart may fail with what it was given."""
-    for one in sorted((one for one in secrets if len(one) >= LONG_ENOUGH), key=len, reverse=True):
-        error.problem = error.problem.replace(one, MASK)
-        error.hint = error.hint.replace(one, MASK)
+def redact_error(error: TidegateError, secrets: Iterable[str]) -> TidegateError:
+    """Return the error without secrets in its text: a chart may fail with its values."""
+    for secret in sorted(
+        (secret for secret in secrets if len(secret) >= MIN_SECRET_LENGTH), key=len, reverse=True
+    ):
+        error.problem = error.problem.replace(secret, MASK)
+        error.hint = error.hint.replace(secret, MASK)
     error.args = (error.problem,)
     return error
 
 
-def _plain_secrets(sealed: bytes, opened: bytes, forms: tuple[Format, Format]) -> Iterator[str]:
-    match forms:
+def _plain_texts(
+    encrypted: bytes, decrypted: bytes, formats: tuple[Format, Format]
+) -> Iterator[str]:
+    match formats:
         case (Format.YAML | Format.JSON, Format.YAML | Format.JSON):
-            for before, now in zip(read(sealed, ""), read(opened, ""), strict=True):
-                known = dict(_leaves(now.body))
-                values = (known.get(path) for path in encrypted_fields(before.body))
-                yield from (str(one) for one in values if not isinstance(one, bool | None))
+            for encrypted_document, decrypted_document in zip(
+                read_documents(encrypted, ""), read_documents(decrypted, ""), strict=True
+            ):
+                leaves = dict(_leaves(decrypted_document.body))
+                values = (leaves.get(path) for path in encrypted_fields(encrypted_document.body))
+                yield from (str(value) for value in values if not isinstance(value, bool | None))
         case (_, Format.DOTENV | Format.INI):
-            lines = opened.decode(errors="replace").splitlines()
+            lines = decrypted.decode(errors="replace").splitlines()
             yield from (line.partition("=")[2].strip() for line in lines)
         case _:
-            yield opened.decode(errors="replace").strip()
+            yield decrypted.decode(errors="replace").strip()
 
 
-def secrets_among(candidates: Iterable[str], documents: Iterable[Document]) -> set[str]:
-    """Those of some texts that turn out to stand in a Secret."""
-    wanted = {one for one in candidates if len(one) >= LONG_ENOUGH}
-    if not wanted:
+def find_used_secrets(candidates: Iterable[str], documents: Iterable[Document]) -> set[str]:
+    """Return those of some texts that are part of a Secret, in all variants."""
+    texts = {candidate for candidate in candidates if len(candidate) >= MIN_SECRET_LENGTH}
+    if not texts:
         return set()
-    held = {
+    secret_values = {
         text
-        for one in documents
-        for path in secret_fields(one.body)
-        for text in texts_in(value_at(one.body, path))
+        for document in documents
+        for path in secret_field_paths(document.body)
+        for text in leaf_texts(value_at_path(document.body, path))
     }
     return {
-        way
-        for one in wanted
-        if any(way in text for text in held for way in ways_to_write(one))
-        for way in ways_to_write(one)
+        variant
+        for candidate in texts
+        if any(variant in text for text in secret_values for variant in secret_variants(candidate))
+        for variant in secret_variants(candidate)
     }
 
 
-def fields_with(body: dict[str, Json], secrets: set[str]) -> Iterator[FieldPath]:
-    """Where a secret stands in a body, alone or inside of another text."""
+def find_secret_fields(body: dict[str, Json], secrets: set[str]) -> Iterator[FieldPath]:
+    """Yield the fields of a body that contain a secret, alone or inside another text."""
     for path, value in _leaves(body) if secrets else ():
         text = str(value)
-        if path in NAMES:
+        if path in NAME_FIELDS:
             continue
-        if text in secrets or any(one in text for one in secrets if len(one) >= LONG_ENOUGH):
+        if text in secrets or any(
+            secret in text for secret in secrets if len(secret) >= MIN_SECRET_LENGTH
+        ):
             yield path
 
 

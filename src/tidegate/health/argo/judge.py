@@ -11,14 +11,14 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
-from tidegate.documents.ready import read_ready
+from tidegate.documents.ready import read_precompiled
 from tidegate.health.argo import projects, provided, workloads
 from tidegate.health.argo.pods import judge_pod
 from tidegate.health.argo.verdicts import PROGRESSING, UNKNOWN, Body, is_held, say
 from tidegate.health.row_files import read_health_rows
 from tidegate.health.rows import HealthRow, Rows, judge_cases
 from tidegate.model.objects import Kind
-from tidegate.model.reading import part, text
+from tidegate.model.reading import get_text, get_value
 from tidegate.model.verdict import Verdict
 
 Judge: TypeAlias = Callable[[Body], Verdict]
@@ -68,9 +68,9 @@ def judge(body: Body, rows: Rows | None = None) -> Verdict | None:
 
     `rows` stand for the rows that tidegate brings.
     """
-    if part(body, "metadata", "deletionTimestamp") is not None and not is_held(body):
+    if get_value(body, "metadata", "deletionTimestamp") is not None and not is_held(body):
         return say(body, PROGRESSING, "PendingDeletion", "Pending deletion")
-    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
     row = (builtin_rows() if rows is None else rows).find(kind.group, kind.name)
     if row is not None:
         return judge_cases(body, row)
@@ -91,7 +91,7 @@ def _unsupported(body: Body, kind: Kind) -> Verdict:
 def builtin_rows() -> Rows:
     """The rows that stand for scripts which Argo CD brings."""
     texts = row_texts()
-    return Rows.of(read_ready(READY.read_bytes(), texts, Brought) or read_rows(texts))
+    return Rows.of(read_precompiled(READY.read_bytes(), texts, Brought) or read_rows(texts))
 
 
 def row_texts() -> dict[str, bytes]:

@@ -21,13 +21,13 @@ from tidegate.health.argo.verdicts import (
     say,
 )
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
-from tidegate.model.reading import listed, mapping, mappings, number, part, text
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.verdict import Health, Verdict
 
 WORKLOAD_GENERATION = "rollout.argoproj.io/workload-generation"
 BAD_PROGRESS = ("RolloutAborted", "ProgressDeadlineExceeded")
-_NUMBER = late(r"\s*[+-]?\d+(\.\d*)?\s*")
+_NUMBER = lazy_regex(r"\s*[+-]?\d+(\.\d*)?\s*")
 
 
 class _Trouble(NamedTuple):
@@ -43,9 +43,11 @@ def judge_gateway_class(body: Body) -> Verdict:
         health, default = {
             "True": (HEALTHY, "GatewayClass is accepted"),
             "False": (DEGRADED, "GatewayClass is not accepted"),
-        }.get(text(one, "status"), (PROGRESSING, "Waiting for GatewayClass status"))
+        }.get(get_text(one, "status"), (PROGRESSING, "Waiting for GatewayClass status"))
         sentence = _told(one, default)
-        return say(body, health, text(one, "reason", default="Accepted"), sentence, condition=one)
+        return say(
+            body, health, get_text(one, "reason", default="Accepted"), sentence, condition=one
+        )
     return say(body, PROGRESSING, "NoStatus", "Waiting for GatewayClass status")
 
 
@@ -53,38 +55,38 @@ def judge_gateway(body: Body) -> Verdict:
     trouble = _trouble_in(conditions_of(body), "Gateway")
     if trouble is not None:
         return _say_trouble(body, trouble)
-    listeners = mappings(body, "status", "listeners")
+    listeners = get_mappings(body, "status", "listeners")
     for listener in listeners:
-        trouble = _trouble_in(mappings(listener, "conditions"), "Listener")
+        trouble = _trouble_in(get_mappings(listener, "conditions"), "Listener")
         if trouble is not None:
             return _say_trouble(body, trouble, "Listener: ")
-    if part(body, "status", "conditions") is None and not listeners:
+    if get_value(body, "status", "conditions") is None and not listeners:
         return say(body, PROGRESSING, "NoStatus", "Waiting for Gateway status")
     programmed = next((one for one in conditions_of(body) if one.get("type") == "Programmed"), {})
     return say(body, HEALTHY, "Programmed", "Gateway is healthy", condition=programmed)
 
 
 def judge_route(body: Body) -> Verdict:
-    kind = text(body, "kind")
-    current = [one for one in mappings(body, "status", "parents") if _is_current(body, one)]
+    kind = get_text(body, "kind")
+    current = [one for one in get_mappings(body, "status", "parents") if _is_current(body, one)]
     for parent in current:
-        trouble = _trouble_in(mappings(parent, "conditions"), "Route")
+        trouble = _trouble_in(get_mappings(parent, "conditions"), "Route")
         if trouble is not None:
-            name = text(parent, "parentRef", "name")
+            name = get_text(parent, "parentRef", "name")
             return _say_trouble(body, trouble, f"Parent {name}: ")
-    spoken = [one for one in current if mappings(one, "conditions")]
+    spoken = [one for one in current if get_mappings(one, "conditions")]
     if not spoken:
         return say(body, PROGRESSING, "NoStatus", f"Waiting for {kind} status")
-    first = mappings(spoken[0], "conditions")[0]
+    first = get_mappings(spoken[0], "conditions")[0]
     return say(body, HEALTHY, "Accepted", f"{kind} is healthy", condition=first)
 
 
 def judge_backend_policy(body: Body) -> Verdict:
     verdict = say(body, PROGRESSING, "NoStatus", "Waiting for BackendTLSPolicy status")
     said = [
-        (text(mapping(ancestor, "ancestorRef"), "name"), one)
-        for ancestor in mappings(body, "status", "ancestors")
-        for one in mappings(ancestor, "conditions")
+        (get_text(get_mapping(ancestor, "ancestorRef"), "name"), one)
+        for ancestor in get_mappings(body, "status", "ancestors")
+        for one in get_mappings(ancestor, "conditions")
     ]
     for name, one in said:
         if not _speaks_of(body, one):
@@ -92,8 +94,8 @@ def judge_backend_policy(body: Body) -> Verdict:
             return say(body, PROGRESSING, "GenerationNotObserved", sentence, condition=one)
     for name, one in said:
         if one.get("type") in ("Accepted", "ResolvedRefs") and not is_true(one):
-            sentence = f"Ancestor {name}: {text(one, 'message')}"
-            reason = text(one, "reason", default=f"Not{text(one, 'type')}")
+            sentence = f"Ancestor {name}: {get_text(one, 'message')}"
+            reason = get_text(one, "reason", default=f"Not{get_text(one, 'type')}")
             return say(body, DEGRADED, reason, sentence, condition=one)
         if one.get("type") == "Accepted":
             verdict = say(body, HEALTHY, "Accepted", "BackendTLSPolicy is healthy", condition=one)
@@ -114,33 +116,33 @@ def _trouble_in(conditions: list[Body], noun: str) -> _Trouble | None:
 
 def _say_trouble(body: Body, trouble: _Trouble, prefix: str = "") -> Verdict:
     one = trouble.condition
-    reason = text(one, "reason", default=f"Not{text(one, 'type')}")
+    reason = get_text(one, "reason", default=f"Not{get_text(one, 'type')}")
     return say(body, trouble.health, reason, prefix + trouble.sentence, condition=one)
 
 
 def _told(condition: Body, default: str) -> str:
     """The message, which may be empty but must be there."""
-    told = part(condition, "message")
+    told = get_value(condition, "message")
     return told if isinstance(told, str) else default
 
 
 def _is_current(body: Body, parent: Body) -> bool:
-    conditions = mappings(parent, "conditions")
-    if not number(body, "metadata", "generation"):
+    conditions = get_mappings(parent, "conditions")
+    if not get_int(body, "metadata", "generation"):
         return True
     return bool(conditions) and all(_speaks_of(body, one) for one in conditions)
 
 
 def _speaks_of(body: Body, condition: Body) -> bool:
     """Whether a condition is about the object as it is now, as far as both tell."""
-    wanted: Json = part(body, "metadata", "generation")
-    seen: Json = part(condition, "observedGeneration")
+    wanted: Json = get_value(body, "metadata", "generation")
+    seen: Json = get_value(condition, "observedGeneration")
     return wanted is None or seen is None or wanted == seen
 
 
 def judge_workflow(body: Body) -> Verdict:
-    phase = text(body, "status", "phase")
-    told = text(body, "status", "message")
+    phase = get_text(body, "status", "phase")
+    told = get_text(body, "status", "message")
     match phase:
         case "" | "Pending" | "Running":
             sentence = told or "the workflow has not ended yet"
@@ -159,16 +161,16 @@ def judge_rollout(body: Body) -> Verdict:
     if not (_is_observed(body) and _is_workload_observed(body)):
         sentence = "Waiting for rollout spec update to be observed"
         return say(body, PROGRESSING, "GenerationNotObserved", sentence)
-    if part(body, "status", "phase") is not None:
-        return _judge_phase(body, text(body, "status", "phase"))
-    if not isinstance(part(body, "status", "conditions"), list):
+    if get_value(body, "status", "phase") is not None:
+        return _judge_phase(body, get_text(body, "status", "phase"))
+    if not isinstance(get_value(body, "status", "conditions"), list):
         return breaks(body, "a Rollout without a phase and without conditions")
     return _judge_fields(body)
 
 
 def _judge_phase(body: Body, phase: str) -> Verdict:
     """Since version 1.0 of Argo Rollouts the phase tells all."""
-    told = text(body, "status", "message")
+    told = get_text(body, "status", "message")
     if phase == "Paused":
         return say(body, SUSPENDED, phase, told or "the rollout is paused")
     if phase not in set(Health):
@@ -177,8 +179,8 @@ def _judge_phase(body: Body, phase: str) -> Verdict:
 
 
 def _available(body: Body) -> str:
-    available = number(body, "status", "availableReplicas")
-    return f"{available} of {number(body, 'spec', 'replicas', default=1)} replicas are available"
+    available = get_int(body, "status", "availableReplicas")
+    return f"{available} of {get_int(body, 'spec', 'replicas', default=1)} replicas are available"
 
 
 def _judge_fields(body: Body) -> Verdict:
@@ -186,37 +188,37 @@ def _judge_fields(body: Body) -> Verdict:
     for one in conditions_of(body):
         is_stuck = one.get("type") == "Progressing" and one.get("reason") in BAD_PROGRESS
         if one.get("type") == "InvalidSpec" or is_stuck:
-            reason = text(one, "reason", default="InvalidSpec")
-            return say(body, DEGRADED, reason, text(one, "message") or reason, condition=one)
-    if listed(body, "status", "pauseConditions") or part(body, "spec", "paused") is True:
+            reason = get_text(one, "reason", default="InvalidSpec")
+            return say(body, DEGRADED, reason, get_text(one, "message") or reason, condition=one)
+    if get_list(body, "status", "pauseConditions") or get_value(body, "spec", "paused") is True:
         return say(body, SUSPENDED, "Paused", "Rollout is paused")
-    if part(body, "status", "currentPodHash") is None:
+    if get_value(body, "status", "currentPodHash") is None:
         sentence = "Waiting for rollout to finish: status has not been reconciled."
         return say(body, PROGRESSING, "NoStatus", sentence)
     return _judge_replicas(body)
 
 
 def _judge_replicas(body: Body) -> Verdict:
-    status, waiting = mapping(body, "status"), "Waiting for roll out to finish"
-    updated = number(status, "updatedReplicas")
-    if updated < number(body, "spec", "replicas", default=1):
+    status, waiting = get_mapping(body, "status"), "Waiting for roll out to finish"
+    updated = get_int(status, "updatedReplicas")
+    if updated < get_int(body, "spec", "replicas", default=1):
         sentence = f"{waiting}: More replicas need to be updated"
         return say(body, PROGRESSING, "ReplicasNotUpdated", sentence)
-    if number(status, "availableReplicas") < updated:
+    if get_int(status, "availableReplicas") < updated:
         sentence = f"{waiting}: updated replicas are still becoming available"
         return say(body, PROGRESSING, "ReplicasNotAvailable", sentence)
-    if part(body, "spec", "strategy") is None:
+    if get_value(body, "spec", "strategy") is None:
         return breaks(body, "a Rollout without a strategy")
-    if part(body, "spec", "strategy", "blueGreen") is not None:
+    if get_value(body, "spec", "strategy", "blueGreen") is not None:
         return _judge_blue_green(body)
-    if part(body, "spec", "strategy", "canary") is not None:
+    if get_value(body, "spec", "strategy", "canary") is not None:
         return _judge_canary(body)
     return say(body, HEALTHY, "Available", _available(body))
 
 
 def _judge_blue_green(body: Body) -> Verdict:
-    current, stable = part(body, "status", "currentPodHash"), _stable(body)
-    if part(body, "status", "blueGreen", "activeSelector") != current:
+    current, stable = get_value(body, "status", "currentPodHash"), _stable(body)
+    if get_value(body, "status", "blueGreen", "activeSelector") != current:
         return say(body, PROGRESSING, "CutoverPending", "active service cutover pending")
     if stable not in ("", current):
         return say(body, PROGRESSING, "AnalysisRunning", "waiting for analysis to complete")
@@ -224,12 +226,12 @@ def _judge_blue_green(body: Body) -> Verdict:
 
 
 def _judge_canary(body: Body) -> Verdict:
-    status = mapping(body, "status")
-    if number(status, "replicas") > number(status, "updatedReplicas"):
+    status = get_mapping(body, "status")
+    if get_int(status, "replicas") > get_int(status, "updatedReplicas"):
         sentence = "Waiting for roll out to finish: old replicas are pending termination"
         return say(body, PROGRESSING, "OldReplicasRemain", sentence)
     stable = _stable(body)
-    if stable == "" or stable != part(status, "currentPodHash"):
+    if stable == "" or stable != get_value(status, "currentPodHash"):
         sentence = "Waiting for rollout to finish steps"
         return say(body, PROGRESSING, "StepsRemain", sentence)
     return say(body, HEALTHY, "Available", _available(body))
@@ -237,27 +239,27 @@ def _judge_canary(body: Body) -> Verdict:
 
 def _stable(body: Body) -> Json:
     """The hash of the stable ReplicaSet, in either of its two places."""
-    own = part(body, "status", "stableRS")
+    own = get_value(body, "status", "stableRS")
     if own is not None:
         return own
-    canary = part(body, "status", "canary")
-    return "" if canary is None else part(canary, "stableRS")
+    canary = get_value(body, "status", "canary")
+    return "" if canary is None else get_value(canary, "stableRS")
 
 
 def _is_observed(body: Body) -> bool:
     """Versions before 0.10 wrote a hash instead of a generation: those count as observed."""
-    if part(body, "status") is None:
+    if get_value(body, "status") is None:
         return False
-    seen = _amount(part(body, "status", "observedGeneration"))
-    return seen is None or seen >= number(body, "metadata", "generation")
+    seen = _amount(get_value(body, "status", "observedGeneration"))
+    return seen is None or seen >= get_int(body, "metadata", "generation")
 
 
 def _is_workload_observed(body: Body) -> bool:
-    notes = part(body, "metadata", "annotations")
-    if part(body, "spec", "workloadRef") is None or notes is None:
+    notes = get_value(body, "metadata", "annotations")
+    if get_value(body, "spec", "workloadRef") is None or notes is None:
         return True
-    wanted = _amount(part(notes, WORKLOAD_GENERATION))
-    return wanted == _amount(part(body, "status", "workloadObservedGeneration"))
+    wanted = _amount(get_value(notes, WORKLOAD_GENERATION))
+    return wanted == _amount(get_value(body, "status", "workloadObservedGeneration"))
 
 
 def _amount(value: Json) -> float | None:

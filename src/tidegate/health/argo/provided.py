@@ -19,7 +19,7 @@ from tidegate.health.argo.verdicts import (
     is_true,
     say,
 )
-from tidegate.model.reading import listed, mappings, part, text
+from tidegate.model.reading import get_list, get_mappings, get_text, get_value
 from tidegate.model.verdict import Health, Verdict
 
 CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
@@ -35,29 +35,29 @@ BAD_REASONS = {
 
 
 def judge_service(body: Body) -> Verdict:
-    if text(body, "spec", "type") != "LoadBalancer":
+    if get_text(body, "spec", "type") != "LoadBalancer":
         return say(body, HEALTHY, "NothingToWaitFor", "the Service needs no load balancer")
     return judge_address(body)
 
 
 def judge_address(body: Body) -> Verdict:
-    if not listed(body, "status", "loadBalancer", "ingress"):
+    if not get_list(body, "status", "loadBalancer", "ingress"):
         return say(body, PROGRESSING, "AddressPending", "no load balancer has given an address yet")
-    given = mappings(body, "status", "loadBalancer", "ingress")
-    addresses = [text(one, "ip") or text(one, "hostname") for one in given]
+    given = get_mappings(body, "status", "loadBalancer", "ingress")
+    addresses = [get_text(one, "ip") or get_text(one, "hostname") for one in given]
     known = ", ".join(one for one in addresses if one) or "an address"
     return say(body, HEALTHY, "AddressAssigned", f"the load balancer gave {known}")
 
 
 def judge_claim(body: Body) -> Verdict:
-    match text(body, "status", "phase"):
+    match get_text(body, "status", "phase"):
         case "Bound":
-            volume = text(body, "spec", "volumeName", default="a volume")
+            volume = get_text(body, "spec", "volumeName", default="a volume")
             return say(body, HEALTHY, "Bound", f"bound to {volume}")
         case "Pending":
             return say(body, PROGRESSING, "Pending", "no volume is bound to it yet")
         case "Lost":
-            volume = text(body, "spec", "volumeName", default="the volume")
+            volume = get_text(body, "spec", "volumeName", default="the volume")
             return say(body, DEGRADED, "Lost", f"{volume} that it was bound to is gone")
         case _:
             return say(body, UNKNOWN, "PhaseUnknown", "its phase is not known")
@@ -68,17 +68,17 @@ def judge_api_service(body: Body) -> Verdict:
     if not available:
         return say(body, PROGRESSING, "NoStatus", "Waiting to be processed")
     health = HEALTHY if is_true(available) else PROGRESSING
-    sentence = f"{text(available, 'reason')}: {text(available, 'message')}"
+    sentence = f"{get_text(available, 'reason')}: {get_text(available, 'message')}"
     default = "Available" if is_true(available) else "NotAvailable"
-    reason = text(available, "reason", default=default)
+    reason = get_text(available, "reason", default=default)
     return say(body, health, reason, sentence, condition=available)
 
 
 def judge_definition(body: Body) -> Verdict:
     """A CRD; the first condition that says something bad decides."""
-    if part(body, "metadata", "deletionTimestamp") is not None:
+    if get_value(body, "metadata", "deletionTimestamp") is not None:
         return say(body, PROGRESSING, "Terminating", "CRD is terminating")
-    if part(body, "status") is None:
+    if get_value(body, "status") is None:
         return breaks(body, "a CRD without a status")
     if not conditions_of(body):
         return say(body, PROGRESSING, "NoStatus", "Status conditions not found")
@@ -94,7 +94,7 @@ def judge_definition(body: Body) -> Verdict:
 
 
 def _trouble(one: Body) -> tuple[Health, str, str] | None:
-    told = text(one, "message")
+    told = get_text(one, "message")
     if _is(one, "Terminating", "True"):
         return PROGRESSING, "Terminating", f"CRD is terminating: {told}"
     if _is(one, "NamesAccepted", "False"):
@@ -117,7 +117,7 @@ def judge_autoscaler(body: Body) -> Verdict:
 
 def judge_old_autoscaler(body: Body) -> Verdict:
     """Version 1: the conditions stand in an annotation, as JSON."""
-    note = part(body, "metadata", "annotations", CONDITIONS)
+    note = get_value(body, "metadata", "annotations", CONDITIONS)
     if not isinstance(note, str):
         return _judge_conditions(body, [])
     try:
@@ -132,13 +132,13 @@ def judge_old_autoscaler(body: Body) -> Verdict:
 
 def _judge_conditions(body: Body, conditions: list[Body]) -> Verdict:
     for one in conditions:
-        reason = text(one, "reason")
-        if reason in BAD_REASONS.get(text(one, "type"), ()):
-            return say(body, DEGRADED, reason, text(one, "message") or reason)
+        reason = get_text(one, "reason")
+        if reason in BAD_REASONS.get(get_text(one, "type"), ()):
+            return say(body, DEGRADED, reason, get_text(one, "message") or reason)
     for one in conditions:
         if is_true(one) and one.get("type") in ("AbleToScale", "ScalingLimited"):
-            sentence = text(one, "message") or "the autoscaler works"
-            return say(body, HEALTHY, text(one, "reason", default="AbleToScale"), sentence)
+            sentence = get_text(one, "message") or "the autoscaler works"
+            return say(body, HEALTHY, get_text(one, "reason", default="AbleToScale"), sentence)
     return say(body, PROGRESSING, "WaitingToAutoscale", "Waiting to Autoscale")
 
 
@@ -146,8 +146,8 @@ def judge_budget(body: Body) -> Verdict:
     """A budget is bad if it cannot be computed; that it forbids every eviction is no fault."""
     verdict = say(body, PROGRESSING, "NoStatus", "Waiting for status")
     for one in conditions_of(body):
-        reason = text(one, "reason")
-        if part(one, "reason") is None:
+        reason = get_text(one, "reason")
+        if get_value(one, "reason") is None:
             return breaks(body, "a condition without a reason")
         is_bad = one.get("status") == "False" and reason != "InsufficientPods"
         health = DEGRADED if is_bad else HEALTHY

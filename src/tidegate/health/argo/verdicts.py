@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from tidegate.errors import foreign
+from tidegate.errors import sanitize
 from tidegate.model.objects import Json
-from tidegate.model.reading import NOTHING, listed, mapping, mappings, number
+from tidegate.model.reading import EMPTY_MAPPING, get_int, get_list, get_mapping, get_mappings
 from tidegate.model.verdict import Health, Verdict
 
 Body: TypeAlias = dict[str, Json]
@@ -27,7 +27,7 @@ def say(
     reason: str,
     sentence: str,
     *,
-    condition: Body = NOTHING,
+    condition: Body = EMPTY_MAPPING,
     final: bool = False,
 ) -> Verdict:
     """A verdict on a body; `condition` is the one that decided, if one did.
@@ -35,23 +35,23 @@ def say(
     Where nobody wrote a message, the reason must do.
     """
     # The generation that the status speaks of; 0 where it does not tell.
-    own = number(condition, "observedGeneration")
-    seen = number(body, "status", "observedGeneration", default=own)
-    return Verdict(health, foreign(reason), foreign(sentence) or foreign(reason), final, seen)
+    own = get_int(condition, "observedGeneration")
+    seen = get_int(body, "status", "observedGeneration", default=own)
+    return Verdict(health, sanitize(reason), sanitize(sentence) or sanitize(reason), final, seen)
 
 
 def is_unobserved(body: Body) -> bool:
     """Whether the status speaks of an older generation, as Go reads one that is missing: 0."""
-    return number(body, "metadata", "generation") > number(body, "status", "observedGeneration")
+    return get_int(body, "metadata", "generation") > get_int(body, "status", "observedGeneration")
 
 
 def conditions_of(body: Body) -> list[Body]:
-    return mappings(body, "status", "conditions")
+    return get_mappings(body, "status", "conditions")
 
 
 def condition_of(body: Body, name: str) -> Body:
     """The first condition of a type; empty where there is none."""
-    return next((one for one in conditions_of(body) if one.get("type") == name), NOTHING)
+    return next((one for one in conditions_of(body) if one.get("type") == name), EMPTY_MAPPING)
 
 
 def is_true(condition: Body) -> bool:
@@ -65,7 +65,7 @@ def breaks(body: Body, problem: str) -> Verdict:
 
 def is_hook(body: Body) -> bool:
     """Any value of Argo's annotation makes a hook, except `Skip` alone."""
-    notes = mapping(body, "metadata", "annotations")
+    notes = get_mapping(body, "metadata", "annotations")
     own = notes.get(HOOK)
     if isinstance(own, str):
         known = {one.strip() for one in own.split(",")} & HOOK_TYPES
@@ -76,4 +76,4 @@ def is_hook(body: Body) -> bool:
 
 def is_held(body: Body) -> bool:
     """Whether Argo CD's finalizer keeps the object until its sync has looked at it."""
-    return FINALIZER in listed(body, "metadata", "finalizers")
+    return FINALIZER in get_list(body, "metadata", "finalizers")

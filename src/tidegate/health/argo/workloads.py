@@ -21,7 +21,14 @@ from tidegate.health.argo.verdicts import (
     is_unobserved,
     say,
 )
-from tidegate.model.reading import NOTHING, listed, mapping, number, part, text
+from tidegate.model.reading import (
+    EMPTY_MAPPING,
+    get_int,
+    get_list,
+    get_mapping,
+    get_text,
+    get_value,
+)
 from tidegate.model.verdict import Verdict
 
 TOO_LATE = "ProgressDeadlineExceeded"
@@ -29,23 +36,23 @@ WAITING = "Waiting for rollout to finish"
 
 
 def judge_deployment(body: Body) -> Verdict:
-    if part(body, "spec", "paused") is True:
+    if get_value(body, "spec", "paused") is True:
         return say(body, SUSPENDED, "Paused", "Deployment is paused")
     if is_unobserved(body):
         return _unobserved(body, "deployment")
     progress = condition_of(body, "Progressing")
     if progress.get("reason") == TOO_LATE:
-        name = text(body, "metadata", "name")
+        name = get_text(body, "metadata", "name")
         sentence = f'Deployment "{name}" exceeded its progress deadline'
         return say(body, DEGRADED, TOO_LATE, sentence)
     return _judge_replicas(body)
 
 
 def _judge_replicas(body: Body) -> Verdict:
-    status = mapping(body, "status")
-    total, updated = number(status, "replicas"), number(status, "updatedReplicas")
-    available = number(status, "availableReplicas")
-    wanted = number(body, "spec", "replicas", default=updated)
+    status = get_mapping(body, "status")
+    total, updated = get_int(status, "replicas"), get_int(status, "updatedReplicas")
+    available = get_int(status, "availableReplicas")
+    wanted = get_int(body, "spec", "replicas", default=updated)
     if updated < wanted:
         sentence = f"{WAITING}: {updated} out of {wanted} new replicas have been updated..."
         return say(body, PROGRESSING, "ReplicasNotUpdated", sentence)
@@ -63,9 +70,9 @@ def judge_replica_set(body: Body) -> Verdict:
         return _unobserved(body, "replica set")
     failure = condition_of(body, "ReplicaFailure")
     if is_true(failure):
-        return say(body, DEGRADED, "ReplicaFailure", text(failure, "message"))
-    available = number(body, "status", "availableReplicas")
-    wanted = number(body, "spec", "replicas", default=available)
+        return say(body, DEGRADED, "ReplicaFailure", get_text(failure, "message"))
+    available = get_int(body, "status", "availableReplicas")
+    wanted = get_int(body, "spec", "replicas", default=available)
     if available < wanted:
         sentence = f"{WAITING}: {available} out of {wanted} new replicas are available..."
         return say(body, PROGRESSING, "ReplicasNotAvailable", sentence)
@@ -73,11 +80,11 @@ def judge_replica_set(body: Body) -> Verdict:
 
 
 def judge_stateful_set(body: Body) -> Verdict:
-    if not number(body, "status", "observedGeneration") or is_unobserved(body):
+    if not get_int(body, "status", "observedGeneration") or is_unobserved(body):
         sentence = "Waiting for statefulset spec update to be observed..."
         return say(body, PROGRESSING, "GenerationNotObserved", sentence)
-    ready = number(body, "status", "readyReplicas")
-    wanted = number(body, "spec", "replicas", default=ready)
+    ready = get_int(body, "status", "readyReplicas")
+    wanted = get_int(body, "spec", "replicas", default=ready)
     if ready < wanted:
         sentence = f"Waiting for {wanted - ready} pods to be ready..."
         return say(body, PROGRESSING, "PodsNotReady", sentence)
@@ -85,27 +92,27 @@ def judge_stateful_set(body: Body) -> Verdict:
 
 
 def _judge_revision(body: Body, ready: int) -> Verdict:
-    strategy = mapping(body, "spec", "updateStrategy")
+    strategy = get_mapping(body, "spec", "updateStrategy")
     is_rolling = strategy.get("type") == "RollingUpdate"
-    if is_rolling and part(strategy, "rollingUpdate") is not None:
+    if is_rolling and get_value(strategy, "rollingUpdate") is not None:
         return _judge_partition(body, strategy)
     if strategy.get("type") == "OnDelete":
         return say(body, HEALTHY, "Ready", f"statefulset has {ready} ready pods")
-    status = mapping(body, "status")
-    current, update = text(status, "currentRevision"), text(status, "updateRevision")
+    status = get_mapping(body, "status")
+    current, update = get_text(status, "currentRevision"), get_text(status, "updateRevision")
     if update != current:
-        pods = f"{number(status, 'updatedReplicas')} pods at revision {update}..."
+        pods = f"{get_int(status, 'updatedReplicas')} pods at revision {update}..."
         sentence = f"waiting for statefulset rolling update to complete {pods}"
         return say(body, PROGRESSING, "ReplicasNotUpdated", sentence)
-    pods = f"{number(status, 'currentReplicas')} pods at revision {current}..."
+    pods = f"{get_int(status, 'currentReplicas')} pods at revision {current}..."
     return say(body, HEALTHY, "Ready", f"statefulset rolling update complete {pods}")
 
 
 def _judge_partition(body: Body, strategy: Body) -> Verdict:
     """What stands before the partition keeps its revision, and nobody waits for it."""
-    updated = number(body, "status", "updatedReplicas")
-    partition = part(strategy, "rollingUpdate", "partition")
-    replicas = part(body, "spec", "replicas")
+    updated = get_int(body, "status", "updatedReplicas")
+    partition = get_value(strategy, "rollingUpdate", "partition")
+    replicas = get_value(body, "spec", "replicas")
     if isinstance(partition, int) and isinstance(replicas, int) and updated < replicas - partition:
         pods = f"{updated} out of {replicas - partition} new pods have been updated..."
         sentence = f"Waiting for partitioned roll out to finish: {pods}"
@@ -117,11 +124,11 @@ def _judge_partition(body: Body, strategy: Body) -> Verdict:
 def judge_daemon_set(body: Body) -> Verdict:
     if is_unobserved(body):
         return _unobserved(body, "daemon set")
-    status, name = mapping(body, "status"), text(body, "metadata", "name")
-    updated = number(status, "updatedNumberScheduled")
-    wanted = number(status, "desiredNumberScheduled")
-    available = number(status, "numberAvailable")
-    if text(body, "spec", "updateStrategy", "type") == "OnDelete":
+    status, name = get_mapping(body, "status"), get_text(body, "metadata", "name")
+    updated = get_int(status, "updatedNumberScheduled")
+    wanted = get_int(status, "desiredNumberScheduled")
+    available = get_int(status, "numberAvailable")
+    if get_text(body, "spec", "updateStrategy", "type") == "OnDelete":
         sentence = f"daemon set {updated} out of {wanted} new pods have been updated"
         return say(body, HEALTHY, "Available", sentence)
     waiting = f'Waiting for daemon set "{name}" rollout to finish'
@@ -141,27 +148,27 @@ def _unobserved(body: Body, noun: str) -> Verdict:
 
 
 def judge_job(body: Body) -> Verdict:
-    last = {text(one, "type"): one for one in conditions_of(body)}
-    failed, complete = last.get("Failed", NOTHING), last.get("Complete", NOTHING)
+    last = {get_text(one, "type"): one for one in conditions_of(body)}
+    failed, complete = last.get("Failed", EMPTY_MAPPING), last.get("Complete", EMPTY_MAPPING)
     if failed:
-        sentence = text(failed, "message") or _counts(body)
-        reason = text(failed, "reason", default="Failed")
+        sentence = get_text(failed, "message") or _counts(body)
+        reason = get_text(failed, "reason", default="Failed")
         return say(body, DEGRADED, reason, sentence, condition=failed, final=is_true(failed))
     if any(one.get("type") == "Suspended" and is_true(one) for one in conditions_of(body)):
         return say(body, SUSPENDED, "JobSuspended", "the Job is suspended")
     told = [one for one in conditions_of(body) if one.get("type") in ("Complete", "Suspended")]
     if not told:
         return say(body, PROGRESSING, "Running", _counts(body))
-    reason = text(complete, "reason", default="Complete") if complete else "JobResumed"
-    sentence = text(told[-1], "message") or _counts(body)
+    reason = get_text(complete, "reason", default="Complete") if complete else "JobResumed"
+    sentence = get_text(told[-1], "message") or _counts(body)
     return say(body, HEALTHY, reason, sentence, condition=told[-1], final=is_true(complete))
 
 
 def _counts(body: Body) -> str:
     """`0 of 3 pods have succeeded, 1 is active, 2 have failed`."""
-    wanted = number(body, "spec", "completions", default=1)
-    parts = [f"{number(body, 'status', 'succeeded')} of {wanted} pods have succeeded"]
-    active, failed = number(body, "status", "active"), number(body, "status", "failed")
+    wanted = get_int(body, "spec", "completions", default=1)
+    parts = [f"{get_int(body, 'status', 'succeeded')} of {wanted} pods have succeeded"]
+    active, failed = get_int(body, "status", "active"), get_int(body, "status", "failed")
     if active:
         parts.append(f"{active} {'is' if active == 1 else 'are'} active")
     if failed:
@@ -170,25 +177,25 @@ def _counts(body: Body) -> str:
 
 
 def judge_cron_job(body: Body) -> Verdict:
-    if part(body, "spec", "suspend") is True:
+    if get_value(body, "spec", "suspend") is True:
         return say(body, HEALTHY, "CronJobSuspended", "CronJob is Suspended")
-    if part(body, "status") is None:
+    if get_value(body, "status") is None:
         return say(body, PROGRESSING, "NoStatus", "Waiting for CronJob")
-    if part(body, "status", "lastScheduleTime") is None:
+    if get_value(body, "status", "lastScheduleTime") is None:
         return say(body, HEALTHY, "NotScheduledYet", "CronJob has not been scheduled yet")
     return _judge_last_run(body)
 
 
 def _judge_last_run(body: Body) -> Verdict:
-    ended = part(body, "status", "lastSuccessfulTime")
+    ended = get_value(body, "status", "lastSuccessfulTime")
     if ended is None:
         sentence = "The CronJob never completed successfully. It may not be healthy"
         return say(body, HEALTHY, "NeverSucceeded", sentence)
-    if listed(body, "status", "active"):
+    if get_list(body, "status", "active"):
         sentence = "The job is running. Its last execution may not have been successful"
         return say(body, HEALTHY, "Running", sentence)
     # Both are times of one form, so their texts are in the order of the times.
-    if str(ended) < text(body, "status", "lastScheduleTime"):
+    if str(ended) < get_text(body, "status", "lastScheduleTime"):
         sentence = "CronJob has not completed its last execution successfully"
         return say(body, DEGRADED, "LastRunFailed", sentence)
     sentence = "CronJob has completed its last execution successfully"

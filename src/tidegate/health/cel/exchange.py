@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import foreign
+from tidegate.errors import sanitize
 from tidegate.model.objects import Json
-from tidegate.model.reading import number
+from tidegate.model.reading import get_int
 from tidegate.model.verdict import Health, Verdict
 
 IN_PROGRESS, FAILED, CURRENT = range(3)
@@ -65,8 +65,8 @@ read_cel_answer: Callable[[bytes], CelAnswer] = msgspec.msgpack.Decoder(CelAnswe
 def read_cel_verdict(reply: bytes, body: dict[str, Json]) -> Verdict:
     """What a worker's reply says of an object."""
     health, reason, sentence = _meaning(read_cel_answer(reply))
-    seen = number(body, "status", "observedGeneration")
-    return Verdict(health, reason, foreign(sentence), speaks_of=seen)
+    seen = get_int(body, "status", "observedGeneration")
+    return Verdict(health, reason, sanitize(sentence), observed_generation=seen)
 
 
 def _meaning(answer: CelAnswer) -> tuple[Health, str, str]:

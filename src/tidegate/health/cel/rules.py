@@ -13,8 +13,8 @@ import msgspec
 from tidegate.health.cel.exchange import CelQuestion, write_cel_question
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import part, text
-from tidegate.world.calls import Local
+from tidegate.model.reading import get_text, get_value
+from tidegate.world.calls import RunWorker
 
 CEL_WORK = "cel"
 """What a world calls the work of evaluating expressions."""
@@ -37,13 +37,13 @@ class CelRules(msgspec.Struct, frozen=True):
     def lookup(self, kind: Kind) -> HealthExpressions | None:
         return self.known.get((kind.group, kind.name)) or self.known.get((kind.group, ""))
 
-    def request(self, body: dict[str, Json], *, jobs: bool = True) -> Local | None:
+    def request(self, body: dict[str, Json], *, jobs: bool = True) -> RunWorker | None:
         """What to send through the door before an object can be judged by its expressions.
 
         `jobs`: they are judged so as well; Flux's own rule for them comes first where it runs with
         its own rights.
         """
-        kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+        kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
         if not self.known or ((kind.group, kind.name) == JOB and not jobs) or _is_unseen(body):
             return None
         found = self.lookup(kind)
@@ -51,11 +51,14 @@ class CelRules(msgspec.Struct, frozen=True):
             return None
         expressions = (found.in_progress, found.failed, found.current)
         question = CelQuestion(expressions, msgspec.json.encode(body))
-        return Local(CEL_WORK, write_cel_question(question))
+        return RunWorker(CEL_WORK, write_cel_question(question))
 
 
 def _is_unseen(body: dict[str, Json]) -> bool:
-    seen, last = part(body, "status", "observedGeneration"), part(body, "metadata", "generation")
+    seen, last = (
+        get_value(body, "status", "observedGeneration"),
+        get_value(body, "metadata", "generation"),
+    )
     return isinstance(seen, int) and isinstance(last, int) and seen != last
 
 

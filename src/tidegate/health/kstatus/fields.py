@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from tidegate.model.objects import Json
-from tidegate.model.reading import number
+from tidegate.model.reading import get_int
 from tidegate.model.verdict import Health, Verdict
 
 Body = dict[str, Json]
@@ -85,7 +85,7 @@ def _condition(entry: Json) -> Condition:
     name, status, reason, message = (
         _words(entry, field) for field in ("type", "status", "reason", "message")
     )
-    return Condition(name, status, reason, message, number(entry, "observedGeneration"))
+    return Condition(name, status, reason, message, get_int(entry, "observedGeneration"))
 
 
 def _words(entry: Body, field: str) -> str:
@@ -113,12 +113,12 @@ def _stated(body: Body, path: tuple[str, ...], wanted: type[_T], noun: str) -> _
 
 
 def current(reason: str, sentence: str, *, by: Condition = NO_CONDITION) -> Verdict:
-    return Verdict(Health.HEALTHY, reason, sentence, speaks_of=by.observed)
+    return Verdict(Health.HEALTHY, reason, sentence, observed_generation=by.observed)
 
 
 def in_progress(reason: str, sentence: str, *, by: Condition = NO_CONDITION) -> Verdict:
-    return Verdict(Health.PROGRESSING, reason, sentence, speaks_of=by.observed)
+    return Verdict(Health.PROGRESSING, reason, sentence, observed_generation=by.observed)
 
 
 def failed(reason: str, sentence: str, *, by: Condition = NO_CONDITION) -> Verdict:
-    return Verdict(Health.DEGRADED, reason, sentence, speaks_of=by.observed)
+    return Verdict(Health.DEGRADED, reason, sentence, observed_generation=by.observed)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from tidegate.health.kstatus import fields
 from tidegate.health.kstatus.fields import Body, current, failed, in_progress
-from tidegate.model.reading import part, text
+from tidegate.model.reading import get_text, get_value
 from tidegate.model.verdict import Health, Verdict
 
-NOTHING_SAID = Verdict(Health.HEALTHY, "NothingSaid", "Resource is current", checked=False)
+NOTHING_SAID = Verdict(Health.HEALTHY, "NothingSaid", "Resource is current", is_checked=False)
 """No condition that kstatus knows: it takes the object for current, which proves nothing."""
 
 
@@ -42,7 +42,7 @@ def _unseen(body: Body) -> Verdict | None:
     if observed is None or observed == generation:
         return None
     sentence = (
-        f"{text(body, 'kind')} generation is {generation}, "
+        f"{get_text(body, 'kind')} generation is {generation}, "
         f"but latest observed generation is {observed}"
     )
     return in_progress("LatestGenerationNotObserved", sentence)
@@ -62,7 +62,7 @@ def judge_at_once(_: Body) -> Verdict:
 
 
 def judge_claim(body: Body) -> Verdict:
-    phase = part(body, "status", "phase")
+    phase = get_value(body, "status", "phase")
     if phase != "Bound":
         shown = phase if isinstance(phase, str) else "unknown"
         return in_progress("NotBound", f"PVC is not Bound. phase: {shown}")
@@ -71,7 +71,7 @@ def judge_claim(body: Body) -> Verdict:
 
 def judge_service(body: Body) -> Verdict:
     """An address inside the cluster is enough; a load balancer's own is not awaited."""
-    if text(body, "spec", "type") == "LoadBalancer" and not text(body, "spec", "clusterIP"):
+    if get_text(body, "spec", "type") == "LoadBalancer" and not get_text(body, "spec", "clusterIP"):
         return in_progress("NoIPAssigned", "ClusterIP not set. Service type: LoadBalancer")
     return current("ServiceReady", "Service is ready")
 

@@ -16,7 +16,7 @@ from tidegate.health.kstatus.fields import Body, UnreadableError
 from tidegate.health.kstatus.pods import NOT_SCHEDULED, is_unschedulable, judge_pod, schedule_limit
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind
-from tidegate.model.reading import number, text
+from tidegate.model.reading import get_int, get_text
 from tidegate.model.verdict import Health, Verdict
 
 GroupKind = tuple[str, str]
@@ -59,12 +59,14 @@ def judge_with_pods(body: Body, pods: Iterable[Body], now: Ms) -> Verdict:
     verdict = judge(body, now)
     if _kind_of(body) not in ASKS_ITS_PODS or verdict.health is not Health.PROGRESSING:
         return verdict
-    leaving = bool(text(body, "metadata", "deletionTimestamp"))
+    leaving = bool(get_text(body, "metadata", "deletionTimestamp"))
     failures = 0 if leaving else sum(_has_failed(pod, now) for pod in pods)
     if not failures:
         return verdict
     sentence = f"{failures} pods have failed"
-    return Verdict(Health.DEGRADED, "PodsFailed", sentence, speaks_of=verdict.speaks_of)
+    return Verdict(
+        Health.DEGRADED, "PodsFailed", sentence, observed_generation=verdict.observed_generation
+    )
 
 
 def look_again(body: Body, now: Ms) -> Ms | None:
@@ -80,8 +82,8 @@ def _judge_as(kind: GroupKind, body: Body, now: Ms) -> Verdict:
         verdict = _ask(kind, body, now)
     except UnreadableError as error:
         verdict = Verdict(Health.UNKNOWN, "Unreadable", str(error))
-    observed = number(body, "status", "observedGeneration")
-    return msgspec.structs.replace(verdict, speaks_of=observed) if observed else verdict
+    observed = get_int(body, "status", "observedGeneration")
+    return msgspec.structs.replace(verdict, observed_generation=observed) if observed else verdict
 
 
 def _ask(kind: GroupKind, body: Body, now: Ms) -> Verdict:
@@ -102,5 +104,5 @@ def _has_failed(pod: Body, now: Ms) -> bool:
 
 
 def _kind_of(body: Body) -> GroupKind:
-    kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
     return kind.group, kind.name

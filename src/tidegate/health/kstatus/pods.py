@@ -8,9 +8,9 @@ import msgspec
 
 from tidegate.health.kstatus import fields
 from tidegate.health.kstatus.fields import current, failed, in_progress
-from tidegate.model.moment import SECOND, Ms, after
+from tidegate.model.moment import SECOND, Ms, add_duration
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 from tidegate.model.verdict import Verdict
 
 SCHEDULE_WINDOW = Ms(15 * SECOND)
@@ -20,7 +20,7 @@ NOT_SCHEDULED = "PodNotScheduled"
 
 def judge_pod(body: fields.Body, now: Ms) -> Verdict:
     """A pod that has come to its end is current, even if it failed: nothing will change."""
-    phase = text(body, "status", "phase")
+    phase = get_text(body, "status", "phase")
     match phase:
         case "Succeeded":
             return _ended("PodSucceeded", "Pod has completed successfully")
@@ -39,12 +39,12 @@ def judge_pod(body: fields.Body, now: Ms) -> Verdict:
 def schedule_limit(body: fields.Body) -> Ms | None:
     """When a pod without a place begins to count as failed; None where it has no creation time."""
     try:
-        stamp = datetime.fromisoformat(text(body, "metadata", "creationTimestamp"))
+        stamp = datetime.fromisoformat(get_text(body, "metadata", "creationTimestamp"))
     except ValueError:
         return None
     if stamp.tzinfo is None:
         return None
-    return after(Ms(int(stamp.timestamp() * SECOND)), SCHEDULE_WINDOW)
+    return add_duration(Ms(int(stamp.timestamp() * SECOND)), SCHEDULE_WINDOW)
 
 
 def is_unschedulable(body: fields.Body) -> bool:
@@ -58,7 +58,7 @@ def is_unschedulable(body: fields.Body) -> bool:
 
 
 def _ended(reason: str, sentence: str) -> Verdict:
-    return msgspec.structs.replace(current(reason, sentence), final=True)
+    return msgspec.structs.replace(current(reason, sentence), is_final=True)
 
 
 def _running(body: fields.Body) -> Verdict:

@@ -9,7 +9,7 @@ import msgspec
 
 from tidegate.health.kstatus import fields
 from tidegate.health.kstatus.fields import Body, Condition, current, failed, in_progress
-from tidegate.model.reading import number, part, text
+from tidegate.model.reading import get_int, get_text, get_value
 from tidegate.model.verdict import Verdict
 
 _NO_DEADLINE = 2**31 - 1
@@ -26,10 +26,10 @@ def judge_deployment(body: Body) -> Verdict:
 
 
 def judge_stateful_set(body: Body) -> Verdict:
-    if text(body, "spec", "updateStrategy", "type") == "OnDelete":
+    if get_text(body, "spec", "updateStrategy", "type") == "OnDelete":
         return current("OnDelete", "StatefulSet is using the ondelete update strategy")
-    wanted, there = _wanted(body), number(body, "status", "replicas")
-    ready = number(body, "status", "readyReplicas")
+    wanted, there = _wanted(body), get_int(body, "status", "replicas")
+    ready = get_int(body, "status", "readyReplicas")
     short = (
         _fewer("LessReplicas", "Replicas", there, wanted)
         or _fewer("LessReady", "Ready", ready, wanted)
@@ -42,16 +42,16 @@ def judge_daemon_set(body: Body) -> Verdict:
     unseen = _never_seen(body)
     if unseen is not None:
         return unseen
-    wanted = number(body, "status", "desiredNumberScheduled", default=_UNSET)
+    wanted = get_int(body, "status", "desiredNumberScheduled", default=_UNSET)
     if wanted == _UNSET:
         return in_progress("NoDesiredNumber", "Missing .status.desiredNumberScheduled")
     return (
-        _fewer("LessCurrent", "Current", number(body, "status", "currentNumberScheduled"), wanted)
+        _fewer("LessCurrent", "Current", get_int(body, "status", "currentNumberScheduled"), wanted)
         or _fewer(
-            "LessUpdated", "Updated", number(body, "status", "updatedNumberScheduled"), wanted
+            "LessUpdated", "Updated", get_int(body, "status", "updatedNumberScheduled"), wanted
         )
-        or _fewer("LessAvailable", "Available", number(body, "status", "numberAvailable"), wanted)
-        or _fewer("LessReady", "Ready", number(body, "status", "numberReady"), wanted)
+        or _fewer("LessAvailable", "Available", get_int(body, "status", "numberAvailable"), wanted)
+        or _fewer("LessReady", "Ready", get_int(body, "status", "numberReady"), wanted)
         or current("AllScheduled", f"All replicas scheduled as expected. Replicas: {wanted}")
     )
 
@@ -61,19 +61,21 @@ def judge_replica_set(body: Body) -> Verdict:
     if failure is not None:
         sentence = "Replica Failure condition. Check Pods"
         return in_progress("ReplicaFailure", sentence, by=failure)
-    wanted, there = _wanted(body), number(body, "status", "replicas")
-    labelled = number(body, "status", "fullyLabeledReplicas")
+    wanted, there = _wanted(body), get_int(body, "status", "replicas")
+    labelled = get_int(body, "status", "fullyLabeledReplicas")
     return (
         _fewer("LessLabelled", "Labelled", labelled, wanted)
-        or _fewer("LessAvailable", "Available", number(body, "status", "availableReplicas"), wanted)
-        or _fewer("LessReady", "Ready", number(body, "status", "readyReplicas"), wanted)
+        or _fewer(
+            "LessAvailable", "Available", get_int(body, "status", "availableReplicas"), wanted
+        )
+        or _fewer("LessReady", "Ready", get_int(body, "status", "readyReplicas"), wanted)
         or _extra(there, wanted)
         or current("ReplicaSetAvailable", f"ReplicaSet is available. Replicas: {there}")
     )
 
 
 def _wanted(body: Body) -> int:
-    return number(body, "spec", "replicas", default=1)
+    return get_int(body, "spec", "replicas", default=1)
 
 
 def _fewer(reason: str, what: str, there: int, wanted: int) -> Verdict | None:
@@ -87,21 +89,21 @@ def _extra(there: int, wanted: int) -> Verdict | None:
 
 
 def _short_deployment(body: Body) -> Verdict | None:
-    wanted, there = _wanted(body), number(body, "status", "replicas")
-    updated = number(body, "status", "updatedReplicas")
-    available = number(body, "status", "availableReplicas")
+    wanted, there = _wanted(body), get_int(body, "status", "replicas")
+    updated = get_int(body, "status", "updatedReplicas")
+    available = get_int(body, "status", "availableReplicas")
     return (
         _fewer("LessReplicas", "Replicas", there, wanted)
         or _fewer("LessUpdated", "Updated", updated, wanted)
         or _extra(there, wanted)
         or _fewer("LessAvailable", "Available", available, updated)
-        or _fewer("LessReady", "Ready", number(body, "status", "readyReplicas"), wanted)
+        or _fewer("LessReady", "Ready", get_int(body, "status", "readyReplicas"), wanted)
     )
 
 
 def _unavailable(body: Body, conditions: tuple[Condition, ...]) -> Verdict | None:
     """A Deployment without a deadline has no condition `Progressing`: none is asked for."""
-    deadline = number(body, "spec", "progressDeadlineSeconds", default=_NO_DEADLINE)
+    deadline = get_int(body, "spec", "progressDeadlineSeconds", default=_NO_DEADLINE)
     complete = any(
         condition.name == "Progressing"
         and condition.holds
@@ -121,32 +123,32 @@ def _availability(conditions: tuple[Condition, ...]) -> Condition | None:
 
 
 def _available(body: Body, conditions: tuple[Condition, ...]) -> Verdict:
-    there = number(body, "status", "replicas")
+    there = get_int(body, "status", "replicas")
     by = _availability(conditions) or fields.NO_CONDITION
     return current("DeploymentAvailable", f"Deployment is available. Replicas: {there}", by=by)
 
 
 def _revised(body: Body, wanted: int) -> Verdict:
     """A StatefulSet whose pods are ready: are they of the revision that is wanted?"""
-    updated = number(body, "status", "updatedReplicas")
+    updated = get_int(body, "status", "updatedReplicas")
     strategy = ("spec", "updateStrategy", "rollingUpdate", "partition")
-    partition = number(body, *strategy, default=_UNSET)
+    partition = get_int(body, *strategy, default=_UNSET)
     if partition != _UNSET:
         short = _fewer("PartitionRollout", "updated", updated, wanted - partition)
         sentence = f"Partition rollout complete. updated: {updated}"
         return short or current("PartitionComplete", sentence)
-    short = _fewer("LessCurrent", "current", number(body, "status", "currentReplicas"), wanted)
+    short = _fewer("LessCurrent", "current", get_int(body, "status", "currentReplicas"), wanted)
     if short is not None:
         return short
-    if text(body, "status", "currentRevision") != text(body, "status", "updateRevision"):
+    if get_text(body, "status", "currentRevision") != get_text(body, "status", "updateRevision"):
         return in_progress("RevisionMismatch", "Waiting for updated revision to match current")
-    there = number(body, "status", "replicas")
+    there = get_int(body, "status", "replicas")
     return current("AllScheduled", f"All replicas scheduled as expected. Replicas: {there}")
 
 
 def _never_seen(body: Body) -> Verdict | None:
     """Its controller always writes these two; until then it has not looked."""
-    kind = text(body, "kind")
+    kind = get_text(body, "kind")
     if fields.stated_number(body, "metadata", "generation") is None:
         return in_progress("NoGeneration", f"{kind} metadata.generation not found")
     if fields.stated_number(body, "status", "observedGeneration") is None:
@@ -156,29 +158,29 @@ def _never_seen(body: Body) -> Verdict | None:
 
 def judge_job(body: Body) -> Verdict:
     """Current when it is complete or suspended, failed when it gave up, else in progress."""
-    if part(body, "spec", "suspend") is True:
+    if get_value(body, "spec", "suspend") is True:
         return current("JobSuspended", "Job is suspended")
     for condition in fields.conditions_of(body):
         if condition.name in {"Complete", "Failed"} and condition.holds:
-            return msgspec.structs.replace(_ended(body, condition), final=True)
-    if not text(body, "status", "startTime"):
+            return msgspec.structs.replace(_ended(body, condition), is_final=True)
+    if not get_text(body, "status", "startTime"):
         return in_progress("JobNotStarted", f"Job not started. active: 0/{_parallelism(body)}")
     done, active, lost = (
-        number(body, "status", field) for field in ("succeeded", "active", "failed")
+        get_int(body, "status", field) for field in ("succeeded", "active", "failed")
     )
     sentence = f"Job in progress. success:{done}, active: {active}, failed: {lost}"
     return in_progress("JobInProgress", sentence)
 
 
 def _ended(body: Body, condition: Condition) -> Verdict:
-    completions = number(body, "spec", "completions", default=_parallelism(body))
+    completions = get_int(body, "spec", "completions", default=_parallelism(body))
     if condition.name == "Complete":
-        done = number(body, "status", "succeeded")
+        done = get_int(body, "status", "succeeded")
         sentence = f"Job Completed. succeeded: {done}/{completions}"
         return current("JobComplete", sentence, by=condition)
-    lost = number(body, "status", "failed")
+    lost = get_int(body, "status", "failed")
     return failed("JobFailed", f"Job Failed. failed: {lost}/{completions}", by=condition)
 
 
 def _parallelism(body: Body) -> int:
-    return number(body, "spec", "parallelism", default=1)
+    return get_int(body, "spec", "parallelism", default=1)

@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import foreign
+from tidegate.errors import sanitize
 from tidegate.model.objects import Json
-from tidegate.model.reading import number
+from tidegate.model.reading import get_int
 from tidegate.model.verdict import Health, Verdict
 
 CODES = frozenset(one.value for one in Health)
@@ -60,8 +60,8 @@ read_answer: Callable[[bytes], ScriptAnswer] = msgspec.msgpack.Decoder(ScriptAns
 def read_verdict(reply: bytes, body: dict[str, Json]) -> Verdict:
     """What a worker's reply says of an object."""
     health, reason, sentence = _meaning(read_answer(reply))
-    seen = number(body, "status", "observedGeneration")
-    return Verdict(health, reason, foreign(sentence), speaks_of=seen)
+    seen = get_int(body, "status", "observedGeneration")
+    return Verdict(health, reason, sanitize(sentence), observed_generation=seen)
 
 
 def _meaning(answer: ScriptAnswer) -> tuple[Health, str, str]:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 
-from tidegate.errors import OperatorsError, Place, foreign
+from tidegate.errors import KnowledgeError, Location, sanitize
 from tidegate.globs import compile_glob
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 
 SIGNS = frozenset("*?[{\\")
-_PIECE = late(r"\\.|\[!?[^\]\[]+\]|[{},*?\[\]\\]|[^{},*?\[\]\\]+", re.DOTALL)
-_RANGE = late(r"\[!?(.)-(.)\]", re.DOTALL)
+_PIECE = lazy_regex(r"\\.|\[!?[^\]\[]+\]|[{},*?\[\]\\]|[^{},*?\[\]\\]+", re.DOTALL)
+_RANGE = lazy_regex(r"\[!?(.)-(.)\]", re.DOTALL)
 
 
 def is_pattern(key: str) -> bool:
@@ -35,10 +35,10 @@ def compile_pattern(key: str) -> re.Pattern[str]:
     return compile_glob(key)
 
 
-def check_key(key: str, where: Place | None = None) -> None:
+def check_key(key: str, where: Location | None = None) -> None:
     """Raise for a key that can be neither a name nor a pattern."""
     try:
         compile_pattern(key)
     except ValueError as error:
-        problem = f"`{foreign(key)}` is no pattern: {error}"
-        raise OperatorsError("health.lua.key", problem, where=where) from None
+        problem = f"`{sanitize(key)}` is no pattern: {error}"
+        raise KnowledgeError("health.lua.key", problem, location=where) from None

@@ -15,14 +15,14 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.errors import Place
+from tidegate.errors import Location
 from tidegate.health.argo.verdicts import is_held
 from tidegate.health.lua.exchange import Question, write_question
 from tidegate.health.lua.patterns import compile_pattern, is_pattern, literal_size
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import part, text
-from tidegate.world.calls import Local
+from tidegate.model.reading import get_text, get_value
+from tidegate.world.calls import RunWorker
 
 WORK = "lua"
 """What a world calls the work of running a script."""
@@ -33,7 +33,7 @@ class Script(msgspec.Struct, frozen=True):
 
     text: str
     open_libs: bool = False
-    where: Place | None = None
+    where: Location | None = None
 
 
 class LuaRules(msgspec.Struct, frozen=True):
@@ -65,12 +65,12 @@ class LuaRules(msgspec.Struct, frozen=True):
         """The script that judges an object; none where it is being deleted."""
         if not self.named:
             return None
-        if part(body, "metadata", "deletionTimestamp") is not None and not is_held(body):
+        if get_value(body, "metadata", "deletionTimestamp") is not None and not is_held(body):
             return None
-        kind = Kind.of(text(body, "apiVersion"), text(body, "kind"))
+        kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
         return self.lookup(kind.group, kind.name)
 
-    def request(self, body: dict[str, Json], now: Ms) -> Local | None:
+    def request(self, body: dict[str, Json], now: Ms) -> RunWorker | None:
         """What to send through the door before an object can be judged, where a script is for it.
 
         Scripts that ask for the time are told `now`.
@@ -80,7 +80,7 @@ class LuaRules(msgspec.Struct, frozen=True):
             return None
         encoded = msgspec.json.encode(body)
         question = Question(script.text, script.open_libs, now // SECOND, encoded)
-        return Local(WORK, write_question(question))
+        return RunWorker(WORK, write_question(question))
 
 
 NO_RULES = LuaRules({})

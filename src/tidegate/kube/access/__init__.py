@@ -1,1 +1,1 @@
-"""What kubeconfig files say, read with care, and what it comes down to."""
+"""Kubeconfig files: loading, and the clusters, users and credentials that they define."""

@@ -1,7 +1,7 @@
-"""What a kubeconfig comes down to: which server, whom it trusts, and as whom we come.
+"""A resolved kubeconfig context: server, certificate authority and credentials.
 
-Frozen values, with every file read and every path resolved. Only credentials that change by
-themselves, a token file or an exec plugin, are looked at again later (see `credentials`).
+The values are frozen, with all files read and all paths resolved. Only credentials that change by
+themselves, a token file or an exec plugin, are read again later (see `credentials`).
 """
 
 from __future__ import annotations
@@ -13,36 +13,39 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import Place
-from tidegate.model.identity import Identity
-from tidegate.model.secret import Secret
+from tidegate.errors import Location
+from tidegate.model.identity import ImpersonatedUser
+from tidegate.model.secret import SecretValue
 
 
 class Anonymous(msgspec.Struct, frozen=True):
-    """Nothing is sent. A client certificate may still say who we are."""
+    """No credentials in headers. A client certificate may still identify the user."""
 
 
-class Token(msgspec.Struct, frozen=True):
-    """A bearer token that stands in the kubeconfig."""
+class BearerToken(msgspec.Struct, frozen=True):
+    """A bearer token of the kubeconfig."""
 
-    token: Secret
+    token: SecretValue
 
 
 class TokenFile(msgspec.Struct, frozen=True):
-    """A bearer token in a file that somebody renews. `spare` serves while it cannot be read."""
+    """A bearer token in a file that another process renews."""
 
     path: Path
-    place: Place
-    spare: Secret | None = None
+    location: Location
+    fallback: SecretValue | None = None
+    """The token to use while the file cannot be read."""
 
 
-class Basic(msgspec.Struct, frozen=True):
+class BasicAuth(msgspec.Struct, frozen=True):
+    """User name and password."""
+
     username: str
-    password: Secret
+    password: SecretValue
 
 
-class Interactive(StrEnum):
-    """Whether an exec plugin may ask the person at the terminal."""
+class InteractiveMode(StrEnum):
+    """Whether an exec plugin may prompt the user."""
 
     NEVER = "Never"
     IF_AVAILABLE = "IfAvailable"
@@ -50,23 +53,24 @@ class Interactive(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plugin:
-    """A program that prints credentials. `cluster` is what it is told of the cluster, as JSON."""
+class ExecPlugin:
+    """A program that prints credentials."""
 
     command: str
     args: tuple[str, ...]
     environment: tuple[tuple[str, str], ...] = field(repr=False)
     path: str
     api_version: str
-    interactive: Interactive
+    interactive_mode: InteractiveMode
     install_hint: str
-    cluster: bytes | None = field(repr=False)
-    place: Place
-    given: tuple[Secret, ...] = ()
-    """What the kubeconfig puts into its environment."""
+    cluster_info: bytes | None = field(repr=False)
+    """The cluster, as JSON for `provideClusterInfo`."""
+    location: Location
+    secrets: tuple[SecretValue, ...] = ()
+    """The values that the kubeconfig adds to the environment."""
 
 
-Login: TypeAlias = Anonymous | Token | TokenFile | Basic | Plugin
+Login: TypeAlias = Anonymous | BearerToken | TokenFile | BasicAuth | ExecPlugin
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +78,13 @@ class ClientCertificate:
     """A certificate and its key, both as PEM."""
 
     certificate: bytes = field(repr=False)
-    key: Secret
-    place: Place
+    key: SecretValue
+    location: Location
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeTarget:
-    """One API server and how to come to it.
-
-    `proxy` is a secret since it may hold a password. `identity` is whom the kubeconfig says to
-    impersonate. `ca` is PEM; without one the system's own authorities are trusted.
-    """
+    """One API server and how to connect to it."""
 
     name: str
     server: str
@@ -92,10 +92,13 @@ class KubeTarget:
     user: str
     login: Login
     certificate: ClientCertificate | None = None
-    identity: Identity | None = None
+    identity: ImpersonatedUser | None = None
+    """The user that the kubeconfig impersonates."""
     ca: bytes | None = field(default=None, repr=False)
-    ca_place: Place | None = None
+    """PEM. If there is none, the authorities of the system are trusted."""
+    ca_location: Location | None = None
     insecure: bool = False
-    proxy: Secret | None = None
+    proxy: SecretValue | None = None
+    """Secret, since it may contain a password."""
     tls_server_name: str = ""
-    place: Place
+    location: Location

@@ -1,11 +1,11 @@
-"""The user of a context: how we log in, with which certificate, and whom we impersonate.
+"""The user of a context: credentials, client certificate and impersonation.
 
-What counts when a user has several credentials was found out from kubectl:
+Which of several credentials counts was determined with kubectl:
 
-    tokenFile           wins over `token`, which serves while the file cannot be read
+    tokenFile           wins over `token`, which is used while the file cannot be read
     token and password  contradict each other
-    client certificate  is shown together with a token or a password
-    exec                is run only where there is none of these
+    client certificate  is presented together with a token or a password
+    exec                runs only if there is none of these
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidegate.errors import ConfigError
-from tidegate.kube.access.clusters import ServerAddress, describe
+from tidegate.kube.access.clusters import ServerAddress, encode_cluster_info
 from tidegate.kube.access.context import (
     Anonymous,
-    Basic,
+    BasicAuth,
+    BearerToken,
     ClientCertificate,
-    Interactive,
+    ExecPlugin,
+    InteractiveMode,
     Login,
-    Plugin,
-    Token,
     TokenFile,
 )
-from tidegate.kube.access.stanza import Stanza, read_file
-from tidegate.model.identity import Identity
-from tidegate.model.patterns import late
-from tidegate.model.secret import Secret
+from tidegate.kube.access.stanza import ConfigEntry, read_file
+from tidegate.model.identity import ImpersonatedUser
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.secret import SecretValue
 
 V1 = "client.authentication.k8s.io/v1"
 V1BETA1 = "client.authentication.k8s.io/v1beta1"
-CONTROL = late(r"[\x00-\x08\x0a-\x1f\x7f]")
-REPLACEMENTS = {
+CONTROL_CHARACTER = lazy_regex(r"[\x00-\x08\x0a-\x1f\x7f]")
+AUTH_PROVIDER_HINTS = {
     "gcp": "use the exec plugin `gke-gcloud-auth-plugin`",
     "azure": "use the exec plugin `kubelogin`",
     "oidc": "use an exec plugin such as `kubectl oidc-login`",
@@ -40,152 +40,160 @@ REPLACEMENTS = {
 
 
 def read_login(
-    user: Stanza, *, cluster: Stanza, server: ServerAddress, environ: Mapping[str, str]
+    user: ConfigEntry, *, cluster: ConfigEntry, server: ServerAddress, environ: Mapping[str, str]
 ) -> tuple[Login, ClientCertificate | None]:
-    """How a user logs in, and the certificate that is shown besides."""
+    """Return the credentials of a user, and the client certificate to present with them.
+
+    Raises ConfigError if they contradict each other.
+    """
     if user.has("auth-provider"):
-        raise _no_auth_provider(user)
+        raise _auth_provider_error(user)
     certificate = read_certificate(user)
     has_token = user.has("token", "tokenFile")
     if has_token and user.has("username", "password"):
         problem = f"{user.title} has both a token and a user name or password"
-        where = user.place("username" if user.has("username") else "password")
-        raise ConfigError("config.both", problem, where=where, hint="remove one of the two")
+        location = user.locate("username" if user.has("username") else "password")
+        raise ConfigError("config.both", problem, location=location, hint="remove one of the two")
     if has_token:
         return _read_token(user), certificate
     if user.has("username", "password"):
         return _read_basic(user), certificate
     if certificate is None and user.has("exec"):
-        cluster_told = describe(cluster, server)
-        return read_plugin(user.stanza("exec"), cluster=cluster_told, environ=environ), None
+        cluster_info = encode_cluster_info(cluster, server)
+        return read_plugin(user.get_entry("exec"), cluster=cluster_info, environ=environ), None
     return Anonymous(), certificate
 
 
-def read_certificate(user: Stanza) -> ClientCertificate | None:
-    certificate = user.content("client-certificate")
+def read_certificate(user: ConfigEntry) -> ClientCertificate | None:
+    certificate = user.read_content("client-certificate")
     if certificate is None:
         others = ("token", "tokenFile", "username", "exec")
         if user.has("client-key", "client-key-data") and not user.has(*others):
             problem = f"{user.title} has a client key, but no client certificate"
             hint = "add `client-certificate` or `client-certificate-data`"
-            raise ConfigError("config.certificate", problem, where=user.place(), hint=hint)
+            raise ConfigError("config.certificate", problem, location=user.locate(), hint=hint)
         return None
-    named = "client-certificate"
-    place = user.place(named if user.has(named) else f"{named}-data")
-    key = user.content("client-key")
+    field = "client-certificate"
+    location = user.locate(field if user.has(field) else f"{field}-data")
+    key = user.read_content("client-key")
     if key is None:
         problem = f"{user.title} has a client certificate, but no key"
         hint = "add `client-key` or `client-key-data`"
-        raise ConfigError("config.certificate", problem, where=place, hint=hint)
-    return ClientCertificate(certificate, Secret(key.decode("latin-1")), place)
+        raise ConfigError("config.certificate", problem, location=location, hint=hint)
+    return ClientCertificate(certificate, SecretValue(key.decode("latin-1")), location)
 
 
-def read_identity(user: Stanza) -> Identity | None:
-    """Whom to impersonate. Ignoring it would give more rights than the kubeconfig asks for."""
-    extra_stanza = user.stanza("as-user-extra")
-    identity = Identity(
-        user=user.text("as"),
-        uid=user.text("as-uid"),
-        groups=user.texts("as-groups"),
-        extra=tuple((key, text) for key in extra_stanza.body for text in extra_stanza.texts(key)),
+def read_identity(user: ConfigEntry) -> ImpersonatedUser | None:
+    """Return the user to impersonate. Returns None if there is none.
+
+    Ignoring it would give more rights than the kubeconfig requests.
+    """
+    extra_entry = user.get_entry("as-user-extra")
+    identity = ImpersonatedUser(
+        user=user.get_text("as"),
+        uid=user.get_text("as-uid"),
+        groups=user.get_texts("as-groups"),
+        extra=tuple((key, text) for key in extra_entry.body for text in extra_entry.get_texts(key)),
     )
     if not identity.user:
         if user.has("as-uid", "as-groups", "as-user-extra"):
             problem = f"{user.title} impersonates a uid, groups or extras, but no user"
             hint = "add `as: <user>`"
-            raise ConfigError("config.impersonation", problem, where=user.place(), hint=hint)
+            raise ConfigError("config.impersonation", problem, location=user.locate(), hint=hint)
         return None
     texts = (identity.user, identity.uid, *identity.groups, *(text for _, text in identity.extra))
-    if any(CONTROL.search(text) for text in texts):
+    if any(CONTROL_CHARACTER.search(text) for text in texts):
         problem = f"{user.title} impersonates a name that holds a line break"
-        raise ConfigError("config.impersonation", problem, where=user.place("as"))
+        raise ConfigError("config.impersonation", problem, location=user.locate("as"))
     return identity
 
 
-def read_plugin(stanza: Stanza, *, cluster: bytes, environ: Mapping[str, str]) -> Plugin:
-    command = stanza.text("command")
+def read_plugin(
+    exec_entry: ConfigEntry, *, cluster: bytes, environ: Mapping[str, str]
+) -> ExecPlugin:
+    command = exec_entry.get_text("command")
     if not command:
-        raise _wrong_plugin(stanza, "command", "has no `command`", "name the program to run")
-    api_version = stanza.text("apiVersion")
+        raise _plugin_error(exec_entry, "command", "has no `command`", "name the program to run")
+    api_version = exec_entry.get_text("apiVersion")
     if api_version not in (V1, V1BETA1):
-        why = f"must have `apiVersion` {V1} or {V1BETA1}"
-        raise _wrong_plugin(stanza, "apiVersion", why, "see the manual of the plugin")
-    path = stanza.file_path("command") if "/" in command else None
-    variables = _read_variables(stanza)
-    return Plugin(
+        reason = f"must have `apiVersion` {V1} or {V1BETA1}"
+        raise _plugin_error(exec_entry, "apiVersion", reason, "see the manual of the plugin")
+    path = exec_entry.resolve_path("command") if "/" in command else None
+    variables = _read_variables(exec_entry)
+    return ExecPlugin(
         command=str(path or command),
-        args=stanza.texts("args"),
+        args=exec_entry.get_texts("args"),
         environment=tuple({**environ, **variables}.items()),
         path=environ.get("PATH", ""),
         api_version=api_version,
-        interactive=_read_interactive(stanza, api_version),
-        install_hint=stanza.text("installHint"),
-        cluster=cluster if stanza.flag("provideClusterInfo") else None,
-        place=stanza.place(),
-        given=tuple(map(Secret, variables.values())),
+        interactive_mode=_read_interactive(exec_entry, api_version),
+        install_hint=exec_entry.get_text("installHint"),
+        cluster_info=cluster if exec_entry.get_flag("provideClusterInfo") else None,
+        location=exec_entry.locate(),
+        secrets=tuple(map(SecretValue, variables.values())),
     )
 
 
-def check_token(token: str, stanza_title: str) -> str:
-    """What is wrong with a token, or nothing."""
+def check_token(token: str, title: str) -> str:
+    """Return what is wrong with a token. Returns an empty text if it is valid."""
     if not token:
-        return f"the token of {stanza_title} is empty"
-    return f"the token of {stanza_title} holds a line break" if CONTROL.search(token) else ""
+        return f"the token of {title} is empty"
+    return f"the token of {title} holds a line break" if CONTROL_CHARACTER.search(token) else ""
 
 
-def _read_token(user: Stanza) -> Token | TokenFile:
-    token = user.text("token")
-    if token and (wrong := check_token(token, user.title)):
+def _read_token(user: ConfigEntry) -> BearerToken | TokenFile:
+    token = user.get_text("token")
+    if token and (problem := check_token(token, user.title)):
         hint = "write the token on one line"
-        raise ConfigError("config.token", wrong, where=user.place("token"), hint=hint)
-    path = user.file_path("tokenFile")
+        raise ConfigError("config.token", problem, location=user.locate("token"), hint=hint)
+    path = user.resolve_path("tokenFile")
     if path is None:
-        return Token(Secret(token))
+        return BearerToken(SecretValue(token))
     if not token:
-        read_file(path, user.place("tokenFile"))
-    return TokenFile(path, user.place("tokenFile"), Secret(token) if token else None)
+        read_file(path, user.locate("tokenFile"))
+    return TokenFile(path, user.locate("tokenFile"), SecretValue(token) if token else None)
 
 
-def _read_basic(user: Stanza) -> Basic:
+def _read_basic(user: ConfigEntry) -> BasicAuth:
     if not user.has("username"):
         problem = f"{user.title} has a password, but no user name"
         hint = "add `username`"
-        raise ConfigError("config.login", problem, where=user.place("password"), hint=hint)
-    return Basic(user.text("username"), Secret(user.text("password")))
+        raise ConfigError("config.login", problem, location=user.locate("password"), hint=hint)
+    return BasicAuth(user.get_text("username"), SecretValue(user.get_text("password")))
 
 
-def _read_variables(stanza: Stanza) -> dict[str, str]:
+def _read_variables(exec_entry: ConfigEntry) -> dict[str, str]:
     variables = {}
-    for entry in stanza.stanzas("env"):
-        name = entry.text("name")
+    for entry in exec_entry.get_entries("env"):
+        name = entry.get_text("name")
         if not name:
-            why = "has a variable without a name"
-            raise _wrong_plugin(stanza, "env", why, "give it a `name`")
-        variables[name] = entry.text("value")
+            reason = "has a variable without a name"
+            raise _plugin_error(exec_entry, "env", reason, "give it a `name`")
+        variables[name] = entry.get_text("value")
     return variables
 
 
-def _read_interactive(stanza: Stanza, api_version: str) -> Interactive:
-    text = stanza.text("interactiveMode")
+def _read_interactive(exec_entry: ConfigEntry, api_version: str) -> InteractiveMode:
+    text = exec_entry.get_text("interactiveMode")
     if not text and api_version == V1BETA1:
-        return Interactive.IF_AVAILABLE
+        return InteractiveMode.IF_AVAILABLE
     try:
-        return Interactive(text)
+        return InteractiveMode(text)
     except ValueError:
-        why = "must say whether it may ask the user"
+        reason = "must say whether it may ask the user"
         hint = "set `interactiveMode` to Never, IfAvailable or Always"
-        raise _wrong_plugin(stanza, "interactiveMode", why, hint) from None
+        raise _plugin_error(exec_entry, "interactiveMode", reason, hint) from None
 
 
-def _wrong_plugin(stanza: Stanza, key: str, why: str, hint: str) -> ConfigError:
-    problem = f"the exec plugin of {stanza.title} {why}"
-    return ConfigError("config.exec", problem, where=stanza.place(key), hint=hint)
+def _plugin_error(exec_entry: ConfigEntry, key: str, reason: str, hint: str) -> ConfigError:
+    problem = f"the exec plugin of {exec_entry.title} {reason}"
+    return ConfigError("config.exec", problem, location=exec_entry.locate(key), hint=hint)
 
 
-def _no_auth_provider(user: Stanza) -> ConfigError:
-    name = user.stanza("auth-provider").text("name")
+def _auth_provider_error(user: ConfigEntry) -> ConfigError:
+    name = user.get_entry("auth-provider").get_text("name")
     state = "Kubernetes has removed" if name in ("gcp", "azure") else "is not supported"
     problem = f"{user.title} logs in with the auth provider `{name}`, which {state}"
-    hint = REPLACEMENTS.get(name, "use an exec plugin")
-    where = user.place("auth-provider")
-    return ConfigError("config.auth-provider", problem, where=where, hint=hint)
+    hint = AUTH_PROVIDER_HINTS.get(name, "use an exec plugin")
+    location = user.locate("auth-provider")
+    return ConfigError("config.auth-provider", problem, location=location, hint=hint)

@@ -1,1 +1,1 @@
-"""The rules, by what they are about. A module enters its rules when it is imported."""
+"""Lint rules by subject. A module registers its rules when it is imported."""

@@ -1,25 +1,25 @@
-"""Applications and sets of them: children that order nothing, sources that mean something else."""
+"""Rules about Applications and ApplicationSets: ineffective order, misunderstood sources."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from tidegate.documents import Document, FieldPath
-from tidegate.lint.rule import Mark, RuleRemark, rule
+from tidegate.lint.rule import Diagnostic, FieldRef, rule
 from tidegate.lint.rules.inert import WAVE
-from tidegate.lint.scene import Actor, Body, LintScene
-from tidegate.lint.words import some
+from tidegate.lint.scene import Body, LintContext, LintObject
+from tidegate.lint.words import join_limited
 from tidegate.model.finding import Severity
 from tidegate.model.policy import Order
-from tidegate.model.reading import listed, mapping, mappings, part, text
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.semantics import ChildGates
 from tidegate.model.unit import UnitId
 
 ARGO = "argoproj.io"
-HEALTH = "resource.customizations.health.argoproj.io_Application"
-OLD_HEALTH = "resource.customizations"
-MOVING = ("", "HEAD", "main", "master", "develop", "trunk")
-LUA = """resource.customizations.health.argoproj.io_Application: |
+HEALTH_SETTING = "resource.customizations.health.argoproj.io_Application"
+LEGACY_HEALTH_SETTING = "resource.customizations"
+MOVING_REVISIONS = ("", "HEAD", "main", "master", "develop", "trunk")
+APPLICATION_HEALTH_LUA = """resource.customizations.health.argoproj.io_Application: |
   hs = {status = "Progressing", message = ""}
   if obj.status ~= nil and obj.status.health ~= nil then
     local done = obj.status.operationState ~= nil and obj.status.operationState.phase == "Succeeded"
@@ -34,99 +34,117 @@ LUA = """resource.customizations.health.argoproj.io_Application: |
   return hs"""
 
 
-def children_of(scene: LintScene) -> dict[UnitId, list[Actor]]:
-    """By parent, the Applications that it brings, where waves order them."""
-    found: dict[UnitId, list[Actor]] = {}
-    for actor in scene.of_kind(ARGO, "Application"):
-        if actor.unit.policy.order is Order.WAVES:
-            found.setdefault(actor.unit.id, []).append(actor)
-    return found
+def children_by_parent(context: LintContext) -> dict[UnitId, list[LintObject]]:
+    """Return the child Applications that waves order, by parent."""
+    children: dict[UnitId, list[LintObject]] = {}
+    for obj in context.objects_of_kind(ARGO, "Application"):
+        if obj.unit.policy.order is Order.WAVES:
+            children.setdefault(obj.unit.id, []).append(obj)
+    return children
 
 
-def _later(children: list[Actor]) -> list[Actor]:
-    """Those that are not in the first wave, where there are several."""
-    first = min(one.manifest.wave for one in children)
-    return [one for one in children if one.manifest.wave > first]
+def _after_first_wave(children: list[LintObject]) -> list[LintObject]:
+    """Return the children that are not in the first wave."""
+    first_wave = min(child.manifest.wave for child in children)
+    return [child for child in children if child.manifest.wave > first_wave]
 
 
 @rule(
     "ORD011",
     "The waves of child Applications do not wait",
     Severity.WARNING,
-    why="Argo CD has no health check for Applications of its own since 1.8: a child counts as"
-    " healthy as soon as its object is there",
+    why=(
+        "Argo CD has no health check for Applications of its own since 1.8: a child counts as"
+        " healthy as soon as its object is there"
+    ),
     fix="add a health check for Application to argocd-cm",
 )
-def children_without_health(scene: LintScene) -> Iterator[RuleRemark]:
-    script = str(scene.settings[HEALTH].value) if HEALTH in scene.settings else ""
-    old = scene.settings.get(OLD_HEALTH)
-    if old is not None and "argoproj.io/Application" in str(old.value):
-        script = script or str(old.value)
-    for parent, children in children_of(scene).items():
-        later = _later(children)
-        if not later or (scene.units[parent].policy.semantics.name == "tidegate" and parent.kind):
+def children_without_health(context: LintContext) -> Iterator[Diagnostic]:
+    script = (
+        str(context.settings[HEALTH_SETTING].value) if HEALTH_SETTING in context.settings else ""
+    )
+    legacy_setting = context.settings.get(LEGACY_HEALTH_SETTING)
+    if legacy_setting is not None and "argoproj.io/Application" in str(legacy_setting.value):
+        script = script or str(legacy_setting.value)
+    for parent, children in children_by_parent(context).items():
+        later = _after_first_wave(children)
+        if not later or (context.units[parent].policy.semantics.name == "tidegate" and parent.kind):
             continue
         if not parent.kind:
-            yield _nobody(parent, later)
-        elif not script and scene.units[parent].policy.semantics.children is ChildGates.NEVER:
-            yield _unchecked(scene, parent, children, later)
+            yield _unused_waves(parent, later)
+        elif not script and context.units[parent].policy.semantics.children is ChildGates.NEVER:
+            yield _missing_health_check(context, parent, children, later)
         elif script and "sync" not in script and "operationState" not in script:
-            yield _unguarded(scene, parent, later)
+            yield _stale_health_check(context, parent, later)
 
 
-def _nobody(parent: UnitId, later: list[Actor]) -> RuleRemark:
-    return RuleRemark(
-        sentence=f"the waves of {len(later)} Applications in `{parent.name}` are read by nobody:"
-        " no Application applies their directory",
-        at=Mark(later[0].document, ("metadata", "annotations", WAVE)),
-        why="a wave counts in the sync of the Application that brings the object; each of these is"
-        " applied by somebody else, all at once",
-        fix="let one Application apply this directory (app of apps), and give it a health check"
-        " for Application",
+def _unused_waves(parent: UnitId, later: list[LintObject]) -> Diagnostic:
+    return Diagnostic(
+        message=(
+            f"the waves of {len(later)} Applications in `{parent.name}` are read by nobody:"
+            " no Application applies their directory"
+        ),
+        at=FieldRef(later[0].document, ("metadata", "annotations", WAVE)),
+        why=(
+            "a wave counts in the sync of the Application that brings the object; each of these is"
+            " applied by somebody else, all at once"
+        ),
+        fix=(
+            "let one Application apply this directory (app of apps), and give it a health check"
+            " for Application"
+        ),
         semantics=("argocd",),
     )
 
 
-def _unchecked(
-    scene: LintScene, parent: UnitId, children: list[Actor], later: list[Actor]
-) -> RuleRemark:
-    waves = sorted({one.manifest.wave for one in children})
-    first = [one.ref.name for one in children if one.manifest.wave == waves[0]]
-    next_ones = [one.ref.name for one in children if one.manifest.wave == waves[1]]
-    return RuleRemark(
-        sentence=f"the waves of `{parent}` order {len(children)} Applications and wait for none:"
-        " there is no health check for Application",
-        at=Mark(later[0].document, ("metadata", "annotations", WAVE)),
-        story=(
-            f"wave {waves[0]} of `{parent}` creates {some(first)}",
+def _missing_health_check(
+    context: LintContext, parent: UnitId, children: list[LintObject], later: list[LintObject]
+) -> Diagnostic:
+    waves = sorted({child.manifest.wave for child in children})
+    first_names = [child.ref.name for child in children if child.manifest.wave == waves[0]]
+    next_names = [child.ref.name for child in children if child.manifest.wave == waves[1]]
+    return Diagnostic(
+        message=(
+            f"the waves of `{parent}` order {len(children)} Applications and wait for none:"
+            " there is no health check for Application"
+        ),
+        at=FieldRef(later[0].document, ("metadata", "annotations", WAVE)),
+        sequence=(
+            f"wave {waves[0]} of `{parent}` creates {join_limited(first_names)}",
             (
                 "Argo CD has no health check for Application, so that each passes as soon as it is"
                 " there"
             ),
             (
-                f"2 s later wave {waves[1]} creates {some(next_ones)}, while nothing of the first"
-                " is deployed yet"
+                f"2 s later wave {waves[1]} creates {join_limited(next_names)}, while nothing of"
+                " the first is deployed yet"
             ),
         ),
-        paste=LUA,
+        snippet=APPLICATION_HEALTH_LUA,
         severity=Severity.WARNING,
         semantics=("argocd",),
         fix="add this to the data of the ConfigMap argocd-cm"
-        + ("" if scene.settings else "; it is not in this repository, so that it may be there"),
+        + ("" if context.settings else "; it is not in this repository, so that it may be there"),
     )
 
 
-def _unguarded(scene: LintScene, parent: UnitId, later: list[Actor]) -> RuleRemark:
-    return RuleRemark(
-        sentence=f"the health check for Application lets waves of `{parent}` pass on old health",
-        at=scene.settings[HEALTH].where
-        if HEALTH in scene.settings
-        else Mark(later[0].document, ("metadata", "annotations", WAVE)),
+def _stale_health_check(
+    context: LintContext, parent: UnitId, later: list[LintObject]
+) -> Diagnostic:
+    return Diagnostic(
+        message=f"the health check for Application lets waves of `{parent}` pass on old health",
+        at=(
+            context.settings[HEALTH_SETTING].where
+            if HEALTH_SETTING in context.settings
+            else FieldRef(later[0].document, ("metadata", "annotations", WAVE))
+        ),
         severity=Severity.NOTE,
-        why="it does not ask whether the child is synced: right after a change a child still shows"
-        " the health of the revision before",
+        why=(
+            "it does not ask whether the child is synced: right after a change a child still shows"
+            " the health of the revision before"
+        ),
         fix="ask for `status.sync` and `status.operationState` as well",
-        paste=LUA,
+        snippet=APPLICATION_HEALTH_LUA,
         semantics=("argocd",),
     )
 
@@ -135,48 +153,66 @@ def _unguarded(scene: LintScene, parent: UnitId, later: list[Actor]) -> RuleRema
     "ORD057",
     "What is behind a set does not wait for its Applications",
     Severity.WARNING,
-    why="Argo CD takes a set for healthy when it has generated its Applications; how these are, it"
-    " asks only of a set with RollingSync",
-    fix="let a RollingSync order the set, or put what has to wait into the same set, in a later"
-    " step",
+    why=(
+        "Argo CD takes a set for healthy when it has generated its Applications; how these are, it"
+        " asks only of a set with RollingSync"
+    ),
+    fix=(
+        "let a RollingSync order the set, or put what has to wait into the same set, in a later"
+        " step"
+    ),
 )
-def set_in_a_wave(scene: LintScene) -> Iterator[RuleRemark]:
-    for one in scene.of_kind(ARGO, "ApplicationSet"):
-        unit = one.unit
-        rules = unit.policy.semantics.name
-        if unit.policy.order is not Order.WAVES or rules == "tidegate":
+def appset_in_wave(context: LintContext) -> Iterator[Diagnostic]:
+    for appset in context.objects_of_kind(ARGO, "ApplicationSet"):
+        unit = appset.unit
+        semantics = unit.policy.semantics.name
+        if unit.policy.order is not Order.WAVES or semantics == "tidegate":
             continue
-        if text(one.body, "spec", "strategy", "type") == "RollingSync":
+        if get_text(appset.body, "spec", "strategy", "type") == "RollingSync":
             continue
-        behind = [
+        in_later_waves = [
             other
-            for other in (*children_of(scene).get(unit.id, ()), *_sets_of(scene, unit.id))
-            if other.manifest.wave > one.manifest.wave
+            for other in (
+                *children_by_parent(context).get(unit.id, ()),
+                *_appsets_of(context, unit.id),
+            )
+            if other.manifest.wave > appset.manifest.wave
         ]
-        if behind:
-            yield _passes_at_once(one, behind, rules)
+        if in_later_waves:
+            yield _passing_appset(appset, in_later_waves, semantics)
 
 
-def _sets_of(scene: LintScene, parent: UnitId) -> list[Actor]:
-    return [one for one in scene.of_kind(ARGO, "ApplicationSet") if one.unit.id == parent]
+def _appsets_of(context: LintContext, parent: UnitId) -> list[LintObject]:
+    return [
+        appset
+        for appset in context.objects_of_kind(ARGO, "ApplicationSet")
+        if appset.unit.id == parent
+    ]
 
 
-def _passes_at_once(one: Actor, behind: list[Actor], rules: str) -> RuleRemark:
-    wave, after = one.manifest.wave, min(behind, key=lambda other: other.manifest.wave)
-    return RuleRemark(
-        sentence=f"wave {after.manifest.wave} of `{one.unit.id}` does not wait for the Applications"
-        f" of the set `{one.ref.name}` in wave {wave}",
-        at=Mark(one.document, ("metadata", "annotations", WAVE)),
-        also=(Mark(after.document),),
-        story=(
-            f"wave {wave} of `{one.unit.id}` applies the set `{one.ref.name}`",
+def _passing_appset(
+    appset: LintObject, in_later_waves: list[LintObject], semantics: str
+) -> Diagnostic:
+    wave, next_object = (
+        appset.manifest.wave,
+        min(in_later_waves, key=lambda other: other.manifest.wave),
+    )
+    return Diagnostic(
+        message=(
+            f"wave {next_object.manifest.wave} of `{appset.unit.id}` does not wait for the"
+            f" Applications of the set `{appset.ref.name}` in wave {wave}"
+        ),
+        at=FieldRef(appset.document, ("metadata", "annotations", WAVE)),
+        related=(FieldRef(next_object.document),),
+        sequence=(
+            f"wave {wave} of `{appset.unit.id}` applies the set `{appset.ref.name}`",
             "its Applications are generated, and the set is healthy from then on",
             (
-                f"2 s later wave {after.manifest.wave} applies {after.ref.kind.name}"
-                f" `{after.ref.name}`, while nothing of these Applications is deployed yet"
+                f"2 s later wave {next_object.manifest.wave} applies {next_object.ref.kind.name}"
+                f" `{next_object.ref.name}`, while nothing of these Applications is deployed yet"
             ),
         ),
-        semantics=(rules,),
+        semantics=(semantics,),
     )
 
 
@@ -184,44 +220,54 @@ def _passes_at_once(one: Actor, behind: list[Actor], rules: str) -> RuleRemark:
     "ORD012",
     "Children follow the same branch as who orders them",
     Severity.NOTE,
-    why="each child notices a commit by itself: waves order only changes of the Applications"
-    " themselves, and not what lies in their directories",
+    why=(
+        "each child notices a commit by itself: waves order only changes of the Applications"
+        " themselves, and not what lies in their directories"
+    ),
     fix="pin `targetRevision` of the children, so that a release goes through the parent",
 )
-def children_on_same_branch(scene: LintScene) -> Iterator[RuleRemark]:
-    for parent, children in children_of(scene).items():
-        own = scene.unit_objects.get(parent)
-        later = _later(children)
-        if own is None or not later:
+def children_on_same_branch(context: LintContext) -> Iterator[Diagnostic]:
+    for parent, children in children_by_parent(context).items():
+        unit_resource = context.unit_resources.get(parent)
+        later = _after_first_wave(children)
+        if unit_resource is None or not later:
             continue
-        theirs = set(_tips(own.body))
-        alike = [
-            one
-            for one in later
-            if "automated" in mapping(one.body, "spec", "syncPolicy")
-            and theirs & set(_tips(one.body))
+        parent_branches = set(_branches(unit_resource.body))
+        on_same_branch = [
+            child
+            for child in later
+            if "automated" in get_mapping(child.body, "spec", "syncPolicy")
+            and parent_branches & set(_branches(child.body))
         ]
-        if alike:
-            yield RuleRemark(
-                sentence=f"{len(alike)} ordered Applications of `{parent}` follow the same branch"
-                " as it does, and sync by themselves",
-                at=Mark(alike[0].document, ("spec", _sources_of(alike[0].body))),
+        if on_same_branch:
+            yield Diagnostic(
+                message=(
+                    f"{len(on_same_branch)} ordered Applications of `{parent}` follow the same"
+                    " branch as it does, and sync by themselves"
+                ),
+                at=FieldRef(
+                    on_same_branch[0].document, ("spec", _source_field(on_same_branch[0].body))
+                ),
                 semantics=("argocd",),
             )
 
 
-def _sources_of(body: Body) -> str:
-    """Where an Application says what it deploys."""
-    return "sources" if mappings(body, "spec", "sources") else "source"
+def _source_field(body: Body) -> str:
+    """Return the field with the sources of an Application."""
+    return "sources" if get_mappings(body, "spec", "sources") else "source"
 
 
-def _tips(body: Body) -> Iterator[tuple[str, str]]:
-    """The branches that an Application follows; what is no fixed revision is one."""
-    spec = mapping(body, "spec")
-    for one in (mapping(spec, "source"), *mappings(spec, "sources")):
-        revision = text(one, "targetRevision")
-        if text(one, "repoURL") and not text(one, "chart") and revision in MOVING:
-            yield text(one, "repoURL").removesuffix(".git"), revision or "HEAD"
+def _branches(body: Body) -> Iterator[tuple[str, str]]:
+    """Yield the branches that an Application follows; any moving revision is one."""
+    spec = get_mapping(body, "spec")
+    for source in (get_mapping(spec, "source"), *get_mappings(spec, "sources")):
+        revision = get_text(source, "targetRevision")
+        if (
+            get_text(source, "repoURL")
+            and not get_text(source, "chart")
+            and revision in MOVING_REVISIONS
+        ):
+            yield get_text(source, "repoURL").removesuffix(".git"), revision or "HEAD"
 
 
 @rule(
@@ -229,24 +275,26 @@ def _tips(body: Body) -> Iterator[tuple[str, str]]:
     "Nobody brings an Application",
     Severity.WARNING,
     why="it lies beside Applications that a parent applies, and its own file is left out",
-    fix="let the parent take it in (`directory.recurse`, `include`, the list of an overlay),"
-    " or move it elsewhere",
+    fix=(
+        "let the parent take it in (`directory.recurse`, `include`, the list of an overlay),"
+        " or move it elsewhere"
+    ),
 )
-def unreached_application(scene: LintScene) -> Iterator[RuleRemark]:
+def undeployed_application(context: LintContext) -> Iterator[Diagnostic]:
     folders: dict[str, list[UnitId]] = {}
-    for name, unit in scene.units.items():
-        if name.kind == "Application" and unit.where and unit.parent and unit.parent.kind:
-            folders.setdefault(_folder(unit.where.name), []).append(unit.parent)
-    bringing = {one.parent for one in scene.units.values()}
-    for name, unit in scene.units.items():
-        if name.kind != "Application" or unit.parent is not None or unit.where is None:
+    for unit_id, unit in context.units.items():
+        if unit_id.kind == "Application" and unit.location and unit.parent and unit.parent.kind:
+            folders.setdefault(_folder(unit.location.name), []).append(unit.parent)
+    parent_ids = {child_unit.parent for child_unit in context.units.values()}
+    for unit_id, unit in context.units.items():
+        if unit_id.kind != "Application" or unit.parent is not None or unit.location is None:
             continue
-        parents = folders.get(_folder(unit.where.name), [])
-        if parents and name not in bringing:
-            own = scene.unit_objects.get(name)
-            yield RuleRemark(
-                sentence=f"`{name}` is brought by nobody, beside what `{parents[0]}` brings",
-                at=Mark(own) if own is not None else unit.where,
+        parents = folders.get(_folder(unit.location.name), [])
+        if parents and unit_id not in parent_ids:
+            unit_resource = context.unit_resources.get(unit_id)
+            yield Diagnostic(
+                message=f"`{unit_id}` is brought by nobody, beside what `{parents[0]}` brings",
+                at=FieldRef(unit_resource) if unit_resource is not None else unit.location,
                 semantics=("argocd",),
             )
 
@@ -256,25 +304,32 @@ def _folder(path: str) -> str:
 
 
 def _sources(document: Document) -> Iterator[tuple[FieldPath, Body]]:
-    """The sources of an Application, or of a set's template, with their paths."""
+    """Yield the sources of an Application or of an ApplicationSet template, with their paths."""
     roots: tuple[FieldPath, ...] = (("spec",), ("spec", "template", "spec"))
     for root in roots:
-        spec = mapping(document.body, *map(str, root))
-        if mapping(spec, "source"):
-            yield (*root, "source"), mapping(spec, "source")
-        for at, one in enumerate(listed(spec, "sources")):
-            if isinstance(one, dict):
-                yield (*root, "sources", at), one
+        spec = get_mapping(document.body, *map(str, root))
+        if get_mapping(spec, "source"):
+            yield (*root, "source"), get_mapping(spec, "source")
+        for at, source in enumerate(get_list(spec, "sources")):
+            if isinstance(source, dict):
+                yield (*root, "sources", at), source
 
 
-def _argo_objects(scene: LintScene) -> Iterator[Document]:
-    """Applications and sets as they stand in files, each once."""
+def _argo_objects(context: LintContext) -> Iterator[Document]:
+    """Yield the Applications and ApplicationSets in files, each once."""
     seen: set[tuple[str, int, str]] = set()
-    own = [one for name, one in scene.unit_objects.items() if name.kind == "Application"]
-    brought = [one.document for one in scene.of_kind(ARGO, "Application", "ApplicationSet")]
-    for document in (*own, *brought):
-        place = document.place
-        key = (place.name, place.line, text(document.body, "metadata", "name"))
+    from_units = [
+        unit_resource
+        for name, unit_resource in context.unit_resources.items()
+        if name.kind == "Application"
+    ]
+    deployed = [
+        lint_object.document
+        for lint_object in context.objects_of_kind(ARGO, "Application", "ApplicationSet")
+    ]
+    for document in (*from_units, *deployed):
+        location = document.location
+        key = (location.name, location.line, get_text(document.body, "metadata", "name"))
         if key not in seen:
             seen.add(key)
             yield document
@@ -284,24 +339,30 @@ def _argo_objects(scene: LintScene) -> Iterator[Document]:
     "ORD053",
     "An empty `directory` turns a chart or an overlay into plain files",
     Severity.WARNING,
-    why="whoever writes `directory` chooses the tool, also with nothing in it: neither Helm nor"
-    " Kustomize is run then",
+    why=(
+        "whoever writes `directory` chooses the tool, also with nothing in it: neither Helm nor"
+        " Kustomize is run then"
+    ),
     fix="remove `directory`",
 )
-def directory_changes_tool(scene: LintScene) -> Iterator[RuleRemark]:
-    for document in _argo_objects(scene):
+def directory_changes_tool(context: LintContext) -> Iterator[Diagnostic]:
+    for document in _argo_objects(context):
         for path, source in _sources(document):
-            folder = text(source, "path").strip("/").removeprefix("./")
-            chosen = part(source, "directory")
-            if not isinstance(chosen, dict) or any(key in source for key in ("helm", "kustomize")):
+            folder = get_text(source, "path").strip("/").removeprefix("./")
+            directory = get_value(source, "directory")
+            if not isinstance(directory, dict) or any(
+                key in source for key in ("helm", "kustomize")
+            ):
                 continue
             base = "" if folder in {"", "."} else f"{folder}/"
-            marks = ("Chart.yaml", "kustomization.yaml", "kustomization.yml", "Kustomization")
-            there = [one for one in marks if f"{base}{one}" in scene.files]
-            if there:
-                yield RuleRemark(
-                    sentence=f"`{folder or '.'}` has a {there[0]}, and is read as plain files",
-                    at=Mark(document, (*path, "directory")),
+            tool_files = ("Chart.yaml", "kustomization.yaml", "kustomization.yml", "Kustomization")
+            existing = [
+                tool_file for tool_file in tool_files if f"{base}{tool_file}" in context.files
+            ]
+            if existing:
+                yield Diagnostic(
+                    message=f"`{folder or '.'}` has a {existing[0]}, and is read as plain files",
+                    at=FieldRef(document, (*path, "directory")),
                     semantics=("argocd",),
                 )
 
@@ -313,16 +374,18 @@ def directory_changes_tool(scene: LintScene) -> Iterator[RuleRemark]:
     why="a pattern is one text: with a line break in it, it fits no file",
     fix="write one pattern with alternatives, such as `{apps/*.yaml,infra/*.yaml}`",
 )
-def pattern_of_lines(scene: LintScene) -> Iterator[RuleRemark]:
-    for document in _argo_objects(scene):
+def multiline_pattern(context: LintContext) -> Iterator[Diagnostic]:
+    for document in _argo_objects(context):
         for path, source in _sources(document):
             for key in ("include", "exclude"):
-                said = text(source, "directory", key)
-                if "\n" in said.strip():
-                    yield RuleRemark(
-                        sentence=f"`directory.{key}` has {len(said.split())} patterns in one text,"
-                        " which fits nothing",
-                        at=Mark(document, (*path, "directory", key)),
+                pattern = get_text(source, "directory", key)
+                if "\n" in pattern.strip():
+                    yield Diagnostic(
+                        message=(
+                            f"`directory.{key}` has {len(pattern.split())} patterns in one text,"
+                            " which fits nothing"
+                        ),
+                        at=FieldRef(document, (*path, "directory", key)),
                         semantics=("argocd",),
                     )
 
@@ -334,24 +397,28 @@ def pattern_of_lines(scene: LintScene) -> Iterator[RuleRemark]:
     why="Applications of a set are synced step by step, and those in no step never",
     fix="give each Application exactly one step; `maxUpdate: 0` waits for somebody by hand",
 )
-def rolling_sync(scene: LintScene) -> Iterator[RuleRemark]:
-    for actor in scene.of_kind(ARGO, "ApplicationSet"):
+def rolling_sync(context: LintContext) -> Iterator[Diagnostic]:
+    for obj in context.objects_of_kind(ARGO, "ApplicationSet"):
         steps = ("spec", "strategy", "rollingSync", "steps")
-        found = listed(actor.body, *steps)
-        for at, one in enumerate(found[:-1]):
-            if part(one, "maxUpdate") in {0, "0", "0%"} and isinstance(one, dict):
-                yield RuleRemark(
-                    sentence=f"step {at + 1} of `{actor.ref.name}` has `maxUpdate: 0`:"
-                    " no later step begins before somebody syncs its Applications by hand",
-                    at=Mark(actor.document, (*steps, at, "maxUpdate")),
+        step_list = get_list(obj.body, *steps)
+        for at, step in enumerate(step_list[:-1]):
+            if get_value(step, "maxUpdate") in {0, "0", "0%"} and isinstance(step, dict):
+                yield Diagnostic(
+                    message=(
+                        f"step {at + 1} of `{obj.ref.name}` has `maxUpdate: 0`:"
+                        " no later step begins before somebody syncs its Applications by hand"
+                    ),
+                    at=FieldRef(obj.document, (*steps, at, "maxUpdate")),
                     semantics=("argocd",),
                 )
         policy = ("spec", "template", "spec", "syncPolicy")
-        if found and "automated" in mapping(actor.body, *policy):
-            yield RuleRemark(
-                sentence=f"`automated` in the template of `{actor.ref.name}` is ignored:"
-                " its steps sync the Applications",
-                at=Mark(actor.document, (*policy, "automated")),
+        if step_list and "automated" in get_mapping(obj.body, *policy):
+            yield Diagnostic(
+                message=(
+                    f"`automated` in the template of `{obj.ref.name}` is ignored:"
+                    " its steps sync the Applications"
+                ),
+                at=FieldRef(obj.document, (*policy, "automated")),
                 severity=Severity.NOTE,
                 semantics=("argocd",),
             )

@@ -1,136 +1,164 @@
-"""What units of Flux's name and wait for: health checks, and data that they are built with."""
+"""References of Flux units: health checks, service accounts, and the data they are built with."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from tidegate.documents import Document, FieldPath
-from tidegate.lint.rule import Mark, RuleRemark
-from tidegate.lint.scene import Actor, LintScene
-from tidegate.lint.words import name
+from tidegate.lint.rule import Diagnostic, FieldRef
+from tidegate.lint.scene import LintContext, LintObject
+from tidegate.lint.words import object_name
 from tidegate.model.finding import Severity
 from tidegate.model.objects import Kind, Ref
-from tidegate.model.policy import Gates
-from tidegate.model.reading import mappings, text
-from tidegate.model.spelling import meant
+from tidegate.model.policy import GateScope
+from tidegate.model.reading import get_mappings, get_text
+from tidegate.model.spelling import closest_match
 from tidegate.model.unit import UnitId
 
-DATA = {
+BUILD_DATA_PATHS = {
     "Kustomization": ("spec", "postBuild", "substituteFrom"),
     "HelmRelease": ("spec", "valuesFrom"),
 }
-"""Where units say which ConfigMaps and Secrets they are built with."""
-IN_VAIN = "it is waited for until the time is over, and the unit fails each time"
+"""Fields with the ConfigMaps and Secrets that a unit is built with."""
+WAITS_UNTIL_TIMEOUT = "it is waited for until the time is over, and the unit fails each time"
 
 
-def check_nowhere(scene: LintScene) -> Iterator[RuleRemark]:
-    """Where an object of nearly that name is brought, that one is meant.
+def missing_health_check_targets(context: LintContext) -> Iterator[Diagnostic]:
+    """Yield health checks of objects that no unit deploys.
 
-    Else it may be in the cluster, or come from what is not known here.
+    An object with a similar name is suggested. Without one, the object may exist in the
+    cluster, or be deployed by a unit whose objects are unknown.
     """
-    is_all_known = scene.units.keys() <= scene.whole
-    for unit, own in scene.unit_objects.items():
-        if unit not in scene.units or scene.units[unit].policy.gates is not Gates.LISTED:
+    are_all_known = context.units.keys() <= context.complete_units
+    for unit, unit_resource in context.unit_resources.items():
+        if unit not in context.units or context.units[unit].policy.gates is not GateScope.LISTED:
             continue
-        for at, entry in enumerate(mappings(own.body, "spec", "healthChecks")):
-            kind = Kind.of(text(entry, "apiVersion", default="apps/v1"), text(entry, "kind"))
-            wanted = Ref(kind, text(entry, "namespace"), text(entry, "name"))
-            known = [one.ref for one in scene.of_kind(kind.group, kind.name)]
-            if any(_is_it(one, wanted) for one in known) or not wanted.name:
-                continue
-            guess = _guess(wanted, known)
-            if guess is None and not (is_all_known and known):
-                continue
-            yield RuleRemark(
-                sentence=f"`{unit}` waits for {name(wanted)}, which nobody here brings",
-                at=Mark(own, ("spec", "healthChecks", at)),
-                severity=Severity.ERROR if guess else Severity.WARNING,
-                why=IN_VAIN if guess else f"it may be in the cluster already; else {IN_VAIN}",
-                fix=f"did you mean {name(guess)}?" if guess else "",
-                semantics=("flux",),
+        for at, entry in enumerate(get_mappings(unit_resource.body, "spec", "healthChecks")):
+            kind = Kind.of(
+                get_text(entry, "apiVersion", default="apps/v1"), get_text(entry, "kind")
             )
-
-
-def account_nowhere(scene: LintScene) -> Iterator[RuleRemark]:
-    """Accounts that units are applied with, where nearly that name is brought beside them."""
-    known = [one.ref for one in scene.of_kind("", "ServiceAccount")]
-    for unit, own in scene.unit_objects.items():
-        account = text(own.body, "spec", "serviceAccountName")
-        names = {one.name for one in known if one.namespace == unit.namespace}
-        if unit.kind not in DATA or not account or account in names:
-            continue
-        if near := meant(account, names):
-            yield RuleRemark(
-                sentence=f"`{unit}` is applied as ServiceAccount `{unit.namespace}/{account}`,"
-                " which nobody here brings",
-                at=Mark(own, ("spec", "serviceAccountName")),
-                why="it has no rights, and nothing of the unit is applied",
-                fix=f"did you mean `{near}`?",
-                semantics=("flux",),
-            )
-
-
-def data_behind(scene: LintScene) -> Iterator[RuleRemark]:
-    """Variables and values that only the unit itself brings, or one that waits for it.
-
-    Without them Flux does not build the unit, so that it never gets ready.
-    """
-    for unit, own in scene.unit_objects.items():
-        if unit not in scene.units or unit not in scene.order.units:
-            continue
-        path = DATA.get(unit.kind, ())
-        for at, entry in enumerate(mappings(own.body, *path)):
-            kind, wanted = text(entry, "kind"), text(entry, "name")
-            makers = [
-                one
-                for one in scene.of_kind("", kind)
-                if (one.ref.namespace, one.ref.name) == (unit.namespace, wanted)
+            target = Ref(kind, get_text(entry, "namespace"), get_text(entry, "name"))
+            refs = [
+                lint_object.ref for lint_object in context.objects_of_kind(kind.group, kind.name)
             ]
-            if entry.get("optional") or not makers:
+            if any(_is_same_object(ref, target) for ref in refs) or not target.name:
                 continue
-            if all(_is_behind(scene, one, unit) for one in makers):
-                yield _deadlock(unit, own, (*path, at), makers[0])
+            guess = _guess(target, refs)
+            if guess is None and not (are_all_known and refs):
+                continue
+            yield Diagnostic(
+                message=f"`{unit}` waits for {object_name(target)}, which nobody here brings",
+                at=FieldRef(unit_resource, ("spec", "healthChecks", at)),
+                severity=Severity.ERROR if guess else Severity.WARNING,
+                why=(
+                    WAITS_UNTIL_TIMEOUT
+                    if guess
+                    else f"it may be in the cluster already; else {WAITS_UNTIL_TIMEOUT}"
+                ),
+                fix=f"did you mean {object_name(guess)}?" if guess else "",
+                semantics=("flux",),
+            )
 
 
-def waits_itself(scene: LintScene, actor: Actor, maker: Actor | None) -> bool:
-    """Whether the unit that an object stands for begins behind what the object names."""
-    early = scene.step_of(maker) if maker else None
-    late = [one for unit in actor.manifest.brings for one in scene.order.by_unit.get(unit, ())]
-    return early is not None and any(scene.order.is_behind(one.id, early.id) for one in late)
+def missing_service_accounts(context: LintContext) -> Iterator[Diagnostic]:
+    """Yield service accounts of units that are not deployed, where a similar name is."""
+    refs = [lint_object.ref for lint_object in context.objects_of_kind("", "ServiceAccount")]
+    for unit, unit_resource in context.unit_resources.items():
+        account = get_text(unit_resource.body, "spec", "serviceAccountName")
+        names = {ref.name for ref in refs if ref.namespace == unit.namespace}
+        if unit.kind not in BUILD_DATA_PATHS or not account or account in names:
+            continue
+        if closest := closest_match(account, names):
+            yield Diagnostic(
+                message=(
+                    f"`{unit}` is applied as ServiceAccount `{unit.namespace}/{account}`,"
+                    " which nobody here brings"
+                ),
+                at=FieldRef(unit_resource, ("spec", "serviceAccountName")),
+                why="it has no rights, and nothing of the unit is applied",
+                fix=f"did you mean `{closest}`?",
+                semantics=("flux",),
+            )
 
 
-def _is_behind(scene: LintScene, maker: Actor, unit: UnitId) -> bool:
-    """Whether an object comes only when a unit has been at work."""
-    step = scene.step_of(maker)
-    if maker.unit.id == unit:
+def build_data_deadlocks(context: LintContext) -> Iterator[Diagnostic]:
+    """Yield variables and values that only the unit itself deploys, or a unit that waits for it.
+
+    Without them Flux does not build the unit, so that it never becomes ready.
+    """
+    for unit, unit_resource in context.unit_resources.items():
+        if unit not in context.units or unit not in context.order.units:
+            continue
+        path = BUILD_DATA_PATHS.get(unit.kind, ())
+        for at, entry in enumerate(get_mappings(unit_resource.body, *path)):
+            kind, data_name = get_text(entry, "kind"), get_text(entry, "name")
+            providers = [
+                lint_object
+                for lint_object in context.objects_of_kind("", kind)
+                if (lint_object.ref.namespace, lint_object.ref.name) == (unit.namespace, data_name)
+            ]
+            if entry.get("optional") or not providers:
+                continue
+            if all(_is_deployed_after(context, provider, unit) for provider in providers):
+                yield _deadlock(unit, unit_resource, (*path, at), providers[0])
+
+
+def unit_waits_for(context: LintContext, obj: LintObject, provider: LintObject | None) -> bool:
+    """Return whether the unit of a unit resource starts after the object it refers to."""
+    provider_step = context.step_for(provider) if provider else None
+    unit_steps = [
+        step for unit in obj.manifest.child_units for step in context.order.by_unit.get(unit, ())
+    ]
+    return provider_step is not None and any(
+        context.order.is_after(step.id, provider_step.id) for step in unit_steps
+    )
+
+
+def _is_deployed_after(context: LintContext, provider: LintObject, unit: UnitId) -> bool:
+    """Return whether an object is deployed only after a unit has started."""
+    step = context.step_for(provider)
+    if provider.unit.id == unit:
         return True
-    early = scene.order.by_unit.get(unit, ())
-    return step is not None and any(scene.order.is_behind(step.id, one.id) for one in early)
+    unit_steps = context.order.by_unit.get(unit, ())
+    return step is not None and any(
+        context.order.is_after(step.id, unit_step.id) for unit_step in unit_steps
+    )
 
 
-def _deadlock(unit: UnitId, own: Document, path: FieldPath, maker: Actor) -> RuleRemark:
-    is_own = maker.unit.id == unit
-    comes = "which it brings itself" if is_own else f"which comes with `{maker.unit.id}` behind it"
-    return RuleRemark(
-        sentence=f"deadlock: `{unit}` is built with {name(maker.ref)}, {comes}",
-        at=Mark(own, path),
-        also=(Mark(maker.document),),
-        story=(
-            f"Flux does not build `{unit}` while {name(maker.ref)} is not there",
-            f"`{maker.unit.id}` brings it, and is not applied before",
+def _deadlock(
+    unit: UnitId, unit_resource: Document, path: FieldPath, provider: LintObject
+) -> Diagnostic:
+    is_same_unit = provider.unit.id == unit
+    origin = (
+        "which it brings itself"
+        if is_same_unit
+        else f"which comes with `{provider.unit.id}` behind it"
+    )
+    return Diagnostic(
+        message=f"deadlock: `{unit}` is built with {object_name(provider.ref)}, {origin}",
+        at=FieldRef(unit_resource, path),
+        related=(FieldRef(provider.document),),
+        sequence=(
+            f"Flux does not build `{unit}` while {object_name(provider.ref)} is not there",
+            f"`{provider.unit.id}` brings it, and is not applied before",
         ),
         why="it never gets ready on an empty cluster, nor does what waits for it",
-        fix=f"bring {name(maker.ref)} with a unit that `{unit}` depends on, or mark it `optional`",
+        fix=(
+            f"bring {object_name(provider.ref)} with a unit that `{unit}` depends on, or mark it"
+            " `optional`"
+        ),
         semantics=("flux",),
     )
 
 
-def _is_it(ref: Ref, wanted: Ref) -> bool:
-    return ref.name == wanted.name and ref.namespace in {"", wanted.namespace}
+def _is_same_object(ref: Ref, target: Ref) -> bool:
+    return ref.name == target.name and ref.namespace in {"", target.namespace}
 
 
-def _guess(wanted: Ref, known: list[Ref]) -> Ref | None:
-    """What was meant: another name in the same namespace, or the same name in another one."""
-    near = {one.name: one for one in known if one.namespace in {"", wanted.namespace}}
-    namesakes = [one for one in known if one.name == wanted.name]
-    return near.get(meant(wanted.name, near)) or (namesakes[0] if len(namesakes) == 1 else None)
+def _guess(target: Ref, refs: list[Ref]) -> Ref | None:
+    """Return the probable object: a similar name in the namespace, or the name in another one."""
+    refs_by_name = {ref.name: ref for ref in refs if ref.namespace in {"", target.namespace}}
+    namesakes = [ref for ref in refs if ref.name == target.name]
+    return refs_by_name.get(closest_match(target.name, refs_by_name)) or (
+        namesakes[0] if len(namesakes) == 1 else None
+    )

@@ -1,146 +1,200 @@
-"""Custom resources beside the units that define their kinds, where neither comes first."""
+"""Custom resources applied in parallel with the units that define their kinds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.errors import Place
-from tidegate.lint.cast import WaitCase, cast_of
-from tidegate.lint.rule import Mark, RuleRemark
+from tidegate.errors import Location
+from tidegate.lint.cast import UnmetRequirement, dependency_index
+from tidegate.lint.rule import Diagnostic, FieldRef
 from tidegate.lint.rules.inert import WAVE
-from tidegate.lint.scene import Actor, LintScene
-from tidegate.lint.words import name
+from tidegate.lint.scene import LintContext, LintObject
+from tidegate.lint.words import object_name
 from tidegate.model.finding import Severity
-from tidegate.model.graph import NodeKind, Tie
-from tidegate.model.reading import text
+from tidegate.model.graph import EdgeKind, NodeKind
+from tidegate.model.reading import get_text
 from tidegate.model.source import ChartSource, GitSource, OciSource
 from tidegate.model.unit import Unit, UnitId
 
 
-def beside_definition(scene: LintScene) -> Iterator[RuleRemark]:
-    """Two units of which neither comes first: who is refused tries again, some time."""
-    told: set[tuple[UnitId, UnitId]] = set()
-    for case in cast_of(scene).refusals:
-        actor, maker = case.actor, case.maker
-        if maker is None or case.edge.tie is not Tie.DEFINITION or _is_ordered(scene, case):
+def parallel_definitions(context: LintContext) -> Iterator[Diagnostic]:
+    """Yield pairs of units without order, where one defines a kind that the other uses.
+
+    The rejected unit retries later.
+    """
+    reported: set[tuple[UnitId, UnitId]] = set()
+    for unmet in dependency_index(context).rejections:
+        obj, provider = unmet.dependent, unmet.provider
+        if (
+            provider is None
+            or unmet.edge.kind is not EdgeKind.DEFINITION
+            or _is_ordered(context, unmet)
+        ):
             continue
-        if (actor.unit.id, maker.unit.id) in told:
+        if (obj.unit.id, provider.unit.id) in reported:
             continue
-        told.add((actor.unit.id, maker.unit.id))
-        rules = actor.unit.policy.semantics
-        yield RuleRemark(
-            sentence=f"the definition of {name(actor.ref)} comes with `{maker.unit.id}`, and"
-            " nothing waits for that",
-            at=Mark(actor.document, ("kind",)),
-            also=(Mark(maker.document),),
-            story=(
-                f"`{actor.unit.id}` does not wait for `{maker.unit.id}`",
-                f"while {name(maker.ref)} is not there, all of `{actor.unit.id}` is refused",
-                "it is tried again later, and not for ever"
-                if rules.retry.limit
-                else "it is not tried again",
+        reported.add((obj.unit.id, provider.unit.id))
+        semantics = obj.unit.policy.semantics
+        yield Diagnostic(
+            message=(
+                f"the definition of {object_name(obj.ref)} comes with `{provider.unit.id}`, and"
+                " nothing waits for that"
             ),
-            severity=Severity.NOTE if rules.name == "flux" else Severity.WARNING,
-            semantics=(rules.name,),
+            at=FieldRef(obj.document, ("kind",)),
+            related=(FieldRef(provider.document),),
+            sequence=(
+                f"`{obj.unit.id}` does not wait for `{provider.unit.id}`",
+                (
+                    f"while {object_name(provider.ref)} is not there, all of `{obj.unit.id}` is"
+                    " refused"
+                ),
+                (
+                    "it is tried again later, and not for ever"
+                    if semantics.retry.limit
+                    else "it is not tried again"
+                ),
+            ),
+            severity=Severity.NOTE if semantics.name == "flux" else Severity.WARNING,
+            semantics=(semantics.name,),
         )
 
 
-def beside_unknown(scene: LintScene) -> Iterator[RuleRemark]:
-    """The same, where the one that brings the definition is known by its name alone."""
-    cast, told = cast_of(scene), set[tuple[UnitId, UnitId]]()
-    unknown = {unit: _names_of(scene.units[unit]) for unit in scene.units.keys() - scene.whole}
-    for edge in scene.graph.edges if unknown else ():
-        actor = cast.actors.get(edge.after)
-        is_nobodys = scene.graph.nodes[edge.before].kind is NodeKind.OUTSIDE
-        if edge.tie is not Tie.DEFINITION or actor is None or not is_nobodys:
+def parallel_definitions_by_name(context: LintContext) -> Iterator[Diagnostic]:
+    """Yield such pairs where the unit with the CRD is known only by its name."""
+    index, reported = dependency_index(context), set[tuple[UnitId, UnitId]]()
+    incomplete_units = {
+        unit: _source_names(context.units[unit])
+        for unit in context.units.keys() - context.complete_units
+    }
+    for edge in context.graph.edges if incomplete_units else ():
+        obj = index.objects.get(edge.after)
+        is_outside = context.graph.nodes[edge.before].kind is NodeKind.EXTERNAL
+        if edge.kind is not EdgeKind.DEFINITION or obj is None or not is_outside:
             continue
-        kind = actor.ref.kind
-        makers = [
+        kind = obj.ref.kind
+        providers = [
             unit
-            for unit, names in sorted(unknown.items())
-            if any(scene.known.comes_with(one, kind) for one in names)
+            for unit, names in sorted(incomplete_units.items())
+            if any(context.catalog.comes_with(source_name, kind) for source_name in names)
         ]
-        if not makers or any(_comes_first(scene, actor, one) for one in makers):
+        if not providers or any(
+            _is_deployed_first(context, obj, provider) for provider in providers
+        ):
             continue
-        if (actor.unit.id, makers[0]) not in told:
-            told.add((actor.unit.id, makers[0]))
-            yield _unwaited(actor, makers[0], scene.units[makers[0]].where)
+        if (obj.unit.id, providers[0]) not in reported:
+            reported.add((obj.unit.id, providers[0]))
+            yield _without_dependency(obj, providers[0], context.units[providers[0]].location)
 
 
-def _names_of(unit: Unit) -> set[str]:
-    """How what it deploys is called: a chart, an artifact, a repository."""
+def _source_names(unit: Unit) -> set[str]:
+    """Return the names of the sources of a unit: charts, artifacts, repositories."""
     addresses = (
-        one.source.chart if isinstance(one.source, ChartSource) else one.source.url
-        for one in unit.sources
-        if isinstance(one.source, ChartSource | GitSource | OciSource)
+        (
+            unit_source.source.chart
+            if isinstance(unit_source.source, ChartSource)
+            else unit_source.source.url
+        )
+        for unit_source in unit.sources
+        if isinstance(unit_source.source, ChartSource | GitSource | OciSource)
     )
-    return {one.rstrip("/").rpartition("/")[2].removesuffix(".git") for one in addresses}
+    return {address.rstrip("/").rpartition("/")[2].removesuffix(".git") for address in addresses}
 
 
-def _comes_first(scene: LintScene, actor: Actor, maker: UnitId) -> bool:
-    """Whether somebody put an object behind a unit, or into it."""
-    ways = _way_to(scene, maker)
-    if actor.unit.id in ways:
+def _is_deployed_first(context: LintContext, obj: LintObject, provider: UnitId) -> bool:
+    """Return whether an object is ordered after a unit, or is part of it."""
+    provider_path = _ancestors(context, provider)
+    if obj.unit.id in provider_path:
         return True  # what stands beside a release in one Kustomization is told of that
-    own = zip(ways, _way_to(scene, actor.unit.id), strict=False)
-    apart = next(((one, other) for one, other in own if one != other), None)
-    if apart is not None and _wave_of(scene, apart[0]) < _wave_of(scene, apart[1]):
+    pairs = zip(provider_path, _ancestors(context, obj.unit.id), strict=False)
+    first_difference = next(
+        (
+            (provider_unit, object_unit)
+            for provider_unit, object_unit in pairs
+            if provider_unit != object_unit
+        ),
+        None,
+    )
+    if first_difference is not None and _unit_wave(context, first_difference[0]) < _unit_wave(
+        context, first_difference[1]
+    ):
         return True
-    return not _awaited(scene, actor.unit.id).isdisjoint(ways)
+    return not _all_dependencies(context, obj.unit.id).isdisjoint(provider_path)
 
 
-def _awaited(scene: LintScene, unit: UnitId) -> set[UnitId]:
-    """All that a unit says it waits for, by itself or by who brings it."""
-    found: set[UnitId] = set()
-    pending = [*_way_to(scene, unit)]
-    for one in pending:  # it grows meanwhile
-        named = scene.units[one].dependencies if one in scene.units else ()
-        fresh = {each.unit for each in named if each.unit is not None} - found
-        found |= fresh
-        pending += (other for each in fresh for other in _way_to(scene, each))
-    return found
+def _all_dependencies(context: LintContext, unit: UnitId) -> set[UnitId]:
+    """Return all units that a unit or one of its parents depends on."""
+    dependencies: set[UnitId] = set()
+    pending = [*_ancestors(context, unit)]
+    for unit_id in pending:  # it grows meanwhile
+        unit_dependencies = context.units[unit_id].dependencies if unit_id in context.units else ()
+        added = {
+            dependency.unit for dependency in unit_dependencies if dependency.unit is not None
+        } - dependencies
+        dependencies |= added
+        pending += (
+            ancestor for added_unit in added for ancestor in _ancestors(context, added_unit)
+        )
+    return dependencies
 
 
-def _unwaited(actor: Actor, maker: UnitId, where: Place | None) -> RuleRemark:
-    rules = actor.unit.policy.semantics
-    return RuleRemark(
-        sentence=f"the definition of {name(actor.ref)} comes with `{maker}`, by its name, and"
-        " nothing waits for that",
-        at=Mark(actor.document, ("kind",)),
-        also=(where,) if where else (),
-        story=(
-            f"`{actor.unit.id}` does not wait for `{maker}`",
-            f"while the definition is not there, all of `{actor.unit.id}` is refused",
+def _without_dependency(obj: LintObject, provider: UnitId, location: Location | None) -> Diagnostic:
+    semantics = obj.unit.policy.semantics
+    return Diagnostic(
+        message=(
+            f"the definition of {object_name(obj.ref)} comes with `{provider}`, by its name, and"
+            " nothing waits for that"
+        ),
+        at=FieldRef(obj.document, ("kind",)),
+        related=(location,) if location else (),
+        sequence=(
+            f"`{obj.unit.id}` does not wait for `{provider}`",
+            f"while the definition is not there, all of `{obj.unit.id}` is refused",
             "it is tried again later",
         ),
-        severity=Severity.NOTE if rules.name == "flux" else Severity.WARNING,
-        semantics=(rules.name,),
+        severity=Severity.NOTE if semantics.name == "flux" else Severity.WARNING,
+        semantics=(semantics.name,),
     )
 
 
-def _is_ordered(scene: LintScene, case: WaitCase) -> bool:
-    """Whether somebody put one behind the other; that this may not wait is told elsewhere."""
-    early, late = scene.step_of(case.maker) if case.maker else None, scene.step_of(case.actor)
-    if early is None or late is None or early.unit == late.unit:
+def _is_ordered(context: LintContext, unmet: UnmetRequirement) -> bool:
+    """Return whether the two steps are ordered; a missing gate between them is another rule."""
+    provider_step, dependent_step = (
+        context.step_for(unmet.provider) if unmet.provider else None,
+        context.step_for(unmet.dependent),
+    )
+    if provider_step is None or dependent_step is None or provider_step.unit == dependent_step.unit:
         return True
-    ways = zip(_way_to(scene, early.unit), _way_to(scene, late.unit), strict=False)
-    apart = next(((one, other) for one, other in ways if one != other), None)
-    in_waves = apart is not None and _wave_of(scene, apart[0]) < _wave_of(scene, apart[1])
-    return in_waves or scene.order.is_behind(late.id, early.id)
+    pairs = zip(
+        _ancestors(context, provider_step.unit),
+        _ancestors(context, dependent_step.unit),
+        strict=False,
+    )
+    first_difference = next(
+        (
+            (provider_unit, dependent_unit)
+            for provider_unit, dependent_unit in pairs
+            if provider_unit != dependent_unit
+        ),
+        None,
+    )
+    is_earlier_wave = first_difference is not None and _unit_wave(
+        context, first_difference[0]
+    ) < _unit_wave(context, first_difference[1])
+    return is_earlier_wave or context.order.is_after(dependent_step.id, provider_step.id)
 
 
-def _way_to(scene: LintScene, unit: UnitId) -> list[UnitId]:
-    """Who brings a unit, the first of them first, and the unit itself."""
-    way: list[UnitId] = []
-    name: UnitId | None = unit
-    while name is not None and name not in way:
-        way.append(name)
-        name = scene.units[name].parent if name in scene.units else None
-    return way[::-1]
+def _ancestors(context: LintContext, unit: UnitId) -> list[UnitId]:
+    """Return the parents of a unit, root first, and the unit itself."""
+    path: list[UnitId] = []
+    current: UnitId | None = unit
+    while current is not None and current not in path:
+        path.append(current)
+        current = context.units[current].parent if current in context.units else None
+    return path[::-1]
 
 
-def _wave_of(scene: LintScene, unit: UnitId) -> int:
-    """The wave of its own object in who brings it."""
-    own = scene.unit_objects.get(unit)
-    said = text(own.body, "metadata", "annotations", WAVE) if own else ""
-    return int(said) if said.lstrip("-").isdecimal() else 0
+def _unit_wave(context: LintContext, unit: UnitId) -> int:
+    """Return the wave of a unit resource in its parent."""
+    unit_resource = context.unit_resources.get(unit)
+    value = get_text(unit_resource.body, "metadata", "annotations", WAVE) if unit_resource else ""
+    return int(value) if value.lstrip("-").isdecimal() else 0

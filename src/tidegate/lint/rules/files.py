@@ -1,4 +1,4 @@
-"""What stands in files and is not what it seems: entries, numbers, values, owners, secrets."""
+"""Rules about files: overlay entries, octal numbers, values, owners and plain Secrets."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ import re
 from collections.abc import Iterator
 
 from tidegate.documents import Document, FieldPath
-from tidegate.lint.rule import Mark, RuleRemark, rule
+from tidegate.lint.rule import Diagnostic, FieldRef, rule
 from tidegate.lint.rules.inert import WAVE
-from tidegate.lint.scene import Actor, LintScene, SceneFile
-from tidegate.lint.words import name, some
+from tidegate.lint.scene import LintContext, LintFile, LintObject
+from tidegate.lint.words import join_limited, object_name
 from tidegate.model.finding import Severity
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
-from tidegate.model.plan import Deed
-from tidegate.model.reading import listed, mapping, part, text
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.plan import ItemAction
+from tidegate.model.reading import get_list, get_mapping, get_text, get_value
 from tidegate.model.unit import UnitId
 
-OVERLAYS = frozenset({"Kustomization", "Component"})
-OWN_GROUPS = ("argoproj.io", "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io")
-_REMOTE = late(r"://|^git@|^[\w-]+(?:\.[\w-]+)+/|\?ref=|^github\.com")
-_SCP = late(r"^[\w.-]+@[\w.-]+:")
-PLACEHOLDER = late(
+OVERLAY_KINDS = frozenset({"Kustomization", "Component"})
+UNIT_GROUPS = ("argoproj.io", "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io")
+_REMOTE = lazy_regex(r"://|^git@|^[\w-]+(?:\.[\w-]+)+/|\?ref=|^github\.com")
+_SCP = lazy_regex(r"^[\w.-]+@[\w.-]+:")
+PLACEHOLDER = lazy_regex(
     r"^(?:$|\$\{.*\}|\$\(.*\)|<.*>|\{\{.*\}\}|ENC\[.*|AQ==|x{3,}|\*+|.*(?:change[-_ ]?me|replace"
     r"[-_ ]?me|placeholder|example|dummy|todo|your[-_ ]).*)$",
     re.IGNORECASE | re.DOTALL,
 )
-HARMLESS = frozenset({"url", "type", "name", "project", "server", "username", "enableOCI"})
-"""What Secrets of Argo CD's hold that is none."""
+PUBLIC_KEYS = frozenset({"url", "type", "name", "project", "server", "username", "enableOCI"})
+"""Keys of Argo CD Secrets that are not secret."""
 
 
 @rule(
@@ -38,87 +38,87 @@ HARMLESS = frozenset({"url", "type", "name", "project", "server", "username", "e
     why="kustomize refuses the whole overlay",
     fix="correct the entry, or add the file",
 )
-def missing_entry(scene: LintScene) -> Iterator[RuleRemark]:
-    deployed = _deployed(scene)
-    for file in scene.overlays:
-        is_idle = (posixpath.dirname(file.name) or ".") not in deployed
-        for mark, entry, target in targets_of(file):
-            if target in scene.files or target in scene.folders:
+def missing_overlay_entry(context: LintContext) -> Iterator[Diagnostic]:
+    deployed = _deployed_directories(context)
+    for file in context.overlays:
+        is_undeployed = (posixpath.dirname(file.name) or ".") not in deployed
+        for field_ref, entry, target in overlay_targets(file):
+            if target in context.files or target in context.directories:
                 continue
-            is_local = str(mark.path[0]).endswith("Generator")
-            if target in scene.unshared:
-                yield RuleRemark(
-                    sentence=f"`{entry}` is here, and Git ignores it",
-                    at=mark,
+            is_generator = str(field_ref.path[0]).endswith("Generator")
+            if target in context.git_ignored_files:
+                yield Diagnostic(
+                    message=f"`{entry}` is here, and Git ignores it",
+                    at=field_ref,
                     severity=Severity.NOTE,
                     why="a controller that reads the repository finds no such file",
                 )
                 continue
-            if is_idle:
-                yield RuleRemark(
-                    sentence=f"`{entry}` is not there",
-                    at=mark,
+            if is_undeployed:
+                yield Diagnostic(
+                    message=f"`{entry}` is not there",
+                    at=field_ref,
                     severity=Severity.NOTE,
                     why=f"`{file.name}` names it, which no unit here deploys; a plugin may make it",
                 )
                 continue
-            yield RuleRemark(
-                sentence=f"`{entry}` is not there",
-                at=mark,
-                severity=Severity.WARNING if is_local else Severity.ERROR,
+            yield Diagnostic(
+                message=f"`{entry}` is not there",
+                at=field_ref,
+                severity=Severity.WARNING if is_generator else Severity.ERROR,
                 why=f"`{file.name}` names it, and kustomize refuses the whole overlay",
             )
 
 
-def _deployed(scene: LintScene) -> set[str]:
-    """The directories that units render, and those that overlays among them name."""
-    named: dict[str, list[str]] = {}
-    for file in scene.overlays:
+def _deployed_directories(context: LintContext) -> set[str]:
+    """Return the directories that units render, and those that their overlays name."""
+    targets: dict[str, list[str]] = {}
+    for file in context.overlays:
         folder = posixpath.dirname(file.name) or "."
-        named.setdefault(folder, []).extend(target for _, _, target in targets_of(file))
-    found: set[str] = set()
-    pending = [source.path for unit in scene.units.values() for source in unit.sources]
+        targets.setdefault(folder, []).extend(target for _, _, target in overlay_targets(file))
+    directories: set[str] = set()
+    pending = [source.path for unit in context.units.values() for source in unit.sources]
     while pending:
         folder = posixpath.normpath(pending.pop() or ".")
-        if folder not in found:
-            found.add(folder)
-            pending += named.get(folder, ())
-    return found
+        if folder not in directories:
+            directories.add(folder)
+            pending += targets.get(folder, ())
+    return directories
 
 
-def targets_of(file: SceneFile) -> Iterator[tuple[Mark, str, str]]:
-    """What an overlay names inside of the repository: where, as it stands, and as a path."""
+def overlay_targets(file: LintFile) -> Iterator[tuple[FieldRef, str, str]]:
+    """Yield the local paths that an overlay names: the field, the entry and the path."""
     folder = posixpath.dirname(file.name)
     for document in file.documents:
-        if text(document.body, "kind", default="Kustomization") not in OVERLAYS:
+        if get_text(document.body, "kind", default="Kustomization") not in OVERLAY_KINDS:
             continue
         for path, entry in _entries(document):
             target = posixpath.normpath(posixpath.join(folder, entry))
             if not target.startswith("..") and target != ".":
-                yield Mark(document, path), entry, target
+                yield FieldRef(document, path), entry, target
 
 
 def _entries(document: Document) -> Iterator[tuple[FieldPath, str]]:
-    """The paths that an overlay names, and that are in this repository."""
+    """Yield the local paths that an overlay names, with their fields."""
     for key in ("resources", "components", "bases", "crds", "configurations", "generators"):
-        for at, one in enumerate(listed(document.body, key)):
-            yield from _local((key, at), one)
-    for at, one in enumerate(listed(document.body, "patches")):
-        yield from _local(("patches", at, "path"), part(one, "path"))
-    yield from _generated(document)
+        for at, one in enumerate(get_list(document.body, key)):
+            yield from _local_path((key, at), one)
+    for at, one in enumerate(get_list(document.body, "patches")):
+        yield from _local_path(("patches", at, "path"), get_value(one, "path"))
+    yield from _generator_files(document)
 
 
-def _generated(document: Document) -> Iterator[tuple[FieldPath, str]]:
-    """The files that settings and Secrets are generated from."""
+def _generator_files(document: Document) -> Iterator[tuple[FieldPath, str]]:
+    """Yield the files that ConfigMaps and Secrets are generated from."""
     for kind in ("configMapGenerator", "secretGenerator"):
-        for at, one in enumerate(listed(document.body, kind)):
+        for at, generator in enumerate(get_list(document.body, kind)):
             for key in ("files", "envs"):
-                for number, file in enumerate(listed(one, key)):
+                for number, file in enumerate(get_list(generator, key)):
                     if isinstance(file, str):
-                        yield from _local((kind, at, key, number), file.rpartition("=")[2])
+                        yield from _local_path((kind, at, key, number), file.rpartition("=")[2])
 
 
-def _local(path: FieldPath, entry: Json) -> Iterator[tuple[FieldPath, str]]:
+def _local_path(path: FieldPath, entry: Json) -> Iterator[tuple[FieldPath, str]]:
     is_text = isinstance(entry, str) and "\n" not in entry
     if isinstance(entry, str) and is_text and not _REMOTE.search(entry) and not _SCP.match(entry):
         yield path, entry
@@ -131,12 +131,12 @@ def _local(path: FieldPath, entry: Json) -> Iterator[tuple[FieldPath, str]]:
     why="without quotes YAML reads a number that begins with 0 as octal: 010 is 8",
     fix="put it in quotes",
 )
-def octal_phase(scene: LintScene) -> Iterator[RuleRemark]:
-    for one in scene.octals:
-        yield RuleRemark(
-            sentence=f"`{one.key}: {one.text}` reads as {int(one.text, 8)}",
-            at=one.where,
-            fix=f'write `{one.key}: "{one.text}"`',
+def octal_phase(context: LintContext) -> Iterator[Diagnostic]:
+    for octal in context.octals:
+        yield Diagnostic(
+            message=f"`{octal.key}: {octal.text}` reads as {int(octal.text, 8)}",
+            at=octal.location,
+            fix=f'write `{octal.key}: "{octal.text}"`',
         )
 
 
@@ -144,43 +144,54 @@ def octal_phase(scene: LintScene) -> Iterator[RuleRemark]:
     "ORD030",
     "Two units write the same object",
     Severity.WARNING,
-    why="whoever applies it last wins, and each takes it back from the other; when one prunes it,"
-    " the other has lost it",
+    why=(
+        "whoever applies it last wins, and each takes it back from the other; when one prunes it,"
+        " the other has lost it"
+    ),
     fix="remove it from one of the two",
 )
-def two_owners(scene: LintScene) -> Iterator[RuleRemark]:
-    for actors in scene.by_identity.values():
-        owners = {one.unit.id: one for one in actors if _is_owned(one)}
-        roots = {_root(scene, one) for one in owners}
+def two_owners(context: LintContext) -> Iterator[Diagnostic]:
+    for objects in context.by_identity.values():
+        owners = {
+            lint_object.unit.id: lint_object for lint_object in objects if _is_owned(lint_object)
+        }
+        roots = {_root_unit(context, unit_id) for unit_id in owners}
         if len(owners) < 2 or len(roots) > 1:  # noqa: PLR2004
             continue  # what begins elsewhere may be for another cluster
         first, *others = owners.values()
-        refuses = any(one.unit.policy.refuses_shared for one in owners.values())
-        is_shared = first.is_a("", "Namespace")
-        severity = Severity.ERROR if refuses else Severity.NOTE if is_shared else Severity.WARNING
-        yield RuleRemark(
-            sentence=f"{name(first.ref)} is written by {some([f'`{one}`' for one in owners])}",
-            at=Mark(others[-1].document),
-            also=(Mark(first.document),),
+        is_rejected = any(lint_object.unit.policy.refuses_shared for lint_object in owners.values())
+        is_shared = first.is_kind("", "Namespace")
+        severity = (
+            Severity.ERROR if is_rejected else Severity.NOTE if is_shared else Severity.WARNING
+        )
+        yield Diagnostic(
+            message=(
+                f"{object_name(first.ref)} is written by"
+                f" {join_limited([f'`{unit_id}`' for unit_id in owners])}"
+            ),
+            at=FieldRef(others[-1].document),
+            related=(FieldRef(first.document),),
             severity=severity,
         )
 
 
-def _root(scene: LintScene, name: UnitId) -> UnitId:
-    """Where the units begin that bring it."""
-    seen = {name}
-    while (parent := scene.units[name].parent) and parent in scene.units and parent not in seen:
-        name = parent
-        seen.add(name)
-    return name
+def _root_unit(context: LintContext, unit_id: UnitId) -> UnitId:
+    """Return the root unit of a unit."""
+    seen = {unit_id}
+    while (
+        (parent := context.units[unit_id].parent) and parent in context.units and parent not in seen
+    ):
+        unit_id = parent
+        seen.add(unit_id)
+    return unit_id
 
 
-def _is_owned(actor: Actor) -> bool:
-    kind = actor.ref.kind
-    is_own = kind.group in OWN_GROUPS
+def _is_owned(obj: LintObject) -> bool:
+    kind = obj.ref.kind
+    is_unit_resource = kind.group in UNIT_GROUPS
     is_definition = kind.name == "CustomResourceDefinition"
-    kept = actor.manifest.deed is Deed.APPLY and actor.manifest.hook is None
-    return kept and not is_own and not is_definition
+    is_applied = obj.manifest.action is ItemAction.APPLY and obj.manifest.hook_policies is None
+    return is_applied and not is_unit_resource and not is_definition
 
 
 @rule(
@@ -190,43 +201,45 @@ def _is_owned(actor: Actor) -> bool:
     why="whoever can read the repository has it, for ever: history keeps it",
     fix="encrypt it with SOPS or Sealed Secrets, or let an operator fetch it; and change it now",
 )
-def plain_secret(scene: LintScene) -> Iterator[RuleRemark]:
-    for actor in scene.of_kind("", "Secret"):
-        if actor.identity in scene.hidden or not _is_written(actor, scene):
+def plain_secret(context: LintContext) -> Iterator[Diagnostic]:
+    for obj in context.objects_of_kind("", "Secret"):
+        if obj.identity in context.encrypted_objects or not _is_in_git(obj, context):
             continue
-        if "argocd.argoproj.io/secret-type" in mapping(actor.body, "metadata", "labels"):
-            keys = [one for one in _plain_keys(actor) if one[1] not in HARMLESS]
+        if "argocd.argoproj.io/secret-type" in get_mapping(obj.body, "metadata", "labels"):
+            keys = [entry for entry in _plain_keys(obj) if entry[1] not in PUBLIC_KEYS]
         else:
-            keys = [*_plain_keys(actor)]
+            keys = [*_plain_keys(obj)]
         if keys:
-            yield RuleRemark(
-                sentence=f"{name(actor.ref)} is not encrypted:"
-                f" {some([f'`{key}`' for _, key in keys])} can be read",
-                at=Mark(actor.document, (keys[0][0], keys[0][1])),
+            yield Diagnostic(
+                message=(
+                    f"{object_name(obj.ref)} is not encrypted:"
+                    f" {join_limited([f'`{key}`' for _, key in keys])} can be read"
+                ),
+                at=FieldRef(obj.document, (keys[0][0], keys[0][1])),
             )
 
 
-def _is_written(actor: Actor, scene: LintScene) -> bool:
-    """Whether the text itself is in Git, and not the template that it came from."""
-    file = actor.document.place.name
+def _is_in_git(obj: LintObject, context: LintContext) -> bool:
+    """Return whether the document itself is in Git, and not its template."""
+    file = obj.document.location.name
     return (
-        file in scene.files
+        file in context.files
         and "/templates/" not in f"/{file}"
         and file.endswith((".yaml", ".yml", ".json"))
     )
 
 
-def _plain_keys(actor: Actor) -> Iterator[tuple[str, str]]:
-    if text(actor.body, "type").startswith(("kubernetes.io/service-account-token", "bootstrap.")):
+def _plain_keys(obj: LintObject) -> Iterator[tuple[str, str]]:
+    if get_text(obj.body, "type").startswith(("kubernetes.io/service-account-token", "bootstrap.")):
         return
-    for place in ("stringData", "data"):
-        for key, value in mapping(actor.body, place).items():
-            said = _decoded(value) if place == "data" else str(value or "")
-            if not PLACEHOLDER.match(said.strip()):
-                yield place, key
+    for field in ("stringData", "data"):
+        for key, value in get_mapping(obj.body, field).items():
+            decoded = _decode(value) if field == "data" else str(value or "")
+            if not PLACEHOLDER.match(decoded.strip()):
+                yield field, key
 
 
-def _decoded(value: Json) -> str:
+def _decode(value: Json) -> str:
     import base64  # noqa: PLC0415 - for Secrets alone
     import binascii  # noqa: PLC0415
 
@@ -243,28 +256,29 @@ def _decoded(value: Json) -> str:
     why="the values of the chart speak of waves, and none of its objects has one",
     fix="look at the templates: the annotation is not written, or switched off",
 )
-def lost_waves(scene: LintScene) -> Iterator[RuleRemark]:
-    charts: dict[str, list[Actor]] = {}
-    for one in scene.actors if scene.values else ():
-        folder, found, _ = f"/{one.document.place.name}".rpartition("/templates/")
-        if found:
-            charts.setdefault(folder.removeprefix("/"), []).append(one)
-    for file in scene.values:
-        actors = charts.get(posixpath.dirname(file.name), [])
-        if not actors or any(
-            WAVE in mapping(one.body, "metadata", "annotations") for one in actors
+def unrendered_waves(context: LintContext) -> Iterator[Diagnostic]:
+    charts: dict[str, list[LintObject]] = {}
+    for lint_object in context.objects if context.value_files else ():
+        folder, separator, _ = f"/{lint_object.document.location.name}".rpartition("/templates/")
+        if separator:
+            charts.setdefault(folder.removeprefix("/"), []).append(lint_object)
+    for file in context.value_files:
+        objects = charts.get(posixpath.dirname(file.name), [])
+        if not objects or any(
+            WAVE in get_mapping(lint_object.body, "metadata", "annotations")
+            for lint_object in objects
         ):
             continue
-        yield from _told_waves(file)
+        yield from _wave_values(file)
 
 
-def _told_waves(file: SceneFile) -> Iterator[RuleRemark]:
+def _wave_values(file: LintFile) -> Iterator[Diagnostic]:
     for document in file.documents:
         for key, value in document.body.items():
             is_wave = re.fullmatch(r"(?i)(?:argo(?:cd)?)?[-_]?sync[-_]?waves?", key) is not None
-            switch = part(value, "enabled") if isinstance(value, dict) else None
-            if is_wave and value not in ({}, None) and switch is not False:
-                yield RuleRemark(
-                    sentence=f"`{key}` of `{file.name}` is in no object of the chart",
-                    at=Mark(document, (key,)),
+            is_enabled = get_value(value, "enabled") if isinstance(value, dict) else None
+            if is_wave and value not in ({}, None) and is_enabled is not False:
+                yield Diagnostic(
+                    message=f"`{key}` of `{file.name}` is in no object of the chart",
+                    at=FieldRef(document, (key,)),
                 )

@@ -1,4 +1,4 @@
-"""Flux: dependencies that wait for nothing, checks that pass too early, keys and pruning."""
+"""Rules about Flux: dependencies without wait, early health checks, encryption keys and pruning."""
 
 from __future__ import annotations
 
@@ -6,68 +6,83 @@ import re
 from collections.abc import Iterator
 
 from tidegate.documents import Document
-from tidegate.lint.pods import LASTING, containers, ready_window
-from tidegate.lint.rule import Mark, RuleRemark, rule
-from tidegate.lint.scene import Actor, LintScene
-from tidegate.lint.words import name, some
+from tidegate.lint.pods import LONG_RUNNING_KINDS, containers, ready_window
+from tidegate.lint.rule import Diagnostic, FieldRef, rule
+from tidegate.lint.scene import LintContext, LintObject
+from tidegate.lint.words import join_limited, object_name
 from tidegate.model.finding import Severity
 from tidegate.model.moment import SECOND, Ms, format_duration, parse_duration
-from tidegate.model.policy import Gates, Tracking
-from tidegate.model.reading import listed, mapping, mappings, part, text
+from tidegate.model.policy import GateScope, Tracking
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.rendering import ArgoPlugin
 from tidegate.model.unit import Unit
 
-KUSTOMIZATION, RELEASE = "Kustomization", "HelmRelease"
-KEEPS = "kustomize.toolkit.fluxcd.io/prune"
-LASTING_KINDS = frozenset({*LASTING, "Job", "Pod", "HelmRelease", "Kustomization"})
-WAITS = ("install", "upgrade")
-LEAST = Ms(30 * SECOND)
-"""How long a Kustomization waits at least, whatever it says."""
+KUSTOMIZATION, HELM_RELEASE = "Kustomization", "HelmRelease"
+PRUNE_ANNOTATION = "kustomize.toolkit.fluxcd.io/prune"
+KINDS_WITH_READINESS = frozenset(
+    {*LONG_RUNNING_KINDS, "Job", "Pod", "HelmRelease", "Kustomization"}
+)
+HELM_ACTIONS = ("install", "upgrade")
+MIN_TIMEOUT = Ms(30 * SECOND)
+"""Minimum timeout of a Kustomization, whatever its spec says."""
 
 
-def _takes_time(actor: Actor, scene: LintScene) -> bool:
-    """Whether an object is not ready as soon as it is applied."""
-    row = scene.known.row_of(actor.ref.kind)
-    return actor.ref.kind.name in LASTING_KINDS or bool(row and row.ready_when)
+def _becomes_ready_later(obj: LintObject, context: LintContext) -> bool:
+    """Return whether an object is not ready as soon as it is applied."""
+    row = context.catalog.row_of(obj.ref.kind)
+    return obj.ref.kind.name in KINDS_WITH_READINESS or bool(row and row.ready_when)
 
 
 @rule(
     "ORD016",
     "A dependency is ready as soon as it is applied",
     Severity.WARNING,
-    why="a Kustomization with neither `wait` nor `healthChecks` is Ready when its objects are"
-    " applied, and not when they run",
+    why=(
+        "a Kustomization with neither `wait` nor `healthChecks` is Ready when its objects are"
+        " applied, and not when they run"
+    ),
     fix="add `wait: true` to the Kustomization that is depended on, or list `healthChecks`",
 )
-def unwaited_dependency(scene: LintScene) -> Iterator[RuleRemark]:
-    for unit in scene.units.values():
-        own = scene.unit_objects.get(unit.id)
-        for at, one in enumerate(unit.dependencies):
-            before = scene.units.get(one.unit) if one.unit else None
-            if before is None or one.ready_when or unit.policy.tracking is not Tracking.FLUX:
+def dependency_without_wait(context: LintContext) -> Iterator[Diagnostic]:
+    for unit in context.units.values():
+        unit_resource = context.unit_resources.get(unit.id)
+        for at, dependency in enumerate(unit.dependencies):
+            required_unit = context.units.get(dependency.unit) if dependency.unit else None
+            if (
+                required_unit is None
+                or dependency.ready_when
+                or unit.policy.tracking is not Tracking.FLUX
+            ):
                 continue
-            yield from _unwaited(scene, unit, own, at, before)
+            yield from _without_wait(context, unit, unit_resource, at, required_unit)
 
 
-def _unwaited(
-    scene: LintScene, unit: Unit, own: Document | None, at: int, before: Unit
-) -> Iterator[RuleRemark]:
-    slow = [one for one in scene.by_unit.get(before.id, ()) if _takes_time(one, scene)]
-    if before.id.kind == KUSTOMIZATION and before.policy.gates is Gates.NONE:
-        how, fix = "has neither `wait` nor `healthChecks`", ""
-    elif before.id.kind == RELEASE and before.policy.gates is Gates.NONE:
-        how, fix = "has `disableWait`", "remove `disableWait` from the HelmRelease"
+def _without_wait(
+    context: LintContext, unit: Unit, unit_resource: Document | None, at: int, required_unit: Unit
+) -> Iterator[Diagnostic]:
+    slow_objects = [
+        lint_object
+        for lint_object in context.by_unit.get(required_unit.id, ())
+        if _becomes_ready_later(lint_object, context)
+    ]
+    if required_unit.id.kind == KUSTOMIZATION and required_unit.policy.gates is GateScope.NONE:
+        cause, fix = "has neither `wait` nor `healthChecks`", ""
+    elif required_unit.id.kind == HELM_RELEASE and required_unit.policy.gates is GateScope.NONE:
+        cause, fix = "has `disableWait`", "remove `disableWait` from the HelmRelease"
     else:
         return
-    if not slow:
+    if not slow_objects:
         return
-    target = scene.unit_objects.get(before.id)
-    yield RuleRemark(
-        sentence=f"`{unit.id}` depends on `{before.id}`, which {how}",
-        at=Mark(own, ("spec", "dependsOn", at)) if own else unit.where,
-        also=(Mark(target),) if target else (),
-        story=(
-            f"`{before.id}` applies {some([name(one.ref) for one in slow])}",
+    target = context.unit_resources.get(required_unit.id)
+    yield Diagnostic(
+        message=f"`{unit.id}` depends on `{required_unit.id}`, which {cause}",
+        at=FieldRef(unit_resource, ("spec", "dependsOn", at)) if unit_resource else unit.location,
+        related=(FieldRef(target),) if target else (),
+        sequence=(
+            (
+                f"`{required_unit.id}` applies"
+                f" {join_limited([object_name(lint_object.ref) for lint_object in slow_objects])}"
+            ),
             "it says Ready at once: nobody waits until that runs",
             f"at its next look, at most 30 s later, `{unit.id}` is applied",
         ),
@@ -83,33 +98,37 @@ def _unwaited(
     why="it holds before the object has anything to say",
     fix="ask for the field first, and for `status.observedGeneration == metadata.generation`",
 )
-def early_expression(scene: LintScene) -> Iterator[RuleRemark]:
-    for unit, own in scene.unit_objects.items():
-        if unit.kind not in {KUSTOMIZATION, RELEASE}:
+def early_expression(scene: LintContext) -> Iterator[Diagnostic]:
+    for unit, own in scene.unit_resources.items():
+        if unit.kind not in {KUSTOMIZATION, HELM_RELEASE}:
             continue
-        for at, one in enumerate(mappings(own.body, "spec", "healthCheckExprs")):
-            said = text(one, "current")
+        for at, one in enumerate(get_mappings(own.body, "spec", "healthCheckExprs")):
+            said = get_text(one, "current")
             if ".all(" in said and "size(" not in said and "exists(" not in said:
-                yield RuleRemark(
-                    sentence=f"`current` of `{unit}` holds for an empty list: `all` asks nobody",
-                    at=Mark(own, ("spec", "healthCheckExprs", at, "current")),
+                yield Diagnostic(
+                    message=f"`current` of `{unit}` holds for an empty list: `all` asks nobody",
+                    at=FieldRef(own, ("spec", "healthCheckExprs", at, "current")),
                     fix="ask for `size(…) > 0` as well, or use `exists`",
                     semantics=("flux",),
                 )
-        for at, one in enumerate(mappings(own.body, "spec", "dependsOn")):
-            said = text(one, "readyExpr")
+        for at, one in enumerate(get_mappings(own.body, "spec", "dependsOn")):
+            said = get_text(one, "readyExpr")
             if (
                 said
                 and "eneration" not in said
                 and "AdditiveCELDependencyCheck" not in str(scene.settings)
             ):
-                yield RuleRemark(
-                    sentence=f"`readyExpr` of `{unit}` takes the place of the usual check,"
-                    " and asks for no generation",
-                    at=Mark(own, ("spec", "dependsOn", at, "readyExpr")),
+                yield Diagnostic(
+                    message=(
+                        f"`readyExpr` of `{unit}` takes the place of the usual check,"
+                        " and asks for no generation"
+                    ),
+                    at=FieldRef(own, ("spec", "dependsOn", at, "readyExpr")),
                     severity=Severity.NOTE,
-                    why="with an expression Flux does not look at Ready: what the unit before"
-                    " said of its last revision counts",
+                    why=(
+                        "with an expression Flux does not look at Ready: what the unit before"
+                        " said of its last revision counts"
+                    ),
                     semantics=("flux",),
                 )
 
@@ -121,32 +140,35 @@ def early_expression(scene: LintScene) -> Iterator[RuleRemark]:
     why="when the time is over the unit counts as failed, though its objects would get ready",
     fix="raise `timeout` above what the objects ask for",
 )
-def short_timeout(scene: LintScene) -> Iterator[RuleRemark]:
-    for unit, own in scene.unit_objects.items():
-        if unit.kind not in {KUSTOMIZATION, RELEASE} or unit not in scene.order.units:
+def short_timeout(context: LintContext) -> Iterator[Diagnostic]:
+    for unit, unit_resource in context.unit_resources.items():
+        if unit.kind not in {KUSTOMIZATION, HELM_RELEASE} or unit not in context.order.units:
             continue
-        said = _span(text(own.body, "spec", "timeout"))
-        if said is None or scene.units[unit].policy.gates is Gates.NONE:
+        timeout = _parse_optional_duration(get_text(unit_resource.body, "spec", "timeout"))
+        if timeout is None or context.units[unit].policy.gates is GateScope.NONE:
             continue
-        said = max(said, LEAST) if unit.kind == KUSTOMIZATION else said
+        timeout = max(timeout, MIN_TIMEOUT) if unit.kind == KUSTOMIZATION else timeout
         windows = {
-            Ms(ready_window(one) * SECOND): actor
-            for actor in scene.by_unit.get(unit, ())
-            for _, one in containers(actor, "containers")
+            Ms(ready_window(container) * SECOND): obj
+            for obj in context.by_unit.get(unit, ())
+            for _, container in containers(obj, "containers")
         }
         longest = max(windows, default=Ms(0))
-        if longest > said:
-            yield RuleRemark(
-                sentence=f"`{unit}` waits {format_duration(said)}, and a container of"
-                f" {name(windows[longest].ref)} may take {format_duration(longest)} to get ready",
-                at=Mark(own, ("spec", "timeout")),
+        if longest > timeout:
+            yield Diagnostic(
+                message=(
+                    f"`{unit}` waits {format_duration(timeout)}, and a container of"
+                    f" {object_name(windows[longest].ref)} may take {format_duration(longest)} to"
+                    " get ready"
+                ),
+                at=FieldRef(unit_resource, ("spec", "timeout")),
                 semantics=("flux",),
             )
 
 
-def _span(said: str) -> Ms | None:
+def _parse_optional_duration(value: str) -> Ms | None:
     try:
-        return parse_duration(said) if said else None
+        return parse_duration(value) if value else None
     except ValueError:
         return None
 
@@ -158,58 +180,75 @@ def _span(said: str) -> Ms | None:
     why="when a definition leaves Git all of its objects go with it, and with a claim its data",
     fix="annotate them `kustomize.toolkit.fluxcd.io/prune: disabled`",
 )
-def prunes_data(scene: LintScene) -> Iterator[RuleRemark]:
-    for unit, actors in scene.by_unit.items():
-        policy = scene.units[unit].policy
+def prunes_data(context: LintContext) -> Iterator[Diagnostic]:
+    for unit, objects in context.by_unit.items():
+        policy = context.units[unit].policy
         if policy.tracking is not Tracking.FLUX or not policy.prunes or unit.kind != KUSTOMIZATION:
             continue
-        risky = [one for one in actors if _holds_data(one)]
+        risky = [lint_object for lint_object in objects if _has_data(lint_object)]
         if risky:
-            own = scene.unit_objects.get(unit)
-            yield RuleRemark(
-                sentence=f"`{unit}` prunes, and has {some([name(one.ref) for one in risky])}",
-                at=Mark(own, ("spec", "prune")) if own else scene.units[unit].where,
-                also=(Mark(risky[0].document),),
+            unit_resource = context.unit_resources.get(unit)
+            yield Diagnostic(
+                message=(
+                    f"`{unit}` prunes, and has"
+                    f" {join_limited([object_name(lint_object.ref) for lint_object in risky])}"
+                ),
+                at=(
+                    FieldRef(unit_resource, ("spec", "prune"))
+                    if unit_resource
+                    else context.units[unit].location
+                ),
+                related=(FieldRef(risky[0].document),),
                 semantics=("flux",),
             )
 
 
-def _holds_data(actor: Actor) -> bool:
+def _has_data(obj: LintObject) -> bool:
     labels = {
-        **mapping(actor.body, "metadata", "labels"),
-        **mapping(actor.body, "metadata", "annotations"),
+        **get_mapping(obj.body, "metadata", "labels"),
+        **get_mapping(obj.body, "metadata", "annotations"),
     }
-    is_data = actor.is_a("", "PersistentVolumeClaim") or actor.is_a(
+    is_data = obj.is_kind("", "PersistentVolumeClaim") or obj.is_kind(
         "apiextensions.k8s.io", "CustomResourceDefinition"
     )
-    return is_data and labels.get(KEEPS) != "disabled"
+    return is_data and labels.get(PRUNE_ANNOTATION) != "disabled"
 
 
 @rule(
     "ORD045",
     "An encrypted file is applied as it is",
     Severity.ERROR,
-    why="nobody decrypts it: what reaches the cluster is the encrypted text, and a field `sops`"
-    " that no kind has",
+    why=(
+        "nobody decrypts it: what reaches the cluster is the encrypted text, and a field `sops`"
+        " that no kind has"
+    ),
     fix="add `decryption: {provider: sops}` with the key to the Kustomization",
 )
-def undecrypted(scene: LintScene) -> Iterator[RuleRemark]:
-    sealed = {one.name: one for one in scene.sealed}
-    for actor in scene.actors if sealed else ():
-        unit, file = actor.unit, sealed.get(actor.document.place.name)
-        own = scene.unit_objects.get(unit.id)
-        if file is None or own is None or mapping(own.body, "spec", "decryption"):
+def undecrypted_file(context: LintContext) -> Iterator[Diagnostic]:
+    encrypted_files = {
+        encrypted_file.name: encrypted_file for encrypted_file in context.encrypted_files
+    }
+    for obj in context.objects if encrypted_files else ():
+        unit, file = obj.unit, encrypted_files.get(obj.document.location.name)
+        unit_resource = context.unit_resources.get(unit.id)
+        if (
+            file is None
+            or unit_resource is None
+            or get_mapping(unit_resource.body, "spec", "decryption")
+        ):
             continue
-        if any(isinstance(one.request, ArgoPlugin) for one in unit.sources):
+        if any(isinstance(unit_source.request, ArgoPlugin) for unit_source in unit.sources):
             continue
-        argo = "Argo CD decrypts nothing by itself: use a plugin, or an operator for secrets"
+        argo_fix = "Argo CD decrypts nothing by itself: use a plugin, or an operator for secrets"
         for document in file.documents:
-            if text(document.body, "sops", "mac"):
-                yield RuleRemark(
-                    sentence=f"{name(actor.ref)} is encrypted, and `{unit.id}` does not decrypt it",
-                    at=Mark(document, ("sops",)),
-                    also=(Mark(own),),
-                    fix="" if unit.id.kind == KUSTOMIZATION else argo,
+            if get_text(document.body, "sops", "mac"):
+                yield Diagnostic(
+                    message=(
+                        f"{object_name(obj.ref)} is encrypted, and `{unit.id}` does not decrypt it"
+                    ),
+                    at=FieldRef(document, ("sops",)),
+                    related=(FieldRef(unit_resource),),
+                    fix="" if unit.id.kind == KUSTOMIZATION else argo_fix,
                 )
 
 
@@ -220,38 +259,45 @@ def undecrypted(scene: LintScene) -> Iterator[RuleRemark]:
     why="who is in `.sops.yaml` and not in the file cannot open it; who has left can still",
     fix="run `sops updatekeys` on the file",
 )
-def other_recipients(scene: LintScene) -> Iterator[RuleRemark]:
-    for rules in scene.sealings:
-        folder = rules.name.rpartition("/")[0]
-        for file in scene.sealed:
+def recipient_mismatch(context: LintContext) -> Iterator[Diagnostic]:
+    for sops_config in context.sops_configs:
+        folder = sops_config.name.rpartition("/")[0]
+        for file in context.encrypted_files:
             if folder and not file.name.startswith(f"{folder}/"):
                 continue
-            inside = file.name.removeprefix(f"{folder}/") if folder else file.name
-            wanted = _recipients(rules.documents, inside)
+            relative_name = file.name.removeprefix(f"{folder}/") if folder else file.name
+            expected = _recipients(sops_config.documents, relative_name)
             for document in file.documents:
-                has = {text(one, "recipient") for one in mappings(document.body, "sops", "age")}
-                if wanted and has and wanted != has:
-                    lacks, more = sorted(wanted - has), sorted(has - wanted)
-                    told = [f"lacks {some(lacks, 2)}"] if lacks else []
-                    told += [f"has {some(more, 2)} besides"] if more else []
-                    yield RuleRemark(
-                        sentence=f"`{file.name}` {' and '.join(told)}, by `{rules.name}`",
-                        at=Mark(document, ("sops", "age")),
+                actual = {
+                    get_text(recipient, "recipient")
+                    for recipient in get_mappings(document.body, "sops", "age")
+                }
+                if expected and actual and expected != actual:
+                    missing, additional = sorted(expected - actual), sorted(actual - expected)
+                    differences = [f"lacks {join_limited(missing, 2)}"] if missing else []
+                    differences += (
+                        [f"has {join_limited(additional, 2)} besides"] if additional else []
+                    )
+                    yield Diagnostic(
+                        message=(
+                            f"`{file.name}` {' and '.join(differences)}, by `{sops_config.name}`"
+                        ),
+                        at=FieldRef(document, ("sops", "age")),
                     )
 
 
 def _recipients(documents: tuple[Document, ...], path: str) -> set[str]:
-    """Whom the first rule names that fits a path."""
+    """Return the recipients of the first creation rule that matches a path."""
     for document in documents:
-        for one in mappings(document.body, "creation_rules"):
-            pattern = text(one, "path_regex")
+        for creation_rule in get_mappings(document.body, "creation_rules"):
+            pattern = get_text(creation_rule, "path_regex")
             try:
-                fits = not pattern or re.search(pattern, path) is not None
+                is_match = not pattern or re.search(pattern, path) is not None
             except re.error:
                 return set()
-            if fits:
-                said = part(one, "age")
-                words = said if isinstance(said, list) else str(said or "").split(",")
-                groups = listed(one, "key_groups")
-                return {str(word).strip() for word in words if word} if not groups else set()
+            if is_match:
+                age_keys = get_value(creation_rule, "age")
+                keys = age_keys if isinstance(age_keys, list) else str(age_keys or "").split(",")
+                groups = get_list(creation_rule, "key_groups")
+                return {str(key).strip() for key in keys if key} if not groups else set()
     return set()

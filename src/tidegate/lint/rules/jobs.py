@@ -1,27 +1,27 @@
-"""Jobs: how they are replaced, kept, started beside what they prepare, and held up."""
+"""Rules about Jobs: replacement, deletion, parallel migrations and deadlines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from tidegate.lint.pods import (
-    LASTING,
+    LONG_RUNNING_KINDS,
     containers,
     images_in,
-    migrates,
+    is_migration,
+    pod_template,
     start_window,
-    template_of,
 )
-from tidegate.lint.rule import Mark, RuleRemark, rule
-from tidegate.lint.scene import Actor, LintScene
-from tidegate.lint.words import name, turn
+from tidegate.lint.rule import Diagnostic, FieldRef, rule
+from tidegate.lint.scene import LintContext, LintObject
+from tidegate.lint.words import object_name, step_name
 from tidegate.model.finding import Severity
 from tidegate.model.plan import HookPolicy
 from tidegate.model.policy import Order
-from tidegate.model.reading import mapping, number, part
+from tidegate.model.reading import get_int, get_mapping, get_value
 
 OPTIONS = "argocd.argoproj.io/sync-options"
-SHORTEST_LIFE = 30
+MIN_TTL = 30
 PROGRESS_DEADLINE = 600
 
 
@@ -32,75 +32,90 @@ PROGRESS_DEADLINE = 600
     why="a Job cannot be changed once it is there, and one that is gone says nothing",
     fix="keep the delete policy `BeforeHookCreation`, or let the Job be replaced by force",
 )
-def fragile_job(scene: LintScene) -> Iterator[RuleRemark]:
-    for actor in scene.of_kind("batch", "Job"):
-        if actor.unit.policy.order is Order.WAVES:
-            yield from _replaced(actor)
-            yield from _kept(actor)
-        yield from _short_lived(actor)
-        yield from _with_sidecar(actor, scene)
+def fragile_job(context: LintContext) -> Iterator[Diagnostic]:
+    for obj in context.objects_of_kind("batch", "Job"):
+        if obj.unit.policy.order is Order.WAVES:
+            yield from _replaced_without_force(obj)
+            yield from _failed_hook_remains(obj)
+        yield from _short_ttl(obj)
+        yield from _with_injected_sidecar(obj, context)
 
 
-def _replaced(actor: Actor) -> Iterator[RuleRemark]:
-    handling = actor.manifest.handling
-    if handling.replaces and not handling.forces and actor.manifest.hook is None:
-        noted = OPTIONS in mapping(actor.body, "metadata", "annotations")
-        yield RuleRemark(
-            sentence=f"{name(actor.ref)} is replaced and not forced: its next change is refused",
-            at=Mark(actor.document, ("metadata", "annotations", OPTIONS) if noted else ()),
+def _replaced_without_force(obj: LintObject) -> Iterator[Diagnostic]:
+    object_options = obj.manifest.options
+    if object_options.replaces and not object_options.forces and obj.manifest.hook_policies is None:
+        has_annotation = OPTIONS in get_mapping(obj.body, "metadata", "annotations")
+        yield Diagnostic(
+            message=(
+                f"{object_name(obj.ref)} is replaced and not forced: its next change is refused"
+            ),
+            at=FieldRef(
+                obj.document, ("metadata", "annotations", OPTIONS) if has_annotation else ()
+            ),
             why="`Replace=true` sends the whole Job, and its template is immutable",
             fix="write `Replace=true,Force=true`, or make it a hook",
         )
 
 
-def _kept(actor: Actor) -> Iterator[RuleRemark]:
-    hook = actor.manifest.hook
-    if hook == (HookPolicy.SUCCEEDED,) and actor.manifest.ref.name == str(
-        part(actor.body, "metadata", "name")
+def _failed_hook_remains(obj: LintObject) -> Iterator[Diagnostic]:
+    hook = obj.manifest.hook_policies
+    if hook == (HookPolicy.SUCCEEDED,) and obj.manifest.ref.name == str(
+        get_value(obj.body, "metadata", "name")
     ):
-        key = "argocd.argoproj.io/hook-delete-policy"
-        helm = "helm.sh/hook-delete-policy"
-        notes = mapping(actor.body, "metadata", "annotations")
-        yield RuleRemark(
-            sentence=f"{name(actor.ref)} stays when it fails, and the next sync meets it",
-            at=Mark(actor.document, ("metadata", "annotations", key if key in notes else helm)),
+        argo_key = "argocd.argoproj.io/hook-delete-policy"
+        helm_key = "helm.sh/hook-delete-policy"
+        object_annotations = get_mapping(obj.body, "metadata", "annotations")
+        yield Diagnostic(
+            message=f"{object_name(obj.ref)} stays when it fails, and the next sync meets it",
+            at=FieldRef(
+                obj.document,
+                (
+                    "metadata",
+                    "annotations",
+                    argo_key if argo_key in object_annotations else helm_key,
+                ),
+            ),
             severity=Severity.NOTE,
             why="with `HookSucceeded` alone a failed Job is not deleted, and has the same name",
             fix="add `BeforeHookCreation`",
         )
 
 
-def _short_lived(actor: Actor) -> Iterator[RuleRemark]:
-    life = part(actor.body, "spec", "ttlSecondsAfterFinished")
-    if not isinstance(life, int) or isinstance(life, bool) or life > SHORTEST_LIFE:
+def _short_ttl(obj: LintObject) -> Iterator[Diagnostic]:
+    ttl = get_value(obj.body, "spec", "ttlSecondsAfterFinished")
+    if not isinstance(ttl, int) or isinstance(ttl, bool) or ttl > MIN_TTL:
         return
-    if actor.manifest.hook is None and actor.unit.policy.semantics.name == "argocd":
-        yield RuleRemark(
-            sentence=f"{name(actor.ref)} removes itself {life} s after its end,"
-            " and Argo CD makes it again",
-            at=Mark(actor.document, ("spec", "ttlSecondsAfterFinished")),
+    if obj.manifest.hook_policies is None and obj.unit.policy.semantics.name == "argocd":
+        yield Diagnostic(
+            message=(
+                f"{object_name(obj.ref)} removes itself {ttl} s after its end,"
+                " and Argo CD makes it again"
+            ),
+            at=FieldRef(obj.document, ("spec", "ttlSecondsAfterFinished")),
             why="Git still has it, so that it is missing: a sync that heals runs it over and over",
             fix="make it a hook, which is not kept, or leave `ttlSecondsAfterFinished` out",
             semantics=("argocd",),
         )
 
 
-def _with_sidecar(actor: Actor, scene: LintScene) -> Iterator[RuleRemark]:
-    home = (actor.unit.destination.cluster, "", "Namespace", "", actor.ref.namespace)
-    spaces = scene.by_identity.get(home, ())
-    injected = any(
-        mapping(one.body, "metadata", "labels").get("istio-injection") == "enabled"
-        for one in spaces
+def _with_injected_sidecar(obj: LintObject, context: LintContext) -> Iterator[Diagnostic]:
+    namespace_identity = (obj.unit.destination.cluster, "", "Namespace", "", obj.ref.namespace)
+    namespaces = context.by_identity.get(namespace_identity, ())
+    is_injected = any(
+        get_mapping(namespace.body, "metadata", "labels").get("istio-injection") == "enabled"
+        for namespace in namespaces
     )
-    pod = mapping(template_of(actor), "metadata")
-    asked = {**mapping(pod, "annotations"), **mapping(pod, "labels")}
-    if injected and asked.get("sidecar.istio.io/inject") not in {"false", False}:
-        yield RuleRemark(
-            sentence=f"{name(actor.ref)} may never end: its pods get a sidecar that goes on",
-            at=Mark(actor.document),
+    pod = get_mapping(pod_template(obj), "metadata")
+    pod_settings = {**get_mapping(pod, "annotations"), **get_mapping(pod, "labels")}
+    if is_injected and pod_settings.get("sidecar.istio.io/inject") not in {"false", False}:
+        yield Diagnostic(
+            message=f"{object_name(obj.ref)} may never end: its pods get a sidecar that goes on",
+            at=FieldRef(obj.document),
             severity=Severity.NOTE,
-            why="the namespace has `istio-injection: enabled`; a sidecar that is no native one"
-            " keeps the pod running when the work is done",
+            why=(
+                "the namespace has `istio-injection: enabled`; a sidecar that is no native one"
+                " keeps the pod running when the work is done"
+            ),
             fix='label its pods `sidecar.istio.io/inject: "false"`, or use native sidecars',
         )
 
@@ -112,53 +127,58 @@ def _with_sidecar(actor: Actor, scene: LintScene) -> Iterator[RuleRemark]:
     why="objects of one wave are applied together: new pods may start before the migration ends",
     fix="put the migration into an earlier wave, or make it a PreSync or Sync hook",
 )
-def migration_beside_app(scene: LintScene) -> Iterator[RuleRemark]:
-    by_step: dict[str, list[Actor]] = {}
-    for actor in scene.actors:
-        step = scene.step_of(actor)
-        if step is not None and actor.is_a("apps", *LASTING):
-            by_step.setdefault(step.id, []).append(actor)  # init containers may wait for it
-            yield from _many_migrate(actor)
-    for job in scene.of_kind("batch", "Job"):
-        step = scene.step_of(job)
-        if step is None or not any(migrates(one) for _, one in containers(job)):
+def migration_parallel_to_app(context: LintContext) -> Iterator[Diagnostic]:
+    by_step: dict[str, list[LintObject]] = {}
+    for obj in context.objects:
+        step = context.step_for(obj)
+        if step is not None and obj.is_kind("apps", *LONG_RUNNING_KINDS):
+            by_step.setdefault(step.id, []).append(obj)  # init containers may wait for it
+            yield from _replicas_migrate(obj)
+    for job in context.objects_of_kind("batch", "Job"):
+        step = context.step_for(job)
+        if step is None or not any(is_migration(container) for _, container in containers(job)):
             continue
         images = images_in(job)
-        beside = [
-            one
-            for one in by_step.get(step.id, ())
-            if images & images_in(one) and not [*containers(one, "initContainers")]
+        parallel = [
+            workload
+            for workload in by_step.get(step.id, ())
+            if images & images_in(workload) and not [*containers(workload, "initContainers")]
         ]
-        if beside:
-            app = beside[0]
-            yield RuleRemark(
-                sentence=f"{name(job.ref)} migrates beside {name(app.ref)}, both in {turn(step)}",
-                at=Mark(job.document),
-                also=(Mark(app.document),),
-                story=(
+        if parallel:
+            app = parallel[0]
+            yield Diagnostic(
+                message=(
+                    f"{object_name(job.ref)} migrates beside {object_name(app.ref)}, both in"
+                    f" {step_name(step)}"
+                ),
+                at=FieldRef(job.document),
+                related=(FieldRef(app.document),),
+                sequence=(
                     (
-                        f"{turn(step)} applies {name(app.ref)} and {name(job.ref)} together"
-                        " and waits for neither before the other"
+                        f"{step_name(step)} applies {object_name(app.ref)} and"
+                        f" {object_name(job.ref)} together and waits for neither before the other"
                     ),
                     "new pods start with the old schema while the migration runs",
                 ),
-                fix="put the migration into a Kustomization of its own with `wait: true`, and let"
-                " this one depend on it"
-                if job.unit.policy.semantics.name == "flux"
-                else "",
+                fix=(
+                    "put the migration into a Kustomization of its own with `wait: true`, and let"
+                    " this one depend on it"
+                    if job.unit.policy.semantics.name == "flux"
+                    else ""
+                ),
                 semantics=(job.unit.policy.semantics.name,),
             )
 
 
-def _many_migrate(actor: Actor) -> Iterator[RuleRemark]:
-    if number(actor.body, "spec", "replicas", default=1) < 2 or actor.ref.kind.name == "DaemonSet":  # noqa: PLR2004
+def _replicas_migrate(obj: LintObject) -> Iterator[Diagnostic]:
+    if get_int(obj.body, "spec", "replicas", default=1) < 2 or obj.ref.kind.name == "DaemonSet":  # noqa: PLR2004
         return
-    for path, container in containers(actor, "initContainers"):
-        if migrates(container):
-            count = number(actor.body, "spec", "replicas", default=1)
-            yield RuleRemark(
-                sentence=f"each of {count} pods of {name(actor.ref)} migrates when it starts",
-                at=Mark(actor.document, path),
+    for path, container in containers(obj, "initContainers"):
+        if is_migration(container):
+            count = get_int(obj.body, "spec", "replicas", default=1)
+            yield Diagnostic(
+                message=f"each of {count} pods of {object_name(obj.ref)} migrates when it starts",
+                at=FieldRef(obj.document, path),
                 severity=Severity.NOTE,
                 why="they do it at the same time, unless the tool takes a lock",
                 fix="migrate once, in a Job of an earlier wave",
@@ -170,21 +190,25 @@ def _many_migrate(actor: Actor) -> Iterator[RuleRemark]:
     "ORD051",
     "A start may take longer than its deadline",
     Severity.WARNING,
-    why="a Deployment that makes no progress for `progressDeadlineSeconds` is taken for failed,"
-    " also while its startup probe would still wait",
+    why=(
+        "a Deployment that makes no progress for `progressDeadlineSeconds` is taken for failed,"
+        " also while its startup probe would still wait"
+    ),
     fix="raise `progressDeadlineSeconds` above the window of the startup probe",
 )
-def window_beyond_deadline(scene: LintScene) -> Iterator[RuleRemark]:
-    for actor in scene.of_kind("apps", "Deployment"):
-        limit = number(actor.body, "spec", "progressDeadlineSeconds", default=PROGRESS_DEADLINE)
-        for path, container in containers(actor, "containers"):
+def window_beyond_deadline(context: LintContext) -> Iterator[Diagnostic]:
+    for obj in context.objects_of_kind("apps", "Deployment"):
+        limit = get_int(obj.body, "spec", "progressDeadlineSeconds", default=PROGRESS_DEADLINE)
+        for path, container in containers(obj, "containers"):
             window = start_window(container)
             if window > limit:
-                yield RuleRemark(
-                    sentence=f"{name(actor.ref)} may take {window} s to start,"
-                    f" and counts as failed after {limit} s",
-                    at=Mark(actor.document, (*path, "startupProbe")),
-                    story=(
+                yield Diagnostic(
+                    message=(
+                        f"{object_name(obj.ref)} may take {window} s to start,"
+                        f" and counts as failed after {limit} s"
+                    ),
+                    at=FieldRef(obj.document, (*path, "startupProbe")),
+                    sequence=(
                         f"its startup probe gives the container {window} s",
                         (
                             f"after {limit} s without progress the Deployment says"

@@ -1,25 +1,38 @@
-"""Names that lead past what is there: of objects, of their keys, of kinds."""
+"""Rules about names without a match: of objects, of their keys, of kinds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from tidegate.lint.cast import Cast, cast_of
-from tidegate.lint.rule import Mark, RuleRemark, rule
-from tidegate.lint.scene import LintScene
-from tidegate.lint.words import name
+from tidegate.lint.cast import DependencyIndex, dependency_index
+from tidegate.lint.rule import Diagnostic, FieldRef, rule
+from tidegate.lint.scene import LintContext
+from tidegate.lint.words import object_name
 from tidegate.model.finding import Severity
-from tidegate.model.graph import Asker, GraphEdge, LackKind, MissingThing, Tie
+from tidegate.model.graph import (
+    Dependent,
+    EdgeKind,
+    GraphEdge,
+    UnmetDependency,
+    UnmetDependencyType,
+)
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.operators import Effect
 from tidegate.schema.builtin import served_kinds
 
-SIMILAR = 0.85
-UNNAMED = frozenset({LackKind.DEFINITION, LackKind.OPERATOR, LackKind.UNIT, LackKind.PODS})
-NAMING = frozenset({Tie.REFERENCE, Tie.NAMESPACE})
+SIMILARITY_CUTOFF = 0.85
+SEPARATE_TYPES = frozenset(
+    {
+        UnmetDependencyType.DEFINITION,
+        UnmetDependencyType.OPERATOR,
+        UnmetDependencyType.UNIT,
+        UnmetDependencyType.PODS,
+    }
+)
+NAMING_EDGES = frozenset({EdgeKind.REFERENCE, EdgeKind.NAMESPACE})
 NO_DIGITS = str.maketrans("", "", "0123456789")
-PARTS = {LackKind.KEY: "key", LackKind.PORT: "port"}
+PART_NAMES = {UnmetDependencyType.KEY: "key", UnmetDependencyType.PORT: "port"}
 
 
 @rule(
@@ -29,68 +42,103 @@ PARTS = {LackKind.KEY: "key", LackKind.PORT: "port"}
     why="what is named so is not there, and whoever needs it waits for ever",
     fix="correct the name, or add what is missing",
 )
-def strayed_reference(scene: LintScene) -> Iterator[RuleRemark]:
-    cast = cast_of(scene)
-    for lack in scene.missing:
-        if lack.kind in UNNAMED or lack.ref is None:
+def dangling_reference(context: LintContext) -> Iterator[Diagnostic]:
+    index = dependency_index(context)
+    for unmet_dependency in context.missing:
+        if unmet_dependency.type in SEPARATE_TYPES or unmet_dependency.ref is None:
             continue
-        asker = next((one for one in lack.askers if _counts(cast, lack, one)), None)
-        if asker is None:
+        dependent = next(
+            (
+                candidate
+                for candidate in unmet_dependency.dependents
+                if _is_named_in_field(index, unmet_dependency, candidate)
+            ),
+            None,
+        )
+        if dependent is None:
             continue
-        remark = _lacks_part if lack.kind in PARTS else _lacks_name
-        yield from remark(cast, lack, asker, lack.ref)
+        build_diagnostics = _missing_part if unmet_dependency.type in PART_NAMES else _missing_name
+        yield from build_diagnostics(index, unmet_dependency, dependent, unmet_dependency.ref)
 
 
-def _counts(cast: Cast, lack: MissingThing, asker: Asker) -> bool:
-    """Whether an object names it in a field; a host may be anybody's."""
-    if asker.node not in cast.actors:
+def _is_named_in_field(
+    index: DependencyIndex, unmet_dependency: UnmetDependency, dependent: Dependent
+) -> bool:
+    """Return whether an object names the dependency in a field; host names are left out."""
+    if dependent.node not in index.objects:
         return False
-    ties = {one.tie for one in _edges(cast, asker) if one.before == lack.node}
-    return not NAMING.isdisjoint(ties)
+    edge_kinds = {
+        edge.kind for edge in _edges(index, dependent) if edge.before == unmet_dependency.node
+    }
+    return not NAMING_EDGES.isdisjoint(edge_kinds)
 
 
-def _lacks_part(cast: Cast, lack: MissingThing, asker: Asker, ref: Ref) -> Iterator[RuleRemark]:
-    actor, part = cast.actors[asker.node], PARTS[lack.kind]
-    yield RuleRemark(
-        sentence=f"{name(actor.ref)} asks for the {part} `{lack.key}` of {name(ref)}, which has"
-        " none of that name",
-        at=Mark(actor.document, asker.field),
-        severity=Severity.ERROR if asker.effect is Effect.HELD else Severity.WARNING,
-        fix=f"correct the {part}, or add it",
+def _missing_part(
+    index: DependencyIndex, unmet_dependency: UnmetDependency, dependent: Dependent, ref: Ref
+) -> Iterator[Diagnostic]:
+    obj, part_name = index.objects[dependent.node], PART_NAMES[unmet_dependency.type]
+    yield Diagnostic(
+        message=(
+            f"{object_name(obj.ref)} asks for the {part_name} `{unmet_dependency.key}` of"
+            f" {object_name(ref)}, which has none of that name"
+        ),
+        at=FieldRef(obj.document, dependent.field),
+        severity=Severity.ERROR if dependent.effect is Effect.BLOCKED else Severity.WARNING,
+        fix=f"correct the {part_name}, or add it",
     )
 
 
-def _lacks_name(cast: Cast, lack: MissingThing, asker: Asker, ref: Ref) -> Iterator[RuleRemark]:
-    """Said only where something is there that may be meant: others may bring all else."""
-    actor = cast.actors[asker.node]
-    alike = [
-        (namespace, called)
-        for cluster, group, kind, namespace, called in cast.scene.made
-        if (cluster, group, kind) == (lack.cluster, ref.kind.group, ref.kind.name)
+def _missing_name(
+    index: DependencyIndex, unmet_dependency: UnmetDependency, dependent: Dependent, ref: Ref
+) -> Iterator[Diagnostic]:
+    """Yield a diagnostic only if a similar object exists: others may deploy everything else."""
+    obj = index.objects[dependent.node]
+    same_kind = [
+        (namespace, existing_name)
+        for cluster, group, kind, namespace, existing_name in index.context.provided
+        if (cluster, group, kind) == (unmet_dependency.cluster, ref.kind.group, ref.kind.name)
     ]
-    here = sorted({called for at, called in alike if at == ref.namespace or not at})
-    near = [one for one in get_close_matches(ref.name, here, cutoff=SIMILAR) if _differs(one, ref)]
-    named = {edge.through or cast.graph.nodes[edge.before].ref for edge in _edges(cast, asker)}
-    near = [one for one in near if one not in {other.name for other in named if other}]
-    elsewhere = sorted(at for at, called in alike if called == ref.name and at != ref.namespace)
-    if not near and not elsewhere:
+    names_in_namespace = sorted(
+        {existing_name for at, existing_name in same_kind if at == ref.namespace or not at}
+    )
+    similar = [
+        similar_name
+        for similar_name in get_close_matches(
+            ref.name, names_in_namespace, cutoff=SIMILARITY_CUTOFF
+        )
+        if _differs(similar_name, ref)
+    ]
+    referenced = {
+        edge.required_object or index.graph.nodes[edge.before].ref
+        for edge in _edges(index, dependent)
+    }
+    similar = [
+        similar_name
+        for similar_name in similar
+        if similar_name
+        not in {referenced_ref.name for referenced_ref in referenced if referenced_ref}
+    ]
+    elsewhere = sorted(
+        at for at, existing_name in same_kind if existing_name == ref.name and at != ref.namespace
+    )
+    if not similar and not elsewhere:
         return
-    sentence = f"{name(actor.ref)} asks for {name(ref)}, which nobody here brings"
-    yield RuleRemark(
-        sentence=sentence if near else f"{sentence} to that namespace",
-        at=Mark(actor.document, asker.field),
-        severity=Severity.WARNING if near else Severity.NOTE,
-        fix=f"did you mean `{near[0]}`?" if near else f"it is brought to `{elsewhere[0]}`",
+    message = f"{object_name(obj.ref)} asks for {object_name(ref)}, which nobody here brings"
+    yield Diagnostic(
+        message=message if similar else f"{message} to that namespace",
+        at=FieldRef(obj.document, dependent.field),
+        severity=Severity.WARNING if similar else Severity.NOTE,
+        fix=f"did you mean `{similar[0]}`?" if similar else f"it is brought to `{elsewhere[0]}`",
     )
 
 
-def _edges(cast: Cast, asker: Asker) -> Iterator[GraphEdge]:
-    return (cast.graph.edges[at] for at in cast.graph.needs[asker.node])
+def _edges(index: DependencyIndex, dependent: Dependent) -> Iterator[GraphEdge]:
+    return (index.graph.edges[at] for at in index.graph.dependency_edges[dependent.node])
 
 
-def _differs(near: str, ref: Ref) -> bool:
-    """In more than a number: what is counted has many that are nearly alike."""
-    return near.translate(NO_DIGITS) != ref.name.translate(NO_DIGITS)
+def _differs(similar: str, ref: Ref) -> bool:
+    """Return whether two names differ in more than a number: numbered objects are often similar."""
+    return similar.translate(NO_DIGITS) != ref.name.translate(NO_DIGITS)
 
 
 @rule(
@@ -100,27 +148,31 @@ def _differs(near: str, ref: Ref) -> bool:
     why="the group is one of Kubernetes' own, and no server has this kind of it",
     fix="correct `kind` or `apiVersion`",
 )
-def unknown_kind(scene: LintScene) -> Iterator[RuleRemark]:
-    served = {one.kind for one in served_kinds()}
+def unknown_kind(context: LintContext) -> Iterator[Diagnostic]:
+    served = {served_kind.kind for served_kind in served_kinds()}
     names: dict[str, set[str]] = {}
     for kind in served:
         names.setdefault(kind.group, set()).add(kind.name)
-    for actor in scene.actors:
-        kind = actor.ref.kind
+    for obj in context.objects:
+        kind = obj.ref.kind
         if kind in served or kind.group not in names:
             continue
-        versions = sorted(one.version for one in served if _is_alike(one, kind))
-        near = get_close_matches(kind.name, names[kind.group], n=1)
+        versions = sorted(
+            known_kind.version for known_kind in served if _is_same_kind(known_kind, kind)
+        )
+        matches = get_close_matches(kind.name, names[kind.group], n=1)
         group = f"{kind.group}/" if kind.group else ""
         fix = f"write `apiVersion: {group}{versions[-1]}`" if versions else ""
-        fix = fix or (f"did you mean `{near[0]}`?" if near else "")
-        yield RuleRemark(
-            sentence=f"{name(actor.ref)}: Kubernetes serves no `{group}{kind.version} {kind.name}`",
-            at=Mark(actor.document, ("apiVersion",) if versions else ("kind",)),
-            severity=Severity.ERROR if near and not versions else Severity.WARNING,
+        fix = fix or (f"did you mean `{matches[0]}`?" if matches else "")
+        yield Diagnostic(
+            message=(
+                f"{object_name(obj.ref)}: Kubernetes serves no `{group}{kind.version} {kind.name}`"
+            ),
+            at=FieldRef(obj.document, ("apiVersion",) if versions else ("kind",)),
+            severity=Severity.ERROR if matches and not versions else Severity.WARNING,
             fix=fix,
         )
 
 
-def _is_alike(one: Kind, other: Kind) -> bool:
-    return (one.group, one.name) == (other.group, other.name)
+def _is_same_kind(kind: Kind, other: Kind) -> bool:
+    return (kind.group, kind.name) == (other.group, other.name)

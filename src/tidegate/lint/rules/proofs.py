@@ -1,126 +1,152 @@
-"""What cannot work: gates that wait for what comes later, and consumers before their producers."""
+"""Rules about deadlocks and about consumers applied before their producers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.lint.cast import WaitCase, cast_of
-from tidegate.lint.rule import Mark, RuleRemark, rule
-from tidegate.lint.rules.awaited import data_behind, waits_itself
-from tidegate.lint.scene import LintScene
-from tidegate.lint.words import name, turn, when
+from tidegate.lint.cast import UnmetRequirement, dependency_index
+from tidegate.lint.rule import Diagnostic, FieldRef, rule
+from tidegate.lint.rules.awaited import build_data_deadlocks, unit_waits_for
+from tidegate.lint.scene import LintContext
+from tidegate.lint.words import object_name, step_name, step_name_in_unit
 from tidegate.model.finding import Severity
-from tidegate.model.graph import Tie
+from tidegate.model.graph import EdgeKind
 from tidegate.model.manifest import Phase
-from tidegate.model.operators import Effect, Until
+from tidegate.model.operators import Effect, RequiredState
 
-STORES = ("SecretStore", "ClusterSecretStore")
+SECRET_STORE_KINDS = ("SecretStore", "ClusterSecretStore")
 DEADLOCK = "a gate waits for what only a later step brings"
 
 
-def _own_words(case: WaitCase) -> str:
-    """What is wanted, in words."""
-    edge = case.edge
-    what = case.wanted
-    if edge.tie is Tie.OPERATOR:
-        return f"its operator, {what}"
-    return what
+def _requirement_text(unmet: UnmetRequirement) -> str:
+    """Return the required object as text."""
+    edge = unmet.edge
+    requirement = unmet.requirement
+    if edge.kind is EdgeKind.OPERATOR:
+        return f"its operator, {requirement}"
+    return requirement
 
 
-def _kind_of(case: WaitCase) -> str:
-    """The rule that a deadlock falls under."""
-    actor, maker = case.actor, case.maker
-    if actor.is_a("external-secrets.io", *STORES):
+def _rule_for(unmet: UnmetRequirement) -> str:
+    """Return the code of the rule for a deadlock."""
+    obj, provider = unmet.dependent, unmet.provider
+    if obj.is_kind("external-secrets.io", *SECRET_STORE_KINDS):
         return "ORD042"
-    if case.edge.tie in {Tie.DEFINITION, Tie.OPERATOR}:
+    if unmet.edge.kind in {EdgeKind.DEFINITION, EdgeKind.OPERATOR}:
         return "ORD008"
-    same = maker is not None and maker.unit.id == actor.unit.id
-    if same and maker is not None and maker.manifest.phase is Phase.POST_SYNC:
+    is_same_unit = provider is not None and provider.unit.id == obj.unit.id
+    if is_same_unit and provider is not None and provider.manifest.phase is Phase.POST_SYNC:
         return "ORD005"
-    if same and actor.manifest.hook is not None and actor.manifest.phase is Phase.PRE_SYNC:
+    if (
+        is_same_unit
+        and obj.manifest.hook_policies is not None
+        and obj.manifest.phase is Phase.PRE_SYNC
+    ):
         return "ORD004"
     return "ORD006"
 
 
-def deadlocks(scene: LintScene, code: str) -> Iterator[RuleRemark]:
-    for case in cast_of(scene).deadlocks:
-        if _kind_of(case) == code:
-            yield _stuck(scene, case)
+def deadlocks(context: LintContext, code: str) -> Iterator[Diagnostic]:
+    for unmet in dependency_index(context).deadlocks:
+        if _rule_for(unmet) == code:
+            yield _deadlock_diagnostic(context, unmet)
 
 
-def _stuck(scene: LintScene, case: WaitCase) -> RuleRemark:
-    actor, maker = case.actor, case.maker
-    step = scene.step_of(actor)
-    later = scene.step_of(maker) if maker else None
-    comes = when(maker, later, beside=actor) if maker else "later"
-    made = "" if case.edge.through is None or maker is None else f", which {name(maker.ref)} makes"
-    called = "deadlock, unless luck helps" if case.by_luck else "deadlock"
-    return RuleRemark(
-        sentence=f"{called}: {name(actor.ref)} in {turn(step)} waits for {_own_words(case)}{made}"
-        f" in {comes}",
-        at=Mark(actor.document, case.edge.field),
-        also=(Mark(maker.document),) if maker else (),
-        story=tuple(_story(scene, case)),
-        severity=Severity.WARNING if case.by_luck else Severity.ERROR,
-        fix=_mend(case, step_name=turn(step)),
-        semantics=(actor.unit.policy.semantics.name,),
+def _deadlock_diagnostic(context: LintContext, unmet: UnmetRequirement) -> Diagnostic:
+    obj, provider = unmet.dependent, unmet.provider
+    step = context.step_for(obj)
+    provider_step = context.step_for(provider) if provider else None
+    origin = step_name_in_unit(provider, provider_step, relative_to=obj) if provider else "later"
+    producer = (
+        ""
+        if unmet.edge.required_object is None or provider is None
+        else f", which {object_name(provider.ref)} makes"
+    )
+    title = "deadlock, unless luck helps" if unmet.depends_on_timing else "deadlock"
+    return Diagnostic(
+        message=(
+            f"{title}: {object_name(obj.ref)} in {step_name(step)} waits for"
+            f" {_requirement_text(unmet)}{producer} in {origin}"
+        ),
+        at=FieldRef(obj.document, unmet.edge.field),
+        related=(FieldRef(provider.document),) if provider else (),
+        sequence=tuple(_sequence(context, unmet)),
+        severity=Severity.WARNING if unmet.depends_on_timing else Severity.ERROR,
+        fix=_suggest_fix(unmet, step_text=step_name(step)),
+        semantics=(obj.unit.policy.semantics.name,),
     )
 
 
-def _story(scene: LintScene, case: WaitCase) -> Iterator[str]:
-    actor, maker = case.actor, case.maker
-    step, engine = scene.step_of(actor), actor.unit.policy.semantics.name
-    yield f"{when(actor, step)} applies {name(actor.ref)}"
-    yield _effect(case)
-    if maker is not None:
-        made = f"{name(maker.ref)}"
-        if case.edge.through is not None:
-            made += f", which makes {_own_words(case)},"
-        yield f"{made} is applied in {when(maker, scene.step_of(maker), beside=actor)}"
-    for link in case.way:
+def _sequence(context: LintContext, unmet: UnmetRequirement) -> Iterator[str]:
+    obj, provider = unmet.dependent, unmet.provider
+    step, engine = context.step_for(obj), obj.unit.policy.semantics.name
+    yield f"{step_name_in_unit(obj, step)} applies {object_name(obj.ref)}"
+    yield _effect(unmet)
+    if provider is not None:
+        producer = f"{object_name(provider.ref)}"
+        if unmet.edge.required_object is not None:
+            producer += f", which makes {_requirement_text(unmet)},"
+        yield (
+            f"{producer} is applied in"
+            f" {step_name_in_unit(provider, context.step_for(provider), relative_to=obj)}"
+        )
+    for link in unmet.chain:
         yield f"before that, {link}"
-    held = "this never opens" if case.edge.effect is not Effect.REFUSED else "this never happens"
-    done = f"that comes only when {turn(step)} of `{actor.unit.id}` is done: under {engine}"
-    if case.by_luck:
-        yield f"{done} it is, if the gate looks before an operator has written a status; else never"
+    consequence = (
+        "this never opens" if unmet.edge.effect is not Effect.REJECTED else "this never happens"
+    )
+    condition = f"that comes only when {step_name(step)} of `{obj.unit.id}` is done: under {engine}"
+    if unmet.depends_on_timing:
+        yield (
+            f"{condition} it is, if the gate looks before an operator has written a status; else"
+            " never"
+        )
     else:
-        yield f"{done} {held}"
+        yield f"{condition} {consequence}"
 
 
-def _effect(case: WaitCase) -> str:
-    actor, what = case.actor, _own_words(case)
-    if case.edge.effect is Effect.REFUSED:
-        if case.edge.tie is Tie.DEFINITION:
+def _effect(unmet: UnmetRequirement) -> str:
+    obj, requirement = unmet.dependent, _requirement_text(unmet)
+    if unmet.edge.effect is Effect.REJECTED:
+        if unmet.edge.kind is EdgeKind.DEFINITION:
             return "the API server does not know its kind yet, and refuses it"
-        return f"it is refused as long as {what} is not there"
-    if case.edge.effect is Effect.FAILS:
-        return f"it calls {what}, which does not answer, and fails when its attempts are used up"
-    if case.edge.until is Until.EXISTS:
+        return f"it is refused as long as {requirement} is not there"
+    if unmet.edge.effect is Effect.FAILS:
         return (
-            f"its pods cannot start without {what}"
-            if actor.ref.kind.name in _PODS
-            else (f"it cannot get ready without {what}")
+            f"it calls {requirement}, which does not answer, and fails when its attempts are"
+            " used up"
         )
-    return f"it is not ready before {what} is"
+    if unmet.edge.required_state is RequiredState.EXISTS:
+        return (
+            f"its pods cannot start without {requirement}"
+            if obj.ref.kind.name in _POD_KINDS
+            else (f"it cannot get ready without {requirement}")
+        )
+    return f"it is not ready before {requirement} is"
 
 
-_PODS = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job", "Pod", "ReplicaSet"})
+_POD_KINDS = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job", "Pod", "ReplicaSet"})
 
 
-def _mend(case: WaitCase, *, step_name: str) -> str:
-    actor, maker = case.actor, case.maker
-    if maker is None:
+def _suggest_fix(unmet: UnmetRequirement, *, step_text: str) -> str:
+    obj, provider = unmet.dependent, unmet.provider
+    if provider is None:
         return ""
-    if maker.unit.id != actor.unit.id:
-        return f"let `{maker.unit.id}` come before `{actor.unit.id}`, or bring both in one unit"
-    if actor.manifest.hook is not None and actor.manifest.phase is Phase.PRE_SYNC:
+    if provider.unit.id != obj.unit.id:
+        return f"let `{provider.unit.id}` come before `{obj.unit.id}`, or bring both in one unit"
+    if obj.manifest.hook_policies is not None and obj.manifest.phase is Phase.PRE_SYNC:
         return (
-            f"make {name(actor.ref)} a Sync hook in a wave behind {name(maker.ref)}, or bring"
-            f" {name(maker.ref)} in PreSync with a lower wave"
+            f"make {object_name(obj.ref)} a Sync hook in a wave behind {object_name(provider.ref)},"
+            f" or bring {object_name(provider.ref)} in PreSync with a lower wave"
         )
-    if maker.manifest.phase is Phase.POST_SYNC:
-        return f"make {name(maker.ref)} a Sync hook in a wave before {name(actor.ref)}"
-    return f"give {name(maker.ref)} a wave before {step_name}, or {name(actor.ref)} a later one"
+    if provider.manifest.phase is Phase.POST_SYNC:
+        return (
+            f"make {object_name(provider.ref)} a Sync hook in a wave before {object_name(obj.ref)}"
+        )
+    return (
+        f"give {object_name(provider.ref)} a wave before {step_text}, or {object_name(obj.ref)} a"
+        " later one"
+    )
 
 
 @rule(
@@ -130,8 +156,8 @@ def _mend(case: WaitCase, *, step_name: str) -> str:
     why="PreSync is over before the first wave begins: what the waves bring is not there yet",
     fix="make it a Sync hook behind what it needs",
 )
-def hook_before_producer(scene: LintScene) -> Iterator[RuleRemark]:
-    return deadlocks(scene, "ORD004")
+def hook_before_producer(context: LintContext) -> Iterator[Diagnostic]:
+    return deadlocks(context, "ORD004")
 
 
 @rule(
@@ -141,8 +167,8 @@ def hook_before_producer(scene: LintScene) -> Iterator[RuleRemark]:
     why="PostSync begins when all before it is healthy, and the pods are not before PostSync",
     fix="make the hook a Sync hook in an earlier wave",
 )
-def pods_wait_for_later_hook(scene: LintScene) -> Iterator[RuleRemark]:
-    return deadlocks(scene, "ORD005")
+def pods_wait_for_later_hook(context: LintContext) -> Iterator[Diagnostic]:
+    return deadlocks(context, "ORD005")
 
 
 @rule(
@@ -152,9 +178,9 @@ def pods_wait_for_later_hook(scene: LintScene) -> Iterator[RuleRemark]:
     why="the gate opens when the object is ready, and that is not before the later step",
     fix="bring first what is needed first",
 )
-def deadlock(scene: LintScene) -> Iterator[RuleRemark]:
-    yield from deadlocks(scene, "ORD006")
-    yield from data_behind(scene)
+def deadlock(context: LintContext) -> Iterator[Diagnostic]:
+    yield from deadlocks(context, "ORD006")
+    yield from build_data_deadlocks(context)
 
 
 @rule(
@@ -164,11 +190,11 @@ def deadlock(scene: LintScene) -> Iterator[RuleRemark]:
     why="a store is ready when its provider answers",
     fix="bring the store behind the provider",
 )
-def store_before_provider(scene: LintScene) -> Iterator[RuleRemark]:
-    yield from deadlocks(scene, "ORD042")
-    for case in cast_of(scene).inversions:
-        if case.actor.is_a("external-secrets.io", *STORES):
-            yield _inverted(scene, case, Severity.WARNING)
+def store_before_provider(context: LintContext) -> Iterator[Diagnostic]:
+    yield from deadlocks(context, "ORD042")
+    for unmet in dependency_index(context).inversions:
+        if unmet.dependent.is_kind("external-secrets.io", *SECRET_STORE_KINDS):
+            yield _inversion_diagnostic(context, unmet, Severity.WARNING)
 
 
 @rule(
@@ -178,34 +204,51 @@ def store_before_provider(scene: LintScene) -> Iterator[RuleRemark]:
     why="it waits, and recovers when what it needs is there",
     fix="bring the producer in the same wave, or in an earlier one",
 )
-def consumer_before_producer(scene: LintScene) -> Iterator[RuleRemark]:
-    marks = [one.at for one in data_behind(scene) if isinstance(one.at, Mark)]
-    stuck = [(one.document.place, one.path) for one in marks]
-    for case in cast_of(scene).inversions:
-        is_told = (case.actor.document.place, case.edge.field) in stuck
-        is_told = is_told or waits_itself(scene, case.actor, case.maker)
-        if not is_told and not case.actor.is_a("external-secrets.io", *STORES):
-            yield _inverted(scene, case, Severity.NOTE)
+def consumer_before_producer(context: LintContext) -> Iterator[Diagnostic]:
+    targets = [
+        diagnostic.at
+        for diagnostic in build_data_deadlocks(context)
+        if isinstance(diagnostic.at, FieldRef)
+    ]
+    reported = [(target.document.location, target.path) for target in targets]
+    for unmet in dependency_index(context).inversions:
+        is_reported = (unmet.dependent.document.location, unmet.edge.field) in reported
+        is_reported = is_reported or unit_waits_for(context, unmet.dependent, unmet.provider)
+        if not is_reported and not unmet.dependent.is_kind(
+            "external-secrets.io", *SECRET_STORE_KINDS
+        ):
+            yield _inversion_diagnostic(context, unmet, Severity.NOTE)
 
 
-def _inverted(scene: LintScene, case: WaitCase, severity: Severity) -> RuleRemark:
-    actor, maker = case.actor, case.maker
-    step = scene.step_of(actor)
-    comes = when(maker, scene.step_of(maker), beside=actor) if maker else "a later step"
-    alone = "it is well without, and does nothing yet"
-    effect = alone if case.edge.effect is Effect.NOTHING else _effect(case)
-    begins = f"{when(actor, step)} applies" if step else f"`{actor.unit.id}` brings"
-    story = (
-        f"{begins} {name(actor.ref)}: {effect}",
-        f"nothing waits for it, so that {comes} begins all the same and brings {_own_words(case)}",
+def _inversion_diagnostic(
+    context: LintContext, unmet: UnmetRequirement, severity: Severity
+) -> Diagnostic:
+    obj, provider = unmet.dependent, unmet.provider
+    step = context.step_for(obj)
+    origin = (
+        step_name_in_unit(provider, context.step_for(provider), relative_to=obj)
+        if provider
+        else "a later step"
+    )
+    no_effect = "it is well without, and does nothing yet"
+    effect = no_effect if unmet.edge.effect is Effect.NONE else _effect(unmet)
+    start = f"{step_name_in_unit(obj, step)} applies" if step else f"`{obj.unit.id}` brings"
+    sequence = (
+        f"{start} {object_name(obj.ref)}: {effect}",
+        (
+            f"nothing waits for it, so that {origin} begins all the same and brings"
+            f" {_requirement_text(unmet)}"
+        ),
         "then it works",
     )
-    return RuleRemark(
-        sentence=f"{name(actor.ref)}{f' in {turn(step)}' if step else ''} needs {_own_words(case)},"
-        f" which comes in {comes}",
-        at=Mark(actor.document, case.edge.field),
-        also=(Mark(maker.document),) if maker else (),
-        story=story,
+    return Diagnostic(
+        message=(
+            f"{object_name(obj.ref)}{f' in {step_name(step)}' if step else ''} needs"
+            f" {_requirement_text(unmet)}, which comes in {origin}"
+        ),
+        at=FieldRef(obj.document, unmet.edge.field),
+        related=(FieldRef(provider.document),) if provider else (),
+        sequence=sequence,
         severity=severity,
-        semantics=(actor.unit.policy.semantics.name,),
+        semantics=(obj.unit.policy.semantics.name,),
     )

@@ -1,16 +1,16 @@
-"""The first day and the worst one: keys that somebody brings, backups, and bands."""
+"""Rules about bootstrap and recovery: manual keys, backups, and bands."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.lint.rule import Mark, RuleRemark, Spotted, rule
-from tidegate.lint.scene import LintScene
-from tidegate.lint.words import name
-from tidegate.model.bands import phase_in
+from tidegate.lint.rule import Diagnostic, DiagnosticTarget, FieldRef, rule
+from tidegate.lint.scene import LintContext
+from tidegate.lint.words import object_name
+from tidegate.model.bands import phase_from_labels
 from tidegate.model.finding import Severity
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 from tidegate.model.unit import UnitId
 
 CNPG = "postgresql.cnpg.io"
@@ -23,20 +23,23 @@ CNPG = "postgresql.cnpg.io"
     why="on an empty cluster nothing can be decrypted before somebody has brought it by hand",
     fix="write down where it is kept, and bring it before the first sync",
 )
-def key_by_hand(scene: LintScene) -> Iterator[RuleRemark]:
-    if not scene.greenfield:
+def manual_key(context: LintContext) -> Iterator[Diagnostic]:
+    if not context.greenfield:
         return
-    known = {(one.ref.namespace, one.ref.name) for one in scene.of_kind("", "Secret")}
-    told: set[tuple[str, str]] = set()
-    for unit, own in scene.unit_objects.items():
-        secret = text(own.body, "spec", "decryption", "secretRef", "name")
+    deployed_secrets = {
+        (lint_object.ref.namespace, lint_object.ref.name)
+        for lint_object in context.objects_of_kind("", "Secret")
+    }
+    reported: set[tuple[str, str]] = set()
+    for unit, unit_resource in context.unit_resources.items():
+        secret = get_text(unit_resource.body, "spec", "decryption", "secretRef", "name")
         key = (unit.namespace, secret)
-        if secret and key not in known | told:
-            told.add(key)
-            yield RuleRemark(
-                sentence=f"somebody brings Secret `{unit.namespace}/{secret}` by hand: `{unit}`"
+        if secret and key not in deployed_secrets | reported:
+            reported.add(key)
+            yield Diagnostic(
+                message=f"somebody brings Secret `{unit.namespace}/{secret}` by hand: `{unit}`"
                 " decrypts with it",
-                at=Mark(own, ("spec", "decryption", "secretRef")),
+                at=FieldRef(unit_resource, ("spec", "decryption", "secretRef")),
             )
 
 
@@ -48,15 +51,17 @@ def key_by_hand(scene: LintScene) -> Iterator[RuleRemark]:
     " not read",
     fix="keep a variant with `bootstrap.recovery` ready, and write down when it is used",
 )
-def empty_database(scene: LintScene) -> Iterator[RuleRemark]:
-    if not scene.greenfield:
+def empty_database(context: LintContext) -> Iterator[Diagnostic]:
+    if not context.greenfield:
         return
-    for actor in scene.of_kind(CNPG, "Cluster"):
-        backs_up = mapping(actor.body, "spec", "backup") or mapping(actor.body, "spec", "plugins")
-        if backs_up and not mapping(actor.body, "spec", "bootstrap", "recovery"):
-            yield RuleRemark(
-                sentence=f"{name(actor.ref)} is backed up, and begins empty on a new cluster",
-                at=Mark(actor.document, ("spec", "bootstrap")),
+    for obj in context.objects_of_kind(CNPG, "Cluster"):
+        backs_up = get_mapping(obj.body, "spec", "backup") or get_mapping(
+            obj.body, "spec", "plugins"
+        )
+        if backs_up and not get_mapping(obj.body, "spec", "bootstrap", "recovery"):
+            yield Diagnostic(
+                message=f"{object_name(obj.ref)} is backed up, and begins empty on a new cluster",
+                at=FieldRef(obj.document, ("spec", "bootstrap")),
             )
 
 
@@ -68,46 +73,56 @@ def empty_database(scene: LintScene) -> Iterator[RuleRemark]:
     " too late",
     fix="correct the label of the phase, or the bands in `lint.bands` of tidegate.yaml",
 )
-def wrong_band(scene: LintScene) -> Iterator[RuleRemark]:
-    """Only where `tidegate.yaml` names the label that holds the phase."""
-    bands = scene.bands
+def wrong_band(context: LintContext) -> Iterator[Diagnostic]:
+    """Yield units outside their band, only if `tidegate.yaml` names the label with the phase."""
+    bands = context.bands
     if not bands.label:
         return
-    for unit, told in scene.units.items():
-        own = scene.unit_objects.get(unit)
-        said: dict[str, Json] = {**dict(told.labels)}
-        phase = phase_in(said, bands.label)
-        at = Mark(own, ("metadata", "labels", bands.label)) if own else told.where
+    for unit_id, unit in context.units.items():
+        unit_resource = context.unit_resources.get(unit_id)
+        labels: dict[str, Json] = {**dict(unit.labels)}
+        phase = phase_from_labels(labels, bands.label)
+        at = (
+            FieldRef(unit_resource, ("metadata", "labels", bands.label))
+            if unit_resource
+            else unit.location
+        )
         if phase is None:
             continue
         if phase in bands.empty:
-            yield RuleRemark(
-                sentence=f"`{unit}` is in phase {phase:03}, which is kept empty", at=at
+            yield Diagnostic(
+                message=f"`{unit_id}` is in phase {phase:03}, which is kept empty", at=at
             )
-        domain = text(said, bands.domain_label)
-        own_phases = bands.domains.get(domain) or (0, 999)
-        first, last = min(own_phases), max(own_phases)
+        domain = get_text(labels, bands.domain_label)
+        domain_phases = bands.domains.get(domain) or (0, 999)
+        first, last = min(domain_phases), max(domain_phases)
         if not first <= phase <= last:
-            yield RuleRemark(
-                sentence=f"`{unit}` of `{domain}` is in phase {phase:03}, and its own are"
+            yield Diagnostic(
+                message=f"`{unit_id}` of `{domain}` is in phase {phase:03}, and its own are"
                 f" {first:03} to {last:03}",
                 at=at,
             )
-        yield from _misfits(scene, unit, phase, at)
+        yield from _band_mismatches(context, unit_id, phase, at)
 
 
-def _misfits(scene: LintScene, unit: UnitId, phase: int, at: Spotted) -> Iterator[RuleRemark]:
-    """What a band takes in, where it says so; and definitions that stand in no band for them."""
-    band = scene.bands.band_of(phase)
-    actors = scene.by_unit.get(unit, [])
+def _band_mismatches(
+    context: LintContext, unit: UnitId, phase: int, at: DiagnosticTarget
+) -> Iterator[Diagnostic]:
+    """Yield units in no band, and objects of kinds that their band does not accept."""
+    band = context.bands.band_for_phase(phase)
+    objects = context.by_unit.get(unit, [])
     if band is None:
-        yield RuleRemark(sentence=f"`{unit}` is in phase {phase:03}, which is in no band", at=at)
+        yield Diagnostic(message=f"`{unit}` is in phase {phase:03}, which is in no band", at=at)
         return
-    strange = [one for one in actors if band.kinds and one.ref.kind.name not in band.kinds]
-    if strange:
-        yield RuleRemark(
-            sentence=f"`{unit}` is in phase {phase:03} for {band.name}, and brings"
-            f" {name(strange[0].ref)}",
+    unexpected = [
+        lint_object
+        for lint_object in objects
+        if band.kinds and lint_object.ref.kind.name not in band.kinds
+    ]
+    if unexpected:
+        yield Diagnostic(
+            message=f"`{unit}` is in phase {phase:03} for {band.name}, and brings"
+            f" {object_name(unexpected[0].ref)}",
             at=at,
-            also=(Mark(strange[0].document),),
+            related=(FieldRef(unexpected[0].document),),
         )

@@ -1,12 +1,12 @@
-"""Windows: when something may be synced, and how long that takes."""
+"""Rules about sync windows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.errors import Place
-from tidegate.lint.rule import RuleRemark, rule
-from tidegate.lint.scene import LintScene
+from tidegate.errors import Location
+from tidegate.lint.rule import Diagnostic, rule
+from tidegate.lint.scene import LintContext
 from tidegate.model.finding import Severity
 from tidegate.model.moment import format_duration
 from tidegate.model.semantics import ARGOCD
@@ -21,25 +21,40 @@ from tidegate.model.semantics import ARGOCD
     fix="make the window longer, let a sync that has begun go on (`syncOverrun: true`), or part the"
     " Application",
 )
-def short_window(scene: LintScene) -> Iterator[RuleRemark]:
-    """By what is known of how long objects take to be ready; nobody waits for windows of others."""
-    for unit, span in scene.spans.items():
-        policy = scene.units[unit].policy if unit in scene.units else None
-        allowing = [one for one in policy.windows if one.allows] if policy is not None else []
-        longest = max(allowing, key=lambda one: one.duration, default=None)
-        if longest is None or longest.duration >= span or any(one.overruns for one in allowing):
+def short_window(context: LintContext) -> Iterator[Diagnostic]:
+    """Yield units that take longer than their longest sync window, as far as durations are known.
+
+    Waiting for windows of other units is not counted.
+    """
+    for unit, duration in context.durations.items():
+        policy = context.units[unit].policy if unit in context.units else None
+        allow_windows = (
+            [window for window in policy.windows if window.allows] if policy is not None else []
+        )
+        longest = max(allow_windows, key=lambda window: window.duration, default=None)
+        if (
+            longest is None
+            or longest.duration >= duration
+            or any(window.overruns for window in allow_windows)
+        ):
             continue
-        least, most = format_duration(span), format_duration(longest.duration)
-        yield RuleRemark(
-            sentence=f"`{unit}` takes {least} at the least, and no window that allows it is open"
-            f" for longer than {most}",
-            at=_spot(longest.where),
-            also=(scene.units[unit].where,),
+        needed, available = format_duration(duration), format_duration(longest.duration)
+        yield Diagnostic(
+            message=f"`{unit}` takes {needed} at the least, and no window that allows it is open"
+            f" for longer than {available}",
+            at=_parse_location(longest.where),
+            related=(context.units[unit].location,),
             semantics=(ARGOCD.name,),
         )
 
 
-def _spot(where: str) -> Place | None:
-    """A place as it was written down: a file, and a line of it."""
-    file, _, line = where.rpartition(":")
-    return Place(file, int(line)) if file and line.isdigit() else Place(where) if where else None
+def _parse_location(location: str) -> Location | None:
+    """Parse a location of a file and a line."""
+    file, _, line = location.rpartition(":")
+    return (
+        Location(file, int(line))
+        if file and line.isdigit()
+        else Location(location)
+        if location
+        else None
+    )

@@ -1,1 +1,1 @@
-"""How a live object differs from the wanted one, and whose fields are whose."""
+"""Difference between a desired and a live object, and the ownership of fields."""

@@ -1,7 +1,7 @@
-"""Taking over what other tools applied: their fields become ours.
+"""Adoption of fields that other tools applied: our field manager becomes their owner.
 
-Server-side apply takes away only what its own manager owned before. Fields that kubectl, Helm or
-another engine left would survive their removal from Git, unless we own them first.
+Server-side apply removes only fields that its own manager owned before. Fields of kubectl, Helm or
+another engine would survive their removal from Git unless we own them first.
 """
 
 from __future__ import annotations
@@ -12,11 +12,19 @@ from typing import cast
 import msgspec
 
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, text
-from tidegate.plan.diff.owned import APPLY, Body, Fields, entries_of, fields_in, is_entry_of, unite
+from tidegate.model.reading import get_mapping, get_text
+from tidegate.plan.diff.owned import (
+    APPLY_OPERATION,
+    Body,
+    Fields,
+    entry_fields,
+    is_applied_by,
+    managed_entries,
+    merge_fields,
+)
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-ADOPTED = frozenset(
+DEFAULT_ADOPTED = frozenset(
     [
         "argocd-application-controller",
         "argocd-controller",
@@ -28,88 +36,105 @@ ADOPTED = frozenset(
         "kustomize-controller",
     ]
 )
-"""Managers whose fields become ours. With a star: all whose name begins so."""
-REPORTERS = frozenset({"argocd-application-controller"})
-"""Those of them who say how an object is in the object itself: that stays theirs."""
-REPORTED = frozenset({"f:status", "f:operation"})
+"""Managers whose fields we adopt. A trailing star matches a prefix."""
+STATUS_WRITERS = frozenset({"argocd-application-controller"})
+"""Adopted managers that also write status into the object; the status stays theirs."""
+STATUS_FIELDS = frozenset({"f:status", "f:operation"})
 
 
-def is_adopted(entry: Body, manager: str, adopted: frozenset[str] = ADOPTED) -> bool:
-    """Whether what an entry owns is to become the manager's; what it applied itself is already."""
-    only_reports = reported(entry) and not adoptable(entry)
-    if entry.get("subresource") or is_entry_of(entry, manager) or only_reports:
+def is_adopted(entry: Body, manager: str, adopted: frozenset[str] = DEFAULT_ADOPTED) -> bool:
+    """Return whether the manager adopts the fields of an entry. Its own applied fields need not
+    be.
+    """
+    has_only_status = unadopted_fields(entry) and not adoptable_fields(entry)
+    if entry.get("subresource") or is_applied_by(entry, manager) or has_only_status:
         return False
-    name = text(entry, "manager")
-    return name in adopted or name.startswith(_beginnings(adopted))
+    name = get_text(entry, "manager")
+    return name in adopted or name.startswith(_prefixes(adopted))
 
 
-def adoptable(entry: Body) -> Fields:
-    """What an entry owns, without what its manager only reports."""
-    fields = fields_in(entry)
-    if text(entry, "manager") not in REPORTERS or not REPORTED & fields.keys():
+def adoptable_fields(entry: Body) -> Fields:
+    """Return the fields of an entry without the status that its manager writes."""
+    fields = entry_fields(entry)
+    if get_text(entry, "manager") not in STATUS_WRITERS or not STATUS_FIELDS & fields.keys():
         return fields
-    return {name: inner for name, inner in fields.items() if name not in REPORTED}
+    return {name: inner for name, inner in fields.items() if name not in STATUS_FIELDS}
 
 
-def reported(entry: Body) -> Fields:
-    """The rest of it."""
-    kept = adoptable(entry)
-    return {name: inner for name, inner in fields_in(entry).items() if name not in kept}
+def unadopted_fields(entry: Body) -> Fields:
+    """Return the fields of an entry that are not adopted."""
+    adopted_fields = adoptable_fields(entry)
+    return {
+        name: inner for name, inner in entry_fields(entry).items() if name not in adopted_fields
+    }
 
 
 @cache
-def _beginnings(adopted: frozenset[str]) -> tuple[str, ...]:
+def _prefixes(adopted: frozenset[str]) -> tuple[str, ...]:
     return tuple(name[:-1] for name in adopted if name.endswith("*"))
 
 
 def adopted_managers(
-    live: Body, manager: str, adopted: frozenset[str] = ADOPTED
+    live: Body, manager: str, adopted: frozenset[str] = DEFAULT_ADOPTED
 ) -> tuple[str, ...]:
-    """The managers whose fields become ours when we take the object over."""
-    taken = (entry for entry in entries_of(live) if is_adopted(entry, manager, adopted))
-    return tuple(sorted({text(entry, "manager") for entry in taken}))
+    """Return the managers whose fields we adopt from an object."""
+    adopted_entries = (
+        entry for entry in managed_entries(live) if is_adopted(entry, manager, adopted)
+    )
+    return tuple(sorted({get_text(entry, "manager") for entry in adopted_entries}))
 
 
-def adoption_patch(live: Body, manager: str, adopted: frozenset[str] = ADOPTED) -> bytes | None:
-    """A JSON patch that makes their fields ours, for this version of the object only.
+def adoption_patch(
+    live: Body, manager: str, adopted: frozenset[str] = DEFAULT_ADOPTED
+) -> bytes | None:
+    """Return a JSON patch that makes adopted fields ours, for this version of the object only.
 
-    None where there is nothing to take over.
+    None if there is nothing to adopt.
     """
-    entries = entries_of(live)
-    taken = [entry for entry in entries if is_adopted(entry, manager, adopted)]
-    if not taken:
+    entries = managed_entries(live)
+    adopted_entries = [entry for entry in entries if is_adopted(entry, manager, adopted)]
+    if not adopted_entries:
         return None
-    ours = [entry for entry in entries if is_entry_of(entry, manager)]
-    rest: list[Json] = [
-        entry for entry in entries if not any(entry is gone for gone in (*ours, *taken))
+    our_entries = [entry for entry in entries if is_applied_by(entry, manager)]
+    other_entries: list[Json] = [
+        entry
+        for entry in entries
+        if not any(entry is merged_entry for merged_entry in (*our_entries, *adopted_entries))
     ]
-    rest += (
-        {**entry, "fieldsV1": cast("Json", left)} for entry in taken if (left := reported(entry))
+    other_entries += (
+        {**entry, "fieldsV1": cast("Json", remaining)}
+        for entry in adopted_entries
+        if (remaining := unadopted_fields(entry))
     )
     patch: list[Json] = [
-        _replace("/metadata/managedFields", [_one_entry(live, manager, [*ours, *taken]), *rest]),
+        _replace_operation(
+            "/metadata/managedFields",
+            [_merge_entries(live, manager, [*our_entries, *adopted_entries]), *other_entries],
+        ),
         # Replaced and not tested: then the server says conflict, and not that the patch is wrong.
-        _replace("/metadata/resourceVersion", text(live, "metadata", "resourceVersion")),
+        _replace_operation(
+            "/metadata/resourceVersion", get_text(live, "metadata", "resourceVersion")
+        ),
     ]
-    if LAST_APPLIED in mapping(live, "metadata", "annotations"):
-        escaped = LAST_APPLIED.replace("/", "~1")
-        patch.append({"op": "remove", "path": f"/metadata/annotations/{escaped}"})
+    if LAST_APPLIED in get_mapping(live, "metadata", "annotations"):
+        escaped_name = LAST_APPLIED.replace("/", "~1")
+        patch.append({"op": "remove", "path": f"/metadata/annotations/{escaped_name}"})
     return msgspec.json.encode(patch)
 
 
-def _replace(path: str, value: Json) -> Body:
+def _replace_operation(path: str, value: Json) -> Body:
     return {"op": "replace", "path": path, "value": value}
 
 
-def _one_entry(live: Body, manager: str, entries: list[Body]) -> Body:
+def _merge_entries(live: Body, manager: str, entries: list[Body]) -> Body:
     fields: Fields = {}
     for entry in entries:
-        fields = unite(fields, adoptable(entry))
-    times = [text(entry, "time") for entry in entries]
+        fields = merge_fields(fields, adoptable_fields(entry))
+    times = [get_text(entry, "time") for entry in entries]
     return {
         "manager": manager,
-        "operation": APPLY,
-        "apiVersion": text(live, "apiVersion"),
+        "operation": APPLY_OPERATION,
+        "apiVersion": get_text(live, "apiVersion"),
         **({"time": max(times)} if any(times) else {}),
         "fieldsType": "FieldsV1",
         "fieldsV1": cast("Json", _without_last_applied(fields)),
@@ -117,11 +142,14 @@ def _one_entry(live: Body, manager: str, entries: list[Body]) -> Body:
 
 
 def _without_last_applied(fields: Fields) -> Fields:
-    """The annotation is gone, so nobody owns it."""
+    """Return the fields without the last-applied annotation, which the patch removes."""
     metadata = fields.get("f:metadata", {})
-    notes = metadata.get("f:annotations", {})
-    if f"f:{LAST_APPLIED}" not in notes:
+    annotations = metadata.get("f:annotations", {})
+    if f"f:{LAST_APPLIED}" not in annotations:
         return fields
-    left = {name: inner for name, inner in notes.items() if name != f"f:{LAST_APPLIED}"}
-    rest = {name: inner for name, inner in metadata.items() if name != "f:annotations"}
-    return {**fields, "f:metadata": {**rest, **({"f:annotations": left} if left else {})}}
+    remaining = {name: inner for name, inner in annotations.items() if name != f"f:{LAST_APPLIED}"}
+    other_metadata = {name: inner for name, inner in metadata.items() if name != "f:annotations"}
+    return {
+        **fields,
+        "f:metadata": {**other_metadata, **({"f:annotations": remaining} if remaining else {})},
+    }

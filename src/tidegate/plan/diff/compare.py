@@ -1,125 +1,158 @@
-"""How a live object differs from the wanted one: what an apply would change, and nothing else.
+"""Difference between a desired and a live object: the changes that an apply would make.
 
-What Git says is compared field by field with what lives; defaults and other managers' fields do not
-count, and fields of ours that Git no longer says do. In doubt an object is changed: to apply what
-is there already does no harm.
+Desired fields are compared with the live ones. Defaults and fields of other managers do not count;
+our fields that are no longer in Git do. In doubt an object is changed, because applying an object
+that is in sync is harmless.
 """
 
 from __future__ import annotations
 
-from tidegate.model.change import MASK, Difference, Fate, FieldChange
-from tidegate.model.reading import mapping
-from tidegate.plan.diff.adoption import ADOPTED, adoptable, is_adopted, reported
-from tidegate.plan.diff.facts import GROUPS
-from tidegate.plan.diff.owned import Body, Fields, entries_of, fields_in, is_entry_of, unite
-from tidegate.plan.diff.places import Parting, names_of, show_place
-from tidegate.plan.diff.seal import digest_of, is_secret
-from tidegate.plan.diff.seal import seal as seal_of
-from tidegate.plan.diff.values import fold_text, is_hollow, show_pair, words
-from tidegate.plan.diff.walk import Walk
+from tidegate.model.change import MASK, DiffAction, Difference, FieldChange
+from tidegate.model.reading import get_mapping
+from tidegate.plan.diff.adoption import (
+    DEFAULT_ADOPTED,
+    adoptable_fields,
+    is_adopted,
+    unadopted_fields,
+)
+from tidegate.plan.diff.facts import BUILTIN_GROUPS
+from tidegate.plan.diff.owned import (
+    Body,
+    Fields,
+    entry_fields,
+    is_applied_by,
+    managed_entries,
+    merge_fields,
+)
+from tidegate.plan.diff.places import FieldDifference, field_names, format_path
+from tidegate.plan.diff.seal import compute_fingerprint as fingerprint_of
+from tidegate.plan.diff.seal import content_digest, is_secret
+from tidegate.plan.diff.values import format_pair, is_zero, normalize_secret, word_set
+from tidegate.plan.diff.walk import FieldComparison
 from tidegate.schema.frozen import find_frozen
 
-NEVER_OWNED = words(
+UNOWNED_METADATA = word_set(
     "clusterName creationTimestamp deletionGracePeriodSeconds deletionTimestamp generateName "
     "generation managedFields name namespace resourceVersion selfLink uid"
 )
-"""Parts of `metadata` that are not a manager's."""
+"""Fields of `metadata` that no manager owns."""
 
 
 def compare(
-    wanted: Body,
+    desired: Body,
     live: Body | None,
     *,
     manager: str,
-    seal: str = "",
+    fingerprint: str = "",
     digest: str = "",
-    adopted: frozenset[str] = ADOPTED,
+    adopted: frozenset[str] = DEFAULT_ADOPTED,
 ) -> Difference:
-    """What becomes of a live object when the wanted one is applied by force.
+    """Return the change of a live object by a forced apply of the desired one.
 
-    `digest` and `seal` are what was recorded after the last apply: while both still hold, nothing
-    has to be compared. The fields of `adopted` managers count as ours.
+    `digest` and `fingerprint` were recorded after the last apply: if both still match, nothing is
+    compared. The fields of `adopted` managers count as ours.
     """
     if live is None:
-        return Difference(deed=Fate.CREATE)
-    entries = entries_of(live)
-    taken = [entry for entry in entries if is_adopted(entry, manager, adopted)]
-    is_recorded = bool(seal and digest) and not taken
-    if is_recorded and digest == digest_of(wanted) and seal == seal_of(live, manager):
-        return Difference(deed=Fate.KEEP)
-    mine: Fields = {}
-    others: list[Fields] = []
+        return Difference(action=DiffAction.CREATE)
+    entries = managed_entries(live)
+    adopted_entries = [entry for entry in entries if is_adopted(entry, manager, adopted)]
+    has_record = bool(fingerprint and digest) and not adopted_entries
+    if (
+        has_record
+        and digest == content_digest(desired)
+        and fingerprint == fingerprint_of(live, manager)
+    ):
+        return Difference(action=DiffAction.KEEP)
+    our_fields: Fields = {}
+    other_fields: list[Fields] = []
     for entry in entries:
-        if is_entry_of(entry, manager):
-            mine = unite(mine, fields_in(entry))
-        elif entry in taken:
-            mine = unite(mine, adoptable(entry))
-            others.append(reported(entry))
+        if is_applied_by(entry, manager):
+            our_fields = merge_fields(our_fields, entry_fields(entry))
+        elif entry in adopted_entries:
+            our_fields = merge_fields(our_fields, adoptable_fields(entry))
+            other_fields.append(unadopted_fields(entry))
         else:
-            others.append(fields_in(entry))
-    walk = walk_along(wanted, live, mine, others)
-    if not (walk.found or walk.claims or taken):
-        return Difference(deed=Fate.KEEP)
-    return difference_of(walk, live, wanted, claims=walk.claims or bool(taken))
-
-
-def walk_along(wanted: Body, live: Body, mine: Fields, others: list[Fields]) -> Walk:
-    """What parts two objects; fields that are mine go where they are not wanted."""
-    group, slash, _ = str(wanted.get("apiVersion", "")).rpartition("/")
-    is_builtin = (group if slash else "") in GROUPS
-    is_definition = wanted.get("kind") == "CustomResourceDefinition"
-    if is_secret(wanted):
-        wanted, mine = fold_text(wanted), _fold_fields(mine)
-    said = {name: value for name, value in wanted.items() if name not in {"apiVersion", "kind"}}
-    metadata = mapping(wanted, "metadata")
-    said["metadata"] = {name: metadata[name] for name in metadata if name not in NEVER_OWNED}
-    if not said["metadata"]:
-        del said["metadata"]
-    is_status_ours = "f:status" in mine or not (
-        is_builtin or is_hollow(said.get("status")) or _has_own_status(live)
+            other_fields.append(entry_fields(entry))
+    comparison = compare_fields(desired, live, our_fields, other_fields)
+    if not (comparison.differences or comparison.changes_ownership or adopted_entries):
+        return Difference(action=DiffAction.KEEP)
+    return build_difference(
+        comparison,
+        live,
+        desired,
+        changes_ownership=comparison.changes_ownership or bool(adopted_entries),
     )
-    if not is_status_ours:
-        said.pop("status", None)
-    walk = Walk(others, is_builtin=is_builtin, is_definition=is_definition)
-    walk.fields(said, live, mine)
-    return walk
 
 
-def _has_own_status(live: Body) -> bool:
-    """Status is written apart, so an apply does not change it."""
-    return any(entry.get("subresource") == "status" for entry in entries_of(live))
+def compare_fields(
+    desired: Body, live: Body, our_fields: Fields, other_fields: list[Fields]
+) -> FieldComparison:
+    """Compare two objects. Fields of ours that are not desired are removed."""
+    group, separator, _ = str(desired.get("apiVersion", "")).rpartition("/")
+    is_builtin = (group if separator else "") in BUILTIN_GROUPS
+    is_crd = desired.get("kind") == "CustomResourceDefinition"
+    if is_secret(desired):
+        desired, our_fields = normalize_secret(desired), _merge_string_data(our_fields)
+    desired_fields = {
+        name: value for name, value in desired.items() if name not in {"apiVersion", "kind"}
+    }
+    metadata = get_mapping(desired, "metadata")
+    desired_fields["metadata"] = {
+        name: metadata[name] for name in metadata if name not in UNOWNED_METADATA
+    }
+    if not desired_fields["metadata"]:
+        del desired_fields["metadata"]
+    owns_status = "f:status" in our_fields or not (
+        is_builtin or is_zero(desired_fields.get("status")) or _has_status_subresource(live)
+    )
+    if not owns_status:
+        desired_fields.pop("status", None)
+    comparison = FieldComparison(other_fields, is_builtin=is_builtin, is_crd=is_crd)
+    comparison.compare_fields(desired_fields, live, our_fields)
+    return comparison
 
 
-def _fold_fields(mine: Fields) -> Fields:
-    texts = mine.get("f:stringData")
-    if not texts:
-        return mine
-    rest = {name: inner for name, inner in mine.items() if name != "f:stringData"}
-    return {**rest, "f:data": unite(mine.get("f:data", {}), texts)}
+def _has_status_subresource(live: Body) -> bool:
+    """Return whether the status was written separately, so that an apply does not change it."""
+    return any(entry.get("subresource") == "status" for entry in managed_entries(live))
 
 
-def difference_of(walk: Walk, live: Body, wanted: Body, *, claims: bool = False) -> Difference:
-    """What such a walk has found, as people read it."""
-    show = _show_masked if is_secret(live) else _show
-    names = [names_of(found.place) for found in walk.found]
-    frozen = frozenset(find_frozen(names, live, wanted))
-    because = {
-        show_place(found.place)
-        for found, place in zip(walk.found, names, strict=True)
-        if place in frozen
+def _merge_string_data(our_fields: Fields) -> Fields:
+    string_data = our_fields.get("f:stringData")
+    if not string_data:
+        return our_fields
+    other_fields = {name: inner for name, inner in our_fields.items() if name != "f:stringData"}
+    return {**other_fields, "f:data": merge_fields(our_fields.get("f:data", {}), string_data)}
+
+
+def build_difference(
+    comparison: FieldComparison, live: Body, desired: Body, *, changes_ownership: bool = False
+) -> Difference:
+    """Return the result of a comparison in readable form."""
+    format_change = _format_masked_change if is_secret(live) else _format_change
+    paths = [field_names(difference.path) for difference in comparison.differences]
+    immutable_paths = frozenset(find_frozen(paths, live, desired))
+    immutable_fields = {
+        format_path(difference.path)
+        for difference, path in zip(comparison.differences, paths, strict=True)
+        if path in immutable_paths
     }
     return Difference(
-        deed=Fate.RECREATE if because else Fate.CHANGE,
-        fields=tuple(sorted(map(show, walk.found))),
-        because=tuple(sorted(because)),
-        claims=claims,
+        action=DiffAction.RECREATE if immutable_fields else DiffAction.CHANGE,
+        fields=tuple(sorted(map(format_change, comparison.differences))),
+        immutable_fields=tuple(sorted(immutable_fields)),
+        changes_ownership=changes_ownership,
     )
 
 
-def _show(found: Parting) -> FieldChange:
-    return FieldChange(show_place(found.place), *show_pair(found.before, found.after))
+def _format_change(difference: FieldDifference) -> FieldChange:
+    return FieldChange(
+        format_path(difference.path), *format_pair(difference.before, difference.after)
+    )
 
 
-def _show_masked(found: Parting) -> FieldChange:
-    before, after = (MASK if value is not None else "" for value in (found.before, found.after))
-    return FieldChange(show_place(found.place), before, after)
+def _format_masked_change(difference: FieldDifference) -> FieldChange:
+    before, after = (
+        MASK if value is not None else "" for value in (difference.before, difference.after)
+    )
+    return FieldChange(format_path(difference.path), before, after)

@@ -1,6 +1,6 @@
-"""Cutting fields out of an object, by their paths: out of its body, and out of what is owned of it.
+"""Removal of fields from an object by path: from its body, and from its managed fields.
 
-All paths are gathered first, so that numbers still say what they said before the first cut.
+All paths are collected first, so that indexes stay valid after the first removal.
 """
 
 from __future__ import annotations
@@ -10,81 +10,88 @@ from typing import TypeVar
 
 import msgspec
 
-from tidegate.model.ignoring import Path
+from tidegate.model.ignoring import DifferencePath
 from tidegate.model.objects import Json
-from tidegate.plan.diff.owned import SELF, Fields, is_scalar, key_values, read_key, read_value
+from tidegate.plan.diff.owned import SELF, Fields, is_scalar, key_values, parse_key, parse_value
 
-Step = TypeVar("Step", str, int)
+PathStep = TypeVar("PathStep", str, int)
 
 
-class Cuts(msgspec.Struct):
-    """What goes below a place; all of it where `whole`."""
+class RemovedFields(msgspec.Struct):
+    """Tree of the fields to remove below a value."""
 
-    whole: bool = False
-    below: dict[str | int, Cuts] = msgspec.field(default_factory=dict)
+    is_removed: bool = False
+    """Whether the whole value is removed."""
+    children: dict[str | int, RemovedFields] = msgspec.field(default_factory=dict)
 
     @classmethod
-    def at(cls, paths: Iterable[Path]) -> Cuts:
+    def from_paths(cls, paths: Iterable[DifferencePath]) -> RemovedFields:
         root = cls()
         for path in paths:
-            cuts = root
+            node = root
             for step in path:
-                cuts = cuts.below.setdefault(step, cls())
-            cuts.whole = True
+                node = node.children.setdefault(step, cls())
+            node.is_removed = True
         return root
 
 
-def cut(value: Json, cuts: Cuts, *, tidy: bool = False) -> Json:
-    """A value without what is cut. `tidy`: what is left empty goes as well."""
+def strip_fields(value: Json, removed: RemovedFields, *, drop_empty: bool = False) -> Json:
+    """Return a value without the removed fields. `drop_empty`: also without values that become
+    empty.
+    """
     if isinstance(value, dict):
-        return dict(_left(value.items(), cuts, tidy=tidy))
+        return dict(_strip_parts(value.items(), removed, drop_empty=drop_empty))
     if isinstance(value, list):
-        return [inner for _, inner in _left(enumerate(value), cuts, tidy=tidy)]
+        return [
+            inner for _, inner in _strip_parts(enumerate(value), removed, drop_empty=drop_empty)
+        ]
     return value
 
 
-def _left(
-    parts: Iterable[tuple[Step, Json]], cuts: Cuts, *, tidy: bool
-) -> Iterator[tuple[Step, Json]]:
+def _strip_parts(
+    parts: Iterable[tuple[PathStep, Json]], removed: RemovedFields, *, drop_empty: bool
+) -> Iterator[tuple[PathStep, Json]]:
     for step, inner in parts:
-        below = cuts.below.get(step)
-        if below is None:
+        child = removed.children.get(step)
+        if child is None:
             yield step, inner
-        elif not below.whole:
-            left = cut(inner, below, tidy=tidy)
-            if left or not inner or not tidy:
-                yield step, left
+        elif not child.is_removed:
+            remaining = strip_fields(inner, child, drop_empty=drop_empty)
+            if remaining or not inner or not drop_empty:
+                yield step, remaining
 
 
-def cut_owned(fields: Fields, value: Json, cuts: Cuts) -> Fields:
-    """What is owned of a value without what is cut, and without what nothing is left of."""
-    left: Fields = {}
+def strip_managed_fields(fields: Fields, value: Json, removed: RemovedFields) -> Fields:
+    """Return the managed fields of a value without removed fields and empty parents."""
+    remaining: Fields = {}
     for element, inner in fields.items():
-        step = step_to(element, value)
-        below = None if step is None else cuts.below.get(step)
-        if below is None:
-            left[element] = inner
-        elif not below.whole:
-            rest = cut_owned(inner, _inside(value, step), below)
-            if not inner or not rest.keys() <= {SELF}:
-                left[element] = rest
-    return left
+        step = find_step(element, value)
+        child = None if step is None else removed.children.get(step)
+        if child is None:
+            remaining[element] = inner
+        elif not child.is_removed:
+            remaining_inner = strip_managed_fields(inner, _child_value(value, step), child)
+            if not inner or not remaining_inner.keys() <= {SELF}:
+                remaining[element] = remaining_inner
+    return remaining
 
 
-def owned_paths(fields: Fields, value: Json, path: Path = ()) -> Iterator[Path]:
-    """Where in a value these fields stand."""
+def managed_paths(
+    fields: Fields, value: Json, path: DifferencePath = ()
+) -> Iterator[DifferencePath]:
+    """Yield the paths of managed fields in a value."""
     for element, inner in fields.items():
-        step = step_to(element, value)
+        step = find_step(element, value)
         if step is None:
             continue
         if inner.keys() - {SELF}:
-            yield from owned_paths(inner, _inside(value, step), (*path, step))
+            yield from managed_paths(inner, _child_value(value, step), (*path, step))
         elif not inner:
             yield (*path, step)
 
 
-def step_to(element: str, value: Json) -> str | int | None:
-    """The field or the number of the item that an element of managed fields means."""
+def find_step(element: str, value: Json) -> str | int | None:
+    """Return the field or the list index of an element of managed fields, or None."""
     if isinstance(value, dict):
         name = element[2:]
         return name if element.startswith("f:") and name in value else None
@@ -92,23 +99,23 @@ def step_to(element: str, value: Json) -> str | int | None:
         return None
     match element[0]:
         case "k":
-            names, values = read_key(element)
-            return _first(
+            names, values = parse_key(element)
+            return _first_index(
                 isinstance(item, dict) and key_values(item, names) == values for item in value
             )
         case "v":
-            said = read_value(element)
-            return _first(is_scalar(item) and item == said for item in value)
+            set_value = parse_value(element)
+            return _first_index(is_scalar(item) and item == set_value for item in value)
         case _:
             return int(element[2:])
 
 
-def _first(fits: Iterable[bool]) -> int | None:
-    """The number of the first that fits."""
-    return next((number for number, fit in enumerate(fits) if fit), None)
+def _first_index(matches: Iterable[bool]) -> int | None:
+    """Return the index of the first match, or None."""
+    return next((index for index, is_match in enumerate(matches) if is_match), None)
 
 
-def _inside(value: Json, step: str | int | None) -> Json:
+def _child_value(value: Json, step: str | int | None) -> Json:
     if isinstance(value, dict) and isinstance(step, str):
         return value.get(step)
     if isinstance(value, list) and isinstance(step, int) and step < len(value):

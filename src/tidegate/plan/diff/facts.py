@@ -1,40 +1,42 @@
-"""What is known of built-in kinds where an object itself does not tell: the defaults of fields.
+"""Defaults of fields of built-in kinds, which an object does not show.
 
-Places are told by a field's name and the name of the field it is in. Defaults are those of
-Kubernetes' `defaults.go` files.
+A field is identified by its name and the name of its parent field. The defaults are those of the
+`defaults.go` files of Kubernetes.
 """
 
 from __future__ import annotations
 
 from tidegate.model.objects import Json
 from tidegate.plan.diff.owned import Body
-from tidegate.plan.diff.values import is_equal, words
+from tidegate.plan.diff.values import is_equal, word_set
 
-GROUPS = frozenset(
+BUILTIN_GROUPS = frozenset(
     ["", "apps", "autoscaling", "batch", "extensions", "policy"]
     + [
         f"{name}.k8s.io"
-        for name in words(
+        for name in word_set(
             "admissionregistration apiextensions apiregistration authentication authorization "
             "certificates coordination discovery events flowcontrol.apiserver internal.apiserver "
             "networking node rbac.authorization resource scheduling storage storagemigration"
         )
     ]
 )
-"""The API groups that Kubernetes brings; other groups under k8s.io are custom ones."""
+"""The API groups of Kubernetes. Other groups under k8s.io are custom ones."""
 
-FREE_FORM = words(
+FREE_FORM_FIELDS = word_set(
     "annotations binaryData data labels limits matchLabels nodeSelector options parameters "
     "requests selector stringData volumeAttributes"
 )
-"""Mappings whose names are anybody's."""
-DROPPED = FREE_FORM | words(
+"""Mappings with arbitrary keys."""
+OMITTED_FIELDS = FREE_FORM_FIELDS | word_set(
     "hostIPC hostNetwork hostPID initialDelaySeconds minReadySeconds paused "
     "publishNotReadyAddresses readOnly stdin stdinOnce tty value"
 )
-"""Fields that servers leave out when they are empty, false or 0."""
-KEPT = words("clusterIP clusterIPs healthCheckNodePort ipFamilies ipFamilyPolicy nodePort")
-"""What a Service was given, and keeps when nothing is said of it."""
+"""Fields that servers omit if they are empty, false or 0."""
+ALLOCATED_FIELDS = word_set(
+    "clusterIP clusterIPs healthCheckNodePort ipFamilies ipFamilyPolicy nodePort"
+)
+"""Fields of a Service that the server allocates, and keeps if they are not set."""
 DEFAULTS: dict[str, tuple[Json, ...]] = {
     "allocateLoadBalancerNodePorts": (True,),
     "allocationMode": ("ExactCount",),
@@ -100,19 +102,21 @@ DEFAULTS: dict[str, tuple[Json, ...]] = {
     "whenDeleted": ("Retain",),
     "whenScaled": ("Retain",),
 }
-"""What a server writes where nothing is said."""
+"""Values that a server sets if a field is not set."""
 
 
-def is_default(value: Json, *, name: str, parent: str, beside: Body) -> bool:
-    """Whether a server writes this value by itself; `beside` is the mapping it stands in."""
-    if parent in FREE_FORM:
+def is_default(value: Json, *, name: str, parent: str, siblings: Body) -> bool:
+    """Return whether a server sets this value by default. `siblings` is the mapping that contains
+    it.
+    """
+    if parent in FREE_FORM_FIELDS:
         return False
     match name:
         case "imagePullPolicy":
-            return value == _pull_policy(beside.get("image"))
+            return value == _default_pull_policy(siblings.get("image"))
         case "targetPort":
-            return value == beside.get("port")
-        case _ if name in KEPT:
+            return value == siblings.get("port")
+        case _ if name in ALLOCATED_FIELDS:
             return parent in {"spec", "ports"}
         case _:
             is_known = any(is_equal(value, default) for default in DEFAULTS.get(name, ()))
@@ -124,15 +128,15 @@ def _is_all_default(value: Json, name: str) -> bool:
         isinstance(value, dict)
         and bool(value)
         and all(
-            is_default(inner, name=field, parent=name, beside=value)
+            is_default(inner, name=field, parent=name, siblings=value)
             for field, inner in value.items()
         )
     )
 
 
-def _pull_policy(image: Json) -> str:
+def _default_pull_policy(image: Json) -> str:
     last = str(image or "").rpartition("/")[2]
     name, _, digest = last.partition("@")
     tag = name.partition(":")[2]
-    is_fixed = bool(digest) if not tag else tag != "latest"
-    return "IfNotPresent" if is_fixed else "Always"
+    is_pinned = bool(digest) if not tag else tag != "latest"
+    return "IfNotPresent" if is_pinned else "Always"

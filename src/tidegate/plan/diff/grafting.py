@@ -1,64 +1,78 @@
-"""Taking a part of a live object over into a wanted one.
-
-Items of lists are found by what tells them apart, for they may stand elsewhere.
-"""
+"""Copy a part of a live object into a desired one."""
 
 from __future__ import annotations
 
-from tidegate.model.ignoring import Path
+from tidegate.model.ignoring import DifferencePath
 from tidegate.model.objects import Json
 from tidegate.plan.diff.owned import key_values
 from tidegate.schema.builtin import merging_of
 
-NAME = ("name",)
+DEFAULT_KEYS = ("name",)
 
 
-def graft(wanted: Json, live: Json, path: Path, above: tuple[str, str] = ("", "")) -> Json:
-    """The wanted value with what lives at a path; `above` are the names of the fields around it.
+def copy_live_value(
+    desired: Json, live: Json, path: DifferencePath, parents: tuple[str, str] = ("", "")
+) -> Json:
+    """Return the desired value with the live value at a path. `parents`: names of the parent
+    fields.
 
-    Of an item that is not wanted at all, no part is taken over.
+    List items are matched by their keys, because their indexes may differ. Parts of an item that is
+    not desired are not copied.
     """
     if not path:
         return live
-    step, rest = path[0], path[1:]
+    step, remaining_path = path[0], path[1:]
     if isinstance(live, dict) and isinstance(step, str):
-        return _into_mapping(wanted, live, (step, rest), above)
+        return _copy_into_mapping(desired, live, (step, remaining_path), parents)
     if isinstance(live, list) and isinstance(step, int):
-        return _into_list(wanted, live, (step, rest), above)
-    return wanted
+        return _copy_into_list(desired, live, (step, remaining_path), parents)
+    return desired
 
 
-def _into_mapping(
-    wanted: Json, live: dict[str, Json], at: tuple[str, Path], above: tuple[str, str]
+def _copy_into_mapping(
+    desired: Json,
+    live: dict[str, Json],
+    position: tuple[str, DifferencePath],
+    parents: tuple[str, str],
 ) -> Json:
-    step, rest = at
-    mine = wanted if isinstance(wanted, dict) else {}
-    inner = graft(mine.get(step), live.get(step), rest, (above[1], step))
-    return wanted if inner is None else {**mine, step: inner}
+    step, remaining_path = position
+    desired_fields = desired if isinstance(desired, dict) else {}
+    inner = copy_live_value(
+        desired_fields.get(step), live.get(step), remaining_path, (parents[1], step)
+    )
+    return desired if inner is None else {**desired_fields, step: inner}
 
 
-def _into_list(
-    wanted: Json, live: list[Json], at: tuple[int, Path], above: tuple[str, str]
+def _copy_into_list(
+    desired: Json, live: list[Json], position: tuple[int, DifferencePath], parents: tuple[str, str]
 ) -> Json:
-    step, rest = at
-    mine = wanted if isinstance(wanted, list) else []
-    there = live[step]
-    place = _counterpart(mine, there, step, merging_of(*above).keys or NAME)
-    if place is None:
-        return wanted if rest else [*mine, there]
-    return [*mine[:place], graft(mine[place], there, rest, above), *mine[place + 1 :]]
+    step, remaining_path = position
+    desired_items = desired if isinstance(desired, list) else []
+    live_item = live[step]
+    index = _find_counterpart(
+        desired_items, live_item, step, merging_of(*parents).keys or DEFAULT_KEYS
+    )
+    if index is None:
+        return desired if remaining_path else [*desired_items, live_item]
+    return [
+        *desired_items[:index],
+        copy_live_value(desired_items[index], live_item, remaining_path, parents),
+        *desired_items[index + 1 :],
+    ]
 
 
-def _counterpart(items: list[Json], wanted: Json, step: int, names: tuple[str, ...]) -> int | None:
-    """The number of the item that is meant; where nothing tells them apart, the same number."""
-    if not isinstance(wanted, dict):
-        return items.index(wanted) if wanted in items else None
-    if not any(name in wanted for name in names):
+def _find_counterpart(
+    items: list[Json], live_item: Json, step: int, names: tuple[str, ...]
+) -> int | None:
+    """Return the index of the same item, or None. Items without keys are matched by index."""
+    if not isinstance(live_item, dict):
+        return items.index(live_item) if live_item in items else None
+    if not any(name in live_item for name in names):
         return step if step < len(items) else None
-    values = key_values(wanted, names)
-    meant = (
-        place
-        for place, item in enumerate(items)
+    values = key_values(live_item, names)
+    matches = (
+        index
+        for index, item in enumerate(items)
         if isinstance(item, dict) and key_values(item, names) == values
     )
-    return next(meant, None)
+    return next(matches, None)

@@ -1,7 +1,7 @@
-"""Differences that somebody wants to be ignored: what is compared without them, what is written.
+"""Ignored differences: objects compared without them, and live values written in their place.
 
-An ignored field counts on neither side, nor does who owns it. Each path is looked for on both sides
-by itself; where it does not lead anywhere it ignores nothing.
+An ignored field counts on neither side, and neither does its owner. Each path is resolved on both
+sides separately; a path that does not resolve ignores nothing.
 """
 
 from __future__ import annotations
@@ -9,61 +9,85 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias, cast
 
-from tidegate.model.ignoring import FindPaths, Ignored, Path
+from tidegate.model.ignoring import DifferencePath, DifferencePathFinder, IgnoreDifference
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, text
-from tidegate.plan.diff.cutting import Cuts, cut, cut_owned, owned_paths
-from tidegate.plan.diff.grafting import graft
-from tidegate.plan.diff.owned import Body, Fields, entries_of, fields_in, unite
+from tidegate.model.reading import get_mapping, get_text
+from tidegate.plan.diff.cutting import (
+    RemovedFields,
+    managed_paths,
+    strip_fields,
+    strip_managed_fields,
+)
+from tidegate.plan.diff.grafting import copy_live_value
+from tidegate.plan.diff.owned import Body, Fields, entry_fields, managed_entries, merge_fields
 
-Rules: TypeAlias = tuple[Ignored, ...]
-STATUS = "status"
-
-
-def set_aside(wanted: Body, live: Body, rules: Rules, find_paths: FindPaths) -> tuple[Body, Body]:
-    """Both objects without what is ignored."""
-    said, there = map(Cuts.at, _ignored(wanted, live, rules, find_paths))
-    left = _with_owners(_cut(live, there), live, there)
-    return _cut(wanted, said, tidy=True), left
+IgnoreRules: TypeAlias = tuple[IgnoreDifference, ...]
+STATUS_FIELD = "status"
 
 
-def keep_living(wanted: Body, live: Body, rules: Rules, find_paths: FindPaths) -> Body:
-    """The wanted object with what lives in the place of what is ignored, but for its status."""
-    said, there = _ignored(wanted, live, rules, find_paths)
-    body = _cut(wanted, Cuts.at(said))
-    for path in sorted(set(there), key=str):
-        if path[0] != STATUS:
-            body = cast("Body", graft(body, live, path))
+def without_ignored(
+    desired: Body, live: Body, rules: IgnoreRules, find_paths: DifferencePathFinder
+) -> tuple[Body, Body]:
+    """Return both objects without ignored fields."""
+    desired_removed, live_removed = map(
+        RemovedFields.from_paths, _ignored_paths(desired, live, rules, find_paths)
+    )
+    remaining = _with_remaining_owners(_strip(live, live_removed), live, live_removed)
+    return _strip(desired, desired_removed, drop_empty=True), remaining
+
+
+def with_live_values(
+    desired: Body, live: Body, rules: IgnoreRules, find_paths: DifferencePathFinder
+) -> Body:
+    """Return the desired object with the live values of ignored fields, except for its status."""
+    desired_paths, live_paths = _ignored_paths(desired, live, rules, find_paths)
+    body = _strip(desired, RemovedFields.from_paths(desired_paths))
+    for path in sorted(set(live_paths), key=str):
+        if path[0] != STATUS_FIELD:
+            body = cast("Body", copy_live_value(body, live, path))
     return body
 
 
-def _cut(body: Body, cuts: Cuts, *, tidy: bool = False) -> Body:
-    return cast("Body", cut(body, cuts, tidy=tidy)) if cuts.below else body
+def _strip(body: Body, removed: RemovedFields, *, drop_empty: bool = False) -> Body:
+    return (
+        cast("Body", strip_fields(body, removed, drop_empty=drop_empty))
+        if removed.children
+        else body
+    )
 
 
-def _ignored(wanted: Body, live: Body, rules: Rules, find_paths: FindPaths) -> list[list[Path]]:
-    """The places in both that are ignored; none is the body itself."""
-    expressions = tuple(dict.fromkeys(one for rule in rules for one in rule.expressions))
-    named = find_paths(expressions, (wanted, live)) if expressions else ((), ())
+def _ignored_paths(
+    desired: Body, live: Body, rules: IgnoreRules, find_paths: DifferencePathFinder
+) -> list[list[DifferencePath]]:
+    """Return the ignored paths of both objects, without the empty path."""
+    expressions = tuple(
+        dict.fromkeys(expression for rule in rules for expression in rule.expressions)
+    )
+    expression_paths = find_paths(expressions, (desired, live)) if expressions else ((), ())
     pointers = [pointer for rule in rules for pointer in rule.pointers]
-    trusted = _trusted(live, rules)
+    trusted_fields = _trusted_fields(live, rules)
     return [
-        list(filter(None, (*found, *_pointed_at(pointers, body), *owned_paths(trusted, body))))
-        for body, found in zip((wanted, live), named, strict=True)
+        list(
+            filter(
+                None,
+                (*paths, *_pointer_paths(pointers, body), *managed_paths(trusted_fields, body)),
+            )
+        )
+        for body, paths in zip((desired, live), expression_paths, strict=True)
     ]
 
 
-def _trusted(live: Body, rules: Rules) -> Fields:
-    """What is owned by managers whose fields are ignored."""
+def _trusted_fields(live: Body, rules: IgnoreRules) -> Fields:
+    """Return the fields of managers whose changes are ignored."""
     names = {name for rule in rules for name in rule.managers}
     fields: Fields = {}
-    for entry in entries_of(live) if names else ():
-        if text(entry, "manager") in names:
-            fields = unite(fields, fields_in(entry))
+    for entry in managed_entries(live) if names else ():
+        if get_text(entry, "manager") in names:
+            fields = merge_fields(fields, entry_fields(entry))
     return fields
 
 
-def _pointed_at(pointers: Iterable[str], body: Body) -> Iterator[Path]:
+def _pointer_paths(pointers: Iterable[str], body: Body) -> Iterator[DifferencePath]:
     for pointer in pointers:
         path: list[str | int] = []
         value: Json = body
@@ -81,12 +105,18 @@ def _pointed_at(pointers: Iterable[str], body: Body) -> Iterator[Path]:
             yield tuple(path)
 
 
-def _with_owners(left: Body, live: Body, cuts: Cuts) -> Body:
-    """What is left of a live object, with those who own something of that."""
-    if left is live:
+def _with_remaining_owners(remaining: Body, live: Body, removed: RemovedFields) -> Body:
+    """Return the rest of a live object, with the managed fields of that rest."""
+    if remaining is live:
         return live
-    entries = ((entry, cut_owned(fields_in(entry), live, cuts)) for entry in entries_of(live))
-    kept: list[Json] = [
+    entries = (
+        (entry, strip_managed_fields(entry_fields(entry), live, removed))
+        for entry in managed_entries(live)
+    )
+    managed_fields: list[Json] = [
         {**entry, "fieldsV1": cast("Json", fields)} for entry, fields in entries if fields
     ]
-    return {**left, "metadata": {**mapping(left, "metadata"), "managedFields": kept}}
+    return {
+        **remaining,
+        "metadata": {**get_mapping(remaining, "metadata"), "managedFields": managed_fields},
+    }

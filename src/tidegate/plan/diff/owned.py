@@ -1,11 +1,11 @@
-"""Which part of a live object a manager owns, as its `metadata.managedFields` tell.
+r"""Fields of a live object that a manager owns, from `metadata.managedFields`.
 
     {"f:data": {".": {}, "f:color": {}}}        the field `data` and the field `data.color`
-    {"k:{\"name\":\"app\"}": {...}}             the item of a list whose name is `app`
+    {"k:{\"name\":\"app\"}": {...}}             the list item with the name `app`
     {"v:\"example.org/hold\"": {}}              a value of a set
     {"i:0": {}}                                 the first item of a list
 
-Sets of fields stay as they are written: nested mappings, an empty one for a field owned as a whole.
+Sets of fields keep this form: nested mappings, with an empty mapping for a field owned as a whole.
 """
 
 from __future__ import annotations
@@ -16,57 +16,58 @@ from typing import NamedTuple, TypeAlias, cast
 import msgspec
 
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings
+from tidegate.model.reading import get_mapping, get_mappings
 
 Body: TypeAlias = dict[str, Json]
 Fields: TypeAlias = dict[str, "Fields"]
 Scalar: TypeAlias = str | int | float | bool | None
 
-APPLY = "Apply"
+APPLY_OPERATION = "Apply"
 CONTAINERS = (dict, list)
 SELF = "."
-KNOWN = 8192
+CACHE_SIZE = 8192
 KEY_DEFAULTS: dict[str, Scalar] = {"protocol": "TCP"}
-"""What the key of an item is where the item does not say."""
+"""Values of item keys that an item does not set."""
 
 
-class Key(NamedTuple):
-    """What tells an item of a list from the others."""
+class ItemKey(NamedTuple):
+    """The key of a list item."""
 
     names: tuple[str, ...]
     values: tuple[Scalar, ...]
 
 
-class Items(NamedTuple):
-    """What is owned of the items of a list, by how the items are told apart."""
+class OwnedItems(NamedTuple):
+    """The owned items of a list, by the kind of their keys."""
 
     names: tuple[str, ...]
     keyed: dict[tuple[Scalar, ...], Fields]
     values: set[Scalar]
-    places: set[int]
+    indexes: set[int]
 
 
-def entries_of(live: Body) -> list[Body]:
-    return mappings(live, "metadata", "managedFields")
+def managed_entries(live: Body) -> list[Body]:
+    """Return the entries of `metadata.managedFields`."""
+    return get_mappings(live, "metadata", "managedFields")
 
 
-def is_entry_of(entry: Body, manager: str) -> bool:
-    """Whether this is what a manager owns by having applied it."""
+def is_applied_by(entry: Body, manager: str) -> bool:
+    """Return whether an entry holds the fields that a manager applied."""
     return (
         entry.get("manager") == manager
-        and entry.get("operation") == APPLY
+        and entry.get("operation") == APPLY_OPERATION
         and not entry.get("subresource")
     )
 
 
-def fields_in(entry: Body) -> Fields:
-    """What an entry owns. Servers let nothing else stand there."""
-    return cast("Fields", mapping(entry, "fieldsV1"))
+def entry_fields(entry: Body) -> Fields:
+    """Return the fields of an entry. Servers validate their form."""
+    return cast("Fields", get_mapping(entry, "fieldsV1"))
 
 
-def below(others: list[Fields], element: str) -> list[Fields]:
-    """What these sets have below an element."""
-    return [other[element] for other in others if element in other]
+def fields_below(field_sets: list[Fields], element: str) -> list[Fields]:
+    """Return the fields of each set below an element."""
+    return [fields[element] for fields in field_sets if element in fields]
 
 
 def is_scalar(value: Json) -> bool:
@@ -74,7 +75,7 @@ def is_scalar(value: Json) -> bool:
 
 
 def key_values(item: Body, names: tuple[str, ...]) -> tuple[Scalar, ...]:
-    """What the keys of an item are; None for a key that it does not say."""
+    """Return the key values of an item, with None for a key that it does not set."""
     if len(names) == 1:
         value = item.get(names[0])
         return (value,) if isinstance(value, str) else (_scalar(value),)
@@ -86,61 +87,61 @@ def _scalar(value: Json) -> Scalar:
 
 
 def index_items(items: list[Json], names: tuple[str, ...]) -> dict[tuple[Scalar, ...], Body] | None:
-    """The items by their keys; None where they cannot be told apart."""
-    found = {key_values(item, names): item for item in items if isinstance(item, dict)}
-    return found if len(found) == len(items) else None
+    """Return the items by key, or None if their keys are not unique."""
+    by_key = {key_values(item, names): item for item in items if isinstance(item, dict)}
+    return by_key if len(by_key) == len(items) else None
 
 
-def read_items(fields: Fields) -> Items:
-    """What is owned below a list."""
+def parse_items(fields: Fields) -> OwnedItems:
+    """Return the owned items of a list."""
     names: tuple[str, ...] = ()
     keyed: dict[tuple[Scalar, ...], Fields] = {}
     values: set[Scalar] = set()
-    places: set[int] = set()
+    indexes: set[int] = set()
     for element, inner in fields.items():
-        start = element[0]
-        if start == "k":
-            names, key = read_key(element)
+        prefix = element[0]
+        if prefix == "k":
+            names, key = parse_key(element)
             keyed[key] = inner
-        elif start == "v":
-            values.add(read_value(element))
-        elif start == "i":
-            places.add(int(element[2:]))
-    return Items(names, keyed, values, places)
+        elif prefix == "v":
+            values.add(parse_value(element))
+        elif prefix == "i":
+            indexes.add(int(element[2:]))
+    return OwnedItems(names, keyed, values, indexes)
 
 
-@lru_cache(maxsize=KNOWN)
-def read_key(element: str) -> Key:
-    """The key in `k:{"name":"app"}`."""
+@lru_cache(maxsize=CACHE_SIZE)
+def parse_key(element: str) -> ItemKey:
+    """Parse a key such as `k:{"name":"app"}`."""
     keys = msgspec.json.decode(element[2:], type=dict[str, Scalar])
-    return Key(tuple(keys), tuple(keys.values()))
+    return ItemKey(tuple(keys), tuple(keys.values()))
 
 
-@lru_cache(maxsize=KNOWN)
-def read_value(element: str) -> Scalar:
+@lru_cache(maxsize=CACHE_SIZE)
+def parse_value(element: str) -> Scalar:
     value: Scalar = msgspec.json.decode(element[2:])
     return value
 
 
-def unite(one: Fields, other: Fields) -> Fields:
-    """Everything that is in either set."""
-    if not one:
-        return other
-    united = dict(one)
-    for element, inner in other.items():
-        mine = united.get(element)
-        if mine is None:
-            united[element] = inner
+def merge_fields(first: Fields, second: Fields) -> Fields:
+    """Return the union of two sets of fields."""
+    if not first:
+        return second
+    merged = dict(first)
+    for element, inner in second.items():
+        existing = merged.get(element)
+        if existing is None:
+            merged[element] = inner
         else:
-            united[element] = _unite_below(mine, inner)
-    return united
+            merged[element] = _merge_children(existing, inner)
+    return merged
 
 
-def _unite_below(one: Fields, other: Fields) -> Fields:
-    """An empty mapping is a field that is owned itself: it stays so when fields come in below."""
-    if not one and not other:
-        return one
-    whole = {**unite(one, other)}
-    if not one or not other:
-        whole = {SELF: {}, **whole}
-    return whole
+def _merge_children(first: Fields, second: Fields) -> Fields:
+    """Merge the fields below an element. An empty set means that the element itself is owned."""
+    if not first and not second:
+        return first
+    merged = {**merge_fields(first, second)}
+    if not first or not second:
+        merged = {SELF: {}, **merged}
+    return merged

@@ -1,4 +1,4 @@
-"""Places in an object: how they are reached, named and shown."""
+"""Paths of values in an object, and their text forms."""
 
 from __future__ import annotations
 
@@ -6,56 +6,56 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from tidegate.model.change import show_name
+from tidegate.model.change import format_field_name
 from tidegate.model.objects import Json
-from tidegate.plan.diff.owned import Key, Scalar
-from tidegate.plan.diff.values import show_scalar
+from tidegate.plan.diff.owned import ItemKey, Scalar
+from tidegate.plan.diff.values import format_scalar
 
-Step: TypeAlias = "str | int | Key | Value"
-Place: TypeAlias = "tuple[()] | tuple[Place, Step]"
-"""The place above, and the last step: a field, a number in a list, a key, a value of a set."""
-ROOT: Place = ()
+PathStep: TypeAlias = "str | int | ItemKey | SetValue"
+LinkedPath: TypeAlias = "tuple[()] | tuple[LinkedPath, PathStep]"
+"""The path above, and the last step: a field, a list index, an item key, or a value of a set."""
+ROOT: LinkedPath = ()
 
 
-class Value(NamedTuple):
+class SetValue(NamedTuple):
     """A value of a set."""
 
     value: Scalar
 
 
-class Parting(NamedTuple):
-    """A value that an apply would change; None where there is none."""
+class FieldDifference(NamedTuple):
+    """A value that an apply would change. None stands for no value."""
 
-    place: Place
+    path: LinkedPath
     before: Json
     after: Json
 
 
-def name_of(place: Place) -> str:
-    """The name of the field that a place is, or is in."""
-    while place:
-        place, last = place
+def field_name(path: LinkedPath) -> str:
+    """Return the name of the last field of a path, or ""."""
+    while path:
+        path, last = path
         if isinstance(last, str):
             return last
     return ""
 
 
-def names_of(place: Place) -> tuple[str, ...]:
-    """The fields on the way to a place."""
-    return tuple(step for step in _steps(place) if isinstance(step, str))
+def field_names(path: LinkedPath) -> tuple[str, ...]:
+    """Return the fields of a path."""
+    return tuple(step for step in _path_steps(path) if isinstance(step, str))
 
 
-def show_place(place: Place) -> str:
-    """A place as people write it: `spec.template.spec.containers[name=app].image`."""
-    return "".join(map(_show_step, _steps(place))).removeprefix(".")
+def format_path(path: LinkedPath) -> str:
+    """Format a path: `spec.template.spec.containers[name=app].image`."""
+    return "".join(map(_format_step, _path_steps(path))).removeprefix(".")
 
 
-def element_of(step: Step) -> str:
-    """A step as managed fields write it."""
+def managed_element(step: PathStep) -> str:
+    """Return a step in the form of managed fields."""
     match step:
-        case Key(names, values):
+        case ItemKey(names, values):
             return "k:" + msgspec.json.encode(dict(zip(names, values, strict=True))).decode()
-        case Value(value):
+        case SetValue(value):
             return "v:" + msgspec.json.encode(value).decode()
         case int():
             return f"i:{step}"
@@ -63,22 +63,22 @@ def element_of(step: Step) -> str:
             return "f:" + step
 
 
-def _steps(place: Place) -> list[Step]:
-    steps: list[Step] = []
-    while place:
-        place, last = place
+def _path_steps(path: LinkedPath) -> list[PathStep]:
+    steps: list[PathStep] = []
+    while path:
+        path, last = path
         steps.append(last)
     return steps[::-1]
 
 
-def _show_step(step: Step) -> str:
+def _format_step(step: PathStep) -> str:
     match step:
-        case Key(names, values):
+        case ItemKey(names, values):
             pairs = zip(names, values, strict=True)
-            return "[" + ",".join(f"{name}={show_scalar(value)}" for name, value in pairs) + "]"
-        case Value(value):
-            return f"[={show_scalar(value)}]"
+            return "[" + ",".join(f"{name}={format_scalar(value)}" for name, value in pairs) + "]"
+        case SetValue(value):
+            return f"[={format_scalar(value)}]"
         case int():
             return f"[{step}]"
         case str():
-            return show_name(step)
+            return format_field_name(step)

@@ -1,94 +1,105 @@
-"""How a live object differs from what would be left if the wanted one took its whole place.
+"""Difference between a live object and the result of a full replacement by the desired one.
 
-A replacement takes away whatever is not wanted, whoever owns it. What servers and controllers write
-by themselves comes back afterwards, and is not taken away again and again: once an object has been
-replaced, only fields that people and other appliers have added since then count as too many.
+A replacement removes everything that is not desired, whoever owns it. Fields that servers and
+controllers set come back and are not removed again and again: once an object was replaced, only
+fields that users and other appliers added since then count as extra.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from tidegate.model.change import Difference, Fate
+from tidegate.model.change import DiffAction, Difference
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, part, text
-from tidegate.plan.diff.adoption import ADOPTED, is_adopted
-from tidegate.plan.diff.compare import difference_of, walk_along
-from tidegate.plan.diff.owned import Body, Fields, entries_of, fields_in, unite
+from tidegate.model.reading import get_mapping, get_text, get_value
+from tidegate.plan.diff.adoption import DEFAULT_ADOPTED, is_adopted
+from tidegate.plan.diff.compare import build_difference, compare_fields
+from tidegate.plan.diff.owned import Body, Fields, entry_fields, managed_entries, merge_fields
 from tidegate.plan.diff.seal import digest_parts, is_secret
 
-MARK = "replaced "
-LABELLED = frozenset(["Job", "ReplicationController"])
+REPLACED_PREFIX = "replaced "
+POD_LABELLED_KINDS = frozenset(["Job", "ReplicationController"])
 
 
-def seal_replaced(wanted: Body, live: Body) -> str:
-    """Recorded after a replacement: changes when a wanted field does, or with another object.
+def replacement_fingerprint(desired: Body, live: Body) -> str:
+    """Return the fingerprint after a replacement: it changes with a desired field or another
+    object.
 
-    A Secret's says nothing of its values: it changes with every write to the object.
+    That of a Secret does not depend on its values, but changes with every write.
     """
-    uid = text(live, "metadata", "uid")
+    uid = get_text(live, "metadata", "uid")
     if is_secret(live):
-        return MARK + digest_parts(uid, text(live, "metadata", "resourceVersion"))
-    said = {name: value for name, value in wanted.items() if name != "status"}
-    return MARK + digest_parts(uid, _projected(said, live))
+        return REPLACED_PREFIX + digest_parts(uid, get_text(live, "metadata", "resourceVersion"))
+    desired_fields = {name: value for name, value in desired.items() if name != "status"}
+    return REPLACED_PREFIX + digest_parts(uid, _project_live(desired_fields, live))
 
 
-def compare_replaced(wanted: Body, live: Body | None, *, manager: str, seal: str) -> Difference:
-    """What becomes of a live object when the wanted one is put in its place.
+def compare_replacement(
+    desired: Body, live: Body | None, *, manager: str, fingerprint: str
+) -> Difference:
+    """Return the change of a live object by a replacement with the desired one.
 
-    `seal` is what was recorded after this very text was written, empty where none was.
+    `fingerprint` was recorded after the write of this manifest; empty if there was none.
     """
     if live is None:
-        return Difference(deed=Fate.CREATE)
-    entries, was_replaced = entries_of(live), seal.startswith(MARK)
+        return Difference(action=DiffAction.CREATE)
+    entries, was_replaced = managed_entries(live), fingerprint.startswith(REPLACED_PREFIX)
     if not entries and not was_replaced:
         # Somebody has wiped out who owns what: what would go cannot be told.
-        return Difference(deed=Fate.REPLACE)
-    dropped: Fields = {}
-    others: list[Fields] = []
+        return Difference(action=DiffAction.REPLACE)
+    removed_fields: Fields = {}
+    other_fields: list[Fields] = []
     for entry in entries:
-        if was_replaced and not _is_added_by_hand(entry, manager):
-            others.append(fields_in(entry))
+        if was_replaced and not _is_added_by_user(entry, manager):
+            other_fields.append(entry_fields(entry))
         elif not entry.get("subresource"):
-            dropped = unite(dropped, _without_status(fields_in(entry)))
-    if not dropped and seal == seal_replaced(wanted, live):
-        return Difference(deed=Fate.KEEP)
-    walk = walk_along(_counted(_with_labels(wanted), live), live, dropped, others)
-    if not walk.found:
-        return Difference(deed=Fate.KEEP)
-    found = difference_of(walk, live, wanted)
-    deed = Fate.REPLACE if found.deed is Fate.CHANGE else found.deed
-    return msgspec.structs.replace(found, deed=deed)
+            removed_fields = merge_fields(removed_fields, _without_status(entry_fields(entry)))
+    if not removed_fields and fingerprint == replacement_fingerprint(desired, live):
+        return Difference(action=DiffAction.KEEP)
+    comparison = compare_fields(
+        _with_completions(_with_pod_labels(desired), live), live, removed_fields, other_fields
+    )
+    if not comparison.differences:
+        return Difference(action=DiffAction.KEEP)
+    difference = build_difference(comparison, live, desired)
+    action = DiffAction.REPLACE if difference.action is DiffAction.CHANGE else difference.action
+    return msgspec.structs.replace(difference, action=action)
 
 
-def _with_labels(wanted: Body) -> Body:
-    """Some kinds have the labels of their pods where they say none."""
-    labels = part(wanted, "spec", "template", "metadata", "labels")
-    metadata = mapping(wanted, "metadata")
-    if wanted.get("kind") not in LABELLED or not labels or metadata.get("labels"):
-        return wanted
-    return {**wanted, "metadata": {**metadata, "labels": labels}}
+def _with_pod_labels(desired: Body) -> Body:
+    """Return the object with the labels of its pods, which some kinds get if they set none."""
+    labels = get_value(desired, "spec", "template", "metadata", "labels")
+    metadata = get_mapping(desired, "metadata")
+    if desired.get("kind") not in POD_LABELLED_KINDS or not labels or metadata.get("labels"):
+        return desired
+    return {**desired, "metadata": {**metadata, "labels": labels}}
 
 
-def _counted(wanted: Body, live: Body) -> Body:
-    """A Job that says neither how often nor how many at once runs once; servers write that down."""
-    spec, told = mapping(wanted, "spec"), part(live, "spec", "completions")
-    if wanted.get("kind") != "Job" or {"completions", "parallelism"} & spec.keys() or told != 1:
-        return wanted
-    return {**wanted, "spec": {**spec, "completions": told}}
+def _with_completions(desired: Body, live: Body) -> Body:
+    """Return a Job with the default of one completion, if it sets neither completions nor
+    parallelism.
+    """
+    spec, completions = get_mapping(desired, "spec"), get_value(live, "spec", "completions")
+    if (
+        desired.get("kind") != "Job"
+        or {"completions", "parallelism"} & spec.keys()
+        or completions != 1
+    ):
+        return desired
+    return {**desired, "spec": {**spec, "completions": completions}}
 
 
-def _is_added_by_hand(entry: Body, manager: str) -> bool:
-    return text(entry, "manager") != manager and is_adopted(entry, manager, ADOPTED)
+def _is_added_by_user(entry: Body, manager: str) -> bool:
+    return get_text(entry, "manager") != manager and is_adopted(entry, manager, DEFAULT_ADOPTED)
 
 
 def _without_status(fields: Fields) -> Fields:
-    """Status is written apart."""
+    """Return the fields without status, which is written separately."""
     return {name: inner for name, inner in fields.items() if name != "f:status"}
 
 
-def _projected(wanted: Json, live: Json) -> Json:
-    """What lives where something is wanted; lists as a whole."""
-    if not isinstance(wanted, dict) or not isinstance(live, dict):
+def _project_live(desired: Json, live: Json) -> Json:
+    """Return the live values of desired fields; lists are not split."""
+    if not isinstance(desired, dict) or not isinstance(live, dict):
         return live
-    return {name: _projected(inner, live.get(name)) for name, inner in wanted.items()}
+    return {name: _project_live(inner, live.get(name)) for name, inner in desired.items()}

@@ -1,6 +1,6 @@
-"""A seal on what we own of a live object: while it is unbroken, nobody touched our fields.
+"""Fingerprint of the fields that we own in a live object: it changes if one of them is changed.
 
-It is a digest of the set of our fields and of their values, in the order of that set.
+The fingerprint is a digest of the set of our fields, and of their values in the order of that set.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import hashlib
 import msgspec
 
 from tidegate.model.objects import Json
-from tidegate.model.reading import text
+from tidegate.model.reading import get_text
 from tidegate.plan.diff.owned import (
     Body,
     Fields,
-    below,
-    entries_of,
-    fields_in,
-    is_entry_of,
+    entry_fields,
+    fields_below,
+    is_applied_by,
     is_scalar,
     key_values,
-    read_items,
+    managed_entries,
+    parse_items,
 )
 
-SIZE = 32
+DIGEST_LENGTH = 32
 _encode = msgspec.json.Encoder().encode
 
 
@@ -31,72 +31,90 @@ def is_secret(body: Body) -> bool:
     return body.get("kind") == "Secret" and body.get("apiVersion") == "v1"
 
 
-def seal(live: Body, manager: str) -> str:
-    """Changes when a field of ours changes, when what is ours does, or with another object.
+def compute_fingerprint(live: Body, manager: str) -> str:
+    """Return a fingerprint that changes with our fields, with their ownership, or with the object.
 
-    A Secret's says nothing of its values: it changes with every write to the object.
+    That of a Secret does not depend on its values, but changes with every write.
     """
-    uid = text(live, "metadata", "uid")
+    uid = get_text(live, "metadata", "uid")
     if is_secret(live):
-        return digest_parts(uid, text(live, "metadata", "resourceVersion"))
-    mine: Fields = {}
-    others: list[Fields] = []
-    for entry in entries_of(live):
-        fields = fields_in(entry)
-        if is_entry_of(entry, manager):
-            mine = fields
+        return digest_parts(uid, get_text(live, "metadata", "resourceVersion"))
+    our_fields: Fields = {}
+    other_fields: list[Fields] = []
+    for entry in managed_entries(live):
+        fields = entry_fields(entry)
+        if is_applied_by(entry, manager):
+            our_fields = fields
         else:
-            others.append(fields)
+            other_fields.append(fields)
     values: list[Json] = []
-    _gather(live, mine, others, values)
-    return digest_parts(uid, mine, values)
+    _collect_values(live, our_fields, other_fields, values)
+    return digest_parts(uid, our_fields, values)
 
 
-def digest_of(wanted: Body) -> str:
-    """A name for exactly this content; none for a Secret, whose values could be guessed from it."""
-    return "" if is_secret(wanted) else digest_parts(wanted)
+def content_digest(desired: Body) -> str:
+    """Return a digest of the content, or "" for a Secret, whose values could be guessed from it."""
+    return "" if is_secret(desired) else digest_parts(desired)
 
 
 def digest_parts(*parts: object) -> str:
-    return hashlib.sha256(_encode(parts)).hexdigest()[:SIZE]
+    return hashlib.sha256(_encode(parts)).hexdigest()[:DIGEST_LENGTH]
 
 
-def _gather(value: Body, fields: Fields, others: list[Fields], values: list[Json]) -> None:
-    """The values of these fields; flat, since the fields themselves tell where they stand."""
+def _collect_values(
+    value: Body, fields: Fields, other_fields: list[Fields], values: list[Json]
+) -> None:
+    """Append the values of these fields to a flat list; the fields themselves define the
+    positions.
+    """
     for element, inner in fields.items():
-        there = value.get(element[2:])
-        if not inner and not others:
-            values.append(there)
+        live_value = value.get(element[2:])
+        if not inner and not other_fields:
+            values.append(live_value)
         elif not inner:
             # What we applied empty may hold what is theirs.
-            values.append(None if any(below(others, element)) else there)
-        elif type(there) is dict:
-            _gather(there, inner, below(others, element) if others else others, values)
-        elif type(there) is list:
-            _gather_items(there, inner, below(others, element) if others else others, values)
+            values.append(None if any(fields_below(other_fields, element)) else live_value)
+        elif type(live_value) is dict:
+            _collect_values(
+                live_value,
+                inner,
+                fields_below(other_fields, element) if other_fields else other_fields,
+                values,
+            )
+        elif type(live_value) is list:
+            _collect_item_values(
+                live_value,
+                inner,
+                fields_below(other_fields, element) if other_fields else other_fields,
+                values,
+            )
         else:
-            values.append(there)
+            values.append(live_value)
 
 
-def _gather_items(
-    value: list[Json], fields: Fields, others: list[Fields], values: list[Json]
+def _collect_item_values(
+    value: list[Json], fields: Fields, other_fields: list[Fields], values: list[Json]
 ) -> None:
-    names, keyed, single, places = read_items(fields)
+    names, keyed, set_values, indexes = parse_items(fields)
     if not keyed:
         values += [
             item
-            for place, item in enumerate(value)
-            if place in places or (is_scalar(item) and item in single)
+            for index, item in enumerate(value)
+            if index in indexes or (is_scalar(item) and item in set_values)
         ]
         return
-    elsewhere = [read_items(other).keyed for other in others]
+    other_items = [parse_items(other).keyed for other in other_fields]
     for item in value:
         if type(item) is dict:
             key = key_values(item, names)
             inner = keyed.get(key)
-            theirs = [one[key] for one in elsewhere if key in one] if others else others
+            other_item_fields = (
+                [keyed_fields[key] for keyed_fields in other_items if key in keyed_fields]
+                if other_fields
+                else other_fields
+            )
             if inner:
                 values += key
-                _gather(item, inner, theirs, values)
+                _collect_values(item, inner, other_item_fields, values)
             elif inner is not None:
                 values.append(item)

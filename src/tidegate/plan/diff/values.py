@@ -1,7 +1,6 @@
-"""When two values mean the same to a server, and how values are shown.
+"""Equality of values as a server sees it, and their text form.
 
-A server writes quantities in one canonical form, turns `stringData` of a Secret into `data`, and
-leaves out what is empty.
+A server normalizes quantities, merges `stringData` of a Secret into `data`, and omits empty values.
 """
 
 from __future__ import annotations
@@ -10,101 +9,106 @@ import base64
 
 import msgspec
 
-from tidegate.errors import foreign
+from tidegate.errors import sanitize
 from tidegate.model.objects import Json
-from tidegate.model.quantity import quantity_of
-from tidegate.model.reading import mapping
+from tidegate.model.quantity import to_quantity
+from tidegate.model.reading import get_mapping
 from tidegate.plan.diff.owned import Body, Scalar
 
 
-def words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-SHOWN = 80
-BEFORE_CHANGE = 20
-"""How many characters of two long texts are shown before they part."""
-QUANTITY_MAPS = words(
+MAX_LENGTH = 80
+CONTEXT_LENGTH = 20
+"""Number of characters of two long texts that are shown before they differ."""
+QUANTITY_MAPS = word_set(
     "capacity default defaultRequest hard limits max maxLimitRequestRatio min overhead "
     "podFixed requests"
 )
-QUANTITIES = words("averageValue capacity divisor maximumVolumeSize sizeLimit tolerance")
+QUANTITIES = word_set("averageValue capacity divisor maximumVolumeSize sizeLimit tolerance")
 BYTES = frozenset(["caBundle", "request"])
 BYTES_MAPS = frozenset(["binaryData"])
 
 
-def same_scalar(wanted: Json, live: Json, *, name: str, parent: str) -> bool:
-    """Whether a field of a built-in kind has the value that is wanted."""
-    if is_equal(wanted, live):
+def is_same_scalar(desired: Json, live: Json, *, name: str, parent: str) -> bool:
+    """Return whether a field of a built-in kind has the desired value."""
+    if is_equal(desired, live):
         return True
     if name in QUANTITIES or parent in QUANTITY_MAPS or (name, parent) == ("value", "target"):
-        amount = quantity_of(wanted)
-        return amount is not None and amount == quantity_of(live)
-    if isinstance(wanted, str) and (name in BYTES or parent in BYTES_MAPS):
-        return "".join(wanted.split()) == live
+        quantity = to_quantity(desired)
+        return quantity is not None and quantity == to_quantity(live)
+    if isinstance(desired, str) and (name in BYTES or parent in BYTES_MAPS):
+        return "".join(desired.split()) == live
     return False
 
 
-def is_equal(wanted: Json, live: Json) -> bool:
-    """Equal as JSON: 1 and 1.0 are, 1 and true are not."""
-    return wanted == live and isinstance(wanted, bool) == isinstance(live, bool)
+def is_equal(desired: Json, live: Json) -> bool:
+    """Return whether two values are equal as JSON: 1 and 1.0 are, 1 and true are not."""
+    return desired == live and isinstance(desired, bool) == isinstance(live, bool)
 
 
-def is_hollow(value: Json) -> bool:
-    """Nothing is said: null, false, 0, an empty text, or a collection of nothing else."""
+def is_zero(value: Json) -> bool:
+    """Return whether a value is null, false, 0, empty, or a mapping of such values."""
     if isinstance(value, dict):
-        return all(map(is_hollow, value.values()))
+        return all(map(is_zero, value.values()))
     return not value
 
 
-def fold_text(wanted: Body) -> Body:
-    """A Secret as servers store it: `stringData` in `data`, which has no line breaks.
+def normalize_secret(desired: Body) -> Body:
+    """Return a Secret as servers store it: `stringData` merged into `data`, without line breaks.
 
-    What no server can read stays as it is written, and is refused for it.
+    Values that no server can decode stay unchanged, and are rejected by the server.
     """
-    values, texts = wanted.get("data"), wanted.get("stringData")
-    if not (values or texts) or not (_is_text_map(values) and _is_text_map(texts)):
-        return wanted
-    folded: Body = {name: _unbroken(value) for name, value in mapping(wanted, "data").items()}
-    for name, value in mapping(wanted, "stringData").items():
-        folded[name] = base64.b64encode(str(value or "").encode()).decode()
-    rest = {name: value for name, value in wanted.items() if name != "stringData"}
-    return {**rest, "data": folded}
+    values, string_data = desired.get("data"), desired.get("stringData")
+    if not (values or string_data) or not (_is_text_map(values) and _is_text_map(string_data)):
+        return desired
+    data: Body = {
+        name: _without_line_breaks(value) for name, value in get_mapping(desired, "data").items()
+    }
+    for name, value in get_mapping(desired, "stringData").items():
+        data[name] = base64.b64encode(str(value or "").encode()).decode()
+    other_fields = {name: value for name, value in desired.items() if name != "stringData"}
+    return {**other_fields, "data": data}
 
 
 def _is_text_map(value: Json) -> bool:
-    """A server reads null as an empty map, and in a map as an empty text."""
+    """Return whether a value is a map of strings. A server reads null as an empty map or string."""
     if not isinstance(value, dict):
         return value is None
-    return all(part is None or isinstance(part, str) for part in value.values())
+    return all(entry is None or isinstance(entry, str) for entry in value.values())
 
 
-def _unbroken(value: Json) -> Json:
-    """Encoded bytes without their line breaks, which is all that a server overlooks in them."""
+def _without_line_breaks(value: Json) -> Json:
+    """Return base64 text without line breaks, which are all that a server ignores in it."""
     return value.replace("\r", "").replace("\n", "") if isinstance(value, str) else value
 
 
-def show_pair(before: Json, after: Json) -> tuple[str, str]:
-    """Two values in short; of two long texts, what comes where they part."""
-    old, new = _written(before), _written(after)
-    if len(old) > SHOWN and len(new) > SHOWN:
-        start = _parting(old, new) - BEFORE_CHANGE
+def format_pair(before: Json, after: Json) -> tuple[str, str]:
+    """Return two values in short form; two long texts are shown where they differ."""
+    old, new = _format_value(before), _format_value(after)
+    if len(old) > MAX_LENGTH and len(new) > MAX_LENGTH:
+        start = _first_difference(old, new) - CONTEXT_LENGTH
         if start > 0:
             old, new = "…" + old[start:], "…" + new[start:]
-    return _short(old), _short(new)
+    return _shorten(old), _shorten(new)
 
 
-def _parting(one: str, other: str) -> int:
-    """Where two texts part."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (mine, its) in pairs if mine != its), min(len(one), len(other)))
+def _first_difference(first: str, second: str) -> int:
+    """Return the index at which two texts differ."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next(
+        (index for index, (first_char, second_char) in pairs if first_char != second_char),
+        min(len(first), len(second)),
+    )
 
 
-def show_scalar(value: Scalar) -> str:
-    return _short(_written(value))
+def format_scalar(value: Scalar) -> str:
+    return _shorten(_format_value(value))
 
 
-def _written(value: Json) -> str:
+def _format_value(value: Json) -> str:
     match value:
         case None:
             return ""
@@ -114,6 +118,6 @@ def _written(value: Json) -> str:
             return msgspec.json.encode(value).decode()
 
 
-def _short(written: str) -> str:
-    line = foreign(written[: 4 * SHOWN])
-    return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
+def _shorten(text: str) -> str:
+    line = sanitize(text[: 4 * MAX_LENGTH])
+    return line if len(line) <= MAX_LENGTH else line[: MAX_LENGTH - 1] + "…"

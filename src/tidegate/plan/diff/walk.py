@@ -1,15 +1,15 @@
-"""Walk along a wanted object, a live one and what we own of it, and note where they part.
+"""Comparison of a desired object, the live object and our fields in it.
 
-Lists are walked as the server merges them: item by item where items have keys, value by value
-where they are sets, else as one piece.
+Lists are compared as the server merges them: item by item if the items have keys, value by value if
+they are sets, else as one atomic value.
 
-    wanted   containers: [{name: app, image: app:2}]
+    desired  containers: [{name: app, image: app:2}]
     live     containers: [{name: app, image: app:1, tty: true}, {name: proxy}]
     ours     containers: {name=app: {image, tty}}
 
-    The list has keys, so `app` meets `app` and `proxy` is nobody's business here. `image` stands on
-    both sides with other values: it is found as a change. `tty` is ours and not wanted any more:
-    it is found as gone. Were it not ours, it would be left to whoever set it.
+    The list has keys, so `app` is compared with `app`, and `proxy` is ignored. `image` differs:
+    it is changed. `tty` is ours and no longer desired: it is removed. If it were not ours,
+    it would be kept.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from collections.abc import Iterable
 from tidegate.model.objects import Json
 from tidegate.plan.diff.adoption import LAST_APPLIED
 from tidegate.plan.diff.facts import (
-    DROPPED,
-    FREE_FORM,
-    KEPT,
+    ALLOCATED_FIELDS,
+    FREE_FORM_FIELDS,
+    OMITTED_FIELDS,
     is_default,
 )
 from tidegate.plan.diff.owned import (
@@ -29,301 +29,339 @@ from tidegate.plan.diff.owned import (
     SELF,
     Body,
     Fields,
-    Items,
-    Key,
+    ItemKey,
+    OwnedItems,
     Scalar,
-    below,
+    fields_below,
     index_items,
     is_scalar,
-    read_items,
+    parse_items,
 )
 from tidegate.plan.diff.places import (
     ROOT,
-    Parting,
-    Place,
-    Step,
-    Value,
-    element_of,
-    name_of,
-    names_of,
+    FieldDifference,
+    LinkedPath,
+    PathStep,
+    SetValue,
+    field_name,
+    field_names,
+    managed_element,
 )
-from tidegate.plan.diff.values import is_equal, is_hollow, same_scalar, show_scalar
+from tidegate.plan.diff.values import format_scalar, is_equal, is_same_scalar, is_zero
 from tidegate.schema.builtin import merging_of
 
-NO_ITEMS = read_items({})
-PLAIN = frozenset([str, int, float, bool])
+NO_ITEMS = parse_items({})
+SCALAR_TYPES = frozenset([str, int, float, bool])
 
 
-class Walk:
-    """What is found on the way. `claims`: fields change hands though their values stay."""
+class FieldComparison:
+    """Differences of two objects, and whether fields change their owner with the same value."""
 
-    __slots__ = ("_is_builtin", "_is_definition", "_others", "claims", "found")
+    __slots__ = ("_is_builtin", "_is_crd", "_other_fields", "changes_ownership", "differences")
 
-    def __init__(self, others: list[Fields], *, is_builtin: bool, is_definition: bool) -> None:
-        self.found: list[Parting] = []
-        self.claims = False
-        self._others = others
+    def __init__(self, other_fields: list[Fields], *, is_builtin: bool, is_crd: bool) -> None:
+        self.differences: list[FieldDifference] = []
+        self.changes_ownership = False
+        self._other_fields = other_fields
         self._is_builtin = is_builtin
         # The schemas in a definition may use any name, so names say nothing there.
-        self._is_definition = is_definition
+        self._is_crd = is_crd
 
-    def fields(
-        self, wanted: Body, live: Body, mine: Fields | None, place: Place = ROOT, parent: str = ""
+    def compare_fields(
+        self,
+        desired: Body,
+        live: Body,
+        our_fields: Fields | None,
+        path: LinkedPath = ROOT,
+        parent: str = "",
     ) -> None:
-        """Compare the fields of a mapping; `parent` is the name of the field it stands in."""
-        owned = 0
-        for name, value in wanted.items():
-            own = mine.get("f:" + name) if mine else None
-            there = live.get(name)
-            if own is not None:
-                owned += 1
-            if type(value) in PLAIN and type(value) is type(there) and value == there:
-                self.claims = self.claims or own is None
-            elif own and isinstance(value, dict) and isinstance(there, dict):
+        """Compare the fields of a mapping. `parent` is the name of the field that contains it."""
+        owned_count = 0
+        for name, value in desired.items():
+            owned = our_fields.get("f:" + name) if our_fields else None
+            live_value = live.get(name)
+            if owned is not None:
+                owned_count += 1
+            if (
+                type(value) in SCALAR_TYPES
+                and type(value) is type(live_value)
+                and value == live_value
+            ):
+                self.changes_ownership = self.changes_ownership or owned is None
+            elif owned and isinstance(value, dict) and isinstance(live_value, dict):
                 # Somebody owns what is inside, so it is no one piece.
-                self.fields(value, there, own, (place, name), name)
+                self.compare_fields(value, live_value, owned, (path, name), name)
             else:
-                self._value(value, there, own, (place, name), parent)
-        if mine and owned + (SELF in mine) < len(mine):
-            self._gone_fields(wanted, live, mine, place)
+                self._compare_value(value, live_value, owned, (path, name), parent)
+        if our_fields and owned_count + (SELF in our_fields) < len(our_fields):
+            self._compare_removed_fields(desired, live, our_fields, path)
 
-    def _gone_fields(self, wanted: Body, live: Body, mine: Fields, place: Place) -> None:
-        for element, own in mine.items():
+    def _compare_removed_fields(
+        self, desired: Body, live: Body, our_fields: Fields, path: LinkedPath
+    ) -> None:
+        for element, owned in our_fields.items():
             name = element[2:]
-            if element != SELF and name not in wanted:
-                self._gone(live.get(name), own, (place, name), live)
+            if element != SELF and name not in desired:
+                self._compare_removed(live.get(name), owned, (path, name), live)
 
-    def _value(
-        self, wanted: Json, live: Json, own: Fields | None, place: Place, parent: str
+    def _compare_value(
+        self, desired: Json, live: Json, owned: Fields | None, path: LinkedPath, parent: str
     ) -> None:
-        if wanted is None and parent in FREE_FORM and self._is_known(place):
-            wanted = ""
+        if desired is None and parent in FREE_FORM_FIELDS and self._is_kubernetes_field(path):
+            desired = ""
         if live is None:
-            self._new(wanted, own, place)
-        elif wanted is None:
-            self._null(live, own, place, parent)
-        elif isinstance(wanted, dict) and isinstance(live, dict):
-            self._mapping(wanted, live, own, place, parent)
-        elif isinstance(wanted, list) and isinstance(live, list):
-            self._list(wanted, live, own, place, parent)
-        elif not self._same(wanted, live, place, parent):
-            self.found.append(Parting(place, live, wanted))
-        elif own is None:
-            self.claims = True
+            self._compare_added(desired, owned, path)
+        elif desired is None:
+            self._compare_null(live, owned, path, parent)
+        elif isinstance(desired, dict) and isinstance(live, dict):
+            self._compare_mapping(desired, live, owned, path, parent)
+        elif isinstance(desired, list) and isinstance(live, list):
+            self._compare_list(desired, live, owned, path, parent)
+        elif not self._is_same(desired, live, path, parent):
+            self.differences.append(FieldDifference(path, live, desired))
+        elif owned is None:
+            self.changes_ownership = True
 
-    def _new(self, wanted: Json, own: Fields | None, place: Place) -> None:
-        """Nothing lives there. What is empty and ours was left out by the server."""
-        if wanted is None or (own is not None and is_hollow(wanted)):
+    def _compare_added(self, desired: Json, owned: Fields | None, path: LinkedPath) -> None:
+        """Compare a desired value without a live one. Empty values of ours were omitted by the
+        server.
+        """
+        if desired is None or (owned is not None and is_zero(desired)):
             return
-        is_known = self._is_known(place)
-        if is_known and wanted == []:
+        is_kubernetes_field = self._is_kubernetes_field(path)
+        if is_kubernetes_field and desired == []:
             return
-        if is_known and not wanted and name_of(place) in DROPPED:
-            self.claims = True
+        if is_kubernetes_field and not desired and field_name(path) in OMITTED_FIELDS:
+            self.changes_ownership = True
         else:
-            self.found.append(Parting(place, None, wanted))
+            self.differences.append(FieldDifference(path, None, desired))
 
-    def _null(self, live: Json, own: Fields | None, place: Place, parent: str) -> None:
-        """Null takes away a value that is one piece, and a default takes its place."""
-        if isinstance(live, dict) and not self._is_one_piece(live, own, place, parent):
-            self._mapping({}, live, own, place, parent)
-        elif isinstance(live, list):
-            self._list([], live, own, place, parent)
-        elif is_hollow(live) or self._is_default(live, place, parent, {}):
-            self.claims = self.claims or own is None
-        else:
-            self.found.append(Parting(place, live, None))
-
-    def _gone(
-        self, live: Json, own: Fields | None, place: tuple[Place, Step], beside: Body
+    def _compare_null(
+        self, live: Json, owned: Fields | None, path: LinkedPath, parent: str
     ) -> None:
-        """Git does not say it any more. It goes, unless others own it or it is a default."""
-        self.claims = True
-        name, parent = name_of(place), name_of(place[0])
-        if live is None or own is None or name == LAST_APPLIED:
+        """Compare a desired null, which removes an atomic value or resets it to the default."""
+        if isinstance(live, dict) and not self._is_atomic(live, owned, path, parent):
+            self._compare_mapping({}, live, owned, path, parent)
+        elif isinstance(live, list):
+            self._compare_list([], live, owned, path, parent)
+        elif is_zero(live) or self._is_default(live, path, parent, {}):
+            self.changes_ownership = self.changes_ownership or owned is None
+        else:
+            self.differences.append(FieldDifference(path, live, None))
+
+    def _compare_removed(
+        self, live: Json, owned: Fields | None, path: tuple[LinkedPath, PathStep], siblings: Body
+    ) -> None:
+        """Compare a value that is no longer desired: removed, unless others own it or it is a
+        default.
+        """
+        self.changes_ownership = True
+        name, parent = field_name(path), field_name(path[0])
+        if live is None or owned is None or name == LAST_APPLIED:
             return
-        if self._is_default(live, place, parent, beside):
+        if self._is_default(live, path, parent, siblings):
             return
         # Of a mapping the fields are told one by one, of an item of a list that it goes.
-        is_whole = not own or (SELF in own and not isinstance(place[1], str))
-        if is_whole and not self._others_at(place):
-            self.found.append(Parting(place, live, None))
+        is_removed_whole = not owned or (SELF in owned and not isinstance(path[1], str))
+        if is_removed_whole and not self._other_fields_at(path):
+            self.differences.append(FieldDifference(path, live, None))
         elif isinstance(live, dict):
-            self.fields({}, live, own, place, name)
-        elif isinstance(live, list) and own:
-            self._list([], live, own, place, parent)
+            self.compare_fields({}, live, owned, path, name)
+        elif isinstance(live, list) and owned:
+            self._compare_list([], live, owned, path, parent)
 
-    def _mapping(
-        self, wanted: Body, live: Body, own: Fields | None, place: Place, parent: str
+    def _compare_mapping(
+        self, desired: Body, live: Body, owned: Fields | None, path: LinkedPath, parent: str
     ) -> None:
-        if self._is_one_piece(wanted, own, place, parent):
-            self.claims = self.claims or own is None
-            self._piece(wanted, live, place, parent)
-        elif own is None and not wanted:
-            self.claims = True
+        if self._is_atomic(desired, owned, path, parent):
+            self.changes_ownership = self.changes_ownership or owned is None
+            self._compare_atomic(desired, live, path, parent)
+        elif owned is None and not desired:
+            self.changes_ownership = True
         else:
-            self.fields(wanted, live, own, place, name_of(place))
+            self.compare_fields(desired, live, owned, path, field_name(path))
 
-    def _list(
-        self, wanted: list[Json], live: list[Json], own: Fields | None, place: Place, parent: str
+    def _compare_list(
+        self,
+        desired: list[Json],
+        live: list[Json],
+        owned: Fields | None,
+        path: LinkedPath,
+        parent: str,
     ) -> None:
-        mine = read_items(own) if own else NO_ITEMS
-        names, is_set = self._told_apart(mine, place, parent)
+        our_items = parse_items(owned) if owned else NO_ITEMS
+        names, is_set = self._list_keys(our_items, path, parent)
         if names:
-            items, there = index_items(wanted, names), index_items(live, names)
-            if items is not None and there is not None:
-                self._items(items, there, mine.keyed, (place, names))
+            desired_items, live_items = index_items(desired, names), index_items(live, names)
+            if desired_items is not None and live_items is not None:
+                self._compare_items(desired_items, live_items, our_items.keyed, (path, names))
                 return
-        elif is_set and all(map(is_scalar, [*wanted, *live])):
-            self._values(wanted, live, mine.values, place)
+        elif is_set and all(map(is_scalar, [*desired, *live])):
+            self._compare_set(desired, live, our_items.values, path)
             return
-        self.claims = self.claims or (own is None and bool(wanted))
-        self._piece(wanted, live, place, parent)
+        self.changes_ownership = self.changes_ownership or (owned is None and bool(desired))
+        self._compare_atomic(desired, live, path, parent)
 
-    def _told_apart(self, mine: Items, place: Place, parent: str) -> tuple[tuple[str, ...], bool]:
-        """The keys of a list's items, and whether it is a set: as its owners tell, else by name."""
-        if mine.names or mine.values:
-            return mine.names, bool(mine.values)
+    def _list_keys(
+        self, our_items: OwnedItems, path: LinkedPath, parent: str
+    ) -> tuple[tuple[str, ...], bool]:
+        """Return the keys of list items, and whether the list is a set: by its owners, else by
+        name.
+        """
+        if our_items.names or our_items.values:
+            return our_items.names, bool(our_items.values)
         if self._is_builtin:
-            known = merging_of(parent, name_of(place))
-            return (() if self._is_definition else known.keys), known.is_set
-        for fields in self._others_at(place):
-            items = read_items(fields)
+            merge_rule = merging_of(parent, field_name(path))
+            return (() if self._is_crd else merge_rule.keys), merge_rule.is_set
+        for fields in self._other_fields_at(path):
+            items = parse_items(fields)
             if items.names or items.values:
                 return items.names, bool(items.values)
         return (), False
 
-    def _items(
+    def _compare_items(
         self,
-        wanted: dict[tuple[Scalar, ...], Body],
+        desired: dict[tuple[Scalar, ...], Body],
         live: dict[tuple[Scalar, ...], Body],
-        mine: dict[tuple[Scalar, ...], Fields],
-        at: tuple[Place, tuple[str, ...]],
+        our_items: dict[tuple[Scalar, ...], Fields],
+        path_and_keys: tuple[LinkedPath, tuple[str, ...]],
     ) -> None:
-        place, names = at
-        parent = name_of(place)
-        met: dict[tuple[Scalar, ...], bool] = {}
-        for key, item in wanted.items():
-            values = key if key in live else _completed(key, live)
-            there, inner = live.get(values), mine.get(values)
-            met[values] = there is not None
-            spot: Place = (place, Key(names, values))
-            if there is None:
-                self.found.append(Parting(spot, None, item))
+        path, names = path_and_keys
+        parent = field_name(path)
+        is_live: dict[tuple[Scalar, ...], bool] = {}
+        for key, item in desired.items():
+            values = key if key in live else _complete_key(key, live)
+            live_item, inner = live.get(values), our_items.get(values)
+            is_live[values] = live_item is not None
+            item_path: LinkedPath = (path, ItemKey(names, values))
+            if live_item is None:
+                self.differences.append(FieldDifference(item_path, None, item))
             elif inner == {}:
-                self._piece(item, there, spot, parent)
+                self._compare_atomic(item, live_item, item_path, parent)
             else:
-                self.fields(item, there, inner, spot, parent)
-        for values, inner in mine.items():
-            if values not in met:
-                self._gone(live.get(values), inner, (place, Key(names, values)), {})
-        self._order(live, [values for values, is_there in met.items() if is_there], place)
+                self.compare_fields(item, live_item, inner, item_path, parent)
+        for values, inner in our_items.items():
+            if values not in is_live:
+                self._compare_removed(live.get(values), inner, (path, ItemKey(names, values)), {})
+        self._compare_order(
+            live, [values for values, has_live_item in is_live.items() if has_live_item], path
+        )
 
-    def _values(
-        self, wanted: list[Json], live: list[Json], mine: set[Scalar], place: Place
+    def _compare_set(
+        self, desired: list[Json], live: list[Json], our_values: set[Scalar], path: LinkedPath
     ) -> None:
-        said = [value for value in wanted if not isinstance(value, CONTAINERS)]
-        there = {(value,): True for value in live if not isinstance(value, CONTAINERS)}
-        for value in said:
-            if (value,) not in there:
-                self.found.append(Parting((place, Value(value)), None, value))
-            elif value not in mine:
-                self.claims = True
-        for value in mine - set(said):
-            self._gone(value if (value,) in there else None, {}, (place, Value(value)), {})
-        self._order(there, [(value,) for value in said if (value,) in there], place)
+        desired_values = [value for value in desired if not isinstance(value, CONTAINERS)]
+        live_values = {(value,): True for value in live if not isinstance(value, CONTAINERS)}
+        for value in desired_values:
+            if (value,) not in live_values:
+                self.differences.append(FieldDifference((path, SetValue(value)), None, value))
+            elif value not in our_values:
+                self.changes_ownership = True
+        for value in our_values - set(desired_values):
+            self._compare_removed(
+                value if (value,) in live_values else None, {}, (path, SetValue(value)), {}
+            )
+        self._compare_order(
+            live_values, [(value,) for value in desired_values if (value,) in live_values], path
+        )
 
-    def _order(
+    def _compare_order(
         self,
         live: Iterable[tuple[Scalar, ...]],
-        wanted: list[tuple[Scalar, ...]],
-        place: Place,
+        desired: list[tuple[Scalar, ...]],
+        path: LinkedPath,
     ) -> None:
-        """Items that are in both come in the order that Git says."""
-        if list(live) == wanted:
+        """Compare the order of items that are on both sides."""
+        if list(live) == desired:
             return
-        known = frozenset(wanted)
-        there = [values for values in live if values in known]
-        if there != wanted:
-            self.found.append(Parting(place, _in_a_row(there), _in_a_row(wanted)))
+        desired_keys = frozenset(desired)
+        live_order = [values for values in live if values in desired_keys]
+        if live_order != desired:
+            self.differences.append(
+                FieldDifference(path, _format_order(live_order), _format_order(desired))
+            )
 
-    def _piece(self, wanted: Json, live: Json, place: Place, parent: str) -> None:
-        """Compare what is replaced as a whole."""
-        if isinstance(wanted, str) and wanted == live:
+    def _compare_atomic(self, desired: Json, live: Json, path: LinkedPath, parent: str) -> None:
+        """Compare a value that is replaced as a whole."""
+        if isinstance(desired, str) and desired == live:
             return
-        if isinstance(wanted, dict) and isinstance(live, dict):
-            self._pieces(wanted, live, place)
-        elif isinstance(wanted, list) and isinstance(live, list) and len(wanted) == len(live):
-            for number, (value, there) in enumerate(zip(wanted, live, strict=True)):
-                self._piece(value, there, (place, number), parent)
-        elif not self._same(wanted, live, place, parent):
-            self.found.append(Parting(place, live, wanted))
+        if isinstance(desired, dict) and isinstance(live, dict):
+            self._compare_atomic_mapping(desired, live, path)
+        elif isinstance(desired, list) and isinstance(live, list) and len(desired) == len(live):
+            for index, (value, live_value) in enumerate(zip(desired, live, strict=True)):
+                self._compare_atomic(value, live_value, (path, index), parent)
+        elif not self._is_same(desired, live, path, parent):
+            self.differences.append(FieldDifference(path, live, desired))
 
-    def _pieces(self, wanted: Body, live: Body, place: Place) -> None:
-        """What only lives there goes, unless it is a default."""
-        parent = name_of(place)
-        for name, value in wanted.items():
+    def _compare_atomic_mapping(self, desired: Body, live: Body, path: LinkedPath) -> None:
+        """Compare mappings that are replaced as a whole: live fields are removed unless they are
+        defaults.
+        """
+        parent = field_name(path)
+        for name, value in desired.items():
             if name in live:
-                self._piece(value, live[name], (place, name), parent)
-            elif not is_hollow(value):
-                self.found.append(Parting((place, name), None, value))
-        for name, there in live.items():
-            spot: Place = (place, name)
-            if name not in wanted and not self._is_default(there, spot, parent, live):
-                self.found.append(Parting(spot, there, None))
+                self._compare_atomic(value, live[name], (path, name), parent)
+            elif not is_zero(value):
+                self.differences.append(FieldDifference((path, name), None, value))
+        for name, live_value in live.items():
+            field_path: LinkedPath = (path, name)
+            if name not in desired and not self._is_default(live_value, field_path, parent, live):
+                self.differences.append(FieldDifference(field_path, live_value, None))
 
-    def _same(self, wanted: Json, live: Json, place: Place, parent: str) -> bool:
-        if is_equal(wanted, live):
+    def _is_same(self, desired: Json, live: Json, path: LinkedPath, parent: str) -> bool:
+        if is_equal(desired, live):
             return True
-        if not (is_scalar(wanted) and is_scalar(live)):
-            return is_hollow(wanted) and is_hollow(live)
-        if not self._is_builtin or self._is_definition:
+        if not (is_scalar(desired) and is_scalar(live)):
+            return is_zero(desired) and is_zero(live)
+        if not self._is_builtin or self._is_crd:
             return False
-        name = name_of(place)
-        if same_scalar(wanted, live, name=name, parent=parent):
+        name = field_name(path)
+        if is_same_scalar(desired, live, name=name, parent=parent):
             return True
-        if wanted is None and is_hollow(live):
+        if desired is None and is_zero(live):
             return True
-        is_unsaid = wanted in {None, ""} or (not wanted and name in KEPT)
-        return is_unsaid and self._is_default(live, place, parent, {})
+        is_unset = desired in {None, ""} or (not desired and name in ALLOCATED_FIELDS)
+        return is_unset and self._is_default(live, path, parent, {})
 
-    def _is_known(self, place: Place) -> bool:
-        """Whether the place is of Kubernetes' own making: metadata is, of any kind."""
-        return self._is_builtin or names_of(place)[0] == "metadata"
+    def _is_kubernetes_field(self, path: LinkedPath) -> bool:
+        """Return whether Kubernetes defines the field; it defines the metadata of every kind."""
+        return self._is_builtin or field_names(path)[0] == "metadata"
 
-    def _is_one_piece(self, value: Body, own: Fields | None, place: Place, parent: str) -> bool:
-        """Whether a mapping is replaced as a whole."""
-        is_named = self._is_builtin and not self._is_definition
-        if is_named and merging_of(parent, name_of(place)).is_one_piece:
+    def _is_atomic(self, value: Body, owned: Fields | None, path: LinkedPath, parent: str) -> bool:
+        """Return whether a mapping is replaced as a whole."""
+        has_known_names = self._is_builtin and not self._is_crd
+        if has_known_names and merging_of(parent, field_name(path)).is_one_piece:
             return True
-        return bool(value) and own == {} and not any(self._others_at(place))
+        return bool(value) and owned == {} and not any(self._other_fields_at(path))
 
-    def _is_default(self, live: Json, place: Place, parent: str, beside: Body) -> bool:
+    def _is_default(self, live: Json, path: LinkedPath, parent: str, siblings: Body) -> bool:
         if not self._is_builtin:
             return False
-        if self._is_definition and parent not in {"", "spec", "names", "conversion"}:
+        if self._is_crd and parent not in {"", "spec", "names", "conversion"}:
             return False
-        return is_default(live, name=name_of(place), parent=parent, beside=beside)
+        return is_default(live, name=field_name(path), parent=parent, siblings=siblings)
 
-    def _others_at(self, place: Place) -> list[Fields]:
-        """What the other managers own at a place and below."""
-        if not place or not self._others:
-            return self._others
-        above, last = place
-        return below(self._others_at(above), element_of(last))
+    def _other_fields_at(self, path: LinkedPath) -> list[Fields]:
+        """Return the fields that other managers own at a path and below."""
+        if not path or not self._other_fields:
+            return self._other_fields
+        parent_path, last = path
+        return fields_below(self._other_fields_at(parent_path), managed_element(last))
 
 
-def _completed(key: tuple[Scalar, ...], live: dict[tuple[Scalar, ...], Body]) -> tuple[Scalar, ...]:
-    """Keys that an item does not say are those of the only live item that fits."""
+def _complete_key(
+    key: tuple[Scalar, ...], live: dict[tuple[Scalar, ...], Body]
+) -> tuple[Scalar, ...]:
+    """Return the key, with missing values from the only live item that matches."""
     if None not in key:
         return key
-    fitting = [
-        known
-        for known in live
-        if all(mine in {None, other} for mine, other in zip(key, known, strict=True))
+    matching = [
+        live_key
+        for live_key in live
+        if all(value in {None, live_value} for value, live_value in zip(key, live_key, strict=True))
     ]
-    return fitting[0] if len(fitting) == 1 else key
+    return matching[0] if len(matching) == 1 else key
 
 
-def _in_a_row(order: list[tuple[Scalar, ...]]) -> str:
-    return ", ".join(" ".join(map(show_scalar, values)) for values in order)
+def _format_order(order: list[tuple[Scalar, ...]]) -> str:
+    return ", ".join(" ".join(map(format_scalar, values)) for values in order)

@@ -12,19 +12,19 @@ import re
 from tidegate.documents.dump import block_lines
 from tidegate.documents.scalars import resolve
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 
 _NOT_PRINTED = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff\U00010000-\U0010ffff"
 )
-_SPECIAL = late(f"[\t{_NOT_PRINTED}]")
-_SPECIAL_BUT_TAB = late(f"[{_NOT_PRINTED}]")
-_ESCAPED = late(f'[{_NOT_PRINTED}\t\n"\\\\]')
-_INDICATOR = late(
+_SPECIAL = lazy_regex(f"[\t{_NOT_PRINTED}]")
+_SPECIAL_BUT_TAB = lazy_regex(f"[{_NOT_PRINTED}]")
+_ESCAPED = lazy_regex(f'[{_NOT_PRINTED}\t\n"\\\\]')
+_INDICATOR = lazy_regex(
     r"""---|\.\.\.|[#,\[\]{}&*!|>'"%@`]|[?:-](?=[ \t]|$)|.*(?::(?:[ \t]|$)|[ \t]\#)""",
     re.DOTALL,
 )
-_TIMED = late(
+_TIMED = lazy_regex(
     r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:\.[0-9]+)?.*)?"
     r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?|<<"
 )

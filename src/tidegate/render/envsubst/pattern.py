@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 
-from tidegate.documents.scalars import replace_broken
-from tidegate.model.patterns import late
+from tidegate.documents.scalars import replace_invalid_bytes
+from tidegate.model.patterns import lazy_regex
 
-_CHUNK = late(rb"(\**)((?:\\.|\\$|\[(?:\\.|\\$|[^\]\\])*\]?|[^*\\\[])*)", re.DOTALL)
+_CHUNK = lazy_regex(rb"(\**)((?:\\.|\\$|\[(?:\\.|\\$|[^\]\\])*\]?|[^*\\\[])*)", re.DOTALL)
 
 
 class _BadPatternError(ValueError):
@@ -39,7 +39,7 @@ def trim_suffix(value: bytes, pattern: bytes, *, longest: bool) -> bytes:
 
 
 def _turn(text: bytes) -> bytes:
-    return replace_broken(text.decode("utf-8", "surrogateescape"))[::-1].encode()
+    return replace_invalid_bytes(text.decode("utf-8", "surrogateescape"))[::-1].encode()
 
 
 def _matches(pattern: bytes, name: bytes) -> bool:

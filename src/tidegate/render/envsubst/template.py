@@ -16,14 +16,14 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.documents.scalars import replace_broken
-from tidegate.model.patterns import late
+from tidegate.documents.scalars import replace_invalid_bytes
+from tidegate.model.patterns import lazy_regex
 from tidegate.render.envsubst.pattern import trim_prefix, trim_suffix
 
 NESTING_LIMIT = 100
 
 _DEFAULT_SIGNS = "=-?+"
-_NUMBER = late(rb"[+-]?[0-9]+")
+_NUMBER = lazy_regex(rb"[+-]?[0-9]+")
 _INT64 = 2**63
 _Function: TypeAlias = Callable[[bytes, list[bytes]], bytes]
 _DEFAULTS = frozenset({"=", ":=", ":-", ":?", ":+"})
@@ -233,7 +233,7 @@ def _case(change: Callable[[str], str], *, first_only: bool) -> _Function:
     def function(value: bytes, _: list[bytes]) -> bytes:
         text = value.decode("utf-8", "surrogateescape")
         head, rest = (text[:1], text[1:]) if first_only else (text, "")
-        changed = "".join(map(change, replace_broken(head)))
+        changed = "".join(map(change, replace_invalid_bytes(head)))
         return (changed + rest).encode("utf-8", "surrogateescape")
 
     return function

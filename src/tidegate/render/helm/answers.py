@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import Place, RenderError, foreign
+from tidegate.errors import Location, RenderError, sanitize
 from tidegate.model.release import ChartDependency
 from tidegate.render.engines import EngineRefusal
 
@@ -51,24 +51,24 @@ class LookupsError(RenderError):
     paths: tuple[str, ...] = ()
 
 
-def needs_lookups(paths: Iterable[str], *, where: Place) -> LookupsError:
+def needs_lookups(paths: Iterable[str], *, where: Location) -> LookupsError:
     """The error that names what somebody has to ask a cluster for."""
     problem = "templates look up something else in the cluster each time that they are rendered"
     hint = "look for a `lookup` with a name that is random"
-    error = LookupsError("render.helm.lookup", problem, where=where, hint=hint)
+    error = LookupsError("render.helm.lookup", problem, location=where, hint=hint)
     error.paths = tuple(paths)
     return error
 
 
-def needs_fetching(dependencies: Iterable[ChartDependency], *, where: Place) -> DependencyError:
+def needs_fetching(dependencies: Iterable[ChartDependency], *, where: Location) -> DependencyError:
     """The error that names what somebody has to bring."""
     wanted = tuple(dependencies)
     first = wanted[0]
     more = f" and {len(wanted) - 1} more" if len(wanted) > 1 else ""
     error = DependencyError(
         "render.helm.remote",
-        f"the chart needs `{foreign(str(first))}`{more}, which must be fetched first",
-        where=where,
+        f"the chart needs `{sanitize(str(first))}`{more}, which must be fetched first",
+        location=where,
         hint="allow the network, or put the chart into `charts`",
     )
     error.dependencies = wanted

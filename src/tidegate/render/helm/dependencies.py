@@ -19,9 +19,9 @@ from pathlib import Path
 import msgspec
 from helm_python.errors import HelmError
 
-from tidegate.errors import Place, RenderError, foreign
-from tidegate.model.reading import mappings, text
-from tidegate.model.release import LOCAL, ChartDependency, Release
+from tidegate.errors import Location, RenderError, sanitize
+from tidegate.model.reading import get_mappings, get_text
+from tidegate.model.release import LOCAL_PREFIX, ChartDependency, ChartRequest
 from tidegate.render.helm import sdk
 from tidegate.render.helm.answers import needs_fetching
 from tidegate.render.helm.files import check_chart, find, read_text
@@ -32,16 +32,16 @@ LOCKS = ("Chart.lock", "requirements.lock")
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
-def refuse(absent: tuple[ChartDependency, ...], release: Release) -> None:
+def refuse(absent: tuple[ChartDependency, ...], release: ChartRequest) -> None:
     """Where nothing may be built, a chart must bring all it declares."""
-    names = ", ".join(f"`{foreign(one.name)}`" for one in absent)
+    names = ", ".join(f"`{sanitize(one.name)}`" for one in absent)
     problem = f"the chart needs {names}, which is not in `charts`"
     hint = "run `helm dependency build` and commit `charts`"
-    raise RenderError("render.helm.dependency", problem, where=_place(release), hint=hint)
+    raise RenderError("render.helm.dependency", problem, location=_place(release), hint=hint)
 
 
 def build(
-    absent: tuple[ChartDependency, ...], *, chart: Path, copy: Path, release: Release
+    absent: tuple[ChartDependency, ...], *, chart: Path, copy: Path, release: ChartRequest
 ) -> None:
     """Get the dependencies that are declared and absent into the copy's `charts` directory."""
     lock = read_lock(copy)
@@ -50,10 +50,12 @@ def build(
     wanted = tuple(pin(absent, lock))
     for one in wanted:
         if not one.repository:
-            problem = f"the chart needs `{foreign(one.name)}`, which is not in `charts`"
+            problem = f"the chart needs `{sanitize(one.name)}`, which is not in `charts`"
             hint = "put it there, or name a repository in Chart.yaml"
-            raise RenderError("render.helm.dependency", problem, where=_place(release), hint=hint)
-    distant = [one for one in wanted if not one.repository.startswith(LOCAL)]
+            raise RenderError(
+                "render.helm.dependency", problem, location=_place(release), hint=hint
+            )
+    distant = [one for one in wanted if not one.repository.startswith(LOCAL_PREFIX)]
     if distant and release.repositories and not release.fetched:
         _refuse_repositories(distant, release)
         _let_helm_build(wanted, chart=chart, copy=copy, release=release)
@@ -62,11 +64,13 @@ def build(
 
 
 def _lay_out(
-    wanted: tuple[ChartDependency, ...], *, chart: Path, copy: Path, release: Release
+    wanted: tuple[ChartDependency, ...], *, chart: Path, copy: Path, release: ChartRequest
 ) -> None:
     """Put local charts and those that were handed in where Helm looks for them."""
     brought = {one.dependency: Path(one.path) for one in release.fetched}
-    missing = [one for one in wanted if one not in brought and not one.repository.startswith(LOCAL)]
+    missing = [
+        one for one in wanted if one not in brought and not one.repository.startswith(LOCAL_PREFIX)
+    ]
     if missing:
         raise needs_fetching(missing, where=_place(release))
     charts = copy / "charts"
@@ -82,61 +86,63 @@ def _lay_out(
             shutil.copyfile(path, charts / f"fetched-{number}.tgz")
 
 
-def _refuse_version(one: ChartDependency, path: Path, release: Release) -> None:
+def _refuse_version(one: ChartDependency, path: Path, release: ChartRequest) -> None:
     """Of a chart with another version Helm would ignore the alias, the condition and the tags."""
     with sdk.loaded(path) as handle:
         found = sdk.metadata_of(handle)
     if found.name == one.name and not sdk.is_in_range(found.version, one.version, release):
         problem = (
-            f"the chart needs `{foreign(one.name)}` in version `{foreign(one.version)}`,"
-            f" and the one that is there has version `{foreign(found.version)}`"
+            f"the chart needs `{sanitize(one.name)}` in version `{sanitize(one.version)}`,"
+            f" and the one that is there has version `{sanitize(found.version)}`"
         )
-        raise RenderError("render.helm.dependency", problem, where=_place(release))
+        raise RenderError("render.helm.dependency", problem, location=_place(release))
 
 
-def _refuse_repositories(distant: list[ChartDependency], release: Release) -> None:
+def _refuse_repositories(distant: list[ChartDependency], release: ChartRequest) -> None:
     for one in distant:
         if not one.repository.startswith(release.repositories):
-            problem = f"the chart needs `{foreign(one.name)}` from `{foreign(one.repository)}`"
+            problem = f"the chart needs `{sanitize(one.name)}` from `{sanitize(one.repository)}`"
             hint = "only these are allowed: " + ", ".join(f"`{a}`" for a in release.repositories)
-            raise RenderError("render.helm.repository", problem, where=_place(release), hint=hint)
+            raise RenderError(
+                "render.helm.repository", problem, location=_place(release), hint=hint
+            )
 
 
 def _let_helm_build(
-    wanted: tuple[ChartDependency, ...], *, chart: Path, copy: Path, release: Release
+    wanted: tuple[ChartDependency, ...], *, chart: Path, copy: Path, release: ChartRequest
 ) -> None:
     for one in wanted:
-        if one.repository.startswith(LOCAL):
+        if one.repository.startswith(LOCAL_PREFIX):
             there = _find_beside(one, chart=chart, release=release)
-            target = Path(os.path.normpath(copy / one.repository.removeprefix(LOCAL)))
+            target = Path(os.path.normpath(copy / one.repository.removeprefix(LOCAL_PREFIX)))
             if not target.exists():
                 copy_chart(there, target)
     try:
         sdk.build_dependencies(copy)
     except HelmError as error:
-        names = ", ".join(f"`{foreign(one.name)}`" for one in wanted)
-        problem = f"the chart needs {names}, which cannot be had: {foreign(str(error))}"
-        raise RenderError("render.helm.dependency", problem, where=_place(release)) from None
+        names = ", ".join(f"`{sanitize(one.name)}`" for one in wanted)
+        problem = f"the chart needs {names}, which cannot be had: {sanitize(str(error))}"
+        raise RenderError("render.helm.dependency", problem, location=_place(release)) from None
 
 
-def _find_beside(one: ChartDependency, *, chart: Path, release: Release) -> Path:
+def _find_beside(one: ChartDependency, *, chart: Path, release: ChartRequest) -> Path:
     """A chart of the same source."""
-    path = one.repository.removeprefix(LOCAL)
+    path = one.repository.removeprefix(LOCAL_PREFIX)
     if path.startswith("/"):
-        problem = f"the dependency `{foreign(one.name)}` has an absolute path"
+        problem = f"the dependency `{sanitize(one.name)}` has an absolute path"
         hint = "write it from the chart on: `file://../name`"
-        raise RenderError("render.helm.outside", problem, where=_place(release), hint=hint)
+        raise RenderError("render.helm.outside", problem, location=_place(release), hint=hint)
     there = find(path, root=release.root, start=chart)
     # Through a link the copy could lead elsewhere than the chart does.
     if not there.is_dir() or there != Path(os.path.normpath(chart / path)):
-        problem = f"the chart needs `{foreign(one.name)}`, and `{foreign(path)}` is not there"
-        raise RenderError("render.helm.dependency", problem, where=_place(release))
+        problem = f"the chart needs `{sanitize(one.name)}`, and `{sanitize(path)}` is not there"
+        raise RenderError("render.helm.dependency", problem, location=_place(release))
     check_chart(there, release.root)
     return there
 
 
-def _place(release: Release) -> Place:
-    return Place(f"{release.chart}/Chart.yaml", field="dependencies")
+def _place(release: ChartRequest) -> Location:
+    return Location(f"{release.chart}/Chart.yaml", field="dependencies")
 
 
 class Lock(msgspec.Struct, frozen=True):
@@ -153,12 +159,14 @@ def read_lock(chart: Path) -> Lock | None:
         content = read_text(chart / name, shown=name)
         if content:
             body = sdk.read_values(content, name)
-            entries = mappings(body, "dependencies")
+            entries = get_mappings(body, "dependencies")
             chosen = (
-                ChartDependency(text(one, "name"), text(one, "version"), text(one, "repository"))
+                ChartDependency(
+                    get_text(one, "name"), get_text(one, "version"), get_text(one, "repository")
+                )
                 for one in entries
             )
-            return Lock(name, tuple(chosen), text(body, "digest"))
+            return Lock(name, tuple(chosen), get_text(body, "digest"))
     return None
 
 
@@ -171,7 +179,7 @@ def pin(absent: Iterable[ChartDependency], lock: Lock | None) -> Iterator[ChartD
         yield msgspec.structs.replace(one, version=version) if version else one
 
 
-def refuse_stale(lock: Lock, *, chart: Path, release: Release) -> None:
+def refuse_stale(lock: Lock, *, chart: Path, release: ChartRequest) -> None:
     """Raise where Chart.yaml has changed since the lock was made."""
     with sdk.loaded(chart) as handle:
         declared = sdk.declared_dependencies(handle)
@@ -181,8 +189,8 @@ def refuse_stale(lock: Lock, *, chart: Path, release: Release) -> None:
     if lock.digest not in {_digest(whole), _digest(of_helm_2)}:
         problem = f"`{lock.name}` is out of sync with the dependencies that the chart declares"
         hint = "run `helm dependency update` and commit the lock"
-        where = Place(f"{release.chart}/{lock.name}", field="digest")
-        raise RenderError("render.helm.dependency", problem, where=where, hint=hint)
+        where = Location(f"{release.chart}/{lock.name}", field="digest")
+        raise RenderError("render.helm.dependency", problem, location=where, hint=hint)
 
 
 def _entry(one: ChartDependency) -> dict[str, str]:

@@ -14,7 +14,7 @@ from secrets import token_urlsafe
 from socket import socket
 from threading import Thread
 
-from tidegate.model.release import NOT_THERE, LookedUp
+from tidegate.model.release import LOOKUP_NOT_FOUND, LookupResult
 from tidegate.render.helm import sdk
 
 LOOPBACK = "127.0.0.1"
@@ -24,11 +24,11 @@ class InquiryDesk:
     """Open for one render at a time. It listens when a template may look something up."""
 
     def __init__(self) -> None:
-        self._known: Mapping[str, LookedUp] = {}
+        self._known: Mapping[str, LookupResult] = {}
         self.unseen: list[str] = []
         """What was asked for and is not known, in the order of asking."""
 
-    def open(self, known: Mapping[str, LookedUp]) -> None:
+    def open(self, known: Mapping[str, LookupResult]) -> None:
         """Forget the render before."""
         self._known, self.unseen = known, []
 
@@ -41,11 +41,11 @@ class InquiryDesk:
         Thread(target=server.serve_forever, name="lookups", daemon=True).start()
         return sdk.cluster_at(f"http://{LOOPBACK}:{server.server_port}{where}")
 
-    def _answer(self, path: str) -> LookedUp:
+    def _answer(self, path: str) -> LookupResult:
         known = self._known.get(path)
         if known is None:
             self.unseen.append(path)
-        return known or NOT_THERE
+        return known or LOOKUP_NOT_FOUND
 
 
 class _Inquiry(BaseHTTPRequestHandler):
@@ -56,7 +56,7 @@ class _Inquiry(BaseHTTPRequestHandler):
     def __init__(
         self,
         where: str,
-        answer: Callable[[str], LookedUp],
+        answer: Callable[[str], LookupResult],
         request: socket,
         address: tuple[str, int],
         server: ThreadingHTTPServer,
@@ -67,7 +67,7 @@ class _Inquiry(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
         is_ours = path.startswith(f"{self._where}/")
-        found = self._answer(path.removeprefix(self._where)) if is_ours else NOT_THERE
+        found = self._answer(path.removeprefix(self._where)) if is_ours else LOOKUP_NOT_FOUND
         body = found.body.encode()
         self.send_response(found.status)
         self.send_header("Content-Type", "application/json")

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import msgspec
 from helm_python.errors import HelmError
 
-from tidegate.errors import Place, RenderError, foreign
+from tidegate.errors import Location, RenderError, sanitize
 from tidegate.external.serving import serve
-from tidegate.model.release import ChartDependency, GoTexts, Release
+from tidegate.model.release import ChartDependency, ChartRequest, GoTemplateRequest
 from tidegate.render.engines import EngineRefusal
 from tidegate.render.helm import dependencies, sdk, staging, texts
 from tidegate.render.helm.answers import Answer, DependencyError, Templated, Text
@@ -33,7 +33,7 @@ from tidegate.render.helm.values import compose, merge_files
 if TYPE_CHECKING:
     from tidegate.render.helm.desk import InquiryDesk
 
-_decode = msgspec.json.Decoder(Release | GoTexts).decode
+_decode = msgspec.json.Decoder(ChartRequest | GoTemplateRequest).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -42,13 +42,13 @@ def answer(request: bytes) -> bytes:
     asked = _decode(request)
     reply: Answer | tuple[tuple[str, ...], ...]
     try:
-        reply = texts.render(asked) if isinstance(asked, GoTexts) else render(asked)
+        reply = texts.render(asked) if isinstance(asked, GoTemplateRequest) else render(asked)
     except RenderError as error:
         reply = _refuse(error)
     except HelmError as error:
-        chart = asked.chart if isinstance(asked, Release) else texts.CHART
+        chart = asked.chart if isinstance(asked, ChartRequest) else texts.CHART
         reply = _refuse(explain(error, chart=chart))
-    if isinstance(asked, Release) and asked.lookups is not None and _desk().unseen:
+    if isinstance(asked, ChartRequest) and asked.lookups is not None and _desk().unseen:
         # What it came to without them is not what it comes to.
         unseen = tuple(dict.fromkeys(_desk().unseen))
         reply = EngineRefusal("render.helm.lookup", "templates look something up", unseen=unseen)
@@ -63,7 +63,7 @@ def _desk() -> InquiryDesk:
     return InquiryDesk()
 
 
-def render(release: Release) -> Templated:
+def render(release: ChartRequest) -> Templated:
     """Everything from the files to the texts."""
     if release.lookups is not None:
         _desk().open(release.lookups)
@@ -90,7 +90,7 @@ def render(release: Release) -> Templated:
         return _render(handle, values, release)
 
 
-def _render(handle: sdk.Handle, values: Values, release: Release) -> Templated:
+def _render(handle: sdk.Handle, values: Values, release: ChartRequest) -> Templated:
     cluster = _desk().cluster if release.lookups is not None else None
     texts = sdk.render(handle, values, release, cluster)
     kept = (path for path in sorted(texts) if not path.endswith(f"/{NAME}"))
@@ -106,35 +106,35 @@ def _render(handle: sdk.Handle, values: Values, release: Release) -> Templated:
     return msgspec.structs.replace(answer, chart=content, config=msgspec.Raw(json.dumps(values)))
 
 
-def _find_chart(release: Release) -> Path:
+def _find_chart(release: ChartRequest) -> Path:
     top = Path(release.root).resolve()
     chart = inside(top / release.chart.lstrip("/"), top, shown=release.chart)
     if chart.is_dir():
         check_chart(chart, release.root)
     elif not chart.is_file():
-        problem = f"there is no chart at `{foreign(release.chart)}`"
+        problem = f"there is no chart at `{sanitize(release.chart)}`"
         hint = "name a directory with a Chart.yaml, or a packed chart"
-        raise RenderError("render.helm.chart", problem, where=Place(release.chart), hint=hint)
+        raise RenderError("render.helm.chart", problem, location=Location(release.chart), hint=hint)
     return chart
 
 
-def _check(metadata: sdk.ChartMetadata, release: Release) -> None:
-    where = Place(f"{release.chart}/Chart.yaml")
+def _check(metadata: sdk.ChartMetadata, release: ChartRequest) -> None:
+    where = Location(f"{release.chart}/Chart.yaml")
     if metadata.type not in ("", "application"):
-        problem = f"a chart of type `{foreign(metadata.type)}` cannot be installed"
+        problem = f"a chart of type `{sanitize(metadata.type)}` cannot be installed"
         hint = "use a chart that depends on it"
-        raise RenderError("render.helm.type", problem, where=where, hint=hint)
+        raise RenderError("render.helm.type", problem, location=where, hint=hint)
     wanted = metadata.kube_version
     if wanted and not sdk.is_compatible(wanted, release):
         problem = (
-            f"the chart asks for Kubernetes `{foreign(wanted)}`,"
-            f" and this is `{foreign(release.kube_version)}`"
+            f"the chart asks for Kubernetes `{sanitize(wanted)}`,"
+            f" and this is `{sanitize(release.kube_version)}`"
         )
         hint = "give the version of the cluster, or use another version of the chart"
-        raise RenderError("render.helm.kube-version", problem, where=where, hint=hint)
+        raise RenderError("render.helm.kube-version", problem, location=where, hint=hint)
 
 
-def _change(copy: Path, *, chart: Path, integers: str, release: Release) -> None:
+def _change(copy: Path, *, chart: Path, integers: str, release: ChartRequest) -> None:
     """Whatever is asked of the chart that is not in its directory."""
     if release.skip_schema:
         staging.drop_schemas(copy)
@@ -148,9 +148,9 @@ def _change(copy: Path, *, chart: Path, integers: str, release: Release) -> None
         _stamp(copy, release)
 
 
-def _stamp(copy: Path, release: Release) -> None:
+def _stamp(copy: Path, release: ChartRequest) -> None:
     """Have the chart's version tell which artifact it is; what is no chart is told elsewhere."""
-    file, where = copy / "Chart.yaml", Place(f"{release.chart}/Chart.yaml", field="version")
+    file, where = copy / "Chart.yaml", Location(f"{release.chart}/Chart.yaml", field="version")
     if file.is_file():
         told = sdk.read_values(file.read_text(encoding="utf-8"), where.name)
         version = stamped_version(str(told.get("version", "")), release.artifact, where)
@@ -158,7 +158,12 @@ def _stamp(copy: Path, release: Release) -> None:
 
 
 def _complete(
-    copy: Path, *, chart: Path, absent: tuple[ChartDependency, ...], integers: str, release: Release
+    copy: Path,
+    *,
+    chart: Path,
+    absent: tuple[ChartDependency, ...],
+    integers: str,
+    release: ChartRequest,
 ) -> None:
     """Whatever the chart needs that is not in its directory."""
     if not release.builds_dependencies:
@@ -168,17 +173,19 @@ def _complete(
     _change(copy, chart=chart, integers=integers, release=release)
 
 
-def _check_dependencies(handle: sdk.Handle, metadata: sdk.ChartMetadata, release: Release) -> None:
+def _check_dependencies(
+    handle: sdk.Handle, metadata: sdk.ChartMetadata, release: ChartRequest
+) -> None:
     for one in sdk.absent_dependencies(handle, metadata):
-        problem = f"the chart needs `{foreign(one.name)}`, and it is still not in `charts`"
+        problem = f"the chart needs `{sanitize(one.name)}`, and it is still not in `charts`"
         hint = "check that the name in Chart.yaml is the chart's own name"
-        where = Place(f"{release.chart}/Chart.yaml", field="dependencies")
-        raise RenderError("render.helm.dependency", problem, where=where, hint=hint)
+        where = Location(f"{release.chart}/Chart.yaml", field="dependencies")
+        raise RenderError("render.helm.dependency", problem, location=where, hint=hint)
 
 
 def _refuse(error: RenderError) -> EngineRefusal:
     absent = error.dependencies if isinstance(error, DependencyError) else ()
-    return EngineRefusal(error.code, error.problem, error.where, error.hint, absent)
+    return EngineRefusal(error.code, error.problem, error.location, error.hint, absent)
 
 
 if __name__ == "__main__":

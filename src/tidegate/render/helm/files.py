@@ -11,8 +11,14 @@ import posixpath
 from collections.abc import Iterator
 from pathlib import Path
 
-from tidegate.errors import Place, RenderError, foreign
-from tidegate.files import IrregularFileError, Stray, StrayPathError, follow, open_file
+from tidegate.errors import Location, RenderError, sanitize
+from tidegate.files import (
+    IrregularFileError,
+    PathEscapeError,
+    PathViolation,
+    open_file,
+    resolve_within,
+)
 
 MIB = 1024 * 1024
 MAX_FILE = 16 * MIB
@@ -30,24 +36,24 @@ def find(path: str, *, root: str, start: Path) -> Path:
 def inside(wanted: Path, top: Path, *, shown: str) -> Path:
     """Where a path leads, if that is inside `top`."""
     try:
-        return follow(wanted, top)
-    except StrayPathError as stray:
-        raise astray(stray.why, shown) from None
+        return resolve_within(wanted, top)
+    except PathEscapeError as stray:
+        raise astray(stray.violation, shown) from None
 
 
-def astray(why: Stray, shown: str) -> RenderError:
-    place = Place(foreign(shown))
-    if why is not Stray.OUTSIDE:
-        return RenderError("render.helm.file", f"`{foreign(shown)}` {why.value}", where=place)
-    problem = f"`{foreign(shown)}` leads out of the source"
+def astray(why: PathViolation, shown: str) -> RenderError:
+    place = Location(sanitize(shown))
+    if why is not PathViolation.OUTSIDE:
+        return RenderError("render.helm.file", f"`{sanitize(shown)}` {why.value}", location=place)
+    problem = f"`{sanitize(shown)}` leads out of the source"
     hint = "keep charts, values and what they link to inside one source"
-    return RenderError("render.helm.outside", problem, where=place, hint=hint)
+    return RenderError("render.helm.outside", problem, location=place, hint=hint)
 
 
-def in_tree(place: Place, chart: str) -> Place:
+def in_tree(place: Location, chart: str) -> Location:
     """A place in a chart, seen from the root of its source, as people look for it."""
     name = posixpath.normpath(posixpath.join(chart.lstrip("/"), place.name))
-    return place.named(name)
+    return place.with_name(name)
 
 
 def read_text(path: Path, *, shown: str) -> str | None:
@@ -61,15 +67,15 @@ def read_text(path: Path, *, shown: str) -> str | None:
         raise _irregular(shown) from None
     except OSError as error:
         problem = f"`{shown}` cannot be read: {os.strerror(error.errno or 0)}"
-        raise RenderError("render.helm.file", problem, where=Place(shown)) from None
+        raise RenderError("render.helm.file", problem, location=Location(shown)) from None
     if len(content) > MAX_FILE:
         problem = f"`{shown}` is larger than {MAX_FILE // MIB} MiB"
-        raise RenderError("render.helm.size", problem, where=Place(shown))
+        raise RenderError("render.helm.size", problem, location=Location(shown))
     try:
         return content.decode()
     except UnicodeDecodeError:
         problem = f"`{shown}` is not UTF-8"
-        raise RenderError("render.helm.file", problem, where=Place(shown)) from None
+        raise RenderError("render.helm.file", problem, location=Location(shown)) from None
 
 
 def check_chart(chart: Path, root: str) -> None:
@@ -81,7 +87,7 @@ def check_chart(chart: Path, root: str) -> None:
         if number > MAX_FILES or total > MAX_CHART:
             problem = f"the chart has more than {MAX_FILES} files or {MAX_CHART // MIB} MiB"
             hint = "check that `chart` names the chart and not the whole repository"
-            raise RenderError("render.helm.size", problem, where=Place(shown), hint=hint)
+            raise RenderError("render.helm.size", problem, location=Location(shown), hint=hint)
 
 
 def _files(
@@ -108,14 +114,14 @@ def _follow(link: str, shown: str, above: tuple[str, ...], top: Path) -> str:
     target = inside(Path(link), top, shown=shown)
     if str(target) in above:
         problem = f"the link `{shown}` leads back to a directory above it"
-        raise RenderError("render.helm.file", problem, where=Place(shown))
+        raise RenderError("render.helm.file", problem, location=Location(shown))
     if not target.exists():
         problem = f"the link `{shown}` leads nowhere"
-        raise RenderError("render.helm.file", problem, where=Place(shown))
+        raise RenderError("render.helm.file", problem, location=Location(shown))
     return str(target)
 
 
 def _irregular(shown: str) -> RenderError:
     problem = f"`{shown}` is not a regular file"
     hint = "devices, pipes, sockets and directories are not read"
-    return RenderError("render.helm.irregular", problem, where=Place(shown), hint=hint)
+    return RenderError("render.helm.irregular", problem, location=Location(shown), hint=hint)

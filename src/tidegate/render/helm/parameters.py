@@ -11,15 +11,15 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from tidegate.errors import RenderError, foreign
+from tidegate.errors import RenderError, sanitize
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 
 MAX_INDEX = 65536
 MAX_LEVEL = 30
 INT64 = range(-(2**63), 2**63)
 
-_INTEGER = late(r"[+-]?[0-9]+", re.ASCII)
+_INTEGER = lazy_regex(r"[+-]?[0-9]+", re.ASCII)
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 
 Values: TypeAlias = dict[str, Json]
@@ -85,7 +85,7 @@ class _Writer:
         except _EndError:
             return
         except _BadError as error:
-            name = foreign(self._line.partition("=")[0])
+            name = sanitize(self._line.partition("=")[0])
             problem = f"the parameter `{name}` cannot be set: {error}"
             hint = "names look like `image.tag`, `ports[0].name`; write `\\.` for a dot in a key"
             raise RenderError("render.helm.parameter", problem, hint=hint) from None
@@ -154,11 +154,11 @@ class _Writer:
             raise _BadError(f"it is nested more than {MAX_LEVEL} deep")
         inner = values.get(key, {})
         if not isinstance(inner, dict):
-            raise _BadError(f"`{foreign(key)}` is not a mapping in the values so far")
+            raise _BadError(f"`{sanitize(key)}` is not a mapping in the values so far")
         try:
             self._key(inner, level)
             if not inner:
-                raise _BadError(f"`{foreign(key)}` has no value")
+                raise _BadError(f"`{sanitize(key)}` has no value")
         finally:
             if inner:
                 _put(values, key, inner)
@@ -167,7 +167,7 @@ class _Writer:
         index = self._number()
         items = values.get(key, [])
         if not isinstance(items, list):
-            raise _BadError(f"`{foreign(key)}` is not a list in the values so far")
+            raise _BadError(f"`{sanitize(key)}` is not a list in the values so far")
         try:
             items = self._in_list(items, index, level)
         finally:

@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.documents import Document, read
-from tidegate.errors import DocumentError, Place, ProcessError, RenderError, foreign
+from tidegate.documents import Document, read_documents
+from tidegate.errors import DocumentError, Location, ProcessError, RenderError, sanitize
 from tidegate.external.process import Limits
 from tidegate.external.worker import Workers
-from tidegate.model.helm_order import kind_rank
-from tidegate.model.patterns import late
-from tidegate.model.reading import mapping
-from tidegate.model.release import Release
+from tidegate.model.helm_order import install_rank
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_mapping
+from tidegate.model.release import ChartRequest
 from tidegate.render.engines import LIMITS, NO_NETWORK, EngineRefusal, engine_workers
 from tidegate.render.helm.answers import Answer, Templated, Text, needs_fetching, needs_lookups
 from tidegate.render.helm.files import in_tree
@@ -31,7 +31,7 @@ HOOK = "helm.sh/hook"
 NOTES = "NOTES.txt"
 
 # Not `---` alone on a line, as YAML has it: Helm also parts `---apiVersion: v1`.
-_SEPARATOR = late(r"(?:^|\s*\n)---\s*")
+_SEPARATOR = lazy_regex(r"(?:^|\s*\n)---\s*")
 EVENTS = frozenset(
     f"{when}-{what}"
     for when in ("pre", "post")
@@ -65,7 +65,7 @@ async def helm_workers(
         yield workers
 
 
-async def render(release: Release, workers: Workers) -> tuple[Document, ...]:
+async def render(release: ChartRequest, workers: Workers) -> tuple[Document, ...]:
     """The objects of a release: CRDs first, then template by template in the order of their paths.
 
     A document's place is the template's path inside the chart, which may lie elsewhere the next
@@ -76,35 +76,35 @@ async def render(release: Release, workers: Workers) -> tuple[Document, ...]:
     try:
         return (*crds, *_objects(rendered.templates, release))
     except RenderError as error:
-        error.where = error.where and in_tree(error.where, release.chart)
+        error.location = error.location and in_tree(error.location, release.chart)
         raise
 
 
-async def ask(release: Release, workers: Workers) -> Templated:
+async def ask(release: ChartRequest, workers: Workers) -> Templated:
     """What a worker makes of a release, as text."""
     try:
-        answer = _decode(await workers.ask(_encode(release)))
+        answer = _decode(await workers.request(_encode(release)))
     except ProcessError as error:
         raise _lost(error, release) from error
     match answer:
-        case EngineRefusal(absent=absent, where=Place() as where) if absent:
+        case EngineRefusal(absent=absent, where=Location() as where) if absent:
             raise needs_fetching(absent, where=where)
         case EngineRefusal(unseen=unseen) if unseen:
-            raise needs_lookups(unseen, where=Place(release.chart))
+            raise needs_lookups(unseen, where=Location(release.chart))
         case EngineRefusal():
             raise answer.error()
         case Templated():
             return answer
 
 
-def _objects(templates: tuple[Text, ...], release: Release) -> Iterator[Document]:
+def _objects(templates: tuple[Text, ...], release: ChartRequest) -> Iterator[Document]:
     for path, number, piece in pieces_of(templates):
         for document in read_piece(piece, path, number):
             if is_wanted(document, release):
                 yield document
 
 
-def is_wanted(document: Document, release: Release) -> bool:
+def is_wanted(document: Document, release: ChartRequest) -> bool:
     """Whether a release is to have it: no hooks of unknown events, and tests where they are run."""
     events, known = hook_events(document), EVENTS
     return events is None or events <= (known | TEST_EVENTS if release.include_tests else known)
@@ -124,18 +124,25 @@ def pieces_of(templates: Iterable[Text]) -> Iterator[tuple[str, int, str]]:
 def read_piece(text: str, path: str, number: int) -> Iterator[Document]:
     """The objects in a piece of text; a List becomes its items."""
     try:
-        documents = read(text, path)
+        documents = read_documents(text, path)
     except DocumentError as error:
-        line = f" in line {error.where.line} of it" if error.where and error.where.line else ""
+        line = (
+            f" in line {error.location.line} of it"
+            if error.location and error.location.line
+            else ""
+        )
         problem = f"object {number + 1} that the template comes to cannot be read{line}"
-        where = Place(path)
+        where = Location(path)
         raise RenderError(
-            "render.helm.yaml", f"{problem}: {error.problem}", where=where, hint=error.hint
+            "render.helm.yaml", f"{problem}: {error.problem}", location=where, hint=error.hint
         ) from error
     for document in documents:
         # Lines of the text are not lines of the template.
         yield msgspec.structs.replace(
-            document, place=Place(path), part=number or document.part, duplicates=()
+            document,
+            location=Location(path),
+            document_index=number or document.document_index,
+            duplicates=(),
         )
 
 
@@ -144,26 +151,26 @@ def hook_events(document: Document) -> frozenset[str] | None:
 
     Helm drops a hook with an event that it does not know, without a word.
     """
-    annotations = mapping(document.body, "metadata", "annotations")
+    annotations = get_mapping(document.body, "metadata", "annotations")
     if HOOK not in annotations:
         return None
     return frozenset(event.strip().lower() for event in str(annotations[HOOK] or "").split(","))
 
 
-def _lost(error: ProcessError, release: Release) -> RenderError:
+def _lost(error: ProcessError, release: ChartRequest) -> RenderError:
     """A worker did not survive the chart. The next one to ask gets a new worker."""
-    where = Place(release.chart)
-    what = f"the chart for `{foreign(release.name)}` cannot be rendered: {error.problem}"
+    where = Location(release.chart)
+    what = f"the chart for `{sanitize(release.name)}` cannot be rendered: {error.problem}"
     match error.code:
         case "external.worker.timeout":
             hint = "look for a template that loops, or give it more time"
-            return RenderError("render.helm.timeout", what, where=where, hint=hint)
+            return RenderError("render.helm.timeout", what, location=where, hint=hint)
         case "external.worker.memory":
-            return RenderError("render.helm.memory", what, where=where, hint=error.hint)
+            return RenderError("render.helm.memory", what, location=where, hint=error.hint)
         case "external.worker.output":
-            return RenderError("render.helm.size", what, where=where)
+            return RenderError("render.helm.size", what, location=where)
         case _:
-            return RenderError("render.helm.crash", what, where=where, hint=error.hint)
+            return RenderError("render.helm.crash", what, location=where, hint=error.hint)
 
 
 class _Piece(NamedTuple):
@@ -172,7 +179,9 @@ class _Piece(NamedTuple):
     text: str
 
 
-async def print_manifest(release: Release, workers: Workers, *, hooks: bool, tests: bool) -> str:
+async def print_manifest(
+    release: ChartRequest, workers: Workers, *, hooks: bool, tests: bool
+) -> str:
     """What `helm template` prints: CRDs, then objects as Helm installs them, then hooks.
 
     Programs that run helm themselves, as kustomize does for `helmCharts`, want this.
@@ -192,5 +201,5 @@ def _pieces(templates: Iterable[Text]) -> Iterator[_Piece]:
         if documents:
             first = documents[0]
             # What stood in a List is sorted as a List.
-            kind = "List" if first.inside else str(first.body.get("kind"))
-            yield _Piece(kind_rank(kind), None if first.inside else hook_events(first), text)
+            kind = "List" if first.list_path else str(first.body.get("kind"))
+            yield _Piece(install_rank(kind), None if first.list_path else hook_events(first), text)

@@ -20,10 +20,10 @@ import msgspec
 from helm_python import _native
 from helm_python.errors import HelmError, HelmValuesError
 
-from tidegate.errors import Place, RenderError, foreign
+from tidegate.errors import Location, RenderError, sanitize
 from tidegate.model.objects import Json
-from tidegate.model.reading import mappings, text
-from tidegate.model.release import ChartDependency, Release
+from tidegate.model.reading import get_mappings, get_text
+from tidegate.model.release import ChartDependency, ChartRequest
 from tidegate.render.helm.parameters import Values
 
 Handle: TypeAlias = ctypes.c_uint64
@@ -95,7 +95,7 @@ def absent_dependencies(chart: Handle, metadata: ChartMetadata) -> tuple[ChartDe
 
 
 def render(
-    chart: Handle, values: Values, release: Release, cluster: Handle | None = None
+    chart: Handle, values: Values, release: ChartRequest, cluster: Handle | None = None
 ) -> dict[str, str]:
     """Every template's text by its path, which begins with the chart's name.
 
@@ -144,7 +144,7 @@ def content_of(chart: Handle, *, without: str) -> dict[str, Json]:
         "templates": [
             one
             for one in _files(chart, "templates")
-            if not text(one, "name").endswith(f"/{without}")
+            if not get_text(one, "name").endswith(f"/{without}")
         ],
         "values": _told(chart, "values"),
         "schema": b64encode(msgspec.json.encode(schema)).decode() if schema else None,
@@ -159,20 +159,22 @@ def _told(chart: Handle, what: str) -> Json:
 
 def _files(chart: Handle, what: str) -> list[Json]:
     return [
-        {"name": text(one, "name"), "data": b64encode(text(one, "data").encode()).decode()}
-        for one in mappings({what: _told(chart, what)}, what)
+        {"name": get_text(one, "name"), "data": b64encode(get_text(one, "data").encode()).decode()}
+        for one in get_mappings({what: _told(chart, what)}, what)
     ]
 
 
 def read_values(said: str, name: str) -> Values:
     """YAML to values, as Helm reads it."""
     if "\0" in said:
-        raise RenderError("render.helm.values", "these values hold a NUL byte", where=Place(name))
+        raise RenderError(
+            "render.helm.values", "these values hold a NUL byte", location=Location(name)
+        )
     try:
         answer = _native.call_string("helm_values_from_yaml", said)
     except HelmValuesError as error:
-        problem = f"these values are not a mapping in YAML: {foreign(str(error))}"
-        raise RenderError("render.helm.values", problem, where=Place(name)) from None
+        problem = f"these values are not a mapping in YAML: {sanitize(str(error))}"
+        raise RenderError("render.helm.values", problem, location=Location(name)) from None
     values: Values = msgspec.json.decode(answer)
     return values
 
@@ -182,7 +184,7 @@ def refuse_name(name: str) -> None:
     try:
         _native.call_status("helm_release_name_validate", name)
     except HelmError:
-        problem = f"`{foreign(name)}` cannot be the name of a release"
+        problem = f"`{sanitize(name)}` cannot be the name of a release"
         hint = "at most 53 lower-case letters, digits, `-` and `.`"
         raise RenderError("render.helm.name", problem, hint=hint) from None
 
@@ -196,17 +198,17 @@ def unpack(archive: Path, into: Path) -> None:
     _native.call_status("helm_chart_expand", str(into), str(archive))
 
 
-def is_compatible(constraint: str, release: Release) -> bool:
+def is_compatible(constraint: str, release: ChartRequest) -> bool:
     """Whether a cluster is one that a chart's `kubeVersion` asks for, in Helm's own judgement."""
     return _judge({"constraint": constraint}, release)
 
 
-def is_in_range(version: str, constraint: str, release: Release) -> bool:
+def is_in_range(version: str, constraint: str, release: ChartRequest) -> bool:
     """Whether a chart's version is one that a dependency asks for, in Helm's own judgement."""
     return not constraint or _judge({"constraint": constraint, "version": version}, release)
 
 
-def _judge(values: Values, release: Release) -> bool:
+def _judge(values: Values, release: ChartRequest) -> bool:
     with chart_of(PROBE) as chart:
         try:
             answer = render(chart, values, release)
@@ -232,7 +234,7 @@ def _unpacked(content: bytes) -> Iterator[Handle]:
     yield from _held(_native.call_handle("helm_chart_load_archive", buffer, len(content)))
 
 
-def _options(release: Release) -> dict[str, object]:
+def _options(release: ChartRequest) -> dict[str, object]:
     return {
         "name": release.name,
         "namespace": release.namespace,

@@ -11,11 +11,11 @@ import msgspec
 from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
 from tidegate.external.worker import Workers
-from tidegate.model.helm_order import is_crd_path, kind_rank
-from tidegate.model.ledger import ReleaseSheet, SheetHook
+from tidegate.model.helm_order import install_rank, is_crd_path
+from tidegate.model.ledger import ReleaseContents, ReleaseHook
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, text
-from tidegate.model.release import Release
+from tidegate.model.reading import get_mapping, get_text
+from tidegate.model.release import ChartRequest
 from tidegate.render.helm.answers import Templated
 from tidegate.render.helm.rendering import (
     NOTES,
@@ -37,34 +37,34 @@ class ChartSheet(msgspec.Struct, frozen=True):
     chart: dict[str, Json]
     config: dict[str, Json]
     notes: str
-    tests: tuple[SheetHook, ...]
+    tests: tuple[ReleaseHook, ...]
 
     def __repr__(self) -> str:
         return "ChartSheet()"
 
 
-async def describe(release: Release, workers: Workers) -> ChartSheet:
+async def describe(release: ChartRequest, workers: Workers) -> ChartSheet:
     """Raises what rendering raises."""
     told = await ask(msgspec.structs.replace(release, described=True), workers)
     chart: dict[str, Json] = msgspec.json.decode(told.chart)
     config: dict[str, Json] = msgspec.json.decode(told.config)
-    name = text(chart, "metadata", "name")
+    name = get_text(chart, "metadata", "name")
     return ChartSheet(chart, config, _notes(told), tuple(_tests(told, name)))
 
 
-def sheet_of(key: str, described: ChartSheet, documents: Iterable[Document]) -> ReleaseSheet:
+def sheet_of(key: str, described: ChartSheet, documents: Iterable[Document]) -> ReleaseContents:
     """The whole sheet, with the objects as they are applied.
 
     Definitions of `crds/` are no part of a release.
     """
-    name = text(described.chart, "metadata", "name")
-    members = [one for one in documents if not is_crd_path(one.place.name)]
+    name = get_text(described.chart, "metadata", "name")
+    members = [one for one in documents if not is_crd_path(one.location.name)]
     ordinary = [one for one in members if hook_events(one) is None]
-    ordinary.sort(key=lambda one: kind_rank(text(one.body, "kind")))
+    ordinary.sort(key=lambda one: install_rank(get_text(one.body, "kind")))
     hooks = [_hook(one, name) for one in members if hook_events(one) is not None]
     known = {(one.kind, one.name) for one in hooks}
     others = [one for one in described.tests if (one.kind, one.name) not in known]
-    return ReleaseSheet(
+    return ReleaseContents(
         key=key,
         chart=described.chart,
         config=described.config,
@@ -75,7 +75,7 @@ def sheet_of(key: str, described: ChartSheet, documents: Iterable[Document]) -> 
 
 
 def _text(document: Document, chart: str) -> str:
-    return f"# Source: {chart}/{document.place.name}\n{to_yaml(document.body)}"
+    return f"# Source: {chart}/{document.location.name}\n{to_yaml(document.body)}"
 
 
 def _notes(told: Templated) -> str:
@@ -83,7 +83,7 @@ def _notes(told: Templated) -> str:
     return next((one.text for one in told.templates if one.path == f"templates/{NOTES}"), "")
 
 
-def _tests(told: Templated, chart: str) -> Iterator[SheetHook]:
+def _tests(told: Templated, chart: str) -> Iterator[ReleaseHook]:
     for path, number, piece in pieces_of(told.templates):
         for document in read_piece(piece, path, number):
             events = hook_events(document)
@@ -91,14 +91,14 @@ def _tests(told: Templated, chart: str) -> Iterator[SheetHook]:
                 yield _hook(document, chart)
 
 
-def _hook(document: Document, chart: str) -> SheetHook:
-    notes = mapping(document.body, "metadata", "annotations")
+def _hook(document: Document, chart: str) -> ReleaseHook:
+    notes = get_mapping(document.body, "metadata", "annotations")
     events = sorted(hook_events(document) or ())
     policies = (one.strip() for one in str(notes.get(POLICY) or "").split(","))
-    return SheetHook(
-        name=text(document.body, "metadata", "name"),
-        kind=text(document.body, "kind"),
-        path=f"{chart}/{document.place.name}",
+    return ReleaseHook(
+        name=get_text(document.body, "metadata", "name"),
+        kind=get_text(document.body, "kind"),
+        path=f"{chart}/{document.location.name}",
         manifest=_text(document, chart),
         events=tuple(TEST if one in TEST_EVENTS else one for one in events),
         weight=hook_weight(notes),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from tidegate.errors import Place, RenderError, foreign
+from tidegate.errors import Location, RenderError, sanitize
 
 DIGITS = 12
 _VERSION = re.compile(
@@ -18,7 +18,7 @@ _VERSION = re.compile(
 )
 
 
-def stamped_version(version: str, artifact: str, where: Place) -> str:
+def stamped_version(version: str, artifact: str, where: Location) -> str:
     """The version with the beginning of the digest behind it.
 
     Raises RenderError where a tag is another version.
@@ -29,10 +29,10 @@ def stamped_version(version: str, artifact: str, where: Place) -> str:
         return version
     if named is not None and named[0].removeprefix("v") != own[0].removeprefix("v"):
         problem = (
-            f"the tag of its artifact is `{foreign(tag)}`, and the chart has the version"
-            f" `{foreign(version)}`"
+            f"the tag of its artifact is `{sanitize(tag)}`, and the chart has the version"
+            f" `{sanitize(version)}`"
         )
         hint = "push the chart with its own version as the tag, or use a tag that is no version"
-        raise RenderError("render.helm.tag", problem, where=where, hint=hint)
+        raise RenderError("render.helm.tag", problem, location=where, hint=hint)
     build = digest.rpartition(":")[2][:DIGITS]
     return f"{own['core']}{own['before'] or ''}+{build}"

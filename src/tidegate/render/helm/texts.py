@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.model.release import GoTexts
+from tidegate.model.release import GoTemplateRequest
 from tidegate.render.helm import sdk
 
 CHART = "texts"
@@ -33,7 +33,7 @@ FUNCTIONS = """
 """
 
 
-def render(asked: GoTexts) -> tuple[tuple[str, ...], ...]:
+def render(asked: GoTemplateRequest) -> tuple[tuple[str, ...], ...]:
     """For each row of parameters each text."""
     names = [f"{CHART}/templates/_{number}.tpl" for number in range(len(asked.texts))]
     cells = ",".join(f'{{{{ include "{name}" $row | toJson }}}}' for name in names)

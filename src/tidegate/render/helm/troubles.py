@@ -9,23 +9,23 @@ import re
 
 from helm_python.errors import HelmChartLoadError, HelmError, HelmRenderError, HelmValuesError
 
-from tidegate.errors import Place, RenderError, foreign
-from tidegate.model.patterns import late
+from tidegate.errors import Location, RenderError, sanitize
+from tidegate.model.patterns import lazy_regex
 from tidegate.render.helm.files import in_tree
 
 # `execution error at (web/templates/a.yaml:3:5): why`, from `fail`, `required` and the parser.
-_AT = late(r"error (?:at|in) \((?P<file>[^\s()]+?)(?::(?P<line>\d+))?(?::(?P<column>\d+))?\)")
+_AT = lazy_regex(r"error (?:at|in) \((?P<file>[^\s()]+?)(?::(?P<line>\d+))?(?::(?P<column>\d+))?\)")
 # `web/templates/a.yaml:3:5`, one line for each template on the way in, then `executing ...`.
-_STOP = late(
+_STOP = lazy_regex(
     r"^\s*(?:template: )?(?P<file>[^\s:()]+/[^\s:()]+):(?P<line>\d+)(?::(?P<column>\d+))?",
     re.MULTILINE,
 )
-_EXECUTING = late(r'^\s*executing ".*" at <.*>:?\s*$')
+_EXECUTING = lazy_regex(r'^\s*executing ".*" at <.*>:?\s*$')
 _SCHEMA = "values don't meet the specifications of the schema(s)"
 # Where Helm's words hold a value, which may be a password: before what it should match, or behind
 # what Go could not print.
-_VALUE = late(r"^'.*' (?=does not match|is not valid)|: %!\w\(.*\)")
-_SCHEMA_LINE = late(r"^- at '(?P<path>[^']*)': (?P<why>.+)$", re.MULTILINE)
+_VALUE = lazy_regex(r"^'.*' (?=does not match|is not valid)|: %!\w\(.*\)")
+_SCHEMA_LINE = lazy_regex(r"^- at '(?P<path>[^']*)': (?P<why>.+)$", re.MULTILINE)
 
 
 def explain(error: HelmError, *, chart: str) -> RenderError:
@@ -37,14 +37,14 @@ def explain(error: HelmError, *, chart: str) -> RenderError:
         case HelmValuesError() if _SCHEMA in text:
             return _schema(text, chart)
         case HelmValuesError():
-            problem = f"Helm does not take the values: {foreign(_VALUE.sub('', text))}"
-            return RenderError("render.helm.values", problem, where=Place(chart))
+            problem = f"Helm does not take the values: {sanitize(_VALUE.sub('', text))}"
+            return RenderError("render.helm.values", problem, location=Location(chart))
         case HelmChartLoadError():
-            problem = f"the chart cannot be read: {foreign(_tail(text))}"
-            return RenderError("render.helm.chart", problem, where=Place(chart))
+            problem = f"the chart cannot be read: {sanitize(_tail(text))}"
+            return RenderError("render.helm.chart", problem, location=Location(chart))
         case _:
-            problem = f"Helm does not take the chart: {foreign(text)}"
-            return RenderError("render.helm.chart", problem, where=Place(chart))
+            problem = f"Helm does not take the chart: {sanitize(text)}"
+            return RenderError("render.helm.chart", problem, location=Location(chart))
 
 
 def inside_chart(path: str) -> str:
@@ -55,24 +55,24 @@ def inside_chart(path: str) -> str:
 def _template(text: str, chart: str) -> RenderError:
     stops = [*_AT.finditer(text)] or [*_STOP.finditer(text)]
     if not stops:
-        problem = f"the chart cannot be rendered: {foreign(_tail(text))}"
-        return RenderError("render.helm.template", problem, where=Place(chart))
+        problem = f"the chart cannot be rendered: {sanitize(_tail(text))}"
+        return RenderError("render.helm.template", problem, location=Location(chart))
     place = _place(stops[-1], chart)
     why = _reason(text[stops[-1].end() :])
     hint = f"reached from {_place(stops[0], chart)}" if len(stops) > 1 else ""
-    problem = f"the template cannot be rendered: {foreign(why)}"
-    return RenderError("render.helm.template", problem, where=place, hint=hint)
+    problem = f"the template cannot be rendered: {sanitize(why)}"
+    return RenderError("render.helm.template", problem, location=place, hint=hint)
 
 
-def _place(stop: re.Match[str], chart: str) -> Place:
+def _place(stop: re.Match[str], chart: str) -> Location:
     # Go counts lines from one and columns from zero.
     column = int(stop["column"]) + 1 if stop["column"] else 0
-    return in_tree(Place(inside_chart(stop["file"]), int(stop["line"] or 0), column), chart)
+    return in_tree(Location(inside_chart(stop["file"]), int(stop["line"] or 0), column), chart)
 
 
 def _reason(rest: str) -> str:
     lines = [line for line in rest.splitlines() if not _EXECUTING.match(line)]
-    return " ".join(lines).strip().removeprefix(": ").strip() or foreign(rest)
+    return " ".join(lines).strip().removeprefix(": ").strip() or sanitize(rest)
 
 
 def _schema(text: str, chart: str) -> RenderError:
@@ -82,10 +82,10 @@ def _schema(text: str, chart: str) -> RenderError:
     )
     why = "; ".join(f"`{field}`: {said}" for field, said in found)
     why = why or text.rpartition("chart(s):")[2]
-    problem = f"the values do not fit the chart's schema: {foreign(why)}"
+    problem = f"the values do not fit the chart's schema: {sanitize(why)}"
     field = found[0][0] if found else ""
-    where = Place(f"{chart}/values.schema.json", field=field)
-    return RenderError("render.helm.schema", problem, where=where)
+    where = Location(f"{chart}/values.schema.json", field=field)
+    return RenderError("render.helm.schema", problem, location=where)
 
 
 def _field(pointer: str) -> str:

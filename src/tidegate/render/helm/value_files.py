@@ -22,25 +22,25 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.errors import Place, RenderError, foreign
-from tidegate.files import StrayPathError, tidy
-from tidegate.model.patterns import late
+from tidegate.errors import Location, RenderError, sanitize
+from tidegate.files import PathEscapeError, normalize_path
+from tidegate.model.patterns import lazy_regex
 from tidegate.model.release import (
     FileParameter,
-    How,
-    Inline,
-    Layer,
+    InlineValues,
     Parameter,
+    ParameterType,
     ValuesFile,
+    ValuesLayer,
     ValuesText,
 )
 from tidegate.render.argo_build import expand
 from tidegate.render.globs import find_matches, is_pattern
 from tidegate.render.helm.files import astray
 
-_BARE_COMMA = late(r"(?<!\\),")
-_URL = late(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_REFERENCE = late(r"\$\{?(\w+)\}?", re.ASCII)
+_BARE_COMMA = lazy_regex(r"(?<!\\),")
+_URL = lazy_regex(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_REFERENCE = lazy_regex(r"\$\{?(\w+)\}?", re.ASCII)
 
 
 class RemoteValuesError(RenderError):
@@ -97,15 +97,15 @@ def find_value_files(
 
 def without_query(url: str) -> str:
     """An address as it may be shown: signed links have their secret behind the question mark."""
-    return foreign(url.partition("?")[0])
+    return sanitize(url.partition("?")[0])
 
 
 def find_file_parameter(name: str, path: str, among: ValueFiles) -> FileParameter:
     """An entry of `fileParameters`, which means one file."""
     entry = _read(path, among)
     if entry.url:
-        problem = f"the parameter `{foreign(name)}` must come from a file of a source"
-        raise RenderError("render.helm.file", problem, where=Place(foreign(path)))
+        problem = f"the parameter `{sanitize(name)}` must come from a file of a source"
+        raise RenderError("render.helm.file", problem, location=Location(sanitize(path)))
     return FileParameter(name, entry.path if entry.root else f"/{entry.path}", entry.root)
 
 
@@ -120,9 +120,11 @@ def _read(entry: str, among: ValueFiles) -> _ValueEntry:
     url = _URL.match(text)
     if url is not None:
         if url[1].lower() not in among.schemes:
-            problem = f"values are not fetched over `{foreign(url[1])}`"
+            problem = f"values are not fetched over `{sanitize(url[1])}`"
             hint = "allowed are " + ", ".join(f"`{scheme}`" for scheme in sorted(among.schemes))
-            raise RenderError("render.helm.file", problem, where=Place(foreign(entry)), hint=hint)
+            raise RenderError(
+                "render.helm.file", problem, location=Location(sanitize(entry)), hint=hint
+            )
         return _ValueEntry(entry, "", url=text)
     start = "" if text.startswith("/") else among.chart
     return _ValueEntry(entry, _inside(posixpath.join(start, text.lstrip("/")), entry))
@@ -133,17 +135,19 @@ def _refuse_unknown(first: str, among: ValueFiles, entry: str) -> None:
     named = _REFERENCE.fullmatch(first)
     if named is None or named[1] in among.variables:
         return
-    problem = f"`{foreign(entry)}` starts at a source that is not there"
+    problem = f"`{sanitize(entry)}` starts at a source that is not there"
     known = ", ".join(f"`${name}`" for name in sorted(among.refs))
     hint = f"there are {known}" if known else "no source of the Application has a `ref`"
-    raise RenderError("render.helm.reference", problem, where=Place(foreign(entry)), hint=hint)
+    raise RenderError(
+        "render.helm.reference", problem, location=Location(sanitize(entry)), hint=hint
+    )
 
 
 def _inside(path: str, entry: str) -> str:
     try:
-        return tidy(path.lstrip("/"))
-    except StrayPathError as stray:
-        raise astray(stray.why, entry) from None
+        return normalize_path(path.lstrip("/"))
+    except PathEscapeError as stray:
+        raise astray(stray.violation, entry) from None
 
 
 def _is_glob(entry: _ValueEntry) -> bool:
@@ -152,18 +156,18 @@ def _is_glob(entry: _ValueEntry) -> bool:
 
 def _fitting(entry: _ValueEntry, among: ValueFiles) -> Iterator[str]:
     root = Path(entry.root) if entry.root else among.root
-    where = Place(foreign(entry.said))
+    where = Location(sanitize(entry.said))
     try:
         found = find_matches(root, entry.path)
-    except StrayPathError as stray:
-        raise astray(stray.why, entry.said) from None
+    except PathEscapeError as stray:
+        raise astray(stray.violation, entry.said) from None
     except ValueError as error:
-        problem = f"`{foreign(entry.said)}` is no pattern: {error}"
-        raise RenderError("render.helm.pattern", problem, where=where) from None
+        problem = f"`{sanitize(entry.said)}` is no pattern: {error}"
+        raise RenderError("render.helm.pattern", problem, location=where) from None
     if not found and not among.ignore_missing:
-        problem = f"no file fits `{foreign(entry.said)}`"
+        problem = f"no file fits `{sanitize(entry.said)}`"
         hint = "set `ignoreMissingValueFiles` if that is fine"
-        raise RenderError("render.helm.file", problem, where=where, hint=hint)
+        raise RenderError("render.helm.file", problem, location=where, hint=hint)
     yield from found
 
 
@@ -181,7 +185,7 @@ def _refuse_remote(entries: Iterable[_ValueEntry], among: ValueFiles) -> None:
     error = RemoteValuesError(
         "render.helm.remote-values",
         f"the values at `{without_query(urls[0])}`{more} must be fetched first",
-        where=Place(without_query(urls[0])),
+        location=Location(without_query(urls[0])),
         hint="allow the network, or keep the values in a source",
     )
     error.urls = urls
@@ -207,19 +211,19 @@ def argo_layers(
     parameters: Iterable[Parameter] = (),
     file_parameters: Iterable[FileParameter] = (),
     variables: Mapping[str, str] | None = None,
-) -> tuple[Layer, ...]:
+) -> tuple[ValuesLayer, ...]:
     """`helm.valueFiles`, `values`, `parameters` and `fileParameters` of an Argo CD source.
 
     `valuesObject` is the release's own `values`; it takes the place of `text`, so give one of the
     two. Of parameters with the same name and kind the last counts. Where `variables` are given,
     values of parameters may name them.
     """
-    ordered: list[Layer] = [*files]
+    ordered: list[ValuesLayer] = [*files]
     parameters = tuple(parameters)
     if text:
         ordered.append(ValuesText(text, "helm.values", is_file=True))
-    ordered.append(Inline())
-    for how in (How.TYPED, How.STRING):
+    ordered.append(InlineValues())
+    for how in (ParameterType.TYPED, ParameterType.STRING):
         chosen = {each.name: each for each in parameters if each.how is how}
         for each in chosen.values():
             value = each.value if variables is None else expand(each.value, variables)
@@ -235,27 +239,27 @@ def _escape(value: str) -> str:
     return _BARE_COMMA.sub(r"\\,", value)
 
 
-def flux_layers(references: Iterable[Reference] = ()) -> tuple[Layer, ...]:
+def flux_layers(references: Iterable[Reference] = ()) -> tuple[ValuesLayer, ...]:
     """`valuesFrom` of a HelmRelease, with its `values` where Flux merges them.
 
     Flux merges the inline values before each `targetPath` and once more at the end. So a
     `targetPath` beats an inline value of the same name only inside a mapping that no earlier
     reference has: that is what Flux does, whatever its documents say.
     """
-    ordered: list[Layer] = []
+    ordered: list[ValuesLayer] = []
     for each in references:
         if each.target_path:
-            ordered += (Inline(), _target(each))
+            ordered += (InlineValues(), _target(each))
         else:
             ordered.append(ValuesText(each.text, each.name))
-    return (*ordered, Inline())
+    return (*ordered, InlineValues())
 
 
 def _target(reference: Reference) -> Parameter:
     text = reference.text
     if reference.literal:
-        return Parameter(reference.target_path, text, How.LITERAL)
+        return Parameter(reference.target_path, text, ParameterType.LITERAL)
     for quote in ("'", '"'):
         if text.startswith(quote) and text.endswith(quote):
-            return Parameter(reference.target_path, text.strip("'\""), How.STRING)
+            return Parameter(reference.target_path, text.strip("'\""), ParameterType.STRING)
     return Parameter(reference.target_path, text)

@@ -11,31 +11,35 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import cast
 
-from tidegate.errors import Place, RenderError, foreign
-from tidegate.model.patterns import late
+from tidegate.errors import Location, RenderError, sanitize
+from tidegate.model.patterns import lazy_regex
 from tidegate.model.release import (
+    ChartRequest,
     FileParameter,
-    How,
-    Inline,
-    Layer,
+    InlineValues,
     Parameter,
-    Release,
-    ValuesAddress,
+    ParameterType,
     ValuesFile,
+    ValuesLayer,
     ValuesText,
+    ValuesUrl,
 )
 from tidegate.render.helm.files import find, read_text
 from tidegate.render.helm.parameters import Values, set_content, set_literal, set_strings, set_typed
 
 # As Helm splits a values file; every part must be a mapping, and they are merged.
-_SEPARATOR = late(r"^---[ \t]*(?:#.*)?\r?$", re.MULTILINE)
+_SEPARATOR = lazy_regex(r"^---[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 
-SETTERS = {How.TYPED: set_typed, How.STRING: set_strings, How.LITERAL: set_literal}
+SETTERS = {
+    ParameterType.TYPED: set_typed,
+    ParameterType.STRING: set_strings,
+    ParameterType.LITERAL: set_literal,
+}
 ReadYaml = Callable[[str, str], Values]
 """Text and its name for errors, to values: the SDK's own reading."""
 
 
-def compose(release: Release, *, start: Path, read: ReadYaml) -> Values:
+def compose(release: ChartRequest, *, start: Path, read: ReadYaml) -> Values:
     """The values of all layers. Relative paths start at `start`, the chart's directory."""
     values: Values = {}
     for layer in release.layers:
@@ -44,7 +48,7 @@ def compose(release: Release, *, start: Path, read: ReadYaml) -> Values:
 
 
 def merge_files(
-    files: Iterable[ValuesFile], *, release: Release, start: Path, read: ReadYaml
+    files: Iterable[ValuesFile], *, release: ChartRequest, start: Path, read: ReadYaml
 ) -> Values:
     """Values files alone, merged in order."""
     values: Values = {}
@@ -64,9 +68,11 @@ def merge(lower: Values, upper: Values) -> Values:
     return merged
 
 
-def _add(layer: Layer, values: Values, *, release: Release, start: Path, read: ReadYaml) -> Values:
+def _add(
+    layer: ValuesLayer, values: Values, *, release: ChartRequest, start: Path, read: ReadYaml
+) -> Values:
     match layer:
-        case Inline():
+        case InlineValues():
             # It is JSON off the line, and must stay one and the same mapping.
             return merge(values, cast("Values", release.values))
         case ValuesText(text, name, is_file):
@@ -80,13 +86,13 @@ def _add(layer: Layer, values: Values, *, release: Release, start: Path, read: R
             if content is None:
                 raise _missing(path)
             set_content(name, content, values)
-        case ValuesAddress(url):
-            problem = f"values at `{foreign(url)}` were not fetched"
+        case ValuesUrl(url):
+            problem = f"values at `{sanitize(url)}` were not fetched"
             raise RenderError("render.helm.values", problem)
     return values
 
 
-def _read_file(file: ValuesFile, *, release: Release, start: Path, read: ReadYaml) -> Values:
+def _read_file(file: ValuesFile, *, release: ChartRequest, start: Path, read: ReadYaml) -> Values:
     path = _find(file.path, file.root, release=release, start=start)
     text = read_text(path, shown=file.path)
     if text is None:
@@ -103,7 +109,7 @@ def _read_parts(text: str, name: str, read: ReadYaml) -> Values:
     return values
 
 
-def _find(path: str, root: str, *, release: Release, start: Path) -> Path:
+def _find(path: str, root: str, *, release: ChartRequest, start: Path) -> Path:
     if root:
         return find(path, root=root, start=Path(root).resolve())
     return find(path, root=release.root, start=start)
@@ -112,4 +118,4 @@ def _find(path: str, root: str, *, release: Release, start: Path) -> Path:
 def _missing(path: str) -> RenderError:
     problem = f"the values file `{path}` is not there"
     hint = "paths start at the chart, and with a `/` at the root of the source"
-    return RenderError("render.helm.file", problem, where=Place(path), hint=hint)
+    return RenderError("render.helm.file", problem, location=Location(path), hint=hint)

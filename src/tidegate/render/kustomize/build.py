@@ -12,13 +12,13 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.documents import Document, Read, read
+from tidegate.documents import Document, DocumentReader, read_documents
 from tidegate.documents.dump import to_yaml
-from tidegate.errors import Place, ProcessError, RenderError, TidegateError, foreign
+from tidegate.errors import Location, ProcessError, RenderError, TidegateError, sanitize
 from tidegate.external.process import Command, Limits, run
 from tidegate.external.tools import find_program
 from tidegate.external.worker import Workers
-from tidegate.model.rendering import Helm, Overlay
+from tidegate.model.rendering import HelmOptions, Overlay
 from tidegate.render.engines import NO_NETWORK
 from tidegate.render.kustomize import output
 from tidegate.render.kustomize.gather import Gathering, gather
@@ -47,7 +47,7 @@ class Builder(msgspec.Struct, frozen=True):
 
     argv: tuple[str, ...]
     limits: Limits = Limits()
-    read: Read = read
+    read: DocumentReader = read_documents
 
 
 class Workplace(msgspec.Struct, frozen=True):
@@ -145,9 +145,9 @@ def _who_inflates(gathering: Gathering, workers: Workers | None) -> Workers | No
         return None
     if helm is None or workers is None:
         problem = "the overlay inflates Helm charts, and there is no helm to do so"
-        where = Place(gathering.overlay.path or ".", field="helmCharts")
+        where = Location(gathering.overlay.path or ".", field="helmCharts")
         hint = "allow charts for this build, or render the chart as a unit of its own"
-        raise RenderError("render.kustomize.helm", problem, where=where, hint=hint)
+        raise RenderError("render.kustomize.helm", problem, location=where, hint=hint)
     return workers
 
 
@@ -201,7 +201,7 @@ def _is_empty(body: Body) -> bool:
     return all(value is None for key, value in body.items() if key not in {"apiVersion", "kind"})
 
 
-def _helm_options(helm: Helm) -> list[str]:
+def _helm_options(helm: HelmOptions) -> list[str]:
     options = ["--enable-helm", "--helm-command", helm.command or PROGRAM]
     if helm.kube_version:
         options += ["--helm-kube-version", helm.kube_version]
@@ -220,19 +220,19 @@ async def _run(bench: Workplace) -> list[Document]:
         argv=tuple(argv),
         cwd=bench.scratch,
         env=_environment(bench, overlay),
-        accepts=frozenset({0, 1}),
+        accepted_codes=frozenset({0, 1}),
     )
     try:
         ran = await run(command, limits=bench.tool.limits)
     except ProcessError as error:
         if error.code == "external.missing":
             raise
-        problem = f"kustomize could not finish the overlay: {foreign(error.problem)}"
-        where = Place(overlay.path or ".")
+        problem = f"kustomize could not finish the overlay: {sanitize(error.problem)}"
+        where = Location(overlay.path or ".")
         raise RenderError(
-            "render.kustomize.limit", problem, where=where, hint=error.hint
+            "render.kustomize.limit", problem, location=where, hint=error.hint
         ) from error
-    if ran.code:
+    if ran.exit_code:
         raise refusal(ran.stderr, gathering)
     return output.read_objects(ran.stdout, gathering)
 
@@ -262,8 +262,8 @@ def _refuse_remote(gathering: Gathering) -> None:
     more = f" and {len(references) - 1} more" if len(references) > 1 else ""
     error = RemoteError(
         "render.kustomize.remote",
-        f"the overlay needs `{foreign(first)}`{more}, which must be fetched first",
-        where=gathering.remote[first],
+        f"the overlay needs `{sanitize(first)}`{more}, which must be fetched first",
+        location=gathering.remote[first],
     )
     error.references = references
     error.charts = gathering.remote_charts

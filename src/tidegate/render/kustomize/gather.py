@@ -10,13 +10,13 @@ import posixpath
 
 import msgspec
 
-from tidegate.documents import FieldPath, find_place, read
-from tidegate.documents.document import path_text
+from tidegate.documents import FieldPath, find_location, read_documents
+from tidegate.documents.document import format_path
 from tidegate.documents.dump import to_yaml
-from tidegate.errors import DocumentError, Place, RenderError, foreign
-from tidegate.files import StrayPathError, read_whole, tidy
-from tidegate.model.patterns import late
-from tidegate.model.rendering import Fetched, FluxOverrides, Overlay, Restriction
+from tidegate.errors import DocumentError, Location, RenderError, sanitize
+from tidegate.files import PathEscapeError, normalize_path, read_regular_file
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.rendering import FetchedTree, FluxOverrides, LoadRestriction, Overlay
 from tidegate.render.footprint import Footprint
 from tidegate.render.globs import find_matches, is_pattern
 from tidegate.render.kustomize import kustomization
@@ -35,8 +35,8 @@ from tidegate.render.kustomize.tree import (
 )
 
 FILES_ONLY = frozenset({PathRole.FILE, PathRole.PATCH})
-_ANCHORS = late(rb"[:,?\[{-]\s+&[^\s,\]}]")
-_ALIASES = late(rb"[:,?\[{-]\s*\*[^\s,\]}]")
+_ANCHORS = lazy_regex(rb"[:,?\[{-]\s+&[^\s,\]}]")
+_ALIASES = lazy_regex(rb"[:,?\[{-]\s*\*[^\s,\]}]")
 ENDLESS = frozenset({"documents.alias.loop", "documents.alias.excess"})
 """What Kubernetes refuses, and kustomize writes out until its memory is full."""
 TAKEN_AS_TEXT = frozenset({"configmapgenerator", "secretgenerator"})
@@ -50,7 +50,7 @@ class Gathering(msgspec.Struct):
 
     overlay: Overlay
     copy: Copy = msgspec.field(default_factory=Copy)
-    remote: dict[str, Place] = msgspec.field(default_factory=dict)
+    remote: dict[str, Location] = msgspec.field(default_factory=dict)
     remote_charts: dict[str, Chart] = msgspec.field(default_factory=dict)
     entered: set[str] = msgspec.field(default_factory=set)
     decryptable: dict[str, Input] = msgspec.field(default_factory=dict)
@@ -76,18 +76,18 @@ def gather(overlay: Overlay, looked: Footprint | None = None) -> Gathering:
     tree = Tree(overlay.root, mount="tree", looked=looked)
     gathering = Gathering(overlay)
 
-    def where() -> Place:
-        return Place(overlay.path or ".")
+    def where() -> Location:
+        return Location(overlay.path or ".")
 
     spot = tree.find(".", overlay.path or ".", where=where)
     if spot.found is not PathKind.DIRECTORY:
-        problem = f"there is no directory `{foreign(overlay.path)}`"
-        raise RenderError("render.kustomize.missing", problem, where=where())
+        problem = f"there is no directory `{sanitize(overlay.path)}`"
+        raise RenderError("render.kustomize.missing", problem, location=where())
     try:
         _enter(gathering, Stop(tree, spot.path))
     except RecursionError:
         problem = "the overlay is nested too deep"
-        raise RenderError("render.kustomize.size", problem, where=where()) from None
+        raise RenderError("render.kustomize.size", problem, location=where()) from None
     return gathering
 
 
@@ -122,7 +122,7 @@ def _refuse_endless(content: bytes, shown: str) -> None:
     """Raise where an alias leads into itself, or aliases of aliases swell."""
     if _ANCHORS.search(content) and _ALIASES.search(content):
         try:
-            read(content, shown)
+            read_documents(content, shown)
         except DocumentError as error:
             if error.code in ENDLESS:
                 raise
@@ -203,12 +203,12 @@ class Gatherer:
                 self.gathering.copy.files[self.tree.copied(path)] = write_out(bodies).encode()
 
     def _refuse_restricted(self, path: str, text: str, at: FieldPath) -> None:
-        own_only = self.gathering.overlay.restriction is Restriction.OWN_DIRECTORY
+        own_only = self.gathering.overlay.restriction is LoadRestriction.ROOT_ONLY
         if (own_only or self.tree.label) and not is_below(path, self.directory):
-            problem = f"the file `{foreign(text)}` is outside the directory of its kustomization"
+            problem = f"the file `{sanitize(text)}` is outside the directory of its kustomization"
             hint = "move it there, or give it a kustomization of its own and name its directory"
             where = self.where(at)()
-            raise RenderError("render.kustomize.restricted", problem, where=where, hint=hint)
+            raise RenderError("render.kustomize.restricted", problem, location=where, hint=hint)
 
     def map_plugins(self, bodies: list[Body]) -> list[Body]:
         for body in bodies:
@@ -235,8 +235,8 @@ class Gatherer:
         self._enter(Stop(tree, spot.path), role, at)
         return posixpath.relpath(tree.copied(spot.path), here)
 
-    def _other_tree(self, fetched: Fetched, mount: str, text: str) -> Tree:
-        label = f"{foreign(text)}: "
+    def _other_tree(self, fetched: FetchedTree, mount: str, text: str) -> Tree:
+        label = f"{sanitize(text)}: "
         return Tree(fetched.root, mount=mount, label=label, looked=self.tree.looked)
 
     def _enter(self, step: Stop, role: PathRole, at: FieldPath) -> None:
@@ -247,7 +247,7 @@ class Gatherer:
                 problem = f"`{step.directory}` is, or contains, a directory that names it"
                 hint = "move what both need into a directory beside them"
                 where = self.where(at)()
-                raise RenderError("render.kustomize.cycle", problem, where=where, hint=hint)
+                raise RenderError("render.kustomize.cycle", problem, location=where, hint=hint)
         user = self if role is PathRole.PLUGIN else self.step.plugins_for
         _enter(self.gathering, Stop(step.tree, step.directory, behind, user))
 
@@ -267,8 +267,8 @@ class Gatherer:
             self.gathering.remote.setdefault(chart.reference, self.where(at)())
             self.gathering.remote_charts[chart.reference] = chart
         else:
-            problem = f"there is no chart at `{foreign(chart.directory)}`, and no `repo` to get it"
-            raise RenderError("render.kustomize.missing", problem, where=self.where(at)())
+            problem = f"there is no chart at `{sanitize(chart.directory)}`, and no `repo` to get it"
+            raise RenderError("render.kustomize.missing", problem, location=self.where(at)())
 
     def _take_all(self, tree: Tree, directory: str, target: str, at: FieldPath) -> None:
         """A whole directory. Links in it become what they lead to."""
@@ -296,13 +296,13 @@ class Gatherer:
             return []
         self.tree.looked.is_whole = False  # it looks into directories by itself
         try:
-            found = find_matches(self.tree.root, tidy(pattern, self.directory))
-        except StrayPathError:
+            found = find_matches(self.tree.root, normalize_path(pattern, self.directory))
+        except PathEscapeError:
             return []
         except ValueError as error:
-            problem = f"`{foreign(pattern)}` is no pattern: {error}"
+            problem = f"`{sanitize(pattern)}` is no pattern: {error}"
             where = self.where(("components",))()
-            raise RenderError("render.kustomize.component", problem, where=where) from None
+            raise RenderError("render.kustomize.component", problem, location=where) from None
         return [posixpath.relpath(path, self.directory) for path in found]
 
     def refuse_more_than_a_list(self, body: Body) -> None:
@@ -311,22 +311,22 @@ class Gatherer:
             problem = f"a directory of transformers or generators may not use `{more[0]}`"
             hint = "write the configurations as they are, and name their files"
             where = self.where((more[0],))()
-            raise RenderError("render.kustomize.plugin", problem, where=where, hint=hint)
+            raise RenderError("render.kustomize.plugin", problem, location=where, hint=hint)
 
     def _missing(self, role: PathRole, spot: TreeSpot, text: str, at: FieldPath) -> RenderError:
         found = "it is not there" if spot.found is PathKind.NOTHING else f"it is {spot.found.value}"
-        problem = f"`{foreign(text)}` should be {role.value}, and {found}"
-        return RenderError("render.kustomize.missing", problem, where=self.where(at)())
+        problem = f"`{sanitize(text)}` should be {role.value}, and {found}"
+        return RenderError("render.kustomize.missing", problem, location=self.where(at)())
 
     def where(self, at: FieldPath) -> Where:
-        def find() -> Place:
+        def find() -> Location:
             name = self.tree.label + self.path
             try:
-                source = read_whole(self.tree.root / self.path)
-                documents = read(source, name)
-                place = find_place(source, documents[0], at) if documents else Place(name)
+                source = read_regular_file(self.tree.root / self.path)
+                documents = read_documents(source, name)
+                place = find_location(source, documents[0], at) if documents else Location(name)
             except (OSError, DocumentError):
-                place = Place(name)
-            return place.at(path_text(at))
+                place = Location(name)
+            return place.with_field(format_path(at))
 
         return find

@@ -20,10 +20,10 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.errors import Place, RenderError, foreign
+from tidegate.errors import Location, RenderError, sanitize
 from tidegate.external.worker import Workers
-from tidegate.model.patterns import late
-from tidegate.model.release import DEFAULT_KUBE_VERSION, Inline, Release, ValuesFile
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.release import DEFAULT_KUBE_VERSION, ChartRequest, InlineValues, ValuesFile
 from tidegate.render.helm.rendering import print_manifest
 from tidegate.render.kustomize.shim import CHUNK, SOCKET
 
@@ -39,8 +39,8 @@ ALONE = frozenset(
 )
 """Options of `helm template` that kustomize may give."""
 
-_VALUES = late(r"/?tmp/kustomize-helm-\d+/(.+?)-kustomize-values\.yaml")
-_TREE = late(r"(?<![\w./-])/?tree/")
+_VALUES = lazy_regex(r"/?tmp/kustomize-helm-\d+/(.+?)-kustomize-values\.yaml")
+_TREE = lazy_regex(r"(?<![\w./-])/?tree/")
 
 
 class Inflation:
@@ -60,7 +60,7 @@ class Inflation:
             listener.bind(str(self._scratch / SOCKET))
         except OSError as error:
             listener.close()
-            problem = f"charts cannot be inflated in `{self._scratch}`: {foreign(str(error))}"
+            problem = f"charts cannot be inflated in `{self._scratch}`: {sanitize(str(error))}"
             hint = "give TMPDIR a shorter path"
             raise RenderError("render.kustomize.helm", problem, hint=hint) from None
         listener.listen()
@@ -102,11 +102,11 @@ async def _hear(line: socket.socket) -> bytes:
 
 def _in_words_of_the_overlay(error: RenderError, asked: Asked, scratch: Path) -> RenderError:
     """The same error with paths as they are in the source: it speaks of our copy."""
-    place = error.where or Place(asked.release.chart)
+    place = error.location or Location(asked.release.chart)
     inside = f"{asked.release.chart}/{place.name}"
     name = _translated(inside if (scratch / inside).exists() else place.name)
-    where = place.named(name)
-    return RenderError(error.code, _translated(error.problem), where=where, hint=error.hint)
+    where = place.with_name(name)
+    return RenderError(error.code, _translated(error.problem), location=where, hint=error.hint)
 
 
 def _translated(text: str) -> str:
@@ -116,7 +116,7 @@ def _translated(text: str) -> str:
 class Asked(msgspec.Struct, frozen=True):
     """One call of `helm template`."""
 
-    release: Release
+    release: ChartRequest
     hooks: bool = True
     tests: bool = True
 
@@ -125,17 +125,19 @@ def read_words(words: list[str], scratch: Path) -> Asked:
     """What a call asks for. All paths in it lie below the directory of the build."""
     command, *rest = words
     if command != "template":
-        problem = f"kustomize asks for `helm {foreign(command)}`, and charts are only rendered here"
-        raise RenderError("render.kustomize.helm", problem, where=Place("."))
+        problem = (
+            f"kustomize asks for `helm {sanitize(command)}`, and charts are only rendered here"
+        )
+        raise RenderError("render.kustomize.helm", problem, location=Location("."))
     named, options = _sorted(rest)
     chart = os.path.relpath(named[-1] if named else "", scratch)
     files = (os.path.relpath(path, scratch) for path in options.get("-f", ()))
-    release = Release(
+    release = ChartRequest(
         root=str(scratch),
         chart=chart,
         name=_name(named[:-1], options, chart),
         namespace=_last(options, "--namespace") or "default",
-        layers=(*(ValuesFile(f"/{path}") for path in files), Inline()),
+        layers=(*(ValuesFile(f"/{path}") for path in files), InlineValues()),
         kube_version=_last(options, "--kube-version") or DEFAULT_KUBE_VERSION,
         api_versions=tuple(options.get("--api-versions", ())),
         include_crds="--include-crds" in options,
@@ -156,8 +158,8 @@ def _sorted(words: Iterable[str]) -> tuple[list[str], dict[str, list[str]]]:
         elif word in ALONE:
             options[word] = []
         elif word.startswith("-"):
-            problem = f"kustomize calls helm with `{foreign(word)}`, which is not known here"
-            raise RenderError("render.kustomize.helm", problem, where=Place("."))
+            problem = f"kustomize calls helm with `{sanitize(word)}`, which is not known here"
+            raise RenderError("render.kustomize.helm", problem, location=Location("."))
         else:
             named.append(word)
     return named, options
@@ -169,8 +171,8 @@ def _name(named: list[str], options: dict[str, list[str]], chart: str) -> str:
     if pattern and (named or "{{" in pattern):
         problem = "the `nameTemplate` of a chart is not evaluated here"
         hint = "write the name as `releaseName`"
-        where = Place(chart.partition("/")[2] or ".")
-        raise RenderError("render.kustomize.helm", problem, where=where, hint=hint)
+        where = Location(chart.partition("/")[2] or ".")
+        raise RenderError("render.kustomize.helm", problem, location=where, hint=hint)
     made_up = f"{Path(chart).name.partition('.')[0]}-0"
     return pattern or (named[0] if named else made_up)
 

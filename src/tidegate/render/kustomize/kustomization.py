@@ -17,13 +17,13 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.documents import Document, find_place, read
+from tidegate.documents import Document, find_location, read_documents
 from tidegate.documents.document import FieldPath
 from tidegate.documents.dump import to_yaml
-from tidegate.errors import DocumentError, Place, RenderError, foreign
+from tidegate.errors import DocumentError, Location, RenderError, sanitize
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
-from tidegate.model.reading import listed, mappings, text
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_list, get_mappings, get_text
 from tidegate.render.kustomize.tree import Use
 
 Body: TypeAlias = dict[str, Json]
@@ -81,8 +81,8 @@ DEFAULT_HOME = "charts"
 FIELDS = {name.casefold(): name for name in (*PATH_FIELDS, *ENTRY_FIELDS, *OTHER_FIELDS)}
 
 _SCHEMES = ("ssh://", "https://", "http://", "file://")
-_FILE_SCHEME = late(r"https?:", re.IGNORECASE)
-_USER = late(r"[a-zA-Z][a-zA-Z0-9-]*@")
+_FILE_SCHEME = lazy_regex(r"https?:", re.IGNORECASE)
+_USER = lazy_regex(r"[a-zA-Z][a-zA-Z0-9-]*@")
 _GITHUB = ("github.com/", "github.com:")
 _LEAST_SEGMENTS = 2
 _MARKS = ("_git/", "//", ".git")
@@ -101,26 +101,26 @@ def read_kustomization(source: bytes, name: str, *, keep_unknown: bool = True) -
         if known is not None:
             body[known] = value
         elif keep_unknown:
-            problem = f"`{foreign(key)}` is no field of a kustomization"
-            where = find_place(source, document, (key,))
-            raise RenderError("render.kustomize.field", problem, where=where)
+            problem = f"`{sanitize(key)}` is no field of a kustomization"
+            where = find_location(source, document, (key,))
+            raise RenderError("render.kustomize.field", problem, location=where)
     if body.get("helmChartInflationGenerator"):
         problem = "`helmChartInflationGenerator` is not read any more"
-        where = find_place(source, document, ("helmChartInflationGenerator",))
+        where = find_location(source, document, ("helmChartInflationGenerator",))
         hint = "write `helmCharts` and `helmGlobals`"
-        raise RenderError("render.kustomize.field", problem, where=where, hint=hint)
+        raise RenderError("render.kustomize.field", problem, location=where, hint=hint)
     return body
 
 
 def _first_document(source: bytes, name: str) -> Document:
     try:
-        documents = read(source, name)
+        documents = read_documents(source, name)
     except DocumentError as error:
         problem = f"the kustomization cannot be read: {error.problem}"
         raise RenderError(
-            "render.kustomize.yaml", problem, where=error.where, hint=error.hint
+            "render.kustomize.yaml", problem, location=error.location, hint=error.hint
         ) from error
-    return documents[0] if documents else Document({}, Place(name))
+    return documents[0] if documents else Document({}, Location(name))
 
 
 def map_paths(body: Body, visit: Visit) -> Body:
@@ -187,10 +187,10 @@ def written_out(said: str | bytes) -> list[Body]:
     Kustomize takes a text for objects if each has a kind and a name, and else for a path.
     """
     try:
-        bodies = [document.body for document in read(said, "")]
+        bodies = [document.body for document in read_documents(said, "")]
     except DocumentError:
         return []
-    named = (text(body, "kind") and text(body, "metadata", "name") for body in bodies)
+    named = (get_text(body, "kind") and get_text(body, "metadata", "name") for body in bodies)
     return bodies if all(named) else []
 
 
@@ -201,13 +201,13 @@ def write_out(bodies: list[Body]) -> str:
 
 def decryptable_paths(body: Body) -> Iterator[tuple[Use, str, str]]:
     """What each file is for that Flux would decrypt, the name that says its format, its path."""
-    for entry in mappings(body, "secretGenerator"):
+    for entry in get_mappings(body, "secretGenerator"):
         for said in _texts(entry.get("files")):
             name, _, path = said.rpartition("=")
             yield Use.FILE, name or posixpath.basename(path), path
         for said in (*_texts(entry.get("envs")), *_texts([entry.get("env")])):
             yield Use.ENV, posixpath.basename(said), said
-    for entry in mappings(body, "patches"):
+    for entry in get_mappings(body, "patches"):
         for said in _texts([entry.get("path")]):
             yield Use.PATCH, posixpath.basename(said), said
 
@@ -252,7 +252,7 @@ class Chart(msgspec.Struct, frozen=True):
 def charts_of(body: Body) -> list[Chart]:
     """The charts that `helmCharts` names."""
     home = _text(body.get("helmGlobals"), "chartHome")
-    return [chart_of(entry, home) for entry in listed(body, "helmCharts")]
+    return [chart_of(entry, home) for entry in get_list(body, "helmCharts")]
 
 
 def chart_of(entry: Json, home: str) -> Chart:

@@ -6,16 +6,16 @@ import posixpath
 
 import msgspec
 
-from tidegate.documents import Document, Read, read
-from tidegate.errors import DocumentError, Place, RenderError, foreign
+from tidegate.documents import Document, DocumentReader, read_documents
+from tidegate.errors import DocumentError, Location, RenderError, sanitize
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
-from tidegate.model.reading import listed, mapping, text
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_list, get_mapping, get_text
 from tidegate.render.kustomize.gather import Gathering
 from tidegate.render.kustomize.kustomization import Body
 
 ORIGIN = "config.kubernetes.io/origin"
-_SEES_ANNOTATIONS = late(
+_SEES_ANNOTATIONS = lazy_regex(
     rb"""metadata[/.]annotations|/metadata\b(?!/)|fieldPath['"]?\s*:\s*['"]?metadata\b(?!\.)"""
 )
 
@@ -26,28 +26,28 @@ def can_be_seen(gathering: Gathering) -> bool:
 
 
 def asks_for_origins(body: Body) -> bool:
-    return "originAnnotations" in listed(body, "buildMetadata")
+    return "originAnnotations" in get_list(body, "buildMetadata")
 
 
 def with_origins(body: Body) -> Body:
-    return {**body, "buildMetadata": [*listed(body, "buildMetadata"), "originAnnotations"]}
+    return {**body, "buildMetadata": [*get_list(body, "buildMetadata"), "originAnnotations"]}
 
 
 def read_objects(output: bytes, gathering: Gathering) -> list[Document]:
     """The objects of a build, each with the overlay as its place."""
-    place = Place(gathering.overlay.path or ".")
+    place = Location(gathering.overlay.path or ".")
     try:
         return [
-            msgspec.structs.replace(document, place=place, part=0, inside=())
-            for document in read(output, "kustomize")
+            msgspec.structs.replace(document, location=place, document_index=0, list_path=())
+            for document in read_documents(output, "kustomize")
         ]
     except DocumentError as error:
         problem = f"what kustomize wrote cannot be read: {error.problem}"
-        raise RenderError("render.kustomize.output", problem, where=place) from error
+        raise RenderError("render.kustomize.output", problem, location=place) from error
 
 
 def place_objects(
-    objects: list[Document], annotated: list[Document], gathering: Gathering, read: Read
+    objects: list[Document], annotated: list[Document], gathering: Gathering, read: DocumentReader
 ) -> list[Document]:
     """The same objects, each at the place that its annotated twin names."""
     if [_identity(one) for one in objects] != [_identity(one) for one in annotated]:
@@ -61,7 +61,7 @@ def place_objects(
 
 def without_origin(document: Document) -> Document:
     """The object as it would be if nobody had asked for its origin."""
-    metadata = mapping(document.body, "metadata")
+    metadata = get_mapping(document.body, "metadata")
     annotations = metadata.get("annotations")
     if not isinstance(annotations, dict):
         return document
@@ -72,13 +72,13 @@ def without_origin(document: Document) -> Document:
 
 
 def _identity(document: Document) -> tuple[Json, Json, Json]:
-    names = mapping(document.body, "metadata")
+    names = get_mapping(document.body, "metadata")
     return (document.body.get("kind"), names.get("namespace"), names.get("name"))
 
 
 def _origin_of(document: Document) -> str:
     """The path in the annotation, seen from the overlay; empty if there is none."""
-    origin = text(document.body, "metadata", "annotations", ORIGIN)
+    origin = get_text(document.body, "metadata", "annotations", ORIGIN)
     fields = dict(line.split(": ", 1) for line in origin.splitlines() if ": " in line)
     return fields.get("path") or fields.get("configuredIn") or ""
 
@@ -86,7 +86,7 @@ def _origin_of(document: Document) -> str:
 class _Files:
     """The files of a build, read once more to find objects in them."""
 
-    def __init__(self, gathering: Gathering, read: Read) -> None:
+    def __init__(self, gathering: Gathering, read: DocumentReader) -> None:
         self._copy = gathering.copy
         self._start = posixpath.dirname(gathering.top)
         self._labels = list(gathering.overlay.fetched)
@@ -99,9 +99,12 @@ class _Files:
         copied = posixpath.normpath(posixpath.join(self._start, origin))
         twin = self._twin(document, copied)
         if twin is None:
-            return msgspec.structs.replace(document, place=Place(self._name(copied)))
+            return msgspec.structs.replace(document, location=Location(self._name(copied)))
         return msgspec.structs.replace(
-            document, place=twin.place, part=twin.part, inside=twin.inside
+            document,
+            location=twin.location,
+            document_index=twin.document_index,
+            list_path=twin.list_path,
         )
 
     def _twin(self, document: Document, copied: str) -> Document | None:
@@ -128,4 +131,4 @@ class _Files:
         if mount != "fetched":
             return path
         number, _, path = path.partition("/")
-        return f"{foreign(self._labels[int(number)])}: {path}"
+        return f"{sanitize(self._labels[int(number)])}: {path}"

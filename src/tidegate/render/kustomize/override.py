@@ -8,15 +8,15 @@ from typing import Protocol
 import msgspec
 
 from tidegate.documents import Document
-from tidegate.errors import RenderError, foreign
+from tidegate.errors import RenderError, sanitize
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
-from tidegate.model.reading import listed, mapping, mappings
-from tidegate.model.rendering import ArgoOverrides, FluxOverrides, Image, Patch
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_list, get_mapping, get_mappings
+from tidegate.model.rendering import ArgoOverrides, FluxOverrides, ImageOverride, KustomizePatch
 from tidegate.render.argo_build import expand
 from tidegate.render.kustomize.kustomization import Body
 
-_TAGGED = late(r"(.*):([a-zA-Z0-9._-]*|\*)")
+_TAGGED = lazy_regex(r"(.*):([a-zA-Z0-9._-]*|\*)")
 _KEEP = "*"
 _NOT_LOCAL = ("git::", "gh:", "ssh://", "https://", "http://", "git@", "github.com:", "github.com/")
 
@@ -69,7 +69,9 @@ def _apply_argo(body: Body, wanted: ArgoOverrides, nearby: Nearby) -> Body:
         changed["images"] = _set_images(changed, images)
     if wanted.replicas:
         counts: dict[str, Json] = {**wanted.replicas}
-        kept = [entry for entry in mappings(body, "replicas") if entry.get("name") not in counts]
+        kept = [
+            entry for entry in get_mappings(body, "replicas") if entry.get("name") not in counts
+        ]
         new: list[Body] = [{"name": name, "count": count} for name, count in counts.items()]
         changed["replicas"] = _by_name([*kept, *new])
     _add_labels(changed, wanted)
@@ -81,7 +83,7 @@ def _apply_argo(body: Body, wanted: ArgoOverrides, nearby: Nearby) -> Body:
         field = "commonAnnotations"
         changed[field] = _add_pairs(changed.get(field), annotations, force=force, field=field)
     _extend(changed, "patches", [_patch_body(patch) for patch in wanted.patches])
-    known = listed(changed, "components")
+    known = get_list(changed, "components")
     components = dict.fromkeys(_argo_components(wanted, nearby))
     _extend(changed, "components", [path for path in components if path not in known])
     return changed
@@ -97,7 +99,7 @@ def _argo_components(wanted: ArgoOverrides, nearby: Nearby) -> Iterator[str]:
     if wanted.ignore_missing_components:
         present = tuple(path for path in present if nearby.exists_below(path))
         if wanted.components and not present:
-            problem = f"the component `{foreign(wanted.components[0])}` is not below the directory"
+            problem = f"the component `{sanitize(wanted.components[0])}` is not below the directory"
             hint = "with `ignoreMissingComponents`, Argo CD wants at least one that is"
             raise RenderError("render.kustomize.component", problem, hint=hint)
     for path in present:
@@ -115,7 +117,7 @@ def _apply_flux(body: Body, wanted: FluxOverrides, nearby: Nearby, *, made: bool
         ("nameSuffix", wanted.name_suffix),
     )
     changed |= {name: text for name, text in texts if text is not None}
-    patches = (Patch(patch=one.patch, target=one.target) for one in wanted.patches)
+    patches = (KustomizePatch(patch=one.patch, target=one.target) for one in wanted.patches)
     _extend(changed, "patches", [_patch_body(one) for one in patches])
     for path in wanted.components:
         _refuse_distant(path)
@@ -123,7 +125,7 @@ def _apply_flux(body: Body, wanted: FluxOverrides, nearby: Nearby, *, made: bool
     present = [path for path in wanted.components if not missing_is_fine or nearby.exists(path)]
     _extend(changed, "components", present)
     if wanted.images:
-        changed["images"] = _merge_images(mappings(body, "images"), wanted.images)
+        changed["images"] = _merge_images(get_mappings(body, "images"), wanted.images)
     if wanted.build_metadata:
         changed["buildMetadata"] = list(wanted.build_metadata)
     # Flux takes the objects as they come; kustomize's own program sorts them by kind.
@@ -132,7 +134,7 @@ def _apply_flux(body: Body, wanted: FluxOverrides, nearby: Nearby, *, made: bool
 
 def _extend(body: Body, name: str, more: list[Json] | list[Body] | list[str]) -> None:
     if more:
-        body[name] = [*listed(body, name), *more]
+        body[name] = [*get_list(body, name), *more]
 
 
 def _by_name(entries: list[Body]) -> list[Json]:
@@ -141,8 +143,8 @@ def _by_name(entries: list[Body]) -> list[Json]:
 
 def _set_images(body: Body, texts: tuple[str, ...]) -> list[Json]:
     """One entry for each name: what is given replaces what the file says of that name."""
-    old = {str(entry.get("name")): entry for entry in mappings(body, "images")}
-    old |= {str(entry.get("name")): entry for entry in mappings(body, "imageTags")}
+    old = {str(entry.get("name")): entry for entry in get_mappings(body, "images")}
+    old |= {str(entry.get("name")): entry for entry in get_mappings(body, "imageTags")}
     body.pop("imageTags", None)
     for text in texts:
         image = read_image(text)
@@ -156,7 +158,7 @@ def _set_images(body: Body, texts: tuple[str, ...]) -> list[Json]:
     return _by_name(list(old.values()))
 
 
-def read_image(text: str) -> Image:
+def read_image(text: str) -> ImageOverride:
     """An image as Argo CD writes it: `name:tag`, `name@digest`, `old=new`, with tag or digest."""
     parts = text.split("=")
     renames = len(parts) == 2  # noqa: PLR2004  (with more, the signs belong to the name)
@@ -169,15 +171,15 @@ def read_image(text: str) -> Image:
     elif renames and target:
         name, tag, digest = target, "", ""
     else:
-        problem = f"`{foreign(text)}` does not say what becomes of an image"
+        problem = f"`{sanitize(text)}` does not say what becomes of an image"
         hint = "write `name:tag`, `name@digest` or `name=other`"
         raise RenderError("render.kustomize.image", problem, hint=hint)
     if renames:
-        return Image(name=parts[0], new_name=name, new_tag=tag, digest=digest)
-    return Image(name=name, new_tag=tag, digest=digest)
+        return ImageOverride(name=parts[0], new_name=name, new_tag=tag, digest=digest)
+    return ImageOverride(name=name, new_tag=tag, digest=digest)
 
 
-def _merge_images(old: list[Body], images: tuple[Image, ...]) -> list[Json]:
+def _merge_images(old: list[Body], images: tuple[ImageOverride, ...]) -> list[Json]:
     """Flux changes the fields that are given; a tag and a digest replace each other."""
     merged = [dict(entry) for entry in old]
     for image in images:
@@ -205,7 +207,7 @@ def _add_labels(body: Body, wanted: ArgoOverrides) -> None:
         body[field] = _add_pairs(body.get(field), added, force=force, field=field)
         return
     templates = wanted.label_include_templates
-    labels = [dict(entry) for entry in mappings(body, "labels")]
+    labels = [dict(entry) for entry in get_mappings(body, "labels")]
     entry = next((entry for entry in labels if _is_like(entry, templates=templates)), None)
     if entry is None:
         entry = {"includeTemplates": True} if templates else {}
@@ -223,16 +225,16 @@ def _is_like(entry: Body, *, templates: bool) -> bool:
 
 
 def _add_pairs(old: Json, pairs: Mapping[str, str], *, force: bool, field: str) -> Body:
-    known = mapping(old)
+    known = get_mapping(old)
     twice = sorted(set(known) & set(pairs))
     if twice and not force:
-        problem = f"`{foreign(twice[0])}` is in the `{field}` of the kustomization already"
+        problem = f"`{sanitize(twice[0])}` is in the `{field}` of the kustomization already"
         hint = "remove it from one of the two, or force it"
         raise RenderError("render.kustomize.label", problem, hint=hint)
     return {**known, **pairs}
 
 
-def _patch_body(patch: Patch) -> Body:
+def _patch_body(patch: KustomizePatch) -> Body:
     fields: Body = {
         "patch": patch.patch,
         "path": patch.path,
@@ -245,7 +247,7 @@ def _patch_body(patch: Patch) -> Body:
 def _refuse_distant(path: str) -> None:
     lower = path.lower()
     if lower.startswith((*_NOT_LOCAL, "/", "file:///")):
-        problem = f"the component `{foreign(path)}` must be a path from this directory on"
+        problem = f"the component `{sanitize(path)}` must be a path from this directory on"
         raise RenderError("render.kustomize.component", problem)
 
 
@@ -261,8 +263,8 @@ def add_common_metadata(
 
 
 def _with_metadata(document: Document, wanted: Mapping[str, Mapping[str, str]]) -> Document:
-    merged = dict(mapping(document.body, "metadata"))
+    merged = dict(get_mapping(document.body, "metadata"))
     for field, pairs in wanted.items():
         if pairs:
-            merged[field] = {**mapping(merged, field), **pairs}
+            merged[field] = {**get_mapping(merged, field), **pairs}
     return msgspec.structs.replace(document, body={**document.body, "metadata": merged})

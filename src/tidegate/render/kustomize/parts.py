@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 from tidegate.render.kustomize.gather import Gathering
 from tidegate.render.kustomize.kustomization import Body
 from tidegate.render.kustomize.tree import Copy
@@ -66,5 +66,5 @@ def are_distinct(objects: Iterable[Document]) -> bool:
 
 
 def _name(document: Document) -> tuple[str, str, str]:
-    kind, names = text(document.body, "kind"), mapping(document.body, "metadata")
-    return (kind, text(names, "namespace") or "default", text(names, "name"))
+    kind, names = get_text(document.body, "kind"), get_mapping(document.body, "metadata")
+    return (kind, get_text(names, "namespace") or "default", get_text(names, "name"))

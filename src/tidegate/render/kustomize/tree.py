@@ -17,8 +17,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import Place, RenderError, foreign
-from tidegate.files import Stray, StrayPathError, follow, open_file, tidy
+from tidegate.errors import Location, RenderError, sanitize
+from tidegate.files import PathEscapeError, PathViolation, normalize_path, open_file, resolve_within
 from tidegate.render.footprint import Closeness, Footprint, Signs, is_link
 
 MANIFEST_ENDINGS = (".yaml", ".yml")
@@ -27,7 +27,7 @@ LARGEST_TREE = 256 * 1024 * 1024
 """Bytes of all files that one overlay may reach."""
 MOST_FILES = 20_000
 
-Where: TypeAlias = Callable[[], Place]
+Where: TypeAlias = Callable[[], Location]
 """Finds the place to blame; it is asked only when there is something to blame."""
 
 
@@ -66,8 +66,8 @@ class Tree:
         self.mount = mount
         self.label = label
 
-    def place_of(self, path: str) -> Place:
-        return Place(f"{self.label}{path}")
+    def place_of(self, path: str) -> Location:
+        return Location(f"{self.label}{path}")
 
     def copied(self, path: str) -> str:
         """The path of something in the copy."""
@@ -76,9 +76,9 @@ class Tree:
     def find(self, directory: str, text: str, *, where: Where) -> TreeSpot:
         """Where `text` leads, seen from a directory of this tree."""
         try:
-            return self._follow(tidy(text, directory), text, where)
-        except StrayPathError as stray:
-            raise _astray(stray.why, text, where) from None
+            return self._follow(normalize_path(text, directory), text, where)
+        except PathEscapeError as stray:
+            raise _astray(stray.violation, text, where) from None
 
     def names(self, directory: str) -> Iterator[tuple[str, bool]]:
         """The names in a directory in order, and for each whether it is itself a directory."""
@@ -93,8 +93,8 @@ class Tree:
             with open_file(f"{self._start}/{path}") as file:
                 return file.read(limit + 1)
         except OSError as error:
-            problem = f"`{path}` cannot be read: {foreign(error.strerror or 'it changed')}"
-            raise RenderError("render.kustomize.file", problem, where=where()) from None
+            problem = f"`{path}` cannot be read: {sanitize(error.strerror or 'it changed')}"
+            raise RenderError("render.kustomize.file", problem, location=where()) from None
 
     def _follow(self, joined: str, text: str, where: Where) -> TreeSpot:
         links: dict[str, str] = {}
@@ -103,7 +103,7 @@ class Tree:
             current = f"{current}/{name}" if current not in {"", "."} else name
             signs = self._note(current)
             if is_link(signs):
-                target = follow(self.root / current, self.root).relative_to(self.root)
+                target = resolve_within(self.root / current, self.root).relative_to(self.root)
                 links[current] = current = target.as_posix()
                 signs = self._note(current)
         mode = signs[2] if signs else _mode_of(f"{self._start}/{current}", text, where)
@@ -120,8 +120,8 @@ def _mode_of(path: str, text: str, where: Where) -> int:
     except (FileNotFoundError, NotADirectoryError):
         return 0
     except OSError as error:
-        problem = f"`{foreign(text)}` cannot be looked at: {foreign(error.strerror or '')}"
-        raise RenderError("render.kustomize.file", problem, where=where()) from None
+        problem = f"`{sanitize(text)}` cannot be looked at: {sanitize(error.strerror or '')}"
+        raise RenderError("render.kustomize.file", problem, location=where()) from None
 
 
 def _kind_of(mode: int) -> PathKind:
@@ -132,13 +132,13 @@ def _kind_of(mode: int) -> PathKind:
     return PathKind.DIRECTORY if stat.S_ISDIR(mode) else PathKind.OTHER
 
 
-def _astray(why: Stray, text: str, where: Where) -> RenderError:
-    reason = "leads out of the tree" if why is Stray.OUTSIDE else why.value
-    problem = f"`{foreign(text)}` {reason}"
-    if why is Stray.CIRCLE:
-        return RenderError("render.kustomize.file", problem, where=where())
+def _astray(why: PathViolation, text: str, where: Where) -> RenderError:
+    reason = "leads out of the tree" if why is PathViolation.OUTSIDE else why.value
+    problem = f"`{sanitize(text)}` {reason}"
+    if why is PathViolation.LINK_LOOP:
+        return RenderError("render.kustomize.file", problem, location=where())
     hint = "a build reads only files of its own source"
-    return RenderError("render.kustomize.outside", problem, where=where(), hint=hint)
+    return RenderError("render.kustomize.outside", problem, location=where(), hint=hint)
 
 
 def find_kustomization(tree: Tree, directory: str, *, may_lack: bool) -> str:
@@ -148,11 +148,11 @@ def find_kustomization(tree: Tree, directory: str, *, may_lack: bool) -> str:
     if len(names) > 1:
         problem = f"there is more than one kustomization: `{names[0]}` and `{names[1]}`"
         hint = "remove all but one"
-        raise RenderError("render.kustomize.several", problem, where=place, hint=hint)
+        raise RenderError("render.kustomize.several", problem, location=place, hint=hint)
     if not names and not may_lack:
         problem = "there is no kustomization.yaml in this directory"
         hint = "add one, or name the files themselves"
-        raise RenderError("render.kustomize.none", problem, where=place, hint=hint)
+        raise RenderError("render.kustomize.none", problem, location=place, hint=hint)
     return names[0] if names else ""
 
 
@@ -175,7 +175,7 @@ def find_manifests(tree: Tree, directory: str, below: str = "") -> list[str]:
 
 
 def _is_file(tree: Tree, directory: str, name: str) -> bool:
-    def where() -> Place:
+    def where() -> Location:
         return tree.place_of(posixpath.join(directory, name))
 
     return tree.find(directory, name, where=where).found is PathKind.FILE
@@ -220,7 +220,7 @@ class Copy(msgspec.Struct):
         if self.room < 0 or len(self.files) >= MOST_FILES:
             problem = "the overlay reaches more files, or more bytes, than a build may read"
             hint = "keep large files out of generators and charts"
-            raise RenderError("render.kustomize.size", problem, where=where(), hint=hint)
+            raise RenderError("render.kustomize.size", problem, location=where(), hint=hint)
 
     def write(self, scratch: Path) -> None:
         """Lay everything out below a directory that is ours alone."""
@@ -229,9 +229,9 @@ class Copy(msgspec.Struct):
                 (scratch / path).parent.mkdir(parents=True, exist_ok=True)
                 (scratch / path).write_bytes(content)
             except OSError as error:
-                problem = f"the file cannot be copied: {foreign(error.strerror or '')}"
-                where = Place(path.partition("/")[2])
-                raise RenderError("render.kustomize.file", problem, where=where) from None
+                problem = f"the file cannot be copied: {sanitize(error.strerror or '')}"
+                where = Location(path.partition("/")[2])
+                raise RenderError("render.kustomize.file", problem, location=where) from None
         for link, aim in self.links.items():
             target = scratch / link
             if not target.is_symlink() and not target.exists():

@@ -10,17 +10,17 @@ from enum import StrEnum
 
 import msgspec
 
-from tidegate.documents.build import build
-from tidegate.documents.stream import split
-from tidegate.errors import DocumentError, Place, RenderError
+from tidegate.documents.build import parse_document
+from tidegate.documents.stream import split_documents
+from tidegate.errors import DocumentError, Location, RenderError
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 from tidegate.render.sops.metadata import KEY
 
 DOTENV_PREFIX = "sops_"
 DEFAULT_SECTION = "DEFAULT"
 
-_STEP = late(r"__(map|list)_")
+_STEP = lazy_regex(r"__(map|list)_")
 
 
 class Format(StrEnum):
@@ -79,7 +79,7 @@ def detect(source: bytes, name: str) -> Format | None:
     return wanted if wanted in forms else next(iter(forms), None)
 
 
-def load(source: bytes, form: Format, where: Place) -> Loaded:
+def load(source: bytes, form: Format, where: Location) -> Loaded:
     """Take an encrypted file apart."""
     try:
         match form:
@@ -93,12 +93,12 @@ def load(source: bytes, form: Format, where: Place) -> Loaded:
                 return _load_ini(source.decode())
     except (DocumentError, ValueError):
         problem = f"the file is not {form.upper()}, as its name says"
-        raise RenderError("render.sops.format", problem, where=where) from None
+        raise RenderError("render.sops.format", problem, location=where) from None
 
 
-def _values(source: bytes, where: Place) -> Iterator[Json]:
-    for part in split(source, where.name):
-        built = build(part)
+def _values(source: bytes, where: Location) -> Iterator[Json]:
+    for part in split_documents(source, where.name):
+        built = parse_document(part)
         if built is not None:
             yield built.value
 

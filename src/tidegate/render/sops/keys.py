@@ -12,11 +12,11 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from tidegate.documents import read
-from tidegate.errors import DocumentError, Place, RenderError, foreign
-from tidegate.files import read_whole
+from tidegate.documents import read_documents
+from tidegate.errors import DocumentError, Location, RenderError, sanitize
+from tidegate.files import read_regular_file
 from tidegate.model.objects import Json
-from tidegate.model.secret import Secret
+from tidegate.model.secret import SecretValue
 from tidegate.render.sops.metadata import Metadata
 from tidegate.render.sops.tree import missing_extra
 
@@ -53,8 +53,8 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
     `sealed` nothing is opened: nobody has asked for it.
     """
 
-    identities: tuple[Secret, ...] = ()
-    pgp: tuple[Secret, ...] = ()
+    identities: tuple[SecretValue, ...] = ()
+    pgp: tuple[SecretValue, ...] = ()
     environment: Mapping[str, str] = msgspec.field(default_factory=dict)
     passed_over: tuple[str, ...] = ()
     alone: bool = False
@@ -70,12 +70,14 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
     def from_environment(cls, environ: Mapping[str, str], *, program: str = "sops") -> Keys:
         """From `SOPS_AGE_KEY`, `SOPS_AGE_KEY_FILE` and the file that `sops` looks for itself."""
         text = environ.get("SOPS_AGE_KEY", "")
-        found = {"SOPS_AGE_KEY": read_identities("\n".join(text.split()), Place("SOPS_AGE_KEY"))}
+        found = {"SOPS_AGE_KEY": read_identities("\n".join(text.split()), Location("SOPS_AGE_KEY"))}
         if named := environ.get("SOPS_AGE_KEY_FILE"):
-            found[named] = read_identities(_read_file(Path(named)), Place(named))
+            found[named] = read_identities(_read_file(Path(named)), Location(named))
         usual = _usual_file(environ)
         if usual is not None:
-            there = read_identities(_read_file(usual), Place(str(usual))) if usual.is_file() else ()
+            there = (
+                read_identities(_read_file(usual), Location(str(usual))) if usual.is_file() else ()
+            )
             found[str(usual)] = (*found.get(str(usual), ()), *there)
         kept = {name: value for name, value in environ.items() if name.startswith(_PASSED_ON)}
         return cls(
@@ -87,23 +89,23 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_secret(
-        cls, entries: Mapping[str, bytes], *, where: Place | None = None, program: str = "sops"
+        cls, entries: Mapping[str, bytes], *, where: Location | None = None, program: str = "sops"
     ) -> Keys:
         """From the decoded entries of the Secret that `spec.decryption.secretRef` names."""
-        identities: tuple[Secret, ...] = ()
-        pgp: list[Secret] = []
+        identities: tuple[SecretValue, ...] = ()
+        pgp: list[SecretValue] = []
         environment: dict[str, str] = {}
         passed_over, looked = [], []
         for name in sorted(entries):
             text = entries[name].decode("utf-8", "replace").strip()
-            place = Place(where.name if where else "Secret", field=name)
+            place = Location(where.name if where else "Secret", field=name)
             match PurePosixPath(name).suffix:
                 case ".agekey":
                     mine = read_identities(text, place)
                     identities += mine
                     looked.append(_told_place(f"{place.name} (`{name}`)", mine))
                 case ".asc":
-                    pgp.append(Secret(text))
+                    pgp.append(SecretValue(text))
                 case _ if found := _credentials(name, text, place):
                     environment |= found
                 case _:
@@ -119,14 +121,14 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def _told_place(place: str, identities: tuple[Secret, ...]) -> str:
+def _told_place(place: str, identities: tuple[SecretValue, ...]) -> str:
     """Where keys were looked for, and for which recipients there were some."""
     named = ", ".join(filter(None, map(_recipient_of, identities[:SHOWN_RECIPIENTS])))
     more = len(identities) - SHOWN_RECIPIENTS
     return f"{place}: {named or 'no key'}" + (f" and {more} more" if more > 0 else "")
 
 
-def _recipient_of(identity: Secret) -> str:
+def _recipient_of(identity: SecretValue) -> str:
     """The public half of a key; it may be shown."""
     try:
         import pyrage  # type: ignore[import-untyped]  # noqa: PLC0415  (an extra)
@@ -138,7 +140,7 @@ def _recipient_of(identity: Secret) -> str:
         return "a key of another kind, or a damaged one"
 
 
-def read_identities(text: str, where: Place) -> tuple[Secret, ...]:
+def read_identities(text: str, where: Location) -> tuple[SecretValue, ...]:
     """The age identities of a key file; `#` starts a comment."""
     lines = [line.strip() for line in text.splitlines()]
     found = [line for line in lines if line and not line.startswith("#")]
@@ -146,11 +148,11 @@ def read_identities(text: str, where: Place) -> tuple[Secret, ...]:
         if not line.startswith(("AGE-SECRET-KEY-", "AGE-PLUGIN-")):
             problem = f"entry {number} is not an age identity"
             hint = "an identity starts with `AGE-SECRET-KEY-1`; `age1…` is a recipient"
-            raise RenderError("render.sops.identity", problem, where=where, hint=hint)
-    return tuple(Secret(line) for line in found)
+            raise RenderError("render.sops.identity", problem, location=where, hint=hint)
+    return tuple(SecretValue(line) for line in found)
 
 
-def _credentials(name: str, text: str, where: Place) -> dict[str, str]:
+def _credentials(name: str, text: str, where: Location) -> dict[str, str]:
     match name:
         case "sops.vault-token":
             return {"VAULT_TOKEN": text}
@@ -164,13 +166,13 @@ def _credentials(name: str, text: str, where: Place) -> dict[str, str]:
             return {}
 
 
-def _renamed(text: str, names: Mapping[str, str], where: Place) -> dict[str, str]:
+def _renamed(text: str, names: Mapping[str, str], where: Location) -> dict[str, str]:
     entries: dict[str, Json] = {}
     try:
-        entries = read(text, where.name)[0].body
+        entries = read_documents(text, where.name)[0].body
     except (DocumentError, IndexError):
         problem = "the credentials are not a YAML mapping"
-        raise RenderError("render.sops.identity", problem, where=where) from None
+        raise RenderError("render.sops.identity", problem, location=where) from None
     return {names[key]: str(value) for key, value in entries.items() if key in names}
 
 
@@ -182,12 +184,12 @@ def _usual_file(environ: Mapping[str, str]) -> Path | None:
 
 def _read_file(path: Path) -> str:
     try:
-        return read_whole(path).decode()
+        return read_regular_file(path).decode()
     except (OSError, UnicodeDecodeError):
         problem = "the age key file cannot be read"
         hint = "`SOPS_AGE_KEY_FILE` must name a text file that you may read"
-        where = Place(str(path))
-        raise RenderError("render.sops.identity", problem, where=where, hint=hint) from None
+        where = Location(str(path))
+        raise RenderError("render.sops.identity", problem, location=where, hint=hint) from None
 
 
 def unlock(metadata: Metadata, keys: Keys) -> bytes | None:
@@ -222,12 +224,12 @@ def needs_program(metadata: Metadata, keys: Keys) -> bool:
     return any(not name.startswith("age age1") for name in metadata.all_recipients)
 
 
-def _is_usual(identity: Secret) -> bool:
+def _is_usual(identity: SecretValue) -> bool:
     """Other kinds belong to plugins, or to a newer age; the `sops` program may know them."""
     return identity.reveal().startswith("AGE-SECRET-KEY-1")
 
 
-def locked(metadata: Metadata, keys: Keys, where: Place, *, reason: str = "") -> RenderError:
+def locked(metadata: Metadata, keys: Keys, where: Location, *, reason: str = "") -> RenderError:
     """The error for a file that nothing of ours opens."""
     named = _named(metadata.all_recipients)
     is_wrong = bool(keys.identities or keys.pgp)
@@ -236,19 +238,19 @@ def locked(metadata: Metadata, keys: Keys, where: Place, *, reason: str = "") ->
     looked = f"; looked at {', '.join(keys.looked)}" if keys.looked else ""
     hint = _advice(metadata, keys) + looked
     if is_wrong:
-        return RenderError("render.sops.wrong-key", problem, where=where, hint=hint)
-    return RenderError("render.sops.key", problem, where=where, hint=hint)
+        return RenderError("render.sops.wrong-key", problem, location=where, hint=hint)
+    return RenderError("render.sops.key", problem, location=where, hint=hint)
 
 
-def out_of_reach(metadata: Metadata, where: Place) -> RenderError:
+def out_of_reach(metadata: Metadata, where: Location) -> RenderError:
     """The error for a file that only a service on the network could open."""
     problem = f"it is encrypted for {_named(metadata.services)}, and the network is not to be used"
     hint = "do it without offline mode, or give an age key that it is encrypted for as well"
-    return RenderError("render.sops.offline", problem, where=where, hint=hint)
+    return RenderError("render.sops.offline", problem, location=where, hint=hint)
 
 
 def _named(recipients: tuple[str, ...]) -> str:
-    named = ", ".join(f"`{foreign(name)}`" for name in recipients[:SHOWN_RECIPIENTS])
+    named = ", ".join(f"`{sanitize(name)}`" for name in recipients[:SHOWN_RECIPIENTS])
     more = len(recipients) - SHOWN_RECIPIENTS
     return named + (f" and {more} more" if more > 0 else "")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from tidegate.errors import Place, RenderError
+from tidegate.errors import Location, RenderError
 from tidegate.model.objects import Json
 
 KEY = "sops"
@@ -93,27 +93,27 @@ class Metadata(KeyGroup, frozen=True, gc=False):
         return re.sub(r"\.[0-9]+", "", self.lastmodified)
 
 
-def read_metadata(block: Json, where: Place) -> Metadata:
+def read_metadata(block: Json, where: Location) -> Metadata:
     """Read the block; what SOPS would refuse is refused."""
     if not block:
         problem = "there is no `sops` block, so it is not encrypted"
-        raise RenderError("render.sops.metadata", problem, where=where)
+        raise RenderError("render.sops.metadata", problem, location=where)
     try:
         metadata = msgspec.convert(block, Metadata, strict=False)
     except msgspec.ValidationError:
         problem = "the `sops` block does not have the form that SOPS gives it"
         hint = "restore it from Git, or encrypt the file again"
-        raise RenderError("render.sops.metadata", problem, where=where, hint=hint) from None
+        raise RenderError("render.sops.metadata", problem, location=where, hint=hint) from None
     if not metadata.all_recipients:
         problem = "the `sops` block names nobody the file is encrypted for"
-        raise RenderError("render.sops.metadata", problem, where=where)
+        raise RenderError("render.sops.metadata", problem, location=where)
     if len(_selectors(metadata)) > 1:
         problem = f"the `sops` block holds more than one of `{'`, `'.join(_selectors(metadata))}`"
-        raise RenderError("render.sops.metadata", problem, where=where)
+        raise RenderError("render.sops.metadata", problem, location=where)
     return metadata
 
 
-def chooser(metadata: Metadata, where: Place) -> Callable[[tuple[str, ...]], bool] | None:
+def chooser(metadata: Metadata, where: Location) -> Callable[[tuple[str, ...]], bool] | None:
     """Tells by its path whether a value is encrypted; None if only comments tell."""
     if metadata.encrypted_comment_regex or metadata.unencrypted_comment_regex:
         return None
@@ -137,7 +137,7 @@ def _selectors(metadata: Metadata) -> list[str]:
     ]
 
 
-def _compile(pattern: str, where: Place) -> re.Pattern[str]:
+def _compile(pattern: str, where: Location) -> re.Pattern[str]:
     """A regular expression of Go, as far as Python's differ from it."""
     for name, signs in _CLASSES.items():
         pattern = pattern.replace(name, signs)
@@ -147,4 +147,4 @@ def _compile(pattern: str, where: Place) -> re.Pattern[str]:
             return re.compile(pattern.replace(r"\z", r"\Z"), re.ASCII)
     except re.error:
         problem = "the regular expression in the `sops` block cannot be read"
-        raise RenderError("render.sops.metadata", problem, where=where) from None
+        raise RenderError("render.sops.metadata", problem, location=where) from None

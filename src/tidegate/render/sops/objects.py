@@ -16,12 +16,12 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidegate.documents import Document, FieldPath, read
-from tidegate.documents.document import path_text
+from tidegate.documents import Document, FieldPath, read_documents
+from tidegate.documents.document import format_path
 from tidegate.documents.dump import to_json
-from tidegate.errors import Place, RenderError
+from tidegate.errors import Location, RenderError
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, text
+from tidegate.model.reading import get_mapping, get_text
 from tidegate.render.sops.formats import Format, detect, format_of, load
 from tidegate.render.sops.keys import WITHOUT_KEY, Keys, unlock
 from tidegate.render.sops.metadata import KEY, read_metadata
@@ -121,13 +121,13 @@ def find_lost(document: Document) -> RenderError | None:
         return None
     problem = "it is encrypted, and has no `sops` block that says for whom: no key can open it"
     hint = "encrypt its plain text again; Flux would apply the encrypted text as if it were plain"
-    where = document.place.at(path_text(fields[0]))
-    return RenderError("render.sops.metadata", problem, where=where, hint=hint)
+    where = document.location.with_field(format_path(fields[0]))
+    return RenderError("render.sops.metadata", problem, location=where, hint=hint)
 
 
 def opts_out(document: Document) -> bool:
     """Whether its annotation says that Flux must leave it encrypted."""
-    return text(document.body, "metadata", "annotations", OPT_OUT).lower() == "disabled"
+    return get_text(document.body, "metadata", "annotations", OPT_OUT).lower() == "disabled"
 
 
 def _has_block(document: Document) -> bool:
@@ -162,7 +162,7 @@ async def _decrypt(document: Document, keys: Keys) -> Document:
 
 
 async def _open_block(document: Document, keys: Keys) -> dict[str, Json]:
-    where = document.place
+    where = document.location
     metadata = read_metadata(document.body[KEY], where)
     key = unlock(metadata, keys)
     if key is not None:
@@ -170,13 +170,13 @@ async def _open_block(document: Document, keys: Keys) -> dict[str, Json]:
         return tree if isinstance(tree, dict) else {}
     forms = (Format.JSON, Format.JSON)
     content, _ = await ask_program(to_json(document.body), forms, metadata, keys, where)
-    return read(content, where.name)[0].body
+    return read_documents(content, where.name)[0].body
 
 
 async def _open_entries(document: Document, keys: Keys) -> dict[str, Json]:
-    opened = dict(mapping(document.body, "data"))
+    opened = dict(get_mapping(document.body, "data"))
     for name, content, form in _inner_files(document):
-        where = document.place.at(f"data.{name}")
+        where = document.location.with_field(f"data.{name}")
         file = await decrypt_file(content, keys, where=where, reads=form, writes=format_of(name))
         opened[name] = base64.b64encode(file.content).decode()
     return {**document.body, "data": opened}
@@ -197,7 +197,7 @@ def placeholders(document: Document) -> Document:
     replaced = {name: _ENCODED for name, _, _ in _inner_files(document)}
     if not replaced:
         return document
-    data = {**mapping(document.body, "data"), **replaced}
+    data = {**get_mapping(document.body, "data"), **replaced}
     return msgspec.structs.replace(document, body={**document.body, "data": data})
 
 
@@ -215,14 +215,14 @@ async def decrypt_file(
     source: bytes,
     keys: Keys,
     *,
-    where: Place,
+    where: Location,
     reads: Format | None = None,
     writes: Format | None = None,
 ) -> DecryptedFile:
     """Decrypt a file. Its name tells the format, unless `reads` and `writes` do."""
     if len(source) > SIZE_LIMIT:
         problem = f"the encrypted file is larger than {SIZE_LIMIT // 1024**2} MiB"
-        raise RenderError("render.sops.size", problem, where=where, hint="split the file")
+        raise RenderError("render.sops.size", problem, location=where, hint="split the file")
     reads = reads or format_of(where.name)
     forms = (reads, writes or reads)
     loaded = load(source, reads, where)
@@ -236,11 +236,11 @@ async def decrypt_file(
         content = write(source, opened.trees, key, forms, where)
     except CipherError:
         problem = "an encrypted value was changed, or stands twice"
-        raise RenderError("render.sops.value", problem, where=where) from None
+        raise RenderError("render.sops.value", problem, location=where) from None
     return DecryptedFile(content, check_seal(opened, key, metadata))
 
 
-def refuse_broken(seal: Seal, where: Place) -> None:
+def refuse_broken(seal: Seal, where: Location) -> None:
     """Raise for a file that is not as it was encrypted, for callers that take no such file."""
     if seal is Seal.INTACT:
         return
@@ -248,4 +248,4 @@ def refuse_broken(seal: Seal, where: Place) -> None:
     if seal is Seal.ABSENT:
         problem = "the file has no MAC, so nothing shows whether it was changed"
     hint = "look at the change, then write the file again with `sops edit`"
-    raise RenderError("render.sops.mac", problem, where=where, hint=hint)
+    raise RenderError("render.sops.mac", problem, location=where, hint=hint)

@@ -11,10 +11,10 @@ import binascii
 import re
 from pathlib import Path
 
-from tidegate.errors import Place, ProcessError, RenderError
+from tidegate.errors import Location, ProcessError, RenderError
 from tidegate.external.process import Command, run
-from tidegate.model.patterns import late
-from tidegate.model.secret import Secret
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.secret import SecretValue
 from tidegate.render.scratch import scratch_directory
 from tidegate.render.sops.formats import Format
 from tidegate.render.sops.keys import Keys, locked, needs_program, out_of_reach
@@ -25,11 +25,11 @@ _DONE = 0
 _SEAL_BROKEN = 51
 _SEAL_ABSENT = 52
 _LOCKED = 128
-_ARMOUR = late(r"-----BEGIN PGP [^\n]*-----\n(?:[^\n]+\n)*?\n(?P<body>[^-]*?)\n=", re.DOTALL)
+_ARMOUR = lazy_regex(r"-----BEGIN PGP [^\n]*-----\n(?:[^\n]+\n)*?\n(?P<body>[^-]*?)\n=", re.DOTALL)
 
 
 async def ask_program(
-    source: bytes, forms: tuple[Format, Format], metadata: Metadata, keys: Keys, where: Place
+    source: bytes, forms: tuple[Format, Format], metadata: Metadata, keys: Keys, where: Location
 ) -> tuple[bytes, Seal]:
     """The decrypted file, and what its seal says."""
     if not needs_program(metadata, keys):
@@ -43,7 +43,7 @@ async def ask_program(
     if code != _DONE:
         problem = f"`{keys.program}` could not decrypt it and ended with exit code {code}"
         hint = f"run `{keys.program} decrypt` on the file to see its own words"
-        raise RenderError("render.sops.program", problem, where=where, hint=hint)
+        raise RenderError("render.sops.program", problem, location=where, hint=hint)
     return content, seal
 
 
@@ -51,7 +51,7 @@ async def _run(
     source: bytes,
     forms: tuple[Format, Format],
     keys: Keys,
-    where: Place,
+    where: Location,
     metadata: Metadata,
     *words: str,
 ) -> tuple[int, bytes]:
@@ -62,7 +62,7 @@ async def _run(
             env=_environment(keys, home),
             cwd=home,
             stdin=source,
-            accepts=frozenset(range(256)),
+            accepted_codes=frozenset(range(256)),
         )
         try:
             ran = await run(command)
@@ -70,9 +70,9 @@ async def _run(
             if error.code != "external.missing":
                 raise
             raise locked(metadata, keys, where, reason=error.problem) from error
-    if ran.code == _LOCKED:
+    if ran.exit_code == _LOCKED:
         raise locked(metadata, keys, where)
-    return ran.code, ran.stdout
+    return ran.exit_code, ran.stdout
 
 
 def _environment(keys: Keys, home: Path) -> dict[str, str]:
@@ -91,7 +91,7 @@ def _environment(keys: Keys, home: Path) -> dict[str, str]:
     return environment
 
 
-def _write_ring(home: Path, armoured: tuple[Secret, ...]) -> None:
+def _write_ring(home: Path, armoured: tuple[SecretValue, ...]) -> None:
     """A ring of secret keys as `sops` reads it, so that no `gpg` need be installed."""
     ring = b""
     for secret in armoured:

@@ -17,14 +17,14 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.documents import FieldPath
-from tidegate.documents.document import path_text
-from tidegate.errors import Place, RenderError
+from tidegate.documents.document import format_path
+from tidegate.errors import Location, RenderError
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 from tidegate.render.sops.metadata import KEY, Metadata, chooser
 
 _Change: TypeAlias = Callable[[Json, FieldPath], Json]
-_ENVELOPE = late(
+_ENVELOPE = lazy_regex(
     r"ENC\[AES256_GCM,data:(?P<data>[^,]+),iv:(?P<iv>[^,]+),tag:(?P<tag>[^,]+),type:(?P<type>[a-z]+)\]"
 )
 
@@ -52,7 +52,7 @@ class Opened(msgspec.Struct, frozen=True):
 
 
 def open_trees(
-    trees: Iterable[Json], key: bytes, metadata: Metadata, where: Place, *, floats: bool = False
+    trees: Iterable[Json], key: bytes, metadata: Metadata, where: Location, *, floats: bool = False
 ) -> Opened:
     """Decrypt the documents of one file. With `floats` whole numbers count as JSON reads them."""
     opening = _Opening(key, metadata, where, floats=floats)
@@ -107,7 +107,7 @@ def _map_values(tree: Json, change: _Change, path: FieldPath = ()) -> Json:
 class _Opening:
     """Opens the values of one file, and counts its seal."""
 
-    def __init__(self, key: bytes, metadata: Metadata, where: Place, *, floats: bool) -> None:
+    def __init__(self, key: bytes, metadata: Metadata, where: Location, *, floats: bool) -> None:
         self._key = key
         self._where = where
         self._floats = floats
@@ -133,17 +133,17 @@ class _Opening:
     def _open(self, value: Json, path: FieldPath, keys: tuple[str, ...]) -> Json:
         if value == "":
             return value
-        where = self._where.at(path_text(path))
+        where = self._where.with_field(format_path(path))
         if not isinstance(value, str) or not type_of(value):
             problem = "a value that must be encrypted is not"
             hint = "encrypt the file again; a patch cannot put plain text where SOPS expects none"
-            raise RenderError("render.sops.plain", problem, where=where, hint=hint)
+            raise RenderError("render.sops.plain", problem, location=where, hint=hint)
         try:
             return open_value(value, self._key, ":".join(keys) + ":")
         except CipherError:
             problem = "an encrypted value was changed, or moved from another key"
             hint = "restore it from Git, or encrypt the file again"
-            raise RenderError("render.sops.value", problem, where=where, hint=hint) from None
+            raise RenderError("render.sops.value", problem, location=where, hint=hint) from None
 
 
 def type_of(value: Json) -> str:

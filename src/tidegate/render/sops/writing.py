@@ -13,26 +13,30 @@ from collections.abc import Iterator
 import msgspec
 from yaml import events
 
-from tidegate.documents.events import events_of
-from tidegate.documents.numerals import print_json, print_short
-from tidegate.documents.stream import FilePart, split
-from tidegate.errors import Place, RenderError
+from tidegate.documents.events import event_source
+from tidegate.documents.numerals import format_general, format_json
+from tidegate.documents.stream import DocumentText, split_documents
+from tidegate.errors import Location, RenderError
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 from tidegate.render.envsubst.layout import write_string
 from tidegate.render.sops.formats import DEFAULT_SECTION, DOTENV_PREFIX, Format
 from tidegate.render.sops.metadata import KEY
 from tidegate.render.sops.tree import CipherError, open_value, type_of
 
 INDENT = 4
-_COMMENT = late(r"#(ENC\[[^\n]*,type:comment\])")
-_GO_ESCAPES = late("[<>&\u2028\u2029]")
-_SECTION = late(r"\[(.*)\]")
-_ENTRY = late(r"(?P<key>[^=]*?)(?P<gap>\s*=\s*)(?P<value>.*)")
+_COMMENT = lazy_regex(r"#(ENC\[[^\n]*,type:comment\])")
+_GO_ESCAPES = lazy_regex("[<>&\u2028\u2029]")
+_SECTION = lazy_regex(r"\[(.*)\]")
+_ENTRY = lazy_regex(r"(?P<key>[^=]*?)(?P<gap>\s*=\s*)(?P<value>.*)")
 
 
 def write(
-    source: bytes, trees: tuple[Json, ...], key: bytes, forms: tuple[Format, Format], where: Place
+    source: bytes,
+    trees: tuple[Json, ...],
+    key: bytes,
+    forms: tuple[Format, Format],
+    where: Location,
 ) -> bytes:
     """The text of decrypted trees; `forms` says what was read and what is wanted."""
     match forms:
@@ -53,7 +57,7 @@ def write(
             return _join(_flat_lines(trees[0]))
     problem = f"what is encrypted as {forms[0].upper()} cannot be written as {forms[1].upper()}"
     hint = "the name says how it is written; give it the suffix of the file that was encrypted"
-    raise RenderError("render.sops.format", problem, where=where, hint=hint)
+    raise RenderError("render.sops.format", problem, location=where, hint=hint)
 
 
 def _join(lines: Iterator[str]) -> bytes:
@@ -73,7 +77,7 @@ def _json(value: Json, line: str) -> str:
         text = msgspec.json.encode(clean).decode()
         return _GO_ESCAPES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return print_json(float(value))
+        return format_json(float(value))
     return msgspec.json.encode(value).decode()
 
 
@@ -152,10 +156,10 @@ class _Edits(msgspec.Struct):
 
 def rewrite_yaml(text: str, key: bytes) -> str:
     """The whole file, decrypted."""
-    return "---".join(_rewrite(part, key) for part in split(text, ""))
+    return "---".join(_rewrite(part, key) for part in split_documents(text, ""))
 
 
-def _rewrite(part: FilePart, key: bytes) -> str:
+def _rewrite(part: DocumentText, key: bytes) -> str:
     edits = _Edits(key)
     _walk(part, edits)
     text = part.text
@@ -164,8 +168,8 @@ def _rewrite(part: FilePart, key: bytes) -> str:
     return _COMMENT.sub(lambda found: "#" + _open_yaml_comment(found[1], edits), text)
 
 
-def _walk(part: FilePart, edits: _Edits) -> None:
-    next_event = events_of(part)
+def _walk(part: DocumentText, edits: _Edits) -> None:
+    next_event = event_source(part)
     stack: list[_Frame] = []
     block = -1
     while not isinstance(event := next_event(), events.StreamEndEvent):
@@ -231,7 +235,7 @@ def _written(value: Json, kind: str, indent: int) -> str:
         lines = [value] if kind == "time" else write_string(value, indent=INDENT, modern=True)
         return "\n".join([lines[0], *(" " * indent + line if line else "" for line in lines[1:])])
     if isinstance(value, float):
-        return print_short(repr(value))
+        return format_general(repr(value))
     return str(value).lower()
 
 

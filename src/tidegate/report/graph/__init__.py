@@ -1,1 +1,1 @@
-"""A graph as people and programs read it: text, JSON, Mermaid, DOT, SVG, HTML."""
+"""Output of a dependency graph: text, JSON, Mermaid, DOT, SVG, HTML."""

@@ -1,165 +1,171 @@
-"""A graph for programs: one JSON document, its schema stable."""
+"""Dependency graph as text and as a JSON document with a stable schema."""
 
 from __future__ import annotations
 
-from tidegate.documents.document import path_text
+from tidegate.documents.document import format_path
 from tidegate.model.graph import (
-    Circle,
+    Cycle,
     Graph,
     GraphEdge,
     GraphNode,
     GraphStep,
-    MissingThing,
+    UnmetDependency,
     WaitLink,
 )
 from tidegate.model.objects import Json, Ref
 from tidegate.model.plan import Edge
-from tidegate.report.graph.picture import GraphStory, shown_nodes
-from tidegate.report.places import seen_text
+from tidegate.report.graph.picture import GraphView, visible_nodes
+from tidegate.report.places import location_text
 
 SCHEMA = "tidegate.dev/graph/v1"
-Body = dict[str, Json]
+JsonObject = dict[str, Json]
 
 
-def graph_document(story: GraphStory) -> Body:
-    """Nodes, steps, order and edges; what is missing, and who waits for each other."""
-    graph = story.graph
-    shown = {one.number for one in shown_nodes(graph, story.units)}
-    steps = [one for one in graph.steps if story.is_shown(one.unit)]
-    ids = {one.id for one in steps}
-    document: Body = {
+def graph_document(view: GraphView) -> JsonObject:
+    """Return nodes, steps, order, edges, missing objects and cycles as a JSON document."""
+    graph = view.graph
+    visible = {node.number for node in visible_nodes(graph, view.selected_units)}
+    steps = [step for step in graph.steps if view.is_shown(step.unit)]
+    ids = {step.id for step in steps}
+    document: JsonObject = {
         "schema": SCHEMA,
-        "nodes": [_node(graph, one) for one in graph.nodes if one.number in shown],
-        "steps": [_step(one) for one in steps],
-        "order": [_order(one) for one in graph.order if {one.before, one.after} <= ids],
-        "edges": [
-            _edge(one, is_inverted=at in story.inverted)
-            for at, one in enumerate(graph.edges)
-            if one.before in shown and one.after in shown
+        "nodes": [_node_document(graph, node) for node in graph.nodes if node.number in visible],
+        "steps": [_step_document(step) for step in steps],
+        "order": [
+            _order_document(edge) for edge in graph.order if {edge.before, edge.after} <= ids
         ],
-        "missing": [_lack(one) for one in story.lacks if _is_asked(one, shown)],
-        "circles": [_circle(one) for one in story.circles],
-        "unread": [str(one) for one in graph.unread],
+        "edges": [
+            _edge_document(edge, is_inverted=index in view.inverted_edges)
+            for index, edge in enumerate(graph.edges)
+            if edge.before in visible and edge.after in visible
+        ],
+        "missing": [
+            _missing_document(dependency)
+            for dependency in view.missing
+            if _is_needed(dependency, visible)
+        ],
+        "circles": [_cycle_document(cycle) for cycle in view.cycles],
+        "unread": [str(unit_id) for unit_id in graph.incomplete_units],
         "misread": [
-            {"node": one.node, "annotation": one.annotation, "said": one.said}
-            for one in graph.misread
-            if one.node in shown
+            {"node": problem.node, "annotation": problem.annotation, "said": problem.text}
+            for problem in graph.unparsed_annotations
+            if problem.node in visible
         ],
     }
-    if story.path is not None:
+    if view.critical_path is not None:
         document["criticalPath"] = [
             {
-                "step": graph.steps[one.step].id,
-                "takesMs": one.takes,
-                "untilMs": one.until,
-                "slowest": one.slowest if one.slowest >= 0 else None,
+                "step": graph.steps[critical_step.step].id,
+                "takesMs": critical_step.duration,
+                "untilMs": critical_step.finishes_at,
+                "slowest": critical_step.slowest_node if critical_step.slowest_node >= 0 else None,
             }
-            for one in story.path
+            for critical_step in view.critical_path
         ]
-    if story.waits is not None:
-        document["why"] = [_wait(one) for one in story.waits]
+    if view.waits is not None:
+        document["why"] = [_wait_document(wait) for wait in view.waits]
     return document
 
 
-def _is_asked(lack: MissingThing, shown: set[int]) -> bool:
-    return any(one.node in shown for one in lack.askers)
+def _is_needed(dependency: UnmetDependency, visible: set[int]) -> bool:
+    return any(dependent.node in visible for dependent in dependency.dependents)
 
 
-def _node(graph: Graph, one: GraphNode) -> Body:
+def _node_document(graph: Graph, node: GraphNode) -> JsonObject:
     return {
-        "id": one.number,
-        "kind": one.kind.value,
-        "name": one.name,
-        "cluster": one.cluster,
-        "unit": str(one.unit) if one.unit else None,
-        "ref": _ref(one.ref),
-        "step": graph.steps[one.step].id if one.step >= 0 else None,
-        "place": seen_text(one.where) or None,
-        "gates": one.gates,
-        "checked": one.checked,
-        "hook": one.hook,
+        "id": node.number,
+        "kind": node.kind.value,
+        "name": node.name,
+        "cluster": node.cluster,
+        "unit": str(node.unit) if node.unit else None,
+        "ref": _ref_document(node.ref),
+        "step": graph.steps[node.step].id if node.step >= 0 else None,
+        "place": location_text(node.location) or None,
+        "gates": node.is_gating,
+        "checked": node.has_health_check,
+        "hook": node.is_hook,
     }
 
 
-def _ref(ref: Ref | None) -> Json:
+def _ref_document(ref: Ref | None) -> Json:
     if ref is None:
         return None
     kind = ref.kind
     return {"group": kind.group, "kind": kind.name, "namespace": ref.namespace, "name": ref.name}
 
 
-def _step(one: GraphStep) -> Body:
+def _step_document(step: GraphStep) -> JsonObject:
     return {
-        "id": one.id,
-        "unit": str(one.unit),
-        "phase": one.phase,
-        "wave": one.wave,
-        "stage": one.stage,
-        "nodes": list(one.nodes),
-        "gated": one.is_gated,
+        "id": step.id,
+        "unit": str(step.unit),
+        "phase": step.phase,
+        "wave": step.wave,
+        "stage": step.stage,
+        "nodes": list(step.nodes),
+        "gated": step.is_gated,
     }
 
 
-def _order(one: Edge) -> Body:
+def _order_document(edge: Edge) -> JsonObject:
     return {
-        "before": one.before,
-        "after": one.after,
-        "reason": one.because.value,
-        "strength": one.strength.value,
-        "place": seen_text(one.where) or None,
+        "before": edge.before,
+        "after": edge.after,
+        "reason": edge.because.value,
+        "strength": edge.strength.value,
+        "place": location_text(edge.where) or None,
     }
 
 
-def _edge(one: GraphEdge, *, is_inverted: bool) -> Body:
+def _edge_document(edge: GraphEdge, *, is_inverted: bool) -> JsonObject:
     return {
-        "before": one.before,
-        "after": one.after,
-        "want": one.want,
-        "reason": one.tie.value,
-        "strength": one.strength.value,
-        "effect": one.effect.value,
-        "until": "absent" if one.absent else one.until.value,
-        "field": path_text(one.field) if one.field else None,
-        "through": _ref(one.through),
-        "key": one.key or None,
-        "lacksKey": one.lacks_key,
-        "optional": one.optional,
-        "inForce": one.in_force,
-        "certain": one.certain,
+        "before": edge.before,
+        "after": edge.after,
+        "want": edge.alternative,
+        "reason": edge.kind.value,
+        "strength": edge.strength.value,
+        "effect": edge.effect.value,
+        "until": "absent" if edge.must_be_absent else edge.required_state.value,
+        "field": format_path(edge.field) if edge.field else None,
+        "through": _ref_document(edge.required_object),
+        "key": edge.key or None,
+        "lacksKey": edge.is_key_missing,
+        "optional": edge.is_optional,
+        "inForce": edge.is_enforced,
+        "certain": edge.is_certain,
         "inverted": is_inverted,
-        "place": seen_text(one.where) or None,
+        "place": location_text(edge.location) or None,
     }
 
 
-def _lack(one: MissingThing) -> Body:
+def _missing_document(dependency: UnmetDependency) -> JsonObject:
     return {
-        "kind": one.kind.value,
-        "name": one.name,
-        "cluster": one.cluster,
-        "ref": _ref(one.ref),
-        "key": one.key or None,
+        "kind": dependency.type.value,
+        "name": dependency.name,
+        "cluster": dependency.cluster,
+        "ref": _ref_document(dependency.ref),
+        "key": dependency.key or None,
         "neededBy": [
             {
-                "node": asker.node,
-                "name": asker.name,
-                "field": path_text(asker.field) if asker.field else None,
-                "effect": asker.effect.value,
-                "place": seen_text(asker.where) or None,
+                "node": dependent.node,
+                "name": dependent.name,
+                "field": format_path(dependent.field) if dependent.field else None,
+                "effect": dependent.effect.value,
+                "place": location_text(dependent.location) or None,
             }
-            for asker in one.askers
+            for dependent in dependency.dependents
         ],
     }
 
 
-def _circle(one: Circle) -> Json:
-    return [_wait(wait) for wait in one.waits]
+def _cycle_document(cycle: Cycle) -> Json:
+    return [_wait_document(wait) for wait in cycle.links]
 
 
-def _wait(one: WaitLink) -> Body:
+def _wait_document(wait: WaitLink) -> JsonObject:
     return {
-        "who": one.who,
-        "why": one.why,
-        "place": seen_text(one.where) or None,
-        "node": one.node,
-        "edge": one.edge,
+        "who": wait.waiter,
+        "why": wait.reason,
+        "place": location_text(wait.location) or None,
+        "node": wait.node,
+        "edge": wait.edge,
     }

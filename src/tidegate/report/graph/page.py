@@ -1,4 +1,4 @@
-"""A picture as one HTML page: the drawing, what was found, and a way to look at one thing."""
+"""Dependency graph as a single HTML page with the diagram, the problems and a search."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from html import escape
 
 from tidegate.report.graph.drawing import svg_lines
-from tidegate.report.graph.picture import GraphPicture, GraphStory
-from tidegate.report.graph.words import circle_lines, lack_lines, path_lines
+from tidegate.report.graph.picture import Diagram, GraphView
+from tidegate.report.graph.words import critical_path_lines, cycle_lines, missing_lines
 
 STYLE = """\
 :root{color-scheme:light dark}
@@ -53,27 +53,27 @@ document.addEventListener('keydown',event=>{if(event.key==='Escape'){find.value=
 """
 
 
-def html_lines(story: GraphStory, picture: GraphPicture) -> Iterator[str]:
-    """A page that needs nothing else: no network, no other file."""
+def html_lines(view: GraphView, diagram: Diagram) -> Iterator[str]:
+    """Yield a page without external resources."""
     yield '<!doctype html><html lang="en"><head><meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width,initial-scale=1">'
     yield "<title>Tidegate: who waits for whom</title>"
     yield f"<style>{STYLE}</style></head><body>"
-    objects = sum(len(item.nodes) for box in picture.boxes for item in box.items)
-    told = (
-        f"{len(picture.boxes):,} box{'' if len(picture.boxes) == 1 else 'es'}, {objects:,} objects"
+    objects = sum(len(item.nodes) for box in diagram.boxes for item in box.items)
+    summary = (
+        f"{len(diagram.boxes):,} box{'' if len(diagram.boxes) == 1 else 'es'}, {objects:,} objects"
     )
-    yield f"<header><h1>Who waits for whom</h1><span class=key>{told}</span>"
+    yield f"<header><h1>Who waits for whom</h1><span class=key>{summary}</span>"
     yield '<label>find <input type="search" placeholder="a unit, a kind, a name"></label>'
     yield "<span class=key>click a box or a line to see what is tied to it; Escape shows all"
     yield "</span></header>"
     yield '<div class="map">'
-    yield from svg_lines(picture)
+    yield from svg_lines(diagram)
     yield "</div><section>"
     parts = (
-        ("They wait for each other", circle_lines(story.circles)),
-        ("Nobody in the repository brings", lack_lines(story.lacks)),
-        ("The critical path", path_lines(story.graph, story.path or ())),
+        ("They wait for each other", cycle_lines(view.cycles)),
+        ("Nobody in the repository brings", missing_lines(view.missing)),
+        ("The critical path", critical_path_lines(view.graph, view.critical_path or ())),
     )
     for title, lines in parts:
         text = "\n".join(lines)

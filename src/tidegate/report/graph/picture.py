@@ -1,7 +1,7 @@
-"""What all drawings of a graph share: units as boxes with waves in them, and the ties between.
+"""Diagram of a dependency graph: units as boxes with waves, and arrows between them.
 
-A picture says what is drawn, and nothing of how. A box stands in a column: behind all boxes that
-it waits for. What is the same many times is drawn once, with its number.
+A diagram says what is drawn, not how. The column of a box comes after the columns of all boxes
+that it waits for. Many objects of one kind are drawn as one item with their number.
 """
 
 from __future__ import annotations
@@ -11,284 +11,305 @@ from collections.abc import Collection, Iterable, Iterator
 import msgspec
 
 from tidegate.model.graph import (
-    NOWHERE,
-    Circle,
+    NO_STEP,
     CriticalStep,
+    Cycle,
+    EdgeKind,
     Graph,
     GraphEdge,
     GraphNode,
     GraphStep,
-    MissingThing,
     NodeKind,
-    Tie,
+    UnmetDependency,
     WaitLink,
 )
 from tidegate.model.operators import Effect
 from tidegate.model.unit import Strength, UnitId
-from tidegate.report.places import seen_text
-from tidegate.report.rollout.names import name_step
+from tidegate.report.places import location_text
+from tidegate.report.rollout.names import step_name
 
-CROWD = 8
-"""So many objects of one kind in one wave are still drawn one by one."""
+MAX_SINGLE_ITEMS = 8
+"""Maximum number of objects of one kind in one wave that are drawn one by one."""
 OUTSIDE = "outside"
-MOST_FROM_OUTSIDE = 3
-"""So many arrows from one thing outside are drawn; of more, the list says who needs it."""
-QUIET = frozenset({Tie.NAMESPACE, Tie.DEFINITION, Tie.OPERATOR, Tie.SELECTS})
-"""Ties that a drawing tells only where they go wrong: there are too many of them."""
+MAX_OUTSIDE_ARROWS = 3
+"""Maximum number of arrows from one outside object."""
+HIDDEN_EDGE_KINDS = frozenset(
+    {EdgeKind.NAMESPACE, EdgeKind.DEFINITION, EdgeKind.OPERATOR, EdgeKind.SELECTOR}
+)
+"""Kinds of edges that are drawn only if they are inverted: there are too many of them."""
 
 
-class GraphStory(msgspec.Struct, frozen=True, kw_only=True):
-    """A graph, and what was found out about it.
-
-    `inverted`: the places of edges whose consumer comes first. `path`: the critical path, `waits`:
-    why one node waits for another; both only where somebody asked.
-    """
+class GraphView(msgspec.Struct, frozen=True, kw_only=True):
+    """A graph with the results of its analysis."""
 
     graph: Graph
-    inverted: frozenset[int] = frozenset()
-    circles: tuple[Circle, ...] = ()
-    lacks: tuple[MissingThing, ...] = ()
-    path: tuple[CriticalStep, ...] | None = None
+    inverted_edges: frozenset[int] = frozenset()
+    """Indexes of edges whose consumer is deployed before the producer."""
+    cycles: tuple[Cycle, ...] = ()
+    missing: tuple[UnmetDependency, ...] = ()
+    critical_path: tuple[CriticalStep, ...] | None = None
+    """Critical path; None if it was not requested."""
     waits: tuple[WaitLink, ...] | None = None
-    units: frozenset[UnitId] | None = None
-    """Only these are shown."""
+    """Why one node waits for another; None if it was not requested."""
+    selected_units: frozenset[UnitId] | None = None
+    """Units to show; None for all."""
 
     def is_shown(self, unit: UnitId | None) -> bool:
-        return self.units is None or unit in self.units
+        return self.selected_units is None or unit in self.selected_units
 
 
-class PictureItem(msgspec.Struct, frozen=True):
-    """One line of a wave: an object, or many of one kind."""
+class DiagramItem(msgspec.Struct, frozen=True):
+    """One line of a wave: an object, or several objects of one kind."""
 
     key: str
     label: str
     nodes: tuple[int, ...]
-    where: str = ""
+    location: str = ""
 
 
-class PictureWave(msgspec.Struct, frozen=True):
+class DiagramWave(msgspec.Struct, frozen=True):
     label: str
-    items: tuple[PictureItem, ...]
+    items: tuple[DiagramItem, ...]
 
 
-class PictureBox(msgspec.Struct):
-    """A unit, or what lies outside. `column`: how many boxes one after another come before it."""
+class DiagramBox(msgspec.Struct):
+    """A unit, or the objects outside the repository."""
 
     key: str
     label: str
     column: int
-    waves: tuple[PictureWave, ...]
-    where: str = ""
+    """Number of boxes that come before it in a row."""
+    waves: tuple[DiagramWave, ...]
+    location: str = ""
     is_critical: bool = False
     unit: UnitId | None = None
 
     @property
-    def items(self) -> Iterator[PictureItem]:
+    def items(self) -> Iterator[DiagramItem]:
         return (item for wave in self.waves for item in wave.items)
 
 
-class PictureTie(msgspec.Struct, frozen=True):
-    """An arrow between two keys: boxes, or items."""
+class DiagramArrow(msgspec.Struct, frozen=True):
+    """An arrow between two boxes or items, given by key."""
 
     before: str
     after: str
     label: str
     strength: Strength
-    is_wrong: bool = False
+    is_inverted: bool = False
     is_parent: bool = False
     title: str = ""
 
 
-class GraphPicture(msgspec.Struct):
-    boxes: list[PictureBox] = msgspec.field(default_factory=list)
-    ties: list[PictureTie] = msgspec.field(default_factory=list)
+class Diagram(msgspec.Struct):
+    boxes: list[DiagramBox] = msgspec.field(default_factory=list)
+    arrows: list[DiagramArrow] = msgspec.field(default_factory=list)
 
 
-def make_picture(story: GraphStory) -> GraphPicture:
-    """What of a graph is drawn."""
-    graph = story.graph
-    columns = _columns(graph)
-    critical = {graph.steps[one.step].unit for one in story.path or ()}
-    picture = GraphPicture()
-    homes: dict[int, str] = {}
+def build_diagram(view: GraphView) -> Diagram:
+    """Return the diagram of a graph."""
+    graph = view.graph
+    columns = _step_columns(graph)
+    critical = {graph.steps[critical_step.step].unit for critical_step in view.critical_path or ()}
+    diagram = Diagram()
+    item_keys: dict[int, str] = {}
     boxes: dict[UnitId, str] = {}
     steps: dict[UnitId, list[GraphStep]] = {}
     for step in graph.steps:
         steps.setdefault(step.unit, []).append(step)
-    for number, unit in enumerate(graph.units.values()):
-        name = unit.unit
-        if name is None or not story.is_shown(name):
+    for number, unit in enumerate(graph.unit_nodes.values()):
+        unit_id = unit.unit
+        if unit_id is None or not view.is_shown(unit_id):
             continue
-        key = boxes[name] = f"u{number}"
-        waves = tuple(_waves(graph, steps.get(name, []), key, homes))
-        column = min((columns[one.number] for one in steps.get(name, [])), default=0)
-        where = seen_text(unit.where)
-        box = PictureBox(key, unit.name, column, waves, where, name in critical, name)
-        picture.boxes.append(box)
-    outside = _outside(graph, story, homes)
+        key = boxes[unit_id] = f"u{number}"
+        waves = tuple(_diagram_waves(graph, steps.get(unit_id, []), key, item_keys))
+        column = min(
+            (columns[graph_step.number] for graph_step in steps.get(unit_id, [])), default=0
+        )
+        location = location_text(unit.location)
+        box = DiagramBox(key, unit.name, column, waves, location, unit_id in critical, unit_id)
+        diagram.boxes.append(box)
+    outside = _outside_box(graph, view, item_keys)
     if outside is not None:
-        picture.boxes.insert(0, outside)
-    _close_ranks(picture.boxes)
-    picture.ties += _ties_of_units(graph, boxes)
-    picture.ties += _ties_of_objects(story, homes)
-    return picture
+        diagram.boxes.insert(0, outside)
+    _compact_columns(diagram.boxes)
+    diagram.arrows += _unit_arrows(graph, boxes)
+    diagram.arrows += _object_arrows(view, item_keys)
+    return diagram
 
 
-def _columns(graph: Graph) -> list[int]:
-    """By step, how many changes of unit the longest way to it has."""
+def _step_columns(graph: Graph) -> list[int]:
+    """Return for each step the number of unit changes on the longest path to it."""
     columns = [0] * len(graph.steps)
-    unmet = [0] * len(graph.steps)
-    for others in graph.behind:
-        for one in others:
-            unmet[one] += 1
-    free = [step for step, count in enumerate(unmet) if not count]
-    for step in free:  # it grows meanwhile
-        for one in graph.behind[step]:
-            differs = graph.steps[step].unit != graph.steps[one].unit
-            columns[one] = max(columns[one], columns[step] + differs)
-            unmet[one] -= 1
-            if not unmet[one]:
-                free.append(one)
+    open_predecessors = [0] * len(graph.steps)
+    for successors in graph.next_steps:
+        for successor in successors:
+            open_predecessors[successor] += 1
+    ready = [step for step, count in enumerate(open_predecessors) if not count]
+    for step in ready:  # it grows meanwhile
+        for successor in graph.next_steps[step]:
+            is_other_unit = graph.steps[step].unit != graph.steps[successor].unit
+            columns[successor] = max(columns[successor], columns[step] + is_other_unit)
+            open_predecessors[successor] -= 1
+            if not open_predecessors[successor]:
+                ready.append(successor)
     return columns
 
 
-def _close_ranks(boxes: Iterable[PictureBox]) -> None:
+def _compact_columns(boxes: Iterable[DiagramBox]) -> None:
     boxes = list(boxes)
-    ranks = {column: rank for rank, column in enumerate(sorted({one.column for one in boxes}))}
-    for one in boxes:
-        one.column = ranks[one.column]
+    ranks = {column: rank for rank, column in enumerate(sorted({box.column for box in boxes}))}
+    for box in boxes:
+        box.column = ranks[box.column]
 
 
-def _waves(
-    graph: Graph, steps: Iterable[GraphStep], key: str, homes: dict[int, str]
-) -> Iterator[PictureWave]:
-    """Steps with the same name are one wave: joints part it only for the engine."""
+def _diagram_waves(
+    graph: Graph, steps: Iterable[GraphStep], key: str, item_keys: dict[int, str]
+) -> Iterator[DiagramWave]:
+    """Yield the waves of a unit. Steps of the same name are one wave."""
     waves: dict[str, list[GraphNode]] = {}
     for step in steps:
-        label = name_step(step).partition(" part ")[0]
-        waves.setdefault(label, []).extend(graph.nodes[one] for one in step.nodes)
+        label = step_name(step).partition(" part ")[0]
+        waves.setdefault(label, []).extend(graph.nodes[number] for number in step.nodes)
     for label, nodes in waves.items():
-        items = tuple(_items(nodes, key, homes))
+        items = tuple(_diagram_items(nodes, key, item_keys))
         if items:
-            yield PictureWave(label, items)
+            yield DiagramWave(label, items)
 
 
-def _items(nodes: list[GraphNode], key: str, homes: dict[int, str]) -> Iterator[PictureItem]:
+def _diagram_items(
+    nodes: list[GraphNode], key: str, item_keys: dict[int, str]
+) -> Iterator[DiagramItem]:
     kinds: dict[str, list[GraphNode]] = {}
-    for one in nodes:
-        kinds.setdefault(one.ref.kind.name if one.ref else one.name, []).append(one)
-    for kind, mine in kinds.items():
-        if len(mine) > CROWD:
-            name = f"{key}n{mine[0].number}"
-            homes |= {one.number: name for one in mine}
-            yield PictureItem(
-                name, f"{kind}, {len(mine):,} of them", tuple(one.number for one in mine)
+    for node in nodes:
+        kinds.setdefault(node.ref.kind.name if node.ref else node.name, []).append(node)
+    for kind, kind_nodes in kinds.items():
+        if len(kind_nodes) > MAX_SINGLE_ITEMS:
+            name = f"{key}n{kind_nodes[0].number}"
+            item_keys |= {node.number: name for node in kind_nodes}
+            yield DiagramItem(
+                name,
+                f"{kind}, {len(kind_nodes):,} of them",
+                tuple(node.number for node in kind_nodes),
             )
             continue
-        for one in mine:
-            homes[one.number] = f"{key}n{one.number}"
-            label = f"{one.name}{' (hook)' if one.hook else ''}"
-            yield PictureItem(homes[one.number], label, (one.number,), seen_text(one.where))
+        for node in kind_nodes:
+            item_keys[node.number] = f"{key}n{node.number}"
+            label = f"{node.name}{' (hook)' if node.is_hook else ''}"
+            yield DiagramItem(
+                item_keys[node.number], label, (node.number,), location_text(node.location)
+            )
 
 
-def _outside(graph: Graph, story: GraphStory, homes: dict[int, str]) -> PictureBox | None:
+def _outside_box(graph: Graph, view: GraphView, item_keys: dict[int, str]) -> DiagramBox | None:
     groups: dict[str, list[GraphNode]] = {}
-    for lack in story.lacks:
-        node = graph.nodes[lack.node]
-        asked = (graph.nodes[one.node] for one in lack.askers)
-        if node.kind is NodeKind.OUTSIDE and any(story.is_shown(one.unit) for one in asked):
-            groups.setdefault(lack.kind, []).append(node)
+    for missing in view.missing:
+        node = graph.nodes[missing.node]
+        dependents = (graph.nodes[dependent.node] for dependent in missing.dependents)
+        if node.kind is NodeKind.EXTERNAL and any(
+            view.is_shown(dependent_node.unit) for dependent_node in dependents
+        ):
+            groups.setdefault(missing.type, []).append(node)
     waves = tuple(
-        PictureWave(str(kind), tuple(_items(nodes, OUTSIDE, homes)))
+        DiagramWave(str(kind), tuple(_diagram_items(nodes, OUTSIDE, item_keys)))
         for kind, nodes in groups.items()
     )
     if not waves:
         return None
-    return PictureBox(OUTSIDE, "outside the repository", -1, waves)
+    return DiagramBox(OUTSIDE, "outside the repository", -1, waves)
 
 
-def _ties_of_units(graph: Graph, boxes: dict[UnitId, str]) -> Iterator[PictureTie]:
-    """One for each reason between two units."""
-    told: set[tuple[str, str, str]] = set()
-    steps = {one.id: one for one in graph.steps}
-    parents = {(edge.before, edge.after) for edge in graph.edges if edge.tie is Tie.PARENT}
-    numbers = {name: one.number for name, one in graph.units.items()}
+def _unit_arrows(graph: Graph, boxes: dict[UnitId, str]) -> Iterator[DiagramArrow]:
+    """Yield one arrow for each reason between two units."""
+    seen: set[tuple[str, str, str]] = set()
+    steps = {step.id: step for step in graph.steps}
+    parents = {(edge.before, edge.after) for edge in graph.edges if edge.kind is EdgeKind.PARENT}
+    numbers = {name: node.number for name, node in graph.unit_nodes.items()}
     for edge in graph.edges:
         before, after = graph.nodes[edge.before], graph.nodes[edge.after]
-        ends = (boxes.get(before.unit or _NOBODY), boxes.get(after.unit or _NOBODY))
+        ends = (boxes.get(before.unit or _NO_UNIT), boxes.get(after.unit or _NO_UNIT))
         if after.kind is not NodeKind.UNIT or None in ends or before.kind is not NodeKind.UNIT:
             continue
-        key = (str(ends[0]), str(ends[1]), str(edge.tie))
-        if key not in told:
-            told.add(key)
-            label = "" if edge.tie is Tie.PARENT else str(edge.tie)
-            yield PictureTie(
+        key = (str(ends[0]), str(ends[1]), str(edge.kind))
+        if key not in seen:
+            seen.add(key)
+            label = "" if edge.kind is EdgeKind.PARENT else str(edge.kind)
+            yield DiagramArrow(
                 key[0],
                 key[1],
                 label,
                 Strength.HARD,
-                is_parent=edge.tie is Tie.PARENT,
-                title=seen_text(edge.where),
+                is_parent=edge.kind is EdgeKind.PARENT,
+                title=location_text(edge.location),
             )
     for link in graph.order:
-        one, other = steps.get(link.before), steps.get(link.after)
-        if one is None or other is None or one.unit == other.unit:
+        first, second = steps.get(link.before), steps.get(link.after)
+        if first is None or second is None or first.unit == second.unit:
             continue
-        ends = (boxes.get(one.unit), boxes.get(other.unit))
-        pair = (numbers.get(one.unit, NOWHERE), numbers.get(other.unit, NOWHERE))
+        ends = (boxes.get(first.unit), boxes.get(second.unit))
+        pair = (numbers.get(first.unit, NO_STEP), numbers.get(second.unit, NO_STEP))
         if None in ends or pair in parents or pair[::-1] in parents:
             continue
         key = (str(ends[0]), str(ends[1]), str(link.because))
-        if key not in told:
-            told.add(key)
-            yield PictureTie(key[0], key[1], key[2], link.strength, title=seen_text(link.where))
+        if key not in seen:
+            seen.add(key)
+            yield DiagramArrow(
+                key[0], key[1], key[2], link.strength, title=location_text(link.where)
+            )
 
 
-_NOBODY = UnitId("", "", "", "")
+_NO_UNIT = UnitId("", "", "", "")
 
 
-def _ties_of_objects(story: GraphStory, homes: dict[int, str]) -> Iterator[PictureTie]:
-    graph = story.graph
-    told: set[tuple[str, str]] = set()
-    for at, edge in enumerate(graph.edges):
-        ends = (homes.get(edge.before), homes.get(edge.after))
+def _object_arrows(view: GraphView, item_keys: dict[int, str]) -> Iterator[DiagramArrow]:
+    graph = view.graph
+    seen: set[tuple[str, str]] = set()
+    for index, edge in enumerate(graph.edges):
+        ends = (item_keys.get(edge.before), item_keys.get(edge.after))
         if None in ends or ends[0] == ends[1] or graph.nodes[edge.after].kind is NodeKind.UNIT:
             continue
-        is_wrong = at in story.inverted
+        is_inverted = index in view.inverted_edges
         key = (str(ends[0]), str(ends[1]))
-        if key in told or not (is_wrong or _is_drawn(graph, edge)):
+        if key in seen or not (is_inverted or _is_visible(graph, edge)):
             continue
-        told.add(key)
-        yield PictureTie(
+        seen.add(key)
+        yield DiagramArrow(
             key[0],
             key[1],
-            str(edge.through) if edge.through else "",
+            str(edge.required_object) if edge.required_object else "",
             edge.strength,
-            is_wrong=is_wrong,
-            title=tie_words(graph, edge),
+            is_inverted=is_inverted,
+            title=edge_text(graph, edge),
         )
 
 
-def _is_drawn(graph: Graph, edge: GraphEdge) -> bool:
-    """What happens anyway is not drawn."""
+def _is_visible(graph: Graph, edge: GraphEdge) -> bool:
+    """Return whether an edge is drawn: only edges that change the order are."""
     before = graph.nodes[edge.before]
-    if before.kind is NodeKind.OUTSIDE:
-        return edge.tie not in QUIET and len(graph.needed_by[before.number]) <= MOST_FROM_OUTSIDE
-    return edge.tie not in QUIET and (edge.effect is not Effect.NOTHING or edge.tie is Tie.HOST)
+    if before.kind is NodeKind.EXTERNAL:
+        return (
+            edge.kind not in HIDDEN_EDGE_KINDS
+            and len(graph.dependent_edges[before.number]) <= MAX_OUTSIDE_ARROWS
+        )
+    return edge.kind not in HIDDEN_EDGE_KINDS and (
+        edge.effect is not Effect.NONE or edge.kind is EdgeKind.HOST
+    )
 
 
-def tie_words(graph: Graph, edge: GraphEdge) -> str:
-    """`Job shop/migrate needs Secret shop/db from ExternalSecret shop/db (reference)`."""
+def edge_text(graph: Graph, edge: GraphEdge) -> str:
+    """Return an edge as text: `Job shop/migrate needs Secret shop/db (reference)`."""
     before, after = graph.nodes[edge.before], graph.nodes[edge.after]
-    what = f"{edge.through} from {before.name}" if edge.through else before.name
-    return f"{after.name} needs {what} ({edge.tie})"
+    requirement = (
+        f"{edge.required_object} from {before.name}" if edge.required_object else before.name
+    )
+    return f"{after.name} needs {requirement} ({edge.kind})"
 
 
-def shown_nodes(graph: Graph, units: Collection[UnitId] | None) -> Iterator[GraphNode]:
-    """The nodes of some units, and what those need from outside."""
+def visible_nodes(graph: Graph, units: Collection[UnitId] | None) -> Iterator[GraphNode]:
+    """Yield the nodes of some units, and the nodes that they need."""
     if units is None:
         yield from graph.nodes
         return
-    own = {one.number for one in graph.nodes if one.unit in units}
-    near = {edge.before for edge in graph.edges if edge.after in own}
-    yield from (one for one in graph.nodes if one.number in own or one.number in near)
+    selected = {node.number for node in graph.nodes if node.unit in units}
+    needed = {edge.before for edge in graph.edges if edge.after in selected}
+    yield from (node for node in graph.nodes if node.number in selected or node.number in needed)

@@ -1,164 +1,177 @@
-"""A graph in words: units with their waves, what their objects need, and what was found."""
+"""Dependency graph as text and as a JSON document with a stable schema."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tidegate.documents.document import path_text
-from tidegate.errors import foreign
+from tidegate.documents.document import format_path
+from tidegate.errors import sanitize
 from tidegate.model.graph import (
-    Circle,
     CriticalStep,
+    Cycle,
+    EdgeKind,
     Graph,
     GraphEdge,
     GraphNode,
     GraphStep,
-    MissingThing,
     NodeKind,
-    Tie,
+    UnmetDependency,
     WaitLink,
 )
 from tidegate.model.operators import Effect
-from tidegate.model.plan import Because
+from tidegate.model.plan import EdgeReason
 from tidegate.model.unit import UnitId
-from tidegate.report.graph.picture import GraphStory
-from tidegate.report.places import seen_text, seen_within
-from tidegate.report.rollout.names import count, fold, name_from, name_step, seconds
+from tidegate.report.graph.picture import GraphView
+from tidegate.report.places import display_paths_in, location_text
+from tidegate.report.rollout.names import (
+    count_noun,
+    format_seconds,
+    join_limited,
+    relative_unit_name,
+    step_name,
+)
 
-MOST_ASKERS = 3
-Waves = dict[tuple[UnitId, UnitId], str]
-QUIET = frozenset({Tie.NAMESPACE, Tie.DEFINITION, Tie.SELECTS})
-"""Ties that are told only where nobody brings what is needed, or it comes too late."""
+MAX_DEPENDENTS = 3
+WaveNames = dict[tuple[UnitId, UnitId], str]
+HIDDEN_EDGE_KINDS = frozenset({EdgeKind.NAMESPACE, EdgeKind.DEFINITION, EdgeKind.SELECTOR})
+"""Kinds of edges that are shown only if they are inverted or nothing provides the object."""
 
 
-def graph_lines(story: GraphStory) -> Iterator[str]:
-    """Units in the order in which they begin, then what cannot work, then what is missing."""
-    graph = story.graph
-    if story.waits is not None:
-        yield from why_lines(story.waits)
+def graph_lines(view: GraphView) -> Iterator[str]:
+    """Yield the units in deployment order, then problems, then missing objects."""
+    graph = view.graph
+    if view.waits is not None:
+        yield from why_lines(view.waits)
         return
-    if story.path is not None:
-        yield from path_lines(graph, story.path)
+    if view.critical_path is not None:
+        yield from critical_path_lines(graph, view.critical_path)
         return
-    waves = _waves(graph)
+    waves = _parent_waves(graph)
     steps: dict[UnitId, list[GraphStep]] = {}
     for step in graph.steps:
         steps.setdefault(step.unit, []).append(step)
-    for name in (*steps, *(one for one in graph.units if one not in steps)):
-        unit = graph.units.get(name)
-        if unit is not None and story.is_shown(name):
-            yield from _unit_lines(story, unit, steps.get(name, []), waves)
+    for unit_id in (*steps, *(other_id for other_id in graph.unit_nodes if other_id not in steps)):
+        unit = graph.unit_nodes.get(unit_id)
+        if unit is not None and view.is_shown(unit_id):
+            yield from _unit_lines(view, unit, steps.get(unit_id, []), waves)
             yield ""
-    yield from _found_lines(story)
+    yield from _problem_lines(view)
 
 
 def _unit_lines(
-    story: GraphStory, unit: GraphNode, steps: list[GraphStep], waves: Waves
+    view: GraphView, unit: GraphNode, steps: list[GraphStep], waves: WaveNames
 ) -> Iterator[str]:
-    graph = story.graph
-    after = ", ".join(_after(graph, unit, waves))
-    yield f"{unit.name}{': ' if after else ''}{after}"
-    if unit.unit in graph.unread:
+    graph = view.graph
+    order_text = ", ".join(_order_texts(graph, unit, waves))
+    yield f"{unit.name}{': ' if order_text else ''}{order_text}"
+    if unit.unit in graph.incomplete_units:
         yield "  (not all of its objects are known)"
     for step in steps:
         if step.nodes:
-            yield f"  {name_step(step)}"
+            yield f"  {step_name(step)}"
         for number in step.nodes:
             node = graph.nodes[number]
-            yield f"    {node.name}{' (hook)' if node.hook else ''}"
-            yield from _need_lines(story, node)
+            yield f"    {node.name}{' (hook)' if node.is_hook else ''}"
+            yield from _need_lines(view, node)
 
 
-def _after(graph: Graph, unit: GraphNode, waves: Waves) -> Iterator[str]:
-    for at in graph.needs[unit.number]:
-        edge = graph.edges[at]
+def _order_texts(graph: Graph, unit: GraphNode, waves: WaveNames) -> Iterator[str]:
+    for index in graph.dependency_edges[unit.number]:
+        edge = graph.edges[index]
         other = graph.nodes[edge.before]
-        own, there = unit.unit, other.unit
-        name = name_from(own, there) if own and there else other.name
-        if edge.tie is Tie.PARENT:
-            wave = waves.get((own, there)) if own and there else None
+        unit_id, other_id = unit.unit, other.unit
+        name = relative_unit_name(unit_id, other_id) if unit_id and other_id else other.name
+        if edge.kind is EdgeKind.PARENT:
+            wave = waves.get((unit_id, other_id)) if unit_id and other_id else None
             yield f"brought by {name}{f' in {wave}' if wave else ''}"
-        elif edge.tie is Tie.DEPENDS_ON:
-            yield f"after {name} ({edge.tie})"
+        elif edge.kind is EdgeKind.DEPENDS_ON:
+            yield f"after {name} ({edge.kind})"
         else:
-            yield f"needs {name} ({edge.tie})"
+            yield f"needs {name} ({edge.kind})"
 
 
-def _waves(graph: Graph) -> Waves:
-    """By unit and parent, the wave in which it begins, where waves order that."""
-    found: Waves = {}
-    for link in graph.order:
-        if link.because is Because.PARENT:
+def _parent_waves(graph: Graph) -> WaveNames:
+    """Return by unit and parent the wave in which the unit starts, where waves order it."""
+    wave_names: WaveNames = {}
+    for edge in graph.order:
+        if edge.because is EdgeReason.PARENT:
             before, after = (
-                graph.steps[graph.step_numbers[end]] for end in (link.before, link.after)
+                graph.steps[graph.step_numbers[end]] for end in (edge.before, edge.after)
             )
             if not before.stage:
-                found.setdefault((after.unit, before.unit), name_step(before))
-    return found
+                wave_names.setdefault((after.unit, before.unit), step_name(before))
+    return wave_names
 
 
-def _need_lines(story: GraphStory, node: GraphNode) -> Iterator[str]:
-    graph = story.graph
-    for at in graph.needs[node.number]:
-        edge = graph.edges[at]
+def _need_lines(view: GraphView, node: GraphNode) -> Iterator[str]:
+    graph = view.graph
+    for index in graph.dependency_edges[node.number]:
+        edge = graph.edges[index]
         before = graph.nodes[edge.before]
-        is_told = edge.tie not in QUIET or at in story.inverted
-        if is_told and before.kind is not NodeKind.UNIT:
-            yield f"      {_need(graph, edge, before, is_late=at in story.inverted)}"
+        is_shown = edge.kind not in HIDDEN_EDGE_KINDS or index in view.inverted_edges
+        if is_shown and before.kind is not NodeKind.UNIT:
+            yield (
+                f"      {_need_text(graph, edge, before, is_inverted=index in view.inverted_edges)}"
+            )
 
 
-def _need(graph: Graph, edge: GraphEdge, before: GraphNode, *, is_late: bool) -> str:
-    what = f"{edge.through} from {before.name}" if edge.through else before.name
-    notes = [str(edge.tie)]
+def _need_text(graph: Graph, edge: GraphEdge, before: GraphNode, *, is_inverted: bool) -> str:
+    requirement = (
+        f"{edge.required_object} from {before.name}" if edge.required_object else before.name
+    )
+    notes = [str(edge.kind)]
     if edge.key:
-        notes.append(f"{'port' if edge.tie is Tie.HOST else 'key'} {edge.key}")
-    if edge.lacks_key:
+        notes.append(f"{'port' if edge.kind is EdgeKind.HOST else 'key'} {edge.key}")
+    if edge.is_key_missing:
         notes.append("which it has not got")
-    if before.kind is NodeKind.OUTSIDE:
+    if before.kind is NodeKind.EXTERNAL:
         notes.append("nobody brings it")
-    elif is_late:
-        notes.append(f"it comes later, in {_place(graph, before)}")
-    if edge.optional:
+    elif is_inverted:
+        notes.append(f"it comes later, in {_step_of_unit(graph, before)}")
+    if edge.is_optional:
         notes.append("optional")
-    elif edge.effect is Effect.NOTHING:
+    elif edge.effect is Effect.NONE:
         notes.append("it starts without")
-    if not edge.in_force:
+    if not edge.is_enforced:
         notes.append("not obeyed here")
-    return f"needs {what} ({', '.join(notes)})"
+    return f"needs {requirement} ({', '.join(notes)})"
 
 
-def _place(graph: Graph, node: GraphNode) -> str:
-    return f"{name_step(graph.steps[node.step])} of {node.unit}"
+def _step_of_unit(graph: Graph, node: GraphNode) -> str:
+    return f"{step_name(graph.steps[node.step])} of {node.unit}"
 
 
-def _found_lines(story: GraphStory) -> Iterator[str]:
-    yield from circle_lines(story.circles)
-    if story.circles:
+def _problem_lines(view: GraphView) -> Iterator[str]:
+    yield from cycle_lines(view.cycles)
+    if view.cycles:
         yield ""
-    for wrong in story.graph.misread:
-        node = story.graph.nodes[wrong.node]
-        said = f"`{foreign(wrong.said)}` in `{wrong.annotation}` of {node.name}"
-        yield f"{said} says nothing, {seen_text(node.where)}"
-    if story.lacks:
+    for problem in view.graph.unparsed_annotations:
+        node = view.graph.nodes[problem.node]
+        annotation_text = f"`{sanitize(problem.text)}` in `{problem.annotation}` of {node.name}"
+        yield f"{annotation_text} says nothing, {location_text(node.location)}"
+    if view.missing:
         yield "nobody in the repository brings:"
-        yield from (f"  {line}" for line in lack_lines(story.lacks))
-    if story.graph.unread:
+        yield from (f"  {line}" for line in missing_lines(view.missing))
+    if view.graph.incomplete_units:
         yield ""
-        units = story.graph.unread
-        names = fold(map(str, units), len(units), MOST_ASKERS)
+        units = view.graph.incomplete_units
+        names = join_limited(map(str, units), len(units), MAX_DEPENDENTS)
         yield f"some of it may come from {names}: not all of their objects are known"
 
 
-def circle_lines(circles: Iterable[Circle]) -> Iterator[str]:
-    """Each as a chain of sentences with places."""
-    for circle in circles:
+def cycle_lines(cycles: Iterable[Cycle]) -> Iterator[str]:
+    """Yield each cycle as a chain of messages with locations."""
+    for cycle in cycles:
         yield "they wait for each other:"
-        yield from (f"  {line}" for line in wait_lines(circle.waits))
+        yield from (f"  {line}" for line in wait_lines(cycle.links))
 
 
 def wait_lines(waits: Iterable[WaitLink]) -> Iterator[str]:
-    for one in waits:
-        yield f"{one.who} {seen_within(one.why)}{f', {seen_text(one.where)}' if one.where else ''}"
+    for wait in waits:
+        yield (
+            f"{wait.waiter} {display_paths_in(wait.reason)}"
+            f"{f', {location_text(wait.location)}' if wait.location else ''}"
+        )
 
 
 def why_lines(waits: Iterable[WaitLink]) -> Iterator[str]:
@@ -166,34 +179,47 @@ def why_lines(waits: Iterable[WaitLink]) -> Iterator[str]:
     yield from lines or ["it does not wait for it: neither by an order nor by a reference"]
 
 
-def lack_lines(lacks: Iterable[MissingThing]) -> Iterator[str]:
-    """Each with who needs it; where several do, each of them on a line."""
-    for one in lacks:
-        askers = [_asker(asker.name, asker.field, seen_text(asker.where)) for asker in one.askers]
-        if len(askers) == 1:
-            yield f"{one.name}: for {askers[0]}"
+def missing_lines(missing: Iterable[UnmetDependency]) -> Iterator[str]:
+    """Yield each missing object with the objects that need it."""
+    for dependency in missing:
+        dependents = [
+            _dependent_text(dependent.name, dependent.field, location_text(dependent.location))
+            for dependent in dependency.dependents
+        ]
+        if len(dependents) == 1:
+            yield f"{dependency.name}: for {dependents[0]}"
             continue
-        yield f"{one.name}: for"
-        yield from (f"  {asker}" for asker in askers[:MOST_ASKERS])
-        if len(askers) > MOST_ASKERS:
-            yield f"  and {len(askers) - MOST_ASKERS} more"
+        yield f"{dependency.name}: for"
+        yield from (f"  {dependent}" for dependent in dependents[:MAX_DEPENDENTS])
+        if len(dependents) > MAX_DEPENDENTS:
+            yield f"  and {len(dependents) - MAX_DEPENDENTS} more"
 
 
-def _asker(name: str, field: tuple[str | int, ...], where: str) -> str:
-    said = path_text(field) if field and field != ("kind",) else ""
-    notes = ", ".join(part for part in (said, where) if part)
+def _dependent_text(name: str, field: tuple[str | int, ...], location: str) -> str:
+    field_text = format_path(field) if field and field != ("kind",) else ""
+    notes = ", ".join(part for part in (field_text, location) if part)
     return f"{name} ({notes})" if notes else name
 
 
-def path_lines(graph: Graph, path: Iterable[CriticalStep]) -> Iterator[str]:
-    """The steps that decide how long it takes, and what they wait for."""
-    rows = [(one, graph.steps[one.step]) for one in path]
+def critical_path_lines(graph: Graph, path: Iterable[CriticalStep]) -> Iterator[str]:
+    """Yield the steps that determine the duration, and their slowest objects."""
+    rows = [(critical_step, graph.steps[critical_step.step]) for critical_step in path]
     if not rows:
         return
-    names = [f"{step.unit}: {name_step(step)}" for _, step in rows]
+    names = [f"{step.unit}: {step_name(step)}" for _, step in rows]
     width = max(map(len, names))
-    for name, (one, _) in zip(names, rows, strict=True):
-        slow = graph.nodes[one.slowest].name if one.slowest >= 0 and one.takes else ""
-        told = f"  {seconds(one.takes):>8}  until {seconds(one.until):>8}"
-        yield f"{name:{width}}{told}{f'  {slow}' if slow else ''}".rstrip()
-    yield f"{count(len(rows), 'step')}, about {seconds(rows[-1][0].until)} where nothing goes wrong"
+    for name, (critical_step, _) in zip(names, rows, strict=True):
+        slowest = (
+            graph.nodes[critical_step.slowest_node].name
+            if critical_step.slowest_node >= 0 and critical_step.duration
+            else ""
+        )
+        times = (
+            f"  {format_seconds(critical_step.duration):>8}  until"
+            f" {format_seconds(critical_step.finishes_at):>8}"
+        )
+        yield f"{name:{width}}{times}{f'  {slowest}' if slowest else ''}".rstrip()
+    yield (
+        f"{count_noun(len(rows), 'step')}, about {format_seconds(rows[-1][0].finishes_at)} where"
+        " nothing goes wrong"
+    )

@@ -1,1 +1,1 @@
-"""What lint has to say, in the forms that people and programs read."""
+"""Output of `lint`: text, JSON, SARIF, JUnit, GitHub annotations, Markdown, and rule pages."""

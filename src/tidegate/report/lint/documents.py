@@ -1,4 +1,4 @@
-"""Findings for programs: our own JSON, SARIF, JUnit, GitHub's lines, and Markdown."""
+"""Output of `lint`: text, JSON, SARIF, JUnit, GitHub annotations, Markdown, and rule pages."""
 
 from __future__ import annotations
 
@@ -6,70 +6,72 @@ import hashlib
 from collections.abc import Iterator
 from html import escape
 
-from tidegate.errors import Place, foreign
+from tidegate.errors import Location, sanitize
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
-from tidegate.report.findings import finding_document, seen_finding
-from tidegate.report.lint.report import LintReport, weakness
-from tidegate.report.lint.text import summary
-from tidegate.report.places import seen_text
+from tidegate.report.findings import display_finding, finding_document
+from tidegate.report.lint.report import LintReport, unchecked_message
+from tidegate.report.lint.text import lint_summary
+from tidegate.report.places import location_text
 
-VERSION = 1
+LINT_VERSION = 1
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-HOME = "https://github.com/tidegate/tidegate"
-LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
-COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
-MARKS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
+PROJECT_URL = "https://github.com/tidegate/tidegate"
+SARIF_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
+GITHUB_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+MARKDOWN_LABELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 
 
 def lint_document(report: LintReport) -> dict[str, Json]:
-    """Everything, as our own programs read it."""
+    """Return the report in the JSON format of Tidegate."""
     greenfield: Json = None
-    if report.greenfield is not None:
+    if report.assumed is not None:
         greenfield = {
-            "complete": not any(not one.is_root for one in report.greenfield),
+            "complete": not any(not dependency.is_trust_root for dependency in report.assumed),
             "assumed": [
                 {
-                    "what": one.what,
-                    "neededBy": [*one.needed_by],
-                    "where": seen_text(one.where) or None,
-                    "trustRoot": one.is_root,
+                    "what": dependency.name,
+                    "neededBy": [*dependency.needed_by],
+                    "where": location_text(dependency.location) or None,
+                    "trustRoot": dependency.is_trust_root,
                 }
-                for one in report.greenfield
+                for dependency in report.assumed
             ],
         }
     return {
-        "version": VERSION,
-        "findings": [_finding(seen_finding(one)) for one in report.ordered],
-        "units": report.units,
-        "objects": report.objects,
-        "known": report.known,
-        "ignored": report.ignored,
+        "version": LINT_VERSION,
+        "findings": [
+            _lint_finding_document(display_finding(finding)) for finding in report.sorted_findings
+        ],
+        "units": report.unit_count,
+        "objects": report.object_count,
+        "known": report.baseline_count,
+        "ignored": report.ignored_count,
         "unknown": [
-            {"sentence": one.sentence, "where": seen_text(one.where) or None}
-            for one in report.unknown
+            {"sentence": item.message, "where": location_text(item.location) or None}
+            for item in report.unchecked
         ],
         "greenfield": greenfield,
     }
 
 
-def _finding(one: Finding) -> dict[str, Json]:
-    place = one.where
+def _lint_finding_document(finding: Finding) -> dict[str, Json]:
+    location = finding.location
     return {
-        **finding_document(one),
-        "file": place.name if place else None,
-        "line": place.line if place else None,
-        "column": place.column if place else None,
-        "semantics": [*one.semantics],
-        "story": [*one.story],
-        "also": [str(also) for also in one.also],
-        "paste": one.paste,
+        **finding_document(finding),
+        "file": location.name if location else None,
+        "line": location.line if location else None,
+        "column": location.column if location else None,
+        "semantics": [*finding.semantics],
+        "story": [*finding.sequence],
+        "also": [str(related) for related in finding.other_locations],
+        "paste": finding.snippet,
     }
 
 
 def sarif_document(report: LintReport) -> dict[str, Json]:
-    """SARIF 2.1.0. There are results even where there are none."""
-    codes = sorted({one.code for one in report.findings} | report.rules.keys())
+    """Return the report as SARIF 2.1.0; `results` is present even if empty."""
+    codes = sorted({finding.code for finding in report.findings} | report.rule_titles.keys())
     rules: list[Json] = [_sarif_rule(code, report) for code in codes]
     numbers = {code: number for number, code in enumerate(codes)}
     return {
@@ -77,46 +79,53 @@ def sarif_document(report: LintReport) -> dict[str, Json]:
         "version": "2.1.0",
         "runs": [
             {
-                "tool": {"driver": {"name": "tidegate", "informationUri": HOME, "rules": rules}},
+                "tool": {
+                    "driver": {"name": "tidegate", "informationUri": PROJECT_URL, "rules": rules}
+                },
                 "columnKind": "unicodeCodePoints",
-                "results": [_sarif_result(one, numbers[one.code]) for one in report.ordered],
+                "results": [
+                    _sarif_result(finding, numbers[finding.code])
+                    for finding in report.sorted_findings
+                ],
             }
         ],
     }
 
 
 def _sarif_rule(code: str, report: LintReport) -> dict[str, Json]:
-    found: dict[str, Json] = {"id": code}
-    if title := report.rules.get(code):
-        found["shortDescription"] = {"text": title}
-        found["helpUri"] = f"{HOME}/blob/main/docs/rules/{code}.md"
-    return found
+    rule: dict[str, Json] = {"id": code}
+    if title := report.rule_titles.get(code):
+        rule["shortDescription"] = {"text": title}
+        rule["helpUri"] = f"{PROJECT_URL}/blob/main/docs/rules/{code}.md"
+    return rule
 
 
-def _sarif_result(found_one: Finding, number: int) -> dict[str, Json]:
-    one = seen_finding(found_one)
-    found: dict[str, Json] = {
-        "ruleId": one.code,
+def _sarif_result(original: Finding, number: int) -> dict[str, Json]:
+    finding = display_finding(original)
+    result: dict[str, Json] = {
+        "ruleId": finding.code,
         "ruleIndex": number,
-        "level": LEVELS[one.severity],
-        "message": {"text": _words(one)},
-        "partialFingerprints": {"tidegate/v1": _fingerprint(found_one)},
+        "level": SARIF_LEVELS[finding.severity],
+        "message": {"text": _message_text(finding)},
+        "partialFingerprints": {"tidegate/v1": _fingerprint(original)},
     }
-    if one.where is not None:
-        found["locations"] = [_sarif_location(one.where)]
-    if one.also:
-        found["relatedLocations"] = [_sarif_location(place) for place in one.also]
-    return found
+    if finding.location is not None:
+        result["locations"] = [_sarif_location(finding.location)]
+    if finding.other_locations:
+        result["relatedLocations"] = [
+            _sarif_location(location) for location in finding.other_locations
+        ]
+    return result
 
 
-def _sarif_location(place: Place) -> dict[str, Json]:
-    where: dict[str, Json] = {"artifactLocation": {"uri": _uri(place.name)}}
-    if place.line:
-        region: dict[str, Json] = {"startLine": place.line}
-        if place.column:
-            region["startColumn"] = place.column
-        where["region"] = region
-    return {"physicalLocation": where}
+def _sarif_location(location: Location) -> dict[str, Json]:
+    physical_location: dict[str, Json] = {"artifactLocation": {"uri": _uri(location.name)}}
+    if location.line:
+        region: dict[str, Json] = {"startLine": location.line}
+        if location.column:
+            region["startColumn"] = location.column
+        physical_location["region"] = region
+    return {"physicalLocation": physical_location}
 
 
 def _uri(name: str) -> str:
@@ -125,119 +134,133 @@ def _uri(name: str) -> str:
     return f"file://{quote(name)}" if name.startswith("/") else quote(name)
 
 
-def _fingerprint(one: Finding) -> str:
-    name = one.where.name if one.where else ""
-    text = f"{one.code}\x00{name}\x00{one.sentence}"
+def _fingerprint(finding: Finding) -> str:
+    name = finding.location.name if finding.location else ""
+    text = f"{finding.code}\x00{name}\x00{finding.message}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _words(one: Finding) -> str:
-    """The sentence, what happens, and what to do, as one text."""
-    lines = [foreign(one.sentence)]
-    lines += [f"{number}. {foreign(step)}" for number, step in enumerate(one.story, 1)]
-    if one.why and not one.story:
-        lines.append(f"Why: {foreign(one.why)}")
-    if one.fix:
-        lines.append(f"Fix: {foreign(one.fix)}")
+def _message_text(finding: Finding) -> str:
+    """Return message, explanation and fix as one text."""
+    lines = [sanitize(finding.message)]
+    lines += [f"{number}. {sanitize(step)}" for number, step in enumerate(finding.sequence, 1)]
+    if finding.reason and not finding.sequence:
+        lines.append(f"Why: {sanitize(finding.reason)}")
+    if finding.fix:
+        lines.append(f"Fix: {sanitize(finding.fix)}")
     return "\n".join(lines)
 
 
-def junit_text(report: LintReport) -> Iterator[str]:
-    """A test for each finding; one that passes where there are none. Notes do not fail."""
-    findings = report.ordered
-    failures = sum(one.severity is not Severity.NOTE for one in findings)
+def junit_lines(report: LintReport) -> Iterator[str]:
+    """Yield a test case per finding, or a passing one if there are none. Notes do not fail."""
+    findings = report.sorted_findings
+    failures = sum(finding.severity is not Severity.NOTE for finding in findings)
     tests = max(1, len(findings))
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield f'<testsuites name="tidegate lint" tests="{tests}" failures="{failures}" errors="0">'
     yield f'  <testsuite name="tidegate lint" tests="{tests}" failures="{failures}" errors="0">'
-    for one in findings:
-        yield from _junit_case(seen_finding(one))
+    for finding in findings:
+        yield from _junit_case(display_finding(finding))
     if not findings:
         yield '    <testcase name="no findings" classname="tidegate.lint"/>'
     yield "  </testsuite>"
     yield "</testsuites>"
 
 
-def _junit_case(one: Finding) -> Iterator[str]:
-    place = one.where or Place("")
-    spot = f"{place.name}:{place.line}" if place.line else place.name or one.code
-    name = f"{one.code}: {foreign(one.sentence)}"
-    yield f"    <testcase name={_attribute(name)} classname={_attribute(spot)}>"
-    body = escape(_clean(f"{place}\n{_words(one)}"), quote=False)
-    if one.severity is Severity.NOTE:
+def _junit_case(finding: Finding) -> Iterator[str]:
+    location = finding.location or Location("")
+    class_name = (
+        f"{location.name}:{location.line}" if location.line else location.name or finding.code
+    )
+    name = f"{finding.code}: {sanitize(finding.message)}"
+    yield f"    <testcase name={_xml_attribute(name)} classname={_xml_attribute(class_name)}>"
+    body = escape(_xml_text(f"{location}\n{_message_text(finding)}"), quote=False)
+    if finding.severity is Severity.NOTE:
         yield f"      <system-out>{body}</system-out>"
     else:
-        message, kind = _attribute(foreign(one.sentence)), one.severity.value
+        message, kind = _xml_attribute(sanitize(finding.message)), finding.severity.value
         yield f'      <failure message={message} type="{kind}">{body}</failure>'
     yield "    </testcase>"
 
 
-def _attribute(text: str) -> str:
-    """In quotes; a line break would be read as a space."""
-    return f'"{escape(_clean(text))}"'.replace("\n", "&#10;").replace("\t", "&#9;")
+def _xml_attribute(text: str) -> str:
+    """Return a quoted attribute value; XML would read a line break as a space."""
+    return f'"{escape(_xml_text(text))}"'.replace("\n", "&#10;").replace("\t", "&#9;")
 
 
-def _clean(text: str) -> str:
-    """Without what XML cannot hold."""
-    return "".join(mark if mark.isprintable() or mark == "\n" else " " for mark in text)
+def _xml_text(text: str) -> str:
+    """Return the text without characters that XML does not allow."""
+    return "".join(
+        character if character.isprintable() or character == "\n" else " " for character in text
+    )
 
 
 def github_lines(report: LintReport) -> Iterator[str]:
-    """Commands that make annotations of a workflow, as `@actions/core` writes them."""
-    for one in map(seen_finding, report.ordered):
-        pairs = [("title", f"{one.code}: {foreign(one.sentence)}")]
-        if one.where is not None:
-            pairs.append(("file", one.where.name))
-            pairs += [("line", str(one.where.line))] if one.where.line else []
-            pairs += [("col", str(one.where.column))] if one.where.column else []
-        said = ",".join(f"{name}={_property(value)}" for name, value in pairs)
-        yield f"::{COMMANDS[one.severity]} {said}::{_data(_words(one))}"
+    """Yield workflow commands for annotations, as `@actions/core` writes them."""
+    for finding in map(display_finding, report.sorted_findings):
+        pairs = [("title", f"{finding.code}: {sanitize(finding.message)}")]
+        if finding.location is not None:
+            pairs.append(("file", finding.location.name))
+            pairs += [("line", str(finding.location.line))] if finding.location.line else []
+            pairs += [("col", str(finding.location.column))] if finding.location.column else []
+        properties = ",".join(f"{name}={_github_property(value)}" for name, value in pairs)
+        yield (
+            f"::{GITHUB_COMMANDS[finding.severity]}"
+            f" {properties}::{_github_data(_message_text(finding))}"
+        )
 
 
-def _data(text: str) -> str:
+def _github_data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+def _github_property(text: str) -> str:
+    return _github_data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def markdown_lines(report: LintReport) -> Iterator[str]:
-    """A comment for a pull request: a table, and what happens folded below it."""
-    yield f"**tidegate lint**: {summary(report)}"
-    findings = [seen_finding(one) for one in report.ordered]
+    """Yield a comment for a pull request: a table, and details folded below it."""
+    yield f"**tidegate lint**: {lint_summary(report)}"
+    findings = [display_finding(finding) for finding in report.sorted_findings]
     if findings:
         yield ""
         yield "| | rule | where | what |"
         yield "|---|---|---|---|"
-    for one in findings:
-        cells = (MARKS[one.severity], one.code, f"`{one.where}`" if one.where else "", one.sentence)
-        yield f"| {' | '.join(_cell(cell) for cell in cells)} |"
-    for one in findings:
-        if one.story or one.fix or one.paste:
-            yield from _details(one)
-    if report.unknown:
+    for finding in findings:
+        cells = (
+            MARKDOWN_LABELS[finding.severity],
+            finding.code,
+            f"`{finding.location}`" if finding.location else "",
+            finding.message,
+        )
+        yield f"| {' | '.join(_markdown_cell(cell) for cell in cells)} |"
+    for finding in findings:
+        if finding.sequence or finding.fix or finding.snippet:
+            yield from _markdown_details(finding)
+    if report.unchecked:
         yield ""
-        yield f"_Not known_: {weakness(report.unknown)}."
+        yield f"_Not known_: {unchecked_message(report.unchecked)}."
 
 
-def _details(one: Finding) -> Iterator[str]:
+def _markdown_details(finding: Finding) -> Iterator[str]:
     yield ""
-    sentence = escape(foreign(one.sentence), quote=False)
-    yield f"<details><summary>{escape(one.code)}: {sentence}</summary>"
+    message = escape(sanitize(finding.message), quote=False)
+    yield f"<details><summary>{escape(finding.code)}: {message}</summary>"
     yield ""
-    yield from (f"{number}. {_cell(step)}" for number, step in enumerate(one.story, 1))
-    if one.fix:
+    yield from (
+        f"{number}. {_markdown_cell(step)}" for number, step in enumerate(finding.sequence, 1)
+    )
+    if finding.fix:
         yield ""
-        yield f"Fix: {_cell(one.fix)}"
-    if one.paste:
+        yield f"Fix: {_markdown_cell(finding.fix)}"
+    if finding.snippet:
         yield ""
         yield "```"
-        yield from one.paste.splitlines()
+        yield from finding.snippet.splitlines()
         yield "```"
     yield ""
     yield "</details>"
 
 
-def _cell(text: str) -> str:
-    return foreign(text).replace("|", "\\|").replace("<", "&lt;")
+def _markdown_cell(text: str) -> str:
+    return sanitize(text).replace("|", "\\|").replace("<", "&lt;")

@@ -1,23 +1,23 @@
-"""The page of a rule for a terminal: its text as it is, its examples set in."""
+"""Output of `lint`: text, JSON, SARIF, JUnit, GitHub annotations, Markdown, and rule pages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 
-FENCE = "```"
-INDENT = "    "
-_LINK = late(r"\[([^\]]+)\]\([^)]+\)")
+CODE_FENCE = "```"
+CODE_INDENT = "    "
+_LINK = lazy_regex(r"\[([^\]]+)\]\([^)]+\)")
 
 
-def page_lines(page: str) -> Iterator[str]:
-    """Without fences and without addresses of links."""
-    is_inside = False
+def rule_page_lines(page: str) -> Iterator[str]:
+    """Yield the page of a rule for a terminal, without code fences and link addresses."""
+    in_code = False
     for line in page.rstrip().splitlines():
-        if line.startswith(FENCE):
-            is_inside = not is_inside
-        elif is_inside:
-            yield f"{INDENT}{line}".rstrip()
+        if line.startswith(CODE_FENCE):
+            in_code = not in_code
+        elif in_code:
+            yield f"{CODE_INDENT}{line}".rstrip()
         else:
             yield _LINK.sub(r"\1", line).replace("**", "")

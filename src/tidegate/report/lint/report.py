@@ -1,4 +1,4 @@
-"""What lint has found, before it is written in any form."""
+"""Result of `lint`, independent of the output format."""
 
 from __future__ import annotations
 
@@ -6,86 +6,84 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from tidegate.errors import Place
+from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
 
-RANKS = {severity: rank for rank, severity in enumerate(Severity)}
+SEVERITY_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 
 
 class Excerpt(msgspec.Struct, frozen=True):
-    """Some lines of a file; the last of them is the one that is meant, from a column on."""
+    """Lines of a file; the last line is the reported one."""
 
-    first: int
+    first_line: int
     lines: tuple[str, ...]
     column: int
+    """Column at which the reported part starts."""
 
 
-class Unknown(msgspec.Struct, frozen=True):
-    """What could not be looked at."""
+class UncheckedInput(msgspec.Struct, frozen=True):
+    """An input that could not be checked."""
 
-    sentence: str
-    where: Place | None
+    message: str
+    location: Location | None
 
 
-class Assumed(msgspec.Struct, frozen=True):
-    """Something that nobody in the repository brings, and who needs it.
+class AssumedDependency(msgspec.Struct, frozen=True):
+    """A dependency that the repository does not provide, and who needs it."""
 
-    `is_root`: somebody must bring it by hand, such as a key.
-    """
-
-    what: str
+    name: str
     needed_by: tuple[str, ...]
-    where: Place | None = None
-    is_root: bool = False
+    location: Location | None = None
+    is_trust_root: bool = False
+    """Whether the dependency is created by hand, such as a key."""
 
 
 class LintReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Findings, how much was looked at, and what was not.
-
-    `known`: how many of them a baseline has. `ignored`: how many somebody does not want to hear,
-    with a reason. `greenfield`: what an empty cluster lacks; None where nobody asked.
-    """
+    """Findings, with the numbers of checked units and objects."""
 
     findings: tuple[Finding, ...]
-    units: int = 0
-    objects: int = 0
-    known: int = 0
-    ignored: int = 0
-    unknown: tuple[Unknown, ...] = ()
-    greenfield: tuple[Assumed, ...] | None = None
-    excerpts: Mapping[Place, Excerpt] = msgspec.field(default_factory=dict)
-    rules: Mapping[str, str] = msgspec.field(default_factory=dict)
+    unit_count: int = 0
+    object_count: int = 0
+    baseline_count: int = 0
+    """Number of findings that are in the baseline."""
+    ignored_count: int = 0
+    """Number of findings that are ignored with a reason."""
+    unchecked: tuple[UncheckedInput, ...] = ()
+    assumed: tuple[AssumedDependency, ...] | None = None
+    """Dependencies that an empty cluster lacks; None if not requested."""
+    excerpts: Mapping[Location, Excerpt] = msgspec.field(default_factory=dict)
+    rule_titles: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     @property
-    def ordered(self) -> list[Finding]:
-        """What hurts most first: errors that nothing mends, then by place."""
-        return sorted(self.findings, key=_pain)
+    def sorted_findings(self) -> list[Finding]:
+        """Findings by severity, those with an explanation first, then by location."""
+        return sorted(self.findings, key=_sort_key)
 
     @property
     def has_errors(self) -> bool:
-        """Whether something cannot work; where somebody asked, also on an empty cluster."""
-        lacks = any(not one.is_root for one in self.greenfield or ())
-        return lacks or any(one.severity is Severity.ERROR for one in self.findings)
+        """Whether there are errors or, if requested, missing dependencies."""
+        has_missing = any(not dependency.is_trust_root for dependency in self.assumed or ())
+        return has_missing or any(finding.severity is Severity.ERROR for finding in self.findings)
 
-    def count(self, severity: Severity) -> int:
-        return sum(one.severity is severity for one in self.findings)
+    def count_severity(self, severity: Severity) -> int:
+        return sum(finding.severity is severity for finding in self.findings)
 
 
-def _pain(finding: Finding) -> tuple[int, bool, str, int, str, str]:
-    place = finding.where or Place("")
+def _sort_key(finding: Finding) -> tuple[int, bool, str, int, str, str]:
+    location = finding.location or Location("")
     return (
-        RANKS[finding.severity],
-        not finding.story,
-        place.name,
-        place.line,
+        SEVERITY_RANKS[finding.severity],
+        not finding.sequence,
+        location.name,
+        location.line,
         finding.code,
-        finding.sentence,
+        finding.message,
     )
 
 
-def weakness(unknown: Iterable[Unknown]) -> str:
-    """How what is not known weakens what is said."""
-    count = len([*unknown])
+def unchecked_message(unchecked: Iterable[UncheckedInput]) -> str:
+    """Return how unchecked inputs limit the result; empty without any."""
+    count = len([*unchecked])
     if not count:
         return ""
     things = "one thing is" if count == 1 else f"{count} things are"

@@ -1,4 +1,4 @@
-"""Findings for people: what hurts most first, each with its lines, a caret, and what happens."""
+"""Output of `lint`: text, JSON, SARIF, JUnit, GitHub annotations, Markdown, and rule pages."""
 
 from __future__ import annotations
 
@@ -6,155 +6,180 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator
 
-from tidegate.errors import foreign
+from tidegate.errors import sanitize
 from tidegate.model.finding import Finding, Severity
-from tidegate.report.findings import seen_finding
-from tidegate.report.lint.report import Excerpt, LintReport, weakness
+from tidegate.report.findings import display_finding
+from tidegate.report.lint.report import Excerpt, LintReport, unchecked_message
 
-RED, YELLOW, BLUE, BOLD, DIM, OFF = (
+RED, YELLOW, BLUE, BOLD, DIM, RESET = (
     *("\033[31m", "\033[33m", "\033[34m", "\033[1m", "\033[2m", "\033[0m"),
 )
-COLOURS = {Severity.ERROR: RED, Severity.WARNING: YELLOW, Severity.NOTE: BLUE}
-MOST_NOTES = 5
-"""So many notes of one code are told; of the others it is told how many there are."""
-MOST_UNKNOWN = 5
-USUAL_ROOM = 100
+SEVERITY_COLORS = {Severity.ERROR: RED, Severity.WARNING: YELLOW, Severity.NOTE: BLUE}
+MAX_DEPENDENTS = 3
+MAX_NOTES = 5
+"""Maximum number of notes of one code; the others are only counted."""
+MAX_UNCHECKED = 5
+DEFAULT_WIDTH = 100
 
 
-def lint_lines(report: LintReport, *, room: int | None = None, colour: bool = False) -> list[str]:
-    """All of it; the last line sums it up."""
-    paint = _Paint(colour)
+def lint_lines(
+    report: LintReport, *, max_width: int | None = None, use_color: bool = False
+) -> list[str]:
+    """Return the whole report; the last line is the summary."""
+    paint = _Painter(use_color)
     lines: list[str] = []
-    count: Counter[str] = Counter()
-    for one in report.ordered:
-        count[one.code] += 1
-        told = seen_finding(one)
-        if one.severity is Severity.NOTE:
-            if count[one.code] <= MOST_NOTES:
-                lines += _brief(told, paint)
+    notes_seen: Counter[str] = Counter()
+    for finding in report.sorted_findings:
+        notes_seen[finding.code] += 1
+        shown = display_finding(finding)
+        if finding.severity is Severity.NOTE:
+            if notes_seen[finding.code] <= MAX_NOTES:
+                lines += _short_lines(shown, paint)
         else:
             lines += [
-                *_whole(told, report.excerpts.get(one.where) if one.where else None, paint, room)
+                *_full_lines(
+                    shown,
+                    report.excerpts.get(finding.location) if finding.location else None,
+                    paint,
+                    max_width,
+                )
             ]
     lines += [
-        f"note[{code}]: and {count - MOST_NOTES} more like these; `-o json` has them all"
-        for code, count in _notes(report).items()
-        if count > MOST_NOTES
+        f"note[{code}]: and {note_count - MAX_NOTES} more like these; `-o json` has them all"
+        for code, note_count in _note_counts(report).items()
+        if note_count > MAX_NOTES
     ]
-    lines += _unknown(report)
-    lines += _greenfield(report)
-    return [*lines, summary(report)]
+    lines += _unchecked_lines(report)
+    lines += _greenfield_lines(report)
+    return [*lines, lint_summary(report)]
 
 
-class _Paint:
-    """Colours, where somebody can see them."""
+class _Painter:
+    """Colors text, if colors are on."""
 
-    def __init__(self, colour: bool) -> None:  # noqa: FBT001 - it is the only thing to say
-        self._colour = colour
+    def __init__(self, use_color: bool) -> None:  # noqa: FBT001 - it is the only thing to say
+        self._use_color = use_color
 
-    def __call__(self, text: str, *colours: str) -> str:
-        return f"{''.join(colours)}{text}{OFF}" if self._colour else text
-
-
-def _notes(report: LintReport) -> Counter[str]:
-    return Counter(one.code for one in report.ordered if one.severity is Severity.NOTE)
+    def __call__(self, text: str, *codes: str) -> str:
+        return f"{''.join(codes)}{text}{RESET}" if self._use_color else text
 
 
-def _head(one: Finding, paint: _Paint) -> str:
-    mark = paint(f"{one.severity.value}[{one.code}]", BOLD, COLOURS[one.severity])
-    return f"{mark}: {foreign(one.sentence)}"
+def _note_counts(report: LintReport) -> Counter[str]:
+    return Counter(
+        finding.code for finding in report.sorted_findings if finding.severity is Severity.NOTE
+    )
 
 
-def _brief(one: Finding, paint: _Paint) -> Iterator[str]:
-    yield _head(one, paint)
-    if one.where is not None:
-        yield f"  at {foreign(str(one.where))}"
+def _title_line(finding: Finding, paint: _Painter) -> str:
+    label = paint(
+        f"{finding.severity.value}[{finding.code}]", BOLD, SEVERITY_COLORS[finding.severity]
+    )
+    return f"{label}: {sanitize(finding.message)}"
 
 
-def _whole(one: Finding, excerpt: Excerpt | None, paint: _Paint, room: int | None) -> Iterator[str]:
-    yield from _brief(one, paint)
+def _short_lines(finding: Finding, paint: _Painter) -> Iterator[str]:
+    yield _title_line(finding, paint)
+    if finding.location is not None:
+        yield f"  at {sanitize(str(finding.location))}"
+
+
+def _full_lines(
+    finding: Finding, excerpt: Excerpt | None, paint: _Painter, max_width: int | None
+) -> Iterator[str]:
+    yield from _short_lines(finding, paint)
     if excerpt is not None:
-        yield from _excerpt(excerpt, paint, COLOURS[one.severity], room)
-    if one.story:
-        under = f" under {' and '.join(one.semantics)}" if one.semantics else ""
-        yield f"  what happens{under}:"
-        for number, step in enumerate(one.story, 1):
-            yield from _folded(f"    {number}. ", foreign(step), room)
-    for place in one.also:
-        yield f"  see also {foreign(str(place))}"
-    if one.why and not one.story:
-        yield from _folded("  why: ", foreign(one.why), room)
-    if one.fix:
-        yield from _folded("  fix: ", foreign(one.fix), room)
-    if one.paste:
+        yield from _excerpt_lines(excerpt, paint, SEVERITY_COLORS[finding.severity], max_width)
+    if finding.sequence:
+        semantics_text = f" under {' and '.join(finding.semantics)}" if finding.semantics else ""
+        yield f"  what happens{semantics_text}:"
+        for number, step in enumerate(finding.sequence, 1):
+            yield from _wrapped_lines(f"    {number}. ", sanitize(step), max_width)
+    for location in finding.other_locations:
+        yield f"  see also {sanitize(str(location))}"
+    if finding.reason and not finding.sequence:
+        yield from _wrapped_lines("  why: ", sanitize(finding.reason), max_width)
+    if finding.fix:
+        yield from _wrapped_lines("  fix: ", sanitize(finding.fix), max_width)
+    if finding.snippet:
         yield "  to paste:"
-        yield from (f"    {line}" for line in one.paste.splitlines())
+        yield from (f"    {line}" for line in finding.snippet.splitlines())
     yield ""
 
 
-def _folded(lead: str, text: str, room: int | None) -> list[str]:
-    rest = " " * len(lead)
-    width = max(40, min(room or USUAL_ROOM, 120))
+def _wrapped_lines(prefix: str, text: str, max_width: int | None) -> list[str]:
+    indent = " " * len(prefix)
+    width = max(40, min(max_width or DEFAULT_WIDTH, 120))
     return textwrap.wrap(
-        text, width, initial_indent=lead, subsequent_indent=rest, break_on_hyphens=False
-    ) or [lead.rstrip()]
+        text, width, initial_indent=prefix, subsequent_indent=indent, break_on_hyphens=False
+    ) or [prefix.rstrip()]
 
 
-def _excerpt(excerpt: Excerpt, paint: _Paint, colour: str, room: int | None) -> Iterator[str]:
-    width = len(str(excerpt.first + len(excerpt.lines) - 1))
-    limit = (room or 160) - width - 6
-    for number, line in enumerate(excerpt.lines, excerpt.first):
+def _excerpt_lines(
+    excerpt: Excerpt, paint: _Painter, color: str, max_width: int | None
+) -> Iterator[str]:
+    width = len(str(excerpt.first_line + len(excerpt.lines) - 1))
+    limit = (max_width or 160) - width - 6
+    for number, line in enumerate(excerpt.lines, excerpt.first_line):
         shown = line.expandtabs(1)
-        shown = "".join(mark if mark.isprintable() else " " for mark in shown)
+        shown = "".join(character if character.isprintable() else " " for character in shown)
         gutter = paint(f"  {number:>{width}} |", DIM)
         yield f"{gutter} {shown[:limit]}".rstrip()
     last = excerpt.lines[-1]
     column = max(1, excerpt.column)
-    word = len(last.rstrip()) - column + 1
-    caret = paint("^" * max(1, min(word, limit - column)), colour)
-    bar = paint(f"  {'':>{width}} |", DIM)
+    marked_length = len(last.rstrip()) - column + 1
+    caret = paint("^" * max(1, min(marked_length, limit - column)), color)
+    empty_gutter = paint(f"  {'':>{width}} |", DIM)
     if column <= limit:
-        yield f"{bar} {' ' * (column - 1)}{caret}"
+        yield f"{empty_gutter} {' ' * (column - 1)}{caret}"
 
 
-def _unknown(report: LintReport) -> Iterator[str]:
-    if not report.unknown:
+def _unchecked_lines(report: LintReport) -> Iterator[str]:
+    if not report.unchecked:
         return
-    yield f"not known: {weakness(report.unknown)}"
-    for one in report.unknown[:MOST_UNKNOWN]:
-        yield f"  {foreign(one.sentence)}"
-    if len(report.unknown) > MOST_UNKNOWN:
-        yield f"  and {len(report.unknown) - MOST_UNKNOWN} more"
+    yield f"not known: {unchecked_message(report.unchecked)}"
+    for item in report.unchecked[:MAX_UNCHECKED]:
+        yield f"  {sanitize(item.message)}"
+    if len(report.unchecked) > MAX_UNCHECKED:
+        yield f"  and {len(report.unchecked) - MAX_UNCHECKED} more"
 
 
-def _greenfield(report: LintReport) -> Iterator[str]:
-    if report.greenfield is None:
+def _greenfield_lines(report: LintReport) -> Iterator[str]:
+    if report.assumed is None:
         return
-    roots = [one for one in report.greenfield if one.is_root]
-    others = [one for one in report.greenfield if not one.is_root]
+    roots = [dependency for dependency in report.assumed if dependency.is_trust_root]
+    others = [dependency for dependency in report.assumed if not dependency.is_trust_root]
     if not others:
         yield "greenfield: an empty cluster can be brought up from this repository"
     else:
         things = "1 thing" if len(others) == 1 else f"{len(others)} things"
         yield f"greenfield: an empty cluster lacks {things} that nobody here brings"
-    for title, found in (("", others), ("trust roots, which somebody brings by hand", roots)):
-        if title and found:
+    for title, group in (("", others), ("trust roots, which somebody brings by hand", roots)):
+        if title and group:
             yield f"  {title}:"
-        for one in found:
-            needed = ", ".join(one.needed_by[:3])
-            more = f" and {len(one.needed_by) - 3} more" if len(one.needed_by) > 3 else ""  # noqa: PLR2004
-            yield f"  {'  ' if title else ''}{foreign(one.what)}, needed by {foreign(needed)}{more}"
+        for dependency in group:
+            needed_by = ", ".join(dependency.needed_by[:MAX_DEPENDENTS])
+            more = (
+                f" and {len(dependency.needed_by) - MAX_DEPENDENTS} more"
+                if len(dependency.needed_by) > MAX_DEPENDENTS
+                else ""
+            )
+            yield (
+                f"  {'  ' if title else ''}{sanitize(dependency.name)}, needed by"
+                f" {sanitize(needed_by)}{more}"
+            )
 
 
-def summary(report: LintReport) -> str:
-    """One line: how much of what."""
-    counts = [(report.count(severity), severity.value) for severity in Severity]
-    told = ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts)
-    much = f"{_count(report.objects, 'object')} of {_count(report.units, 'unit')}"
-    extra = [f"{report.known} known from the baseline"] if report.known else []
-    extra += [f"{report.ignored} ignored with a reason"] if report.ignored else []
-    return f"{told} in {much}{''.join(f'; {one}' for one in extra)}"
+def lint_summary(report: LintReport) -> str:
+    """Return one line with the counts."""
+    counts = [(report.count_severity(severity), severity.value) for severity in Severity]
+    counts_text = ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts)
+    scope = (
+        f"{_count_text(report.object_count, 'object')} of {_count_text(report.unit_count, 'unit')}"
+    )
+    notes = [f"{report.baseline_count} known from the baseline"] if report.baseline_count else []
+    notes += [f"{report.ignored_count} ignored with a reason"] if report.ignored_count else []
+    return f"{counts_text} in {scope}{''.join(f'; {note}' for note in notes)}"
 
 
-def _count(number: int, noun: str) -> str:
+def _count_text(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"

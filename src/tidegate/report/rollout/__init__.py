@@ -1,1 +1,1 @@
-"""How a rollout looks: events in, text out. Knows no terminal."""
+"""Output of a rollout: events in, rows, lines and documents out; no terminal access."""

@@ -1,34 +1,43 @@
-"""Why an object does not become ready, in one sentence: what a person would look for first."""
+"""Causes why a gate stays closed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.report.rollout.evidence import ContainerEnd, Evidence
+from tidegate.report.rollout.evidence import ContainerFailure, Evidence
 
-USUAL = frozenset({"Unhealthy", "BackOff"})
-"""Warnings that every start has (a probe is asked before its container answers), and those that
-its containers tell better, and only as long as they are true."""
-LOOP = "CrashLoopBackOff"
-"""Its message only says how long the pause is."""
-
-
-def cause_of(found: Evidence) -> str:
-    """The cause, or nothing where none is known: then it may simply take its time."""
-    return next(_causes(found), "")
+COMMON_WARNINGS = frozenset({"Unhealthy", "BackOff"})
+"""Warnings of every normal start, and warnings that container statuses report better."""
+CRASH_LOOP = "CrashLoopBackOff"
+"""The message of this reason only names the back-off delay."""
 
 
-def _causes(found: Evidence) -> Iterator[str]:
-    for pod in found.pods:
-        yield from (_told(one) for one in pod.containers if one.reason and not one.runs)
-    warnings = [one for one in found.notes if one.warning and one.reason not in USUAL]
-    yield from (f"{one.reason}: {one.message}" for one in reversed(warnings))
-    yield from (f"{one.ref} is not there" for one in found.lacks)
+def find_cause(evidence: Evidence) -> str:
+    """Return the most likely cause why an object is not ready; empty where none is known."""
+    return next(_causes(evidence), "")
 
 
-def _told(container: ContainerEnd) -> str:
-    """`container web: ImagePullBackOff: ...`, with the last line that it printed."""
+def _causes(evidence: Evidence) -> Iterator[str]:
+    for pod in evidence.pods:
+        yield from (
+            _container_message(container)
+            for container in pod.containers
+            if container.reason and not container.is_running
+        )
+    warnings = [
+        event
+        for event in evidence.events
+        if event.is_warning and event.reason not in COMMON_WARNINGS
+    ]
+    yield from (f"{event.reason}: {event.message}" for event in reversed(warnings))
+    yield from (f"{missing.ref} is not there" for missing in evidence.missing)
+
+
+def _container_message(container: ContainerFailure) -> str:
+    """Return `container web: ImagePullBackOff: ...` with the last log line."""
     code = "" if container.exit_code is None else f", exit code {container.exit_code}"
-    message = f": {container.message}" if container.message and container.reason != LOOP else ""
-    printed = f"; it printed: {container.log[-1]}" if container.log else ""
-    return f"container {container.name}: {container.reason}{code}{message}{printed}"
+    message = (
+        f": {container.message}" if container.message and container.reason != CRASH_LOOP else ""
+    )
+    log_line = f"; it printed: {container.log[-1]}" if container.log else ""
+    return f"container {container.name}: {container.reason}{code}{message}{log_line}"

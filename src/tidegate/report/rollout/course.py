@@ -1,7 +1,6 @@
-"""Where a rollout stands, as far as its events tell.
+"""Progress of a rollout, computed from its events.
 
-It changes with each event, and only as much as the event says: a rollout of a thousand objects
-costs no more per event than one of ten.
+Each event updates only what it is about: an event costs the same in large and small rollouts.
 """
 
 from __future__ import annotations
@@ -12,316 +11,332 @@ from functools import lru_cache
 
 import msgspec
 
-from tidegate.errors import foreign
-from tidegate.model.event import FINAL, LEFT, NOT_NEEDED, Event, StepState, Told
+from tidegate.errors import sanitize
+from tidegate.model.event import FINAL_STATES, NOT_NEEDED, OPTED_OUT, Event, EventType, StepState
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Ref
-from tidegate.model.plan import Plan, Step, items_of
+from tidegate.model.plan import Plan, Step, step_items
 from tidegate.model.unit import UnitId
-from tidegate.report.rollout.names import name_spot, name_step, name_unit, short_units
+from tidegate.report.rollout.names import (
+    shorten_unit_names,
+    step_name,
+    step_name_from_id,
+    unit_name,
+)
 
-DEEDS = frozenset({Told.OBJECT_WRITTEN, Told.OBJECT_UNCHANGED, Told.OBJECT_PRUNED})
-STATES = {f"step.{state}": state for state in StepState}
-_foreign = lru_cache(maxsize=1_024)(foreign)
-"""Many objects wait for the same reason."""
-SLOTS = "Slots"
-"""The reason of a step that waits until fewer units of its group are under way."""
-MOST_PRINTED = 5
-WHILE_WAITING = frozenset({Told.GATE_EXPLAINED, Told.LOG_PRINTED})
-SETTLED = frozenset({Told.OBJECT_READY, Told.OBJECT_PRUNED, Told.HOOK_FINISHED})
+OBJECT_RESULTS = frozenset(
+    {EventType.OBJECT_WRITTEN, EventType.OBJECT_UNCHANGED, EventType.OBJECT_PRUNED}
+)
+STEP_STATES = {f"step.{state}": state for state in StepState}
+_sanitize = lru_cache(maxsize=1_024)(sanitize)
+"""Cached, because many objects wait for the same reason."""
+CONCURRENCY_LIMIT = "Slots"
+"""Reason of a step that waits until fewer units of its group are running."""
+MAX_LOG_LINES = 5
+WAIT_DETAILS = frozenset({EventType.GATE_EXPLAINED, EventType.LOG_LINE})
+SETTLED_EVENTS = frozenset(
+    {EventType.OBJECT_READY, EventType.OBJECT_PRUNED, EventType.HOOK_FINISHED}
+)
 
 
-class Wait(msgspec.Struct, frozen=True, gc=False):
-    """An object that holds a gate: since when, why, and until when at the latest.
-
-    `cause`: what keeps it from being ready, where that is known. `printed`: the last lines of its
-    pods.
-    """
+class GateWait(msgspec.Struct, frozen=True, gc=False):
+    """An object that keeps a gate closed."""
 
     ref: Ref
     since: Ms
     reason: str
-    sentence: str
-    until: Ms
+    message: str
+    deadline: Ms
+    """When the gate gives up; 0 where unknown."""
     cause: str = ""
-    printed: tuple[str, ...] = ()
+    """Why the object is not ready, where known."""
+    log_lines: tuple[str, ...] = ()
+    """Last log lines of the pods of the object."""
 
 
-class Held(msgspec.Struct, frozen=True, gc=False):
-    """A unit that another rollout holds: since when we wait for it, and what is known of that."""
+class UnitWait(msgspec.Struct, frozen=True, gc=False):
+    """A unit that waits for another rollout or for an approval."""
 
     since: Ms
-    sentence: str
+    message: str
 
 
-def is_asking(event: Event) -> bool:
-    """Whether a step waits for somebody, and not for a place among others."""
-    return event.told is Told.STEP_WAITING and event.reason not in {"", SLOTS}
+def is_blocked(event: Event) -> bool:
+    """Return whether a step waits for an external decision, and not for a free slot."""
+    return event.type is EventType.STEP_WAITING and event.reason not in {"", CONCURRENCY_LIMIT}
 
 
-class Remark(msgspec.Struct, frozen=True, gc=False):
-    """Something to be told of an object of a step."""
+class ObjectNote(msgspec.Struct, frozen=True, gc=False):
+    """A note about an object of a step."""
 
     step: str
     ref: Ref | None
     reason: str
-    sentence: str
+    message: str
 
 
-class StepCourse(msgspec.Struct):
-    """One step on its way."""
+class StepProgress(msgspec.Struct):
+    """Progress of a step."""
 
     id: str
     unit: str
     name: str
     cluster: str = ""
     refs: tuple[Ref, ...] = ()
-    rescues: bool = False
-    owner: UnitId | None = None
+    only_on_failure: bool = False
+    unit_id: UnitId | None = None
     state: StepState = StepState.WAITING
-    begun: Ms | None = None
-    since: Ms = Ms(0)
-    """When it came into its state."""
-    again: Ms | None = None
-    """When it is tried again."""
-    looked: bool = False
-    """Whether it was told what its gate waits for."""
+    started_at: Ms | None = None
+    state_since: Ms = Ms(0)
+    """When the step entered its state."""
+    retry_at: Ms | None = None
+    """When the step is retried."""
+    gate_checked: bool = False
+    """Whether an event reported what the gate waits for."""
     reason: str = ""
-    sentence: str = ""
-    trouble: str = ""
-    """Why the last try did not end well."""
-    deeds: dict[Ref, Told] = msgspec.field(default_factory=dict)
-    waits: dict[Ref, Wait] = msgspec.field(default_factory=dict)
+    message: str = ""
+    last_error: str = ""
+    """Why the last attempt failed."""
+    object_results: dict[Ref, EventType] = msgspec.field(default_factory=dict)
+    waits: dict[Ref, GateWait] = msgspec.field(default_factory=dict)
 
     @property
     def size(self) -> int:
-        return max(len(self.refs), len(self.deeds))
+        return max(len(self.refs), len(self.object_results))
 
     @property
-    def settled(self) -> int:
-        """How many of its objects need nothing more; not known before its gate was looked at."""
+    def settled_count(self) -> int:
+        """Number of objects that need nothing more; 0 before the gate was checked."""
         if self.state is StepState.PASSED:
             return self.size
-        if self.looked and self.state in {StepState.GATING, StepState.FAILED}:
-            return len(self.deeds) - len(self.deeds.keys() & self.waits.keys())
+        if self.gate_checked and self.state in {StepState.GATING, StepState.FAILED}:
+            return len(self.object_results) - len(self.object_results.keys() & self.waits.keys())
         return 0
 
     @property
-    def until(self) -> Ms:
-        """The moment at which its gate gives up; 0 where that is not known."""
-        return max((wait.until for wait in self.waits.values()), default=Ms(0))
+    def deadline(self) -> Ms:
+        """When the gate gives up; 0 where unknown."""
+        return max((wait.deadline for wait in self.waits.values()), default=Ms(0))
 
     @property
-    def is_idle(self) -> bool:
-        """Whether it was there for a failure that did not come, or had nothing to do with one."""
-        return self.rescues and self.begun is None
+    def is_unused(self) -> bool:
+        """Whether the step is for failures only and was never started."""
+        return self.only_on_failure and self.started_at is None
 
-    def spent(self, now: Ms) -> Ms:
-        end = self.since if self.state in FINAL else now
-        return Ms(max(0, end - (end if self.begun is None else self.begun)))
+    def elapsed(self, now: Ms) -> Ms:
+        end = self.state_since if self.state in FINAL_STATES else now
+        return Ms(max(0, end - (end if self.started_at is None else self.started_at)))
 
 
-class Course:
-    """A rollout, from its plan and its events. `start` is the moment that times count from."""
+class RolloutProgress:
+    """Progress of a rollout, from its plan and its events. Times count from `start`."""
 
     def __init__(self, start: Ms) -> None:
         self.start = start
         self.now = start
-        self.steps: dict[str, StepCourse] = {}
-        self.active: dict[str, StepCourse] = {}
-        self.done: dict[str, StepCourse] = {}
-        self.deeds: Counter[Told] = Counter()
-        self.unproven: list[Remark] = []
-        self.refused: list[Remark] = []
-        self.faults: list[Event] = []
-        """What of the plan cannot be taken, as it is known before anything is done."""
-        self.kept: dict[Ref, None] = {}
-        """What was to be pruned and is left alone."""
-        self.left: dict[Ref, None] = {}
-        """What asks for that itself."""
-        self.held: dict[str, Held] = {}
-        """By unit: those that are waited for before anything of them is done."""
+        self.steps: dict[str, StepProgress] = {}
+        self.active: dict[str, StepProgress] = {}
+        self.finished: dict[str, StepProgress] = {}
+        self.result_counts: Counter[EventType] = Counter()
+        self.unproven: list[ObjectNote] = []
+        self.refused: list[ObjectNote] = []
+        self.preflight_refusals: list[Event] = []
+        """Events about objects that the cluster refused before the first step."""
+        self.unconfirmed_prunes: dict[Ref, None] = {}
+        """Objects that are not pruned because pruning needs a confirmation."""
+        self.unmanaged: dict[Ref, None] = {}
+        """Objects that are not written because an annotation opts out of management."""
+        self.waiting_units: dict[str, UnitWait] = {}
+        """Units that wait before their first step, by name."""
         self.retries = 0
-        self.result = ""
-        self.sentence = ""
-        self.is_late = False
-        """Whether it was stopped as its time was over."""
-        self._units: dict[str, str] = {}
-        self._joints: set[str] = set()
-        """Steps without objects, of which there is nothing to tell."""
-        self._shortened = True
-        """Whether the names of units are known to be as short as they can be."""
+        self.outcome = ""
+        self.message = ""
+        self.has_timed_out = False
+        """Whether the rollout was stopped by its timeout."""
+        self._unit_names: dict[str, str] = {}
+        self._empty_steps: set[str] = set()
+        """Steps without objects; they are not shown."""
+        self._has_short_names = True
+        """Whether the unit names are already shortened."""
 
-    def expect(self, plan: Plan) -> None:
-        """Know the steps before they have their turn."""
+    def add_plan(self, plan: Plan) -> None:
+        """Add the steps of a plan before they start."""
         for step in plan.steps:
-            known = self.steps.get(step.id)
-            if step.is_joint:
-                self._joints.add(step.id)
+            existing = self.steps.get(step.id)
+            if step.is_placeholder:
+                self._empty_steps.add(step.id)
                 continue
-            if known is None:
-                self._add(_planned(step))
+            if existing is None:
+                self._add_step(_step_from_plan(step))
             else:
-                known.refs = _refs(step)
+                existing.refs = _step_refs(step)
 
-    def title(self, step: StepCourse) -> str:
-        """A step's name, with its unit where there are several."""
+    def step_title(self, step: StepProgress) -> str:
+        """Return the name of a step, with its unit where there are several."""
         unit = self.unit_name(step.unit)
         return f"{unit} {step.name}" if unit else step.name
 
     def unit_name(self, unit: str) -> str:
-        if not self._shortened:
-            self._units, self._shortened = short_units(self._units), True
-        return self._units.get(unit, unit)
+        if not self._has_short_names:
+            self._unit_names, self._has_short_names = shorten_unit_names(self._unit_names), True
+        return self._unit_names.get(unit, unit)
 
     @property
-    def counted(self) -> list[StepCourse]:
-        """The steps that belong to every rollout of the plan, and those that had a turn."""
-        return [step for step in self.steps.values() if not step.is_idle]
+    def counted_steps(self) -> list[StepProgress]:
+        """Steps that belong to every rollout of the plan, and steps that were started."""
+        return [step for step in self.steps.values() if not step.is_unused]
 
     @property
-    def is_fresh(self) -> bool:
-        """Whether no step has had its turn."""
-        return not (self.active or self.done or self.result)
+    def is_before_first_step(self) -> bool:
+        """Whether no step has started."""
+        return not (self.active or self.finished or self.outcome)
 
-    def failures(self) -> list[StepCourse]:
-        return [step for step in self.done.values() if step.state is StepState.FAILED]
+    def failed_steps(self) -> list[StepProgress]:
+        return [step for step in self.finished.values() if step.state is StepState.FAILED]
 
-    def struggling(self) -> list[StepCourse]:
-        """The steps that were tried again, and have not passed."""
-        return [step for step in self.steps.values() if step.trouble]
+    def retried_steps(self) -> list[StepProgress]:
+        """Return the steps that were retried and have not passed."""
+        return [step for step in self.steps.values() if step.last_error]
 
-    def coming(self) -> Iterable[StepCourse]:
-        """The steps that have not had their turn, in the order of the plan."""
+    def pending_steps(self) -> Iterable[StepProgress]:
+        """Yield the steps that have not started, in the order of the plan."""
         for step in self.steps.values():
-            if step.state is StepState.WAITING and not step.rescues and step.id not in self.active:
+            if (
+                step.state is StepState.WAITING
+                and not step.only_on_failure
+                and step.id not in self.active
+            ):
                 yield step
 
-    def take(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         self.now = max(self.now, event.at)
-        if event.told is Told.ROLLOUT_ENDED:
-            self.result, self.sentence = foreign(event.reason), foreign(event.sentence)
+        if event.type is EventType.ROLLOUT_FINISHED:
+            self.outcome, self.message = sanitize(event.reason), sanitize(event.message)
             return
-        if event.told in {Told.UNIT_WAITING, Told.UNIT_TAKEN}:
-            self._unit(event)
-        if not event.step or event.step in self._joints:
+        if event.type in {EventType.UNIT_WAITING, EventType.UNIT_ACQUIRED}:
+            self._update_unit(event)
+        if not event.step or event.step in self._empty_steps:
             return
-        step = self.steps.get(event.step) or self._add(_unplanned(event))
-        state = STATES.get(event.told)
+        step = self.steps.get(event.step) or self._add_step(_step_from_event(event))
+        state = STEP_STATES.get(event.type)
         if state is not None:
-            self._enter(step, state, event)
+            self._enter_state(step, state, event)
         elif event.ref is not None:
-            self._object(step, event, event.ref)
-        if event.told is Told.RETRY_PLANNED:
-            self._retry(step, event)
+            self._update_object(step, event, event.ref)
+        if event.type is EventType.RETRY_SCHEDULED:
+            self._schedule_retry(step, event)
 
-    def _unit(self, event: Event) -> None:
+    def _update_unit(self, event: Event) -> None:
         unit = "" if event.unit is None else str(event.unit)
-        known = self.held.pop(unit, None)
-        if event.told is Told.UNIT_WAITING:
-            since = known.since if known else event.at
-            self.held[unit] = Held(since, foreign(event.sentence))
+        previous = self.waiting_units.pop(unit, None)
+        if event.type is EventType.UNIT_WAITING:
+            since = previous.since if previous else event.at
+            self.waiting_units[unit] = UnitWait(since, sanitize(event.message))
 
-    def _add(self, step: StepCourse) -> StepCourse:
+    def _add_step(self, step: StepProgress) -> StepProgress:
         self.steps[step.id] = step
-        if step.unit not in self._units:
-            self._units[step.unit], self._shortened = step.unit, False
+        if step.unit not in self._unit_names:
+            self._unit_names[step.unit], self._has_short_names = step.unit, False
         return step
 
-    def _enter(self, step: StepCourse, state: StepState, event: Event) -> None:
-        step.state, step.since, step.again = state, event.at, None
-        step.reason, step.sentence = foreign(event.reason), foreign(event.sentence)
-        if state in FINAL:
-            step.trouble = ""
+    def _enter_state(self, step: StepProgress, state: StepState, event: Event) -> None:
+        step.state, step.state_since, step.retry_at = state, event.at, None
+        step.reason, step.message = sanitize(event.reason), sanitize(event.message)
+        if state in FINAL_STATES:
+            step.last_error = ""
             if state is not StepState.FAILED:
                 step.waits.clear()
             self.active.pop(step.id, None)
-            self.done[step.id] = step
+            self.finished[step.id] = step
             return
-        self.done.pop(step.id, None)
-        self.held.pop(step.unit, None)
+        self.finished.pop(step.id, None)
+        self.waiting_units.pop(step.unit, None)
         if state is StepState.WAITING:
             self.active.pop(step.id, None)
-            if is_asking(event):
-                self.held[step.unit] = Held(event.at, step.sentence)
+            if is_blocked(event):
+                self.waiting_units[step.unit] = UnitWait(event.at, step.message)
             return
         self.active[step.id] = step
-        if step.begun is None:
-            step.begun = event.at
+        if step.started_at is None:
+            step.started_at = event.at
         if state is StepState.CHECKING:
-            step.looked = False
+            step.gate_checked = False
             step.waits.clear()
 
-    def _retry(self, step: StepCourse, event: Event) -> None:
+    def _schedule_retry(self, step: StepProgress, event: Event) -> None:
         self.retries += 1
         step.waits.clear()
-        step.trouble = foreign(event.sentence)
-        step.state, step.since, step.again = StepState.WAITING, event.at, event.until
-        step.reason, step.sentence = foreign(event.reason), foreign(event.sentence)
-        self.done.pop(step.id, None)
+        step.last_error = sanitize(event.message)
+        step.state, step.state_since, step.retry_at = StepState.WAITING, event.at, event.until
+        step.reason, step.message = sanitize(event.reason), sanitize(event.message)
+        self.finished.pop(step.id, None)
         self.active[step.id] = step
 
-    def _object(self, step: StepCourse, event: Event, ref: Ref) -> None:
-        told = event.told
-        if told in DEEDS:
-            self._deed(step, ref, told)
-        if told is Told.OBJECT_KEPT:
-            kept = self.left if event.reason == LEFT else self.kept
-            kept[ref] = None
-        if told in SETTLED:
+    def _update_object(self, step: StepProgress, event: Event, ref: Ref) -> None:
+        event_type = event.type
+        if event_type in OBJECT_RESULTS:
+            self._count_result(step, ref, event_type)
+        if event_type is EventType.OBJECT_SKIPPED:
+            refs = self.unmanaged if event.reason == OPTED_OUT else self.unconfirmed_prunes
+            refs[ref] = None
+        if event_type in SETTLED_EVENTS:
             step.waits.pop(ref, None)
-        elif told is Told.GATE_WAITING:
-            self._wait(step, event, ref)
-        elif told in WHILE_WAITING and ref in step.waits:
-            step.waits[ref] = _learnt(step.waits[ref], event)
-        elif told in {Told.GATE_UNPROVEN, Told.OBJECT_REFUSED}:
-            remark = Remark(step.id, ref, event.reason, foreign(event.sentence))
-            (self.unproven if told is Told.GATE_UNPROVEN else self.refused).append(remark)
-            if told is Told.OBJECT_REFUSED and self.is_fresh:
-                self.faults.append(event)
+        elif event_type is EventType.GATE_WAITING:
+            self._update_wait(step, event, ref)
+        elif event_type in WAIT_DETAILS and ref in step.waits:
+            step.waits[ref] = _with_details(step.waits[ref], event)
+        elif event_type in {EventType.GATE_UNPROVEN, EventType.OBJECT_REFUSED}:
+            note = ObjectNote(step.id, ref, event.reason, sanitize(event.message))
+            (self.unproven if event_type is EventType.GATE_UNPROVEN else self.refused).append(note)
+            if event_type is EventType.OBJECT_REFUSED and self.is_before_first_step:
+                self.preflight_refusals.append(event)
 
-    def _wait(self, step: StepCourse, event: Event, ref: Ref) -> None:
-        known = step.waits.get(ref)
-        since, cause = (known.since, known.cause) if known else (event.at, "")
-        printed = known.printed if known else ()
-        sentence = _foreign(event.sentence or event.reason)
-        step.looked = True
-        step.waits[ref] = Wait(ref, since, event.reason, sentence, event.until, cause, printed)
+    def _update_wait(self, step: StepProgress, event: Event, ref: Ref) -> None:
+        previous = step.waits.get(ref)
+        since, cause = (previous.since, previous.cause) if previous else (event.at, "")
+        log_lines = previous.log_lines if previous else ()
+        message = _sanitize(event.message or event.reason)
+        step.gate_checked = True
+        step.waits[ref] = GateWait(ref, since, event.reason, message, event.until, cause, log_lines)
 
-    def _deed(self, step: StepCourse, ref: Ref, told: Told) -> None:
-        """Count each object once: what was written stays so, though another try finds it so."""
-        known = step.deeds.get(ref)
-        if known is None or (known is Told.OBJECT_UNCHANGED and told is not known):
-            if known is not None:
-                self.deeds[known] -= 1
-            self.deeds[told] += 1
-            step.deeds[ref] = told
-
-
-def _learnt(wait: Wait, event: Event) -> Wait:
-    """What is known of an object that is waited for, with what is told of it."""
-    if event.told is Told.GATE_EXPLAINED:
-        return msgspec.structs.replace(wait, cause=_foreign(event.sentence))
-    printed = (*wait.printed, event.sentence)[-MOST_PRINTED:]
-    return msgspec.structs.replace(wait, printed=printed)
+    def _count_result(self, step: StepProgress, ref: Ref, event_type: EventType) -> None:
+        """Count each object once; a retry does not turn written into unchanged."""
+        previous = step.object_results.get(ref)
+        if previous is None or (
+            previous is EventType.OBJECT_UNCHANGED and event_type is not previous
+        ):
+            if previous is not None:
+                self.result_counts[previous] -= 1
+            self.result_counts[event_type] += 1
+            step.object_results[ref] = event_type
 
 
-def _planned(step: Step) -> StepCourse:
-    unit, name, refs = name_unit(step.unit, step.cluster), name_step(step), _refs(step)
-    return StepCourse(step.id, unit, name, step.cluster, refs, step.rescues, step.unit)
+def _with_details(wait: GateWait, event: Event) -> GateWait:
+    """Return a wait with the cause or the log line of an event."""
+    if event.type is EventType.GATE_EXPLAINED:
+        return msgspec.structs.replace(wait, cause=_sanitize(event.message))
+    log_lines = (*wait.log_lines, event.message)[-MAX_LOG_LINES:]
+    return msgspec.structs.replace(wait, log_lines=log_lines)
 
 
-def _unplanned(event: Event) -> StepCourse:
-    """A step that was yielded when its turn came: only its events tell of it.
+def _step_from_plan(step: Step) -> StepProgress:
+    unit, name, refs = unit_name(step.unit, step.cluster), step_name(step), _step_refs(step)
+    return StepProgress(step.id, unit, name, step.cluster, refs, step.rescues, step.unit)
 
-    One that nobody needed was there for a failure.
+
+def _step_from_event(event: Event) -> StepProgress:
+    """Return a step that was added during the rollout and is known by its events only.
+
+    A step that was not needed was there for a failure.
     """
-    unit = "" if event.unit is None else name_unit(event.unit, event.cluster)
-    name = name_spot(event.step.removeprefix(f"{unit}/"))
-    is_rescue = event.reason == NOT_NEEDED
-    cluster, owner = event.cluster, event.unit
-    return StepCourse(event.step, unit, name, cluster, rescues=is_rescue, owner=owner)
+    unit = "" if event.unit is None else unit_name(event.unit, event.cluster)
+    name = step_name_from_id(event.step.removeprefix(f"{unit}/"))
+    only_on_failure = event.reason == NOT_NEEDED
+    cluster, unit_id = event.cluster, event.unit
+    return StepProgress(
+        event.step, unit, name, cluster, only_on_failure=only_on_failure, unit_id=unit_id
+    )
 
 
-def _refs(step: Step) -> tuple[Ref, ...]:
-    return tuple(item.ref for item in items_of(step))
+def _step_refs(step: Step) -> tuple[Ref, ...]:
+    return tuple(item.ref for item in step_items(step))

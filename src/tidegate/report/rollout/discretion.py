@@ -1,8 +1,8 @@
-"""Keeps what is secret out of what other people's programs say.
+"""Redaction of secret values in texts of applications and servers.
 
-An application prints its password, a server quotes what it refuses. What a plan puts into Secrets,
-and what stood encrypted wherever it goes, is known, and is hidden wherever it turns up. What an
-object is called is shown all the same, though it may hold the name of a user that is hidden.
+An application may log its password, a server may quote a rejected value. Values of Secrets in
+the plan and values that were encrypted in Git are replaced wherever they occur. Names of
+objects stay readable, even if they contain a secret user name.
 """
 
 from __future__ import annotations
@@ -17,106 +17,113 @@ import msgspec
 from tidegate.model.change import MASK, FieldChange
 from tidegate.model.event import Event
 from tidegate.model.objects import FieldPath, Json, Ref
-from tidegate.model.plan import Fragment, Plan, items_of
-from tidegate.model.secret import is_secret_kind, secret_fields, texts_in, value_at
+from tidegate.model.plan import Plan, PlanFragment, step_items
+from tidegate.model.secret import is_secret_kind, leaf_texts, secret_field_paths, value_at_path
 
-SHORTEST = 5
-"""Shorter values stand in many words by chance; to hide them would hide the words."""
+MIN_LENGTH = 5
+"""Shorter values occur in ordinary words by chance; redacting them would hide the words."""
 
 
-class Discretion:
-    """Knows what must not be said."""
+class Redactor:
+    """Redacts the secret values of a plan in texts and events."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        self._values: list[str] = []
-        self._known: dict[str, str] = {}
+        self._secrets: list[str] = []
+        self._redacted: dict[str, str] = {}
         self._names: set[str] = set()
-        self._around: dict[str, list[str]] = {}
-        self._learn(values)
+        self._names_by_secret: dict[str, list[str]] = {}
+        self._add_values(values)
 
-    def _learn(self, values: Iterable[str]) -> None:
+    def _add_values(self, values: Iterable[str]) -> None:
         # The longest first: a value may be the beginning of another.
-        long = {*self._values, *(one for one in values if len(one) >= SHORTEST)}
-        self._values = sorted(long, key=lambda value: (-len(value), value))
-        self._known.clear()
-        self._around.clear()
+        secrets = {*self._secrets, *(text for text in values if len(text) >= MIN_LENGTH)}
+        self._secrets = sorted(secrets, key=lambda value: (-len(value), value))
+        self._redacted.clear()
+        self._names_by_secret.clear()
 
     @classmethod
-    def of(cls, plan: Plan) -> Discretion:
-        """Hides what a plan holds in secret, as it is and as it is written."""
-        made = cls()
-        made.learn(plan)
-        return made
+    def from_plan(cls, plan: Plan) -> Redactor:
+        """Return a redactor for the secret values of a plan, plain and in base64."""
+        redactor = cls()
+        redactor.add_secrets(plan)
+        return redactor
 
-    def learn(self, plan: Plan | Fragment) -> None:
-        """Hide what this plan holds, or a part of one, too."""
-        items = [item for step in plan.steps for item in items_of(step)]
-        self._names |= {name for item in items for name in _names(item.ref)}
-        self._learn(
+    def add_secrets(self, plan: Plan | PlanFragment) -> None:
+        """Add the secret values of a plan or of a part of one."""
+        items = [item for step in plan.steps for item in step_items(step)]
+        self._names |= {name for item in items for name in _object_names(item.ref)}
+        self._add_values(
             value
             for item in items
             if item.body and (item.hidden or is_secret_kind(item.ref.kind.name))
-            for value in _values(msgspec.json.decode(item.body), item.hidden)
+            for value in _secret_values(msgspec.json.decode(item.body), item.hidden)
         )
 
     @classmethod
-    def about(cls, objects: Iterable[tuple[dict[str, Json], tuple[FieldPath, ...]]]) -> Discretion:
-        """The same for objects, each with its hidden fields."""
-        return cls(value for body, hidden in objects for value in _values(body, hidden))
+    def from_objects(
+        cls, objects: Iterable[tuple[dict[str, Json], tuple[FieldPath, ...]]]
+    ) -> Redactor:
+        """Return a redactor for objects, each given with its hidden fields."""
+        return cls(value for body, hidden in objects for value in _secret_values(body, hidden))
 
-    def hide(self, text: str) -> str:
-        for value in self._values:
+    def redact(self, text: str) -> str:
+        for value in self._secrets:
             if value in text:
-                text = self._hide(value, text)
+                text = self._redact_value(value, text)
         return text
 
-    def _hide(self, value: str, text: str) -> str:
-        """Hide a value wherever it stands, and is not a part of what an object is called."""
-        if value not in self._around:
+    def _redact_value(self, value: str, text: str) -> str:
+        """Replace a value, except inside a name of an object."""
+        if value not in self._names_by_secret:
             # The longest first: a name may be the beginning of another.
-            holding = (name for name in self._names if value in name and value != name)
-            self._around[value] = sorted(holding, key=lambda name: (-len(name), name))
-        names = [name for name in self._around[value] if name in text]
+            names_with_value = (name for name in self._names if value in name and value != name)
+            self._names_by_secret[value] = sorted(
+                names_with_value, key=lambda name: (-len(name), name)
+            )
+        names = [name for name in self._names_by_secret[value] if name in text]
         if not names:
             return text.replace(value, MASK)
-        either = re.compile("|".join(map(re.escape, (*names, value))))
-        return either.sub(lambda met: MASK if met[0] == value else met[0], text)
+        pattern = re.compile("|".join(map(re.escape, (*names, value))))
+        return pattern.sub(lambda match: MASK if match[0] == value else match[0], text)
 
-    def _hide_field(self, one: FieldChange) -> FieldChange:
-        return FieldChange(one.path, self.hide(one.before), self.hide(one.after))
+    def _redact_field(self, change: FieldChange) -> FieldChange:
+        return FieldChange(change.path, self.redact(change.before), self.redact(change.after))
 
-    def hide_in(self, event: Event) -> Event:
-        """The event without secrets; most sentences are told more than once."""
-        if not self._values or not (event.sentence or event.fields):
+    def redact_event(self, event: Event) -> Event:
+        """Return the event without secrets. Results are cached: most messages repeat."""
+        if not self._secrets or not (event.message or event.fields):
             return event
         if event.fields:
             event = msgspec.structs.replace(
-                event, fields=tuple(map(self._hide_field, event.fields))
+                event, fields=tuple(map(self._redact_field, event.fields))
             )
-        told = self._known.get(event.sentence)
-        if told is None:
-            told = self._known[event.sentence] = self.hide(event.sentence)
-        if told == event.sentence:
+        message = self._redacted.get(event.message)
+        if message is None:
+            message = self._redacted[event.message] = self.redact(event.message)
+        if message == event.message:
             return event
-        return msgspec.structs.replace(event, sentence=told)
+        return msgspec.structs.replace(event, message=message)
 
 
-def _names(ref: Ref) -> Iterator[str]:
-    """What an object is called in sentences: with its namespace, and without."""
+def _object_names(ref: Ref) -> Iterator[str]:
+    """Yield the names of an object in messages: with its namespace and without."""
     yield ref.name
     if ref.namespace:
         yield f"{ref.namespace}/{ref.name}"
 
 
-def _values(body: dict[str, Json], hidden: tuple[FieldPath, ...]) -> Iterator[str]:
-    for path in (*secret_fields(body), *hidden):
-        for value in texts_in(value_at(body, path)):
+def _secret_values(body: dict[str, Json], hidden: tuple[FieldPath, ...]) -> Iterator[str]:
+    for path in (*secret_field_paths(body), *hidden):
+        for value in leaf_texts(value_at_path(body, path)):
             yield value
-            yield from _decoded(value)
+            yield from _encodings(value)
 
 
-def _decoded(value: str) -> Iterator[str]:
-    """What is written in base64; of several lines each, since a log shows them one by one."""
+def _encodings(value: str) -> Iterator[str]:
+    """Yield the lines of a value, its base64 form, and the decoded text and lines of base64.
+
+    Lines are separate because a log shows them one by one.
+    """
     yield from (line.strip() for line in value.splitlines())
     yield base64.b64encode(value.encode()).decode()
     try:

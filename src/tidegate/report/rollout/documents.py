@@ -1,6 +1,6 @@
-"""What a rollout tells, as programs read it: one shape for every verb, and for run records.
+"""JSON documents of rollout events and run records.
 
-An object has the keys that a plan has for it; a unit and a step go by their ids.
+The identity of an object has the same keys as in a plan; units and steps are given by id.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tidegate.model.change import Fate, FieldChange
-from tidegate.model.event import Event, Told
+from tidegate.model.change import DiffAction, FieldChange
+from tidegate.model.event import Event, EventType
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.unit import UnitId
-from tidegate.report.places import seen_text
+from tidegate.report.places import location_text
 
-VERSION = 1
-"""Of all that is described on the page about JSON."""
+JSON_VERSION = 1
+"""Version of all JSON documents."""
 
 
-class ObjectName(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Which object."""
+class ObjectIdentity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Identity of an object."""
 
     api_version: str
     kind: str
@@ -29,7 +29,7 @@ class ObjectName(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     name: str
 
     @classmethod
-    def of(cls, ref: Ref) -> ObjectName:
+    def from_ref(cls, ref: Ref) -> ObjectIdentity:
         return cls(
             api_version=ref.kind.api_version,
             kind=ref.kind.name,
@@ -42,12 +42,13 @@ class ObjectName(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
         return Ref(Kind.of(self.api_version, self.kind), self.namespace, self.name)
 
 
-class EventOut(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """One event. What does not apply is left out; the first one says the version."""
+class EventDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """JSON document of an event. Fields that do not apply are left out."""
 
     at: Ms
-    event: Told
+    event: EventType
     version: int = 0
+    """Version of the documents; only in the first event."""
     unit: str = ""
     cluster: str = ""
     step: str = ""
@@ -55,7 +56,7 @@ class EventOut(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, re
     kind: str = ""
     namespace: str = ""
     name: str = ""
-    operation: Fate | None = None
+    operation: DiffAction | None = None
     fields: tuple[FieldChange, ...] = ()
     reason: str = ""
     sentence: str = ""
@@ -64,13 +65,13 @@ class EventOut(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, re
     where: str = ""
 
 
-def event_out(event: Event) -> EventOut:
-    """An event as all verbs tell it."""
+def event_document(event: Event) -> EventDocument:
+    """Return the JSON document of an event, the same for every command."""
     ref = event.ref
-    return EventOut(
+    return EventDocument(
         at=event.at,
-        event=event.told,
-        version=VERSION if event.told is Told.ROLLOUT_BEGUN else 0,
+        event=event.type,
+        version=JSON_VERSION if event.type is EventType.ROLLOUT_STARTED else 0,
         unit=str(event.unit) if event.unit else "",
         cluster=event.cluster,
         step=event.step,
@@ -81,28 +82,28 @@ def event_out(event: Event) -> EventOut:
         operation=event.operation,
         fields=event.fields,
         reason=event.reason,
-        sentence=event.sentence,
+        sentence=event.message,
         until=event.until,
         field=event.field,
-        where=seen_text(event.where),
+        where=location_text(event.location),
     )
 
 
-def event_in(out: EventOut, units: Mapping[str, UnitId]) -> Event:
-    """The event that was told so; units by their ids."""
-    kind = Kind.of(out.api_version, out.kind)
+def event_from_document(document: EventDocument, units: Mapping[str, UnitId]) -> Event:
+    """Return the event of a JSON document; `units` are given by id."""
+    kind = Kind.of(document.api_version, document.kind)
     return Event(
-        at=out.at,
-        told=out.event,
-        step=out.step,
-        ref=Ref(kind, out.namespace, out.name) if out.kind else None,
-        reason=out.reason,
-        sentence=out.sentence,
-        until=out.until,
-        unit=units.get(out.unit),
-        cluster=out.cluster,
-        field=out.field,
-        where=out.where,
-        operation=out.operation,
-        fields=out.fields,
+        at=document.at,
+        type=document.event,
+        step=document.step,
+        ref=Ref(kind, document.namespace, document.name) if document.kind else None,
+        reason=document.reason,
+        message=document.sentence,
+        until=document.until,
+        unit=units.get(document.unit),
+        cluster=document.cluster,
+        field=document.field,
+        location=document.where,
+        operation=document.operation,
+        fields=document.fields,
     )

@@ -1,4 +1,4 @@
-"""How a rollout ended, for programs: the last line of its events."""
+"""Explanation of a failed or timed-out rollout, as rows and as JSON documents."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidegate.model.event import Result
+from tidegate.model.event import RolloutOutcome
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
-from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.documents import ObjectName
+from tidegate.report.rollout.course import RolloutProgress
+from tidegate.report.rollout.documents import ObjectIdentity
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.reasons import WHY, grounds, reasons
+from tidegate.report.rollout.reasons import WHY, evidence_rows, explain_evidence
 from tidegate.report.rollout.rows import Row, Span
 from tidegate.report.rollout.summary import PASSED, STOPPED
 
 
-class Failure(ObjectName, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What is known of an object that failed: why, what its pods printed last, its Events."""
+class FailureDocument(
+    ObjectIdentity, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """JSON document of a failed object: reasons, last log lines, Events."""
 
     unit: str = ""
     step: str = ""
@@ -28,81 +30,89 @@ class Failure(ObjectName, frozen=True, kw_only=True, omit_defaults=True, rename=
     events: tuple[str, ...] = ()
 
 
-class RolloutEnding(
+class RolloutExplanation(
     msgspec.Struct, frozen=True, omit_defaults=True, tag_field="event", tag="rollout.explained"
 ):
-    """How it ended, and all that is known of what failed. `lasted` in milliseconds."""
+    """Last line of the JSON events of a rollout: its outcome and the failures."""
 
     outcome: str
     lasted: Ms
+    """Duration in milliseconds."""
     sentence: str = ""
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[FailureDocument, ...] = ()
 
 
-class WaitEnding(
+class WaitExplanation(
     msgspec.Struct, frozen=True, omit_defaults=True, tag_field="event", tag="wait.explained"
 ):
-    """Why somebody has waited in vain, and all that is known of what is not well."""
+    """Last line of the JSON output of `app wait`: why waiting failed."""
 
-    outcome: Result
+    outcome: RolloutOutcome
     sentence: str
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[FailureDocument, ...] = ()
 
 
-def has_failed(course: Course) -> bool:
-    return course.result not in {"", PASSED, STOPPED}
+def has_failed(progress: RolloutProgress) -> bool:
+    return progress.outcome not in {"", PASSED, STOPPED}
 
 
-def is_explained(course: Course) -> bool:
-    """Whether there is more to say of its end than that it came."""
-    return has_failed(course) or course.is_late
+def needs_explanation(progress: RolloutProgress) -> bool:
+    """Return whether the end of a rollout needs an explanation."""
+    return has_failed(progress) or progress.has_timed_out
 
 
-def rollout_ending(course: Course, evidence: Iterable[Evidence]) -> RolloutEnding:
-    failed = [step.sentence for step in course.failures()]
-    return RolloutEnding(
-        outcome=Result.LATE if course.is_late else course.result,
-        lasted=Ms(course.now - course.start),
-        sentence=failed[0] if failed else course.sentence,
-        failures=failures_of(course, evidence),
+def rollout_explanation(
+    progress: RolloutProgress, evidence: Iterable[Evidence]
+) -> RolloutExplanation:
+    messages = [step.message for step in progress.failed_steps()]
+    return RolloutExplanation(
+        outcome=RolloutOutcome.TIMED_OUT if progress.has_timed_out else progress.outcome,
+        lasted=Ms(progress.now - progress.start),
+        sentence=messages[0] if messages else progress.message,
+        failures=failure_documents(progress, evidence),
     )
 
 
-def wait_ending(
-    plan: Plan, outcome: Result, sentence: str, evidence: Iterable[Evidence]
-) -> WaitEnding:
-    return WaitEnding(outcome, sentence, failures_of(_known(plan), evidence))
+def wait_explanation(
+    plan: Plan, outcome: RolloutOutcome, message: str, evidence: Iterable[Evidence]
+) -> WaitExplanation:
+    return WaitExplanation(outcome, message, failure_documents(_progress_from_plan(plan), evidence))
 
 
 def wait_rows(plan: Plan, evidence: Iterable[Evidence]) -> Iterator[Row]:
-    """The same for people."""
-    course = _known(plan)
-    for one in evidence:
-        yield (Span(f"  {one.ref} is not well"),)
-        yield from reasons(course, one)
+    """Yield the diagnosis of the objects that are not healthy."""
+    progress = _progress_from_plan(plan)
+    for item in evidence:
+        yield (Span(f"  {item.ref} is not well"),)
+        yield from evidence_rows(progress, item)
 
 
-def _known(plan: Plan) -> Course:
-    """Knows the names of steps, and nothing that has happened."""
-    course = Course(Ms(0))
-    course.expect(plan)
-    return course
+def _progress_from_plan(plan: Plan) -> RolloutProgress:
+    """Return a progress that knows the steps of a plan and no events."""
+    progress = RolloutProgress(Ms(0))
+    progress.add_plan(plan)
+    return progress
 
 
-def failures_of(course: Course, evidence: Iterable[Evidence]) -> tuple[Failure, ...]:
-    return tuple(_failure(course, one) for one in evidence)
+def failure_documents(
+    progress: RolloutProgress, evidence: Iterable[Evidence]
+) -> tuple[FailureDocument, ...]:
+    return tuple(_failure_document(progress, item) for item in evidence)
 
 
-def _failure(course: Course, one: Evidence) -> Failure:
-    steps = (step for step in course.steps.values() if step.cluster == one.cluster)
-    step = next((step for step in steps if one.ref in step.refs), None)
-    told, wait = grounds(course, one), step.waits.get(one.ref) if step and course.is_late else None
-    return Failure(
-        **msgspec.structs.asdict(ObjectName.of(one.ref)),
-        unit=str(step.owner or "") if step else "",
+def _failure_document(progress: RolloutProgress, evidence: Evidence) -> FailureDocument:
+    steps = (step for step in progress.steps.values() if step.cluster == evidence.cluster)
+    step = next((step for step in steps if evidence.ref in step.refs), None)
+    lines_by_label, wait = (
+        explain_evidence(progress, evidence),
+        step.waits.get(evidence.ref) if step and progress.has_timed_out else None,
+    )
+    return FailureDocument(
+        **msgspec.structs.asdict(ObjectIdentity.from_ref(evidence.ref)),
+        unit=str(step.unit_id or "") if step else "",
         step=step.id if step else "",
-        cluster=one.cluster,
-        why=(*([wait.sentence] if wait else ()), *told.get(WHY, ())),
-        log=tuple(told.get("log", ())),
-        events=tuple(told.get("events", ())),
+        cluster=evidence.cluster,
+        why=(*([wait.message] if wait else ()), *lines_by_label.get(WHY, ())),
+        log=tuple(lines_by_label.get("log", ())),
+        events=tuple(lines_by_label.get("events", ())),
     )

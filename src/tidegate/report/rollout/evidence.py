@@ -1,4 +1,4 @@
-"""What is known of an object that failed: its pods, what they printed, Events, what it lacks."""
+"""Diagnostics of a failed object: pods, logs, Events and missing dependencies."""
 
 from __future__ import annotations
 
@@ -9,74 +9,70 @@ import msgspec
 from tidegate.model.objects import Ref
 
 
-class ContainerEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """A container that ended badly or cannot run: in whose words, and what it printed last.
-
-    One that `runs` may simply take its time.
-    """
+class ContainerFailure(msgspec.Struct, frozen=True, kw_only=True):
+    """A container that failed or cannot start, with its last log lines."""
 
     name: str
     reason: str = ""
     message: str = ""
     exit_code: int | None = None
     restarts: int = 0
-    runs: bool = False
+    is_running: bool = False
+    """Whether the container is running and may only need more time."""
     log: tuple[str, ...] = ()
 
 
-class PodEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod that is not as it should be."""
+class PodFailure(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod that is not healthy."""
 
     ref: Ref
     phase: str = ""
     reason: str = ""
     message: str = ""
-    containers: tuple[ContainerEnd, ...] = ()
+    containers: tuple[ContainerFailure, ...] = ()
 
 
 class KubeEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """A Kubernetes Event, with its subject."""
+    """A Kubernetes Event and its subject."""
 
     subject: str
     reason: str
     message: str
-    warning: bool = False
-    times: int = 1
+    is_warning: bool = False
+    count: int = 1
 
 
-class Comes(StrEnum):
-    """Where a step stands, seen from the one that failed."""
+class StepRelation(StrEnum):
+    """Position of a step relative to the step that failed."""
 
     BEFORE = "before this step"
-    SAME = "in this same step"
-    BESIDE = "beside this step"
-    BEHIND = "behind this step"
+    SAME_STEP = "in this same step"
+    PARALLEL = "beside this step"
+    AFTER = "behind this step"
 
 
-class Maker(msgspec.Struct, frozen=True, kw_only=True):
-    """An object of the plan that is what is missing, or from which an operator makes it."""
+class ProducerRef(msgspec.Struct, frozen=True, kw_only=True):
+    """An object of the plan that is a missing object or from which an operator creates it."""
 
     ref: Ref
     step: str
-    comes: Comes
+    relation: StepRelation
 
 
-class Lack(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that is needed and not there, and who in the plan would make it."""
+class MissingRef(msgspec.Struct, frozen=True, kw_only=True):
+    """A missing object, and the objects of the plan that would create it."""
 
     ref: Ref
-    makers: tuple[Maker, ...] = ()
+    producers: tuple[ProducerRef, ...] = ()
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that was found of one object, as far as it may be shown.
-
-    `unserved` says why nobody does anything about it, where that is so.
-    """
+    """Diagnostics of one object, without secrets."""
 
     ref: Ref
     cluster: str = ""
-    pods: tuple[PodEnd, ...] = ()
-    notes: tuple[KubeEvent, ...] = ()
-    lacks: tuple[Lack, ...] = ()
-    unserved: str = ""
+    pods: tuple[PodFailure, ...] = ()
+    events: tuple[KubeEvent, ...] = ()
+    missing: tuple[MissingRef, ...] = ()
+    not_served_reason: str = ""
+    """Why no controller or API serves the object, where this is the problem."""

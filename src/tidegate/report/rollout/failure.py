@@ -1,163 +1,178 @@
-"""Why a rollout failed: what, why, what is there and what is not, and what to type next."""
+"""Explanation of a failed or timed-out rollout, as rows and as JSON documents."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from tidegate.model.event import StepState
-from tidegate.model.objects import Ref, Spot
-from tidegate.report.rollout.course import Course, Remark, StepCourse, Wait
+from tidegate.model.objects import ClusterRef, Ref
+from tidegate.report.rollout.course import GateWait, ObjectNote, RolloutProgress, StepProgress
 from tidegate.report.rollout.evidence import Evidence
-from tidegate.report.rollout.names import brief, count, listing, seconds
-from tidegate.report.rollout.reasons import labelled, reasons
-from tidegate.report.rollout.rows import UNICODE, Marks, Row, Span, Style
-from tidegate.report.rollout.summary import NO_COMMANDS, Commands, deeds_of
+from tidegate.report.rollout.names import (
+    count_noun,
+    format_seconds,
+    join_refs,
+    shorten_wait_message,
+)
+from tidegate.report.rollout.reasons import evidence_rows, labelled_rows
+from tidegate.report.rollout.rows import UNICODE_SYMBOLS, Row, Span, Style, Symbols
+from tidegate.report.rollout.summary import NO_NEXT_COMMANDS, NextCommands, result_summary
 
-MOST_FAILURES = 3
-"""How many are told in full."""
-MOST_NAMED = 8
-MOST_REFUSED = 20
+MAX_FAILURES = 3
+"""Number of failures that are explained in full."""
+MAX_NAMED = 8
+MAX_REFUSED = 20
 
 
-def failing_spots(course: Course) -> list[Spot]:
-    """The objects to collect evidence of, each once: also of what would be tried again.
+def failing_objects(progress: RolloutProgress) -> list[ClusterRef]:
+    """Return the objects to collect evidence for, each once, retried steps included.
 
-    Where time is over, so are those that gates still wait for.
+    After a timeout without a failure, these are the objects that gates still wait for.
     """
-    failing = course.failures() or course.struggling()
-    if course.is_late and not failing:
-        return [Spot(step.cluster, wait.ref) for step, wait in _awaited(course)]
-    named = [_culprit(step) for step in failing[:MOST_FAILURES]]
-    return list(dict.fromkeys(spot for spot in named if spot is not None))
+    failing_steps = progress.failed_steps() or progress.retried_steps()
+    if progress.has_timed_out and not failing_steps:
+        return [ClusterRef(step.cluster, wait.ref) for step, wait in pending_waits(progress)]
+    objects = [failing_object(step) for step in failing_steps[:MAX_FAILURES]]
+    return list(dict.fromkeys(cluster_ref for cluster_ref in objects if cluster_ref is not None))
 
 
-def refused_spots(course: Course) -> list[Spot]:
-    """The objects of which it is told that the cluster would refuse them, each once."""
-    named = (_refused(course, remark) for remark in course.refused[:MOST_REFUSED])
-    return list(dict.fromkeys(spot for spot in named if spot is not None))
+def refused_objects(progress: RolloutProgress) -> list[ClusterRef]:
+    """Return the objects that the cluster would refuse, each once."""
+    objects = (_refused_object(progress, note) for note in progress.refused[:MAX_REFUSED])
+    return list(dict.fromkeys(cluster_ref for cluster_ref in objects if cluster_ref is not None))
 
 
-def _refused(course: Course, remark: Remark) -> Spot | None:
-    step = course.steps.get(remark.step)
-    return Spot(step.cluster if step else "", remark.ref) if remark.ref else None
+def _refused_object(progress: RolloutProgress, note: ObjectNote) -> ClusterRef | None:
+    step = progress.steps.get(note.step)
+    return ClusterRef(step.cluster if step else "", note.ref) if note.ref else None
 
 
 def explain_failure(
-    course: Course,
+    progress: RolloutProgress,
     evidence: Iterable[Evidence] = (),
     *,
-    commands: Commands = NO_COMMANDS,
-    marks: Marks = UNICODE,
+    commands: NextCommands = NO_NEXT_COMMANDS,
+    symbols: Symbols = UNICODE_SYMBOLS,
 ) -> list[Row]:
-    """The rows of the explanation."""
-    known = {Spot(one.cluster, one.ref): one for one in evidence}
-    failures = course.failures()
+    """Return the rows that explain a failed rollout."""
+    evidence_by_object = {ClusterRef(item.cluster, item.ref): item for item in evidence}
+    failures = progress.failed_steps()
     rows: list[Row] = []
-    for step in failures[:MOST_FAILURES]:
-        rows += _failure(course, step, known, marks)
-    if len(failures) > MOST_FAILURES:
-        names = ", ".join(map(course.title, failures[MOST_FAILURES:]))
-        rows.append(labelled("also", [f"failed: {names}"], Style.BAD)[0])
-    rows += _refusals(course, marks)
-    rows += _left(course)
-    rows += _next(course, commands)
+    for step in failures[:MAX_FAILURES]:
+        rows += _failure_rows(progress, step, evidence_by_object, symbols)
+    if len(failures) > MAX_FAILURES:
+        names = ", ".join(map(progress.step_title, failures[MAX_FAILURES:]))
+        rows.append(labelled_rows("also", [f"failed: {names}"], Style.BAD)[0])
+    rows += _refusal_rows(progress, symbols)
+    rows += _remaining_rows(progress)
+    rows += _next_rows(progress, commands)
     return rows
 
 
-def explain_lateness(course: Course, evidence: Iterable[Evidence]) -> list[Row]:
-    """What gates still waited for when time was over, and why."""
-    known = {Spot(one.cluster, one.ref): one for one in evidence}
+def explain_timeout(progress: RolloutProgress, evidence: Iterable[Evidence]) -> list[Row]:
+    """Return what gates still waited for at the timeout, and why."""
+    evidence_by_object = {ClusterRef(item.cluster, item.ref): item for item in evidence}
     rows: list[Row] = []
-    for step, wait in _awaited(course):
-        head = f"  {course.title(step)} still waits for {wait.ref}: "
-        rows.append((Span(head), Span(brief(wait.sentence))))
-        found = known.get(Spot(step.cluster, wait.ref))
-        rows += reasons(course, found) if found else ()
+    for step, wait in pending_waits(progress):
+        prefix = f"  {progress.step_title(step)} still waits for {wait.ref}: "
+        rows.append((Span(prefix), Span(shorten_wait_message(wait.message))))
+        item_evidence = evidence_by_object.get(ClusterRef(step.cluster, wait.ref))
+        rows += evidence_rows(progress, item_evidence) if item_evidence else ()
     return rows
 
 
-def _awaited(course: Course) -> list[tuple[StepCourse, Wait]]:
-    """What gates wait for, as far as it is told in full."""
-    waits = [(step, wait) for step in course.active.values() for wait in step.waits.values()]
-    return waits[:MOST_FAILURES]
+def pending_waits(progress: RolloutProgress) -> list[tuple[StepProgress, GateWait]]:
+    """Return the first objects that gates wait for, with their steps."""
+    waits = [(step, wait) for step in progress.active.values() for wait in step.waits.values()]
+    return waits[:MAX_FAILURES]
 
 
-def _failure(
-    course: Course, step: StepCourse, known: Mapping[Spot, Evidence], marks: Marks
+def _failure_rows(
+    progress: RolloutProgress,
+    step: StepProgress,
+    evidence_by_object: Mapping[ClusterRef, Evidence],
+    symbols: Symbols,
 ) -> Iterator[Row]:
-    spent = seconds(step.since - course.start)
-    head = Span(f"{marks.failed} {course.title(step)} failed", Style.BAD)
-    yield (head, Span(f" after {spent}: {step.sentence or step.reason}"))
-    culprit = _culprit(step)
-    found = known.get(culprit) if culprit else None
-    if found is not None:
-        yield from reasons(course, found)
+    elapsed = format_seconds(step.state_since - progress.start)
+    title = Span(f"{symbols.failed} {progress.step_title(step)} failed", Style.BAD)
+    yield (title, Span(f" after {elapsed}: {step.message or step.reason}"))
+    failing = failing_object(step)
+    object_evidence = evidence_by_object.get(failing) if failing else None
+    if object_evidence is not None:
+        yield from evidence_rows(progress, object_evidence)
 
 
-def _culprit(step: StepCourse) -> Spot | None:
-    """The object that a failure speaks of: its sentence begins with its name."""
-    refs = {*step.refs, *step.deeds, *step.waits}
-    told = step.trouble or step.sentence
-    named = [ref for ref in refs if _begins_with(told, str(ref))]
-    culprit = max(named, key=lambda ref: len(str(ref)), default=None)
-    return None if culprit is None else Spot(step.cluster, culprit)
+def failing_object(step: StepProgress) -> ClusterRef | None:
+    """Return the object that a failure is about: the message starts with its name."""
+    refs = {*step.refs, *step.object_results, *step.waits}
+    message = step.last_error or step.message
+    candidates = [ref for ref in refs if _starts_with_name(message, str(ref))]
+    failing = max(candidates, key=lambda ref: len(str(ref)), default=None)
+    return None if failing is None else ClusterRef(step.cluster, failing)
 
 
-def _begins_with(sentence: str, name: str) -> bool:
-    return sentence.startswith(name) and sentence[len(name) : len(name) + 1] in {"", ":", " "}
+def _starts_with_name(message: str, name: str) -> bool:
+    return message.startswith(name) and message[len(name) : len(name) + 1] in {"", ":", " "}
 
 
-def _refusals(course: Course, marks: Marks) -> Iterator[Row]:
-    """That the cluster would not take it, where that ended the rollout, or kept a part from it.
+def _refusal_rows(progress: RolloutProgress, symbols: Symbols) -> Iterator[Row]:
+    """Yield that the cluster refused objects, where this ended the rollout.
 
-    What is wrong with which object is a finding for each.
+    What is wrong with which object is a finding of its own.
     """
-    if course.failures():
+    if progress.failed_steps():
         return
-    much = "not all" if any(step.deeds for step in course.steps.values()) else "nothing"
-    head = Span(f"{marks.failed} {much} was written: ", Style.BAD)
-    if not course.refused:
-        told = course.sentence or "the rollout ended before its first step"
-        yield (head, Span(told))
+    extent = (
+        "not all" if any(step.object_results for step in progress.steps.values()) else "nothing"
+    )
+    title = Span(f"{symbols.failed} {extent} was written: ", Style.BAD)
+    if not progress.refused:
+        message = progress.message or "the rollout ended before its first step"
+        yield (title, Span(message))
         return
-    yield (head, Span(refused_in_short(course)))
+    yield (title, Span(refusal_summary(progress)))
 
 
-def refused_in_short(course: Course) -> str:
-    """How many objects the cluster would not take."""
-    return f"the cluster would refuse {count(len({one.ref for one in course.refused}), 'object')}"
+def refusal_summary(progress: RolloutProgress) -> str:
+    """Return how many objects the cluster would refuse."""
+    return (
+        "the cluster would refuse"
+        f" {count_noun(len({note.ref for note in progress.refused}), 'object')}"
+    )
 
 
-def _left(course: Course) -> Iterator[Row]:
-    """What is in the cluster now, and what is not."""
-    applied = [ref for step in course.steps.values() for ref in step.deeds]
+def _remaining_rows(progress: RolloutProgress) -> Iterator[Row]:
+    """Yield which objects were applied and which were not."""
+    applied = [ref for step in progress.steps.values() for ref in step.object_results]
     if applied:
-        told = [f"{count(len(applied), 'object')} ({deeds_of(course)})"]
-        yield from labelled("applied", [*told, listing(applied, MOST_NAMED)])
+        summary = [f"{count_noun(len(applied), 'object')} ({result_summary(progress)})"]
+        yield from labelled_rows("applied", [*summary, join_refs(applied, MAX_NAMED)])
     waiting = [
-        f"{course.title(step)}: {listing(missing, MOST_NAMED)}"
-        for step in course.counted
-        if step.state is not StepState.PASSED and (missing := _missing(step))
+        f"{progress.step_title(step)}: {join_refs(missing, MAX_NAMED)}"
+        for step in progress.counted_steps
+        if step.state is not StepState.PASSED and (missing := _missing_refs(step))
     ]
     if waiting:
-        yield from labelled("not yet", waiting[:MOST_NAMED])
-        if len(waiting) > MOST_NAMED:
-            more = count(len(waiting) - MOST_NAMED, "step")
-            yield from labelled("", [f"and {more} more"])
+        yield from labelled_rows("not yet", waiting[:MAX_NAMED])
+        if len(waiting) > MAX_NAMED:
+            remaining = count_noun(len(waiting) - MAX_NAMED, "step")
+            yield from labelled_rows("", [f"and {remaining} more"])
 
 
-def _missing(step: StepCourse) -> list[Ref]:
-    return [ref for ref in step.refs if ref not in step.deeds]
+def _missing_refs(step: StepProgress) -> list[Ref]:
+    return [ref for ref in step.refs if ref not in step.object_results]
 
 
-def _next(course: Course, commands: Commands) -> Iterator[Row]:
+def _next_rows(progress: RolloutProgress, commands: NextCommands) -> Iterator[Row]:
     lines: list[str] = []
-    culprits = failing_spots(course)
-    if commands.kubectl and culprits:
-        ref = culprits[0].ref
-        place = f" -n {ref.namespace}" if ref.namespace else ""
-        lines.append(f"{commands.kubectl}{place} describe {ref.kind.name.lower()} {ref.name}")
-    if commands.again:
-        goes_on = commands.resumes and course.deeds.total() > 0
-        lines.append(commands.again + ("   # goes on where this ended" if goes_on else ""))
-    yield from labelled("next", lines, Style.STRONG)
+    failing = failing_objects(progress)
+    if commands.kubectl and failing:
+        ref = failing[0].ref
+        namespace_flag = f" -n {ref.namespace}" if ref.namespace else ""
+        lines.append(
+            f"{commands.kubectl}{namespace_flag} describe {ref.kind.name.lower()} {ref.name}"
+        )
+    if commands.repeat:
+        can_resume = commands.can_resume and progress.result_counts.total() > 0
+        lines.append(commands.repeat + ("   # goes on where this ended" if can_resume else ""))
+    yield from labelled_rows("next", lines, Style.STRONG)

@@ -1,8 +1,7 @@
-"""A rollout as lines with times, for pipes and for whoever reads a log the next day.
+"""Progress of a rollout as timestamped lines, for pipes and logs.
 
-A line tells what a person needs to know: not every event, and no wait that is over in a moment.
-A gate that waits says so once it has held, again when its reason changes, and now and then in
-between, so that nobody takes a long wait for a hang.
+Not every event is a line. A closed gate is reported once it has been closed for a moment, again
+when its reason changes, and at intervals, so that a long wait does not look like a hang.
 """
 
 from __future__ import annotations
@@ -11,229 +10,280 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidegate.errors import escaped, foreign
-from tidegate.model.event import FORGIVEN, Event, StepState, Told
-from tidegate.model.moment import MINUTE, SECOND, Ms, format_moment
+from tidegate.errors import escape_line, sanitize
+from tidegate.model.event import FAILURE_IGNORED, Event, EventType, StepState
+from tidegate.model.moment import MINUTE, SECOND, Ms, format_timestamp
 from tidegate.model.objects import Ref
-from tidegate.report.rollout.course import STATES, Course, StepCourse, Wait, is_asking
-from tidegate.report.rollout.names import brief, count, fold, limit, listing, seconds
+from tidegate.report.rollout.course import (
+    STEP_STATES,
+    GateWait,
+    RolloutProgress,
+    StepProgress,
+    is_blocked,
+)
+from tidegate.report.rollout.names import (
+    count_noun,
+    format_limit,
+    format_seconds,
+    join_limited,
+    join_refs,
+    shorten_wait_message,
+)
 from tidegate.report.rollout.summary import headline
 
-HOLDS = Ms(1 * SECOND)
-"""A wait that is over before is not told."""
-AGAIN = Ms(15 * SECOND)
-"""How soon a wait is told again whose reason has changed."""
-ALIVE = Ms(1 * MINUTE)
-"""How soon it is told again though nothing has changed."""
+MIN_WAIT = Ms(1 * SECOND)
+"""Shorter waits are not reported."""
+REPEAT_ON_CHANGE = Ms(15 * SECOND)
+"""Interval between two reports of a wait whose reason has changed."""
+REPEAT_UNCHANGED = Ms(1 * MINUTE)
+"""Interval between two reports of an unchanged wait."""
 APPROVAL = "Approval"
-"""The reason of a step that waits until somebody approves."""
-MOST_WAITS = 3
-MOST_NAMED = 6
-MOST_STEPS = 3
+"""Reason of a step that waits for approval."""
+MAX_WAITS = 3
+MAX_NAMED = 6
+MAX_STEPS = 3
 
 
-class _Said(msgspec.Struct):
-    """What was said last of a step at work, and when there may be more to say."""
+class _StepReport(msgspec.Struct):
+    """What was last reported of a running step, and when the next report is due."""
 
-    due: Ms
-    last: Ms | None = None
-    known: dict[Ref, str] = msgspec.field(default_factory=dict)
-    """Why each object is waited for, as far as it was said."""
+    next_at: Ms
+    last_at: Ms | None = None
+    reported_reasons: dict[Ref, str] = msgspec.field(default_factory=dict)
+    """Reported reason per object."""
 
-    def news(self, step: StepCourse) -> list[Wait]:
-        """The waits to be told: all after a long silence, else those with another reason."""
+    def waits_to_report(self, step: StepProgress) -> list[GateWait]:
+        """Return all waits after a long silence, else the waits with a new reason."""
         waits = list(step.waits.values())
-        if self.last is None or self.due >= self.last + ALIVE:
+        if self.last_at is None or self.next_at >= self.last_at + REPEAT_UNCHANGED:
             return waits
-        return [wait for wait in waits if self.known.get(wait.ref) != wait.sentence]
+        return [wait for wait in waits if self.reported_reasons.get(wait.ref) != wait.message]
 
-    def hurry(self, now: Ms) -> None:
-        """There is news: tell it when it has held, and not too soon after the last."""
-        soon = Ms(now + HOLDS)
-        self.due = min(self.due, soon if self.last is None else max(soon, Ms(self.last + AGAIN)))
+    def report_soon(self, now: Ms) -> None:
+        """Schedule a report after `MIN_WAIT`, but not too soon after the last one."""
+        soon = Ms(now + MIN_WAIT)
+        self.next_at = min(
+            self.next_at,
+            soon if self.last_at is None else max(soon, Ms(self.last_at + REPEAT_ON_CHANGE)),
+        )
 
 
-class Lines:
-    """Takes events and moments in order, gives lines."""
+class RolloutLog:
+    """Converts events and the passing of time to lines."""
 
-    def __init__(self, course: Course) -> None:
-        self.course = course
-        self._said: dict[str, _Said] = {}
-        self._folded: list[StepCourse] = []
+    def __init__(self, progress: RolloutProgress) -> None:
+        self.progress = progress
+        self._reports: dict[str, _StepReport] = {}
+        self._skipped: list[StepProgress] = []
         self._width = 0
 
-    def take(self, event: Event) -> list[str]:
-        """What there is to say at an event; what was due before comes first."""
-        lines = [] if self._is_alike(event) else self._unfold()
-        lines += self.pass_time(event.at)
-        self.course.take(event)
-        step = self.course.steps.get(event.step)
+    def add_event(self, event: Event) -> list[str]:
+        """Return the lines for an event, preceded by reports that were due before it."""
+        lines = [] if self._continues_skipped(event) else self._flush_skipped()
+        lines += self.advance(event.at)
+        self.progress.add_event(event)
+        step = self.progress.steps.get(event.step)
         if step is None:
-            return [*lines, *self._rollout(event)]
-        if event.told is Told.LOG_PRINTED:
-            return [*lines, self._line(event.at, step, f"{event.ref} | {escaped(event.sentence)}")]
-        lines += self._step(step, event)
-        self._watch(step, event)
+            return [*lines, *self._rollout_lines(event)]
+        if event.type is EventType.LOG_LINE:
+            return [
+                *lines,
+                self._line(event.at, step, f"{event.ref} | {escape_line(event.message)}"),
+            ]
+        lines += self._step_lines(step, event)
+        self._schedule(step, event)
         return lines
 
-    def pass_time(self, now: Ms) -> list[str]:
-        """What there is to say of steps at work, up to a moment."""
-        lines = self._unfold() if self._folded and now > self._folded[0].since else []
-        while self._said:
-            name, said = min(self._said.items(), key=lambda pair: pair[1].due)
-            if said.due > now:
+    def advance(self, now: Ms) -> list[str]:
+        """Return the reports of running steps that are due at a time."""
+        lines = (
+            self._flush_skipped() if self._skipped and now > self._skipped[0].state_since else []
+        )
+        while self._reports:
+            name, report = min(self._reports.items(), key=lambda pair: pair[1].next_at)
+            if report.next_at > now:
                 break
-            lines += self._speak(self.course.steps[name], said)
+            lines += self._report(self.progress.steps[name], report)
         return lines
 
-    def _speak(self, step: StepCourse, said: _Said) -> list[str]:
-        at = said.due
-        news = said.news(step)
-        what = list(_waiting(news, self.course.start) if step.waits else _at_work(step, at))
-        if what or said.last is None:
-            said.last = at
-        alive = Ms(said.last + ALIVE)
-        said.due = alive if alive > at else Ms(at + ALIVE)
-        said.known = {wait.ref: wait.sentence for wait in step.waits.values()}
-        return [self._line(at, step, one) for one in what]
+    def _report(self, step: StepProgress, report: _StepReport) -> list[str]:
+        at = report.next_at
+        waits = report.waits_to_report(step)
+        messages = list(
+            _wait_messages(waits, self.progress.start)
+            if step.waits
+            else _activity_messages(step, at)
+        )
+        if messages or report.last_at is None:
+            report.last_at = at
+        repeat_at = Ms(report.last_at + REPEAT_UNCHANGED)
+        report.next_at = repeat_at if repeat_at > at else Ms(at + REPEAT_UNCHANGED)
+        report.reported_reasons = {wait.ref: wait.message for wait in step.waits.values()}
+        return [self._line(at, step, message) for message in messages]
 
-    def _watch(self, step: StepCourse, event: Event) -> None:
-        """Decide when there may be something to say of a step next."""
-        if step.id not in self.course.active or step.state is StepState.WAITING:
-            self._said.pop(step.id, None)
+    def _schedule(self, step: StepProgress, event: Event) -> None:
+        """Schedule the next report of a step."""
+        if step.id not in self.progress.active or step.state is StepState.WAITING:
+            self._reports.pop(step.id, None)
             return
-        said = self._said.get(step.id)
-        if said is None or event.told in {Told.STEP_CHECKING, Told.STEP_GATING}:
-            self._said[step.id] = said = _Said(Ms(event.at + AGAIN))
-        if event.told is Told.GATE_WAITING:
-            said.hurry(event.at)
+        report = self._reports.get(step.id)
+        if report is None or event.type in {EventType.STEP_CHECKING, EventType.STEP_GATING}:
+            self._reports[step.id] = report = _StepReport(Ms(event.at + REPEAT_ON_CHANGE))
+        if event.type is EventType.GATE_WAITING:
+            report.report_soon(event.at)
 
-    def _step(self, step: StepCourse, event: Event) -> Iterator[str]:
-        match event.told:
-            case Told.STEP_GATING if Told.OBJECT_WRITTEN in step.deeds.values():
-                yield self._line(event.at, step, _applied(step))
-            case Told.STEP_PASSED:
-                forgiven = foreign(event.sentence) if event.reason == FORGIVEN else ""
-                yield self._line(event.at, step, forgiven or _passed(step))
-            case Told.STEP_FAILED:
-                yield self._line(event.at, step, f"failed: {step.sentence or step.reason}")
-            case Told.STEP_SKIPPED | Told.STEP_SUPERSEDED if not step.is_idle:
-                self._folded.append(step)
-            case Told.RETRY_PLANNED:
-                pause = limit(event.until - event.at)
-                yield self._line(event.at, step, f"tries again in {pause}: {step.sentence}")
-            case Told.STEP_WAITING if event.until or is_asking(event):
-                yield self._line(event.at, step, _held(event))
-            case told if told in REMARKS and not self._is_untold(event):
-                yield self._line(event.at, step, f"{REMARKS[told]} {event.ref}: {_why(event)}")
+    def _step_lines(self, step: StepProgress, event: Event) -> Iterator[str]:
+        match event.type:
+            case EventType.STEP_GATING if EventType.OBJECT_WRITTEN in step.object_results.values():
+                yield self._line(event.at, step, _applied_message(step))
+            case EventType.STEP_PASSED:
+                ignored_failure = sanitize(event.message) if event.reason == FAILURE_IGNORED else ""
+                yield self._line(event.at, step, ignored_failure or _passed_message(step))
+            case EventType.STEP_FAILED:
+                yield self._line(event.at, step, f"failed: {step.message or step.reason}")
+            case EventType.STEP_SKIPPED | EventType.STEP_SUPERSEDED if not step.is_unused:
+                self._skipped.append(step)
+            case EventType.RETRY_SCHEDULED:
+                delay = format_limit(event.until - event.at)
+                yield self._line(event.at, step, f"tries again in {delay}: {step.message}")
+            case EventType.STEP_WAITING if event.until or is_blocked(event):
+                yield self._line(event.at, step, _waiting_message(event))
+            case event_type if event_type in NOTE_PREFIXES and not self._is_omitted(event):
+                yield self._line(
+                    event.at,
+                    step,
+                    f"{NOTE_PREFIXES[event_type]} {event.ref}: {_event_message(event)}",
+                )
             case _:
                 return
 
-    def _is_untold(self, event: Event) -> bool:
-        """What is known to be wrong before anything begins is told together, by its places.
+    def _is_omitted(self, event: Event) -> bool:
+        """Return whether an event is not shown.
 
-        That a cause is gone is not told: soon enough the gate opens, or there is another one.
+        Objects that are refused before the first step are reported together as findings. A
+        cause that is gone is not reported: the gate opens soon, or there is another cause.
         """
-        if event.told is Told.GATE_EXPLAINED:
-            return not event.sentence
-        return event.told is Told.OBJECT_REFUSED and self.course.is_fresh
+        if event.type is EventType.GATE_EXPLAINED:
+            return not event.message
+        return event.type is EventType.OBJECT_REFUSED and self.progress.is_before_first_step
 
-    def _rollout(self, event: Event) -> Iterator[str]:
-        if event.told is Told.ROLLOUT_BEGUN:
-            steps = self.course.counted
+    def _rollout_lines(self, event: Event) -> Iterator[str]:
+        if event.type is EventType.ROLLOUT_STARTED:
+            steps = self.progress.counted_steps
             objects = sum(step.size for step in steps)
             if steps:
-                told = f"begins: {count(len(steps), 'step')}, {count(objects, 'object')}"
-                yield self._line(event.at, None, told)
-        elif event.told is Told.UNIT_WAITING:
-            yield self._line(event.at, None, f"waits for unit {event.unit}: {_why(event)}")
-        elif event.told is Told.UNIT_TAKEN:
+                message = (
+                    f"begins: {count_noun(len(steps), 'step')}, {count_noun(objects, 'object')}"
+                )
+                yield self._line(event.at, None, message)
+        elif event.type is EventType.UNIT_WAITING:
+            yield self._line(
+                event.at, None, f"waits for unit {event.unit}: {_event_message(event)}"
+            )
+        elif event.type is EventType.UNIT_ACQUIRED:
             yield self._line(event.at, None, f"goes on with unit {event.unit}")
-        elif event.told is Told.ROLLOUT_SUPERSEDED:
+        elif event.type is EventType.ROLLOUT_SUPERSEDED:
             yield self._line(event.at, None, "goes on with a newer plan")
-        elif event.told is Told.ROLLOUT_ENDED:
-            yield self._line(event.at, None, headline(self.course))
+        elif event.type is EventType.ROLLOUT_FINISHED:
+            yield self._line(event.at, None, headline(self.progress))
 
-    def _is_alike(self, event: Event) -> bool:
-        """Whether an event tells the same of another step as the ones before it."""
-        return bool(self._folded) and STATES.get(event.told) is self._folded[0].state
+    def _continues_skipped(self, event: Event) -> bool:
+        """Return whether an event skips another step like the events before it."""
+        return bool(self._skipped) and STEP_STATES.get(event.type) is self._skipped[0].state
 
-    def _unfold(self) -> list[str]:
-        """Steps that are left out, in one line."""
-        if not self._folded:
+    def _flush_skipped(self) -> list[str]:
+        """Return one line for all steps that were skipped in a row."""
+        if not self._skipped:
             return []
-        steps, self._folded = self._folded, []
-        names = fold(map(self.course.title, steps), len(steps), MOST_STEPS)
+        steps, self._skipped = self._skipped, []
+        names = join_limited(map(self.progress.step_title, steps), len(steps), MAX_STEPS)
         objects = sum(step.size for step in steps)
-        word = "given up" if steps[0].state is StepState.SUPERSEDED else "skipped"
-        told = f"{word} {names} ({count(objects, 'object')})"
-        return [self._line(steps[0].since, None, told)]
+        label = "given up" if steps[0].state is StepState.SUPERSEDED else "skipped"
+        message = f"{label} {names} ({count_noun(objects, 'object')})"
+        return [self._line(steps[0].state_since, None, message)]
 
-    def _line(self, at: Ms, step: StepCourse | None, told: str) -> str:
-        name = "rollout" if step is None else self.course.title(step)
+    def _line(self, at: Ms, step: StepProgress | None, message: str) -> str:
+        name = "rollout" if step is None else self.progress.step_title(step)
         if not self._width:
-            titles = [len(self.course.title(one)) for one in self.course.steps.values()]
+            titles = [
+                len(self.progress.step_title(other)) for other in self.progress.steps.values()
+            ]
             self._width = max([len("rollout"), *titles])
         self._width = max(self._width, len(name))
-        return f"{(at - self.course.start) / SECOND:8.1f}s  {name:{self._width}}  {told}"
+        return f"{(at - self.progress.start) / SECOND:8.1f}s  {name:{self._width}}  {message}"
 
 
-REMARKS = {
-    Told.OBJECT_REFUSED: "refused",
-    Told.OBJECT_TAKEN: "takes over",
-    Told.OBJECT_DRIFTED: "drifted, and left so:",
-    Told.GATE_UNPROVEN: "not proven:",
-    Told.GATE_EXPLAINED: "not ready:",
+NOTE_PREFIXES = {
+    EventType.OBJECT_REFUSED: "refused",
+    EventType.OBJECT_ADOPTED: "takes over",
+    EventType.OBJECT_DRIFTED: "drifted, and left so:",
+    EventType.GATE_UNPROVEN: "not proven:",
+    EventType.GATE_EXPLAINED: "not ready:",
 }
 
 
-def _held(event: Event) -> str:
-    """Why a step waits that no edge holds: until a moment, or for somebody."""
+def _waiting_message(event: Event) -> str:
+    """Return why a step waits without an unmet edge: until a time, or for an approval."""
     if event.until:
-        return f"held until {format_moment(event.until)}: {_why(event)}"
+        return f"held until {format_timestamp(event.until)}: {_event_message(event)}"
     hint = f": `tidegate approve {event.unit}`" if event.reason == APPROVAL else ""
-    return f"waits: {_why(event)}{hint}"
+    return f"waits: {_event_message(event)}{hint}"
 
 
-def _why(event: Event) -> str:
-    return foreign(event.sentence or event.reason)
+def _event_message(event: Event) -> str:
+    return sanitize(event.message or event.reason)
 
 
-def _passed(step: StepCourse) -> str:
-    """What is deleted is told here: until now it was on its way."""
-    spent = f"passed in {seconds(step.spent(step.since))}"
-    gone = sorted(ref for ref, told in step.deeds.items() if told is Told.OBJECT_PRUNED)
-    if gone:
-        return f"{spent}; deleted {count(len(gone), 'object')}: {listing(gone, MOST_NAMED)}"
-    has_changed = any(told is not Told.OBJECT_UNCHANGED for told in step.deeds.values())
-    return spent if has_changed else f"{spent}, {count(step.size, 'object')} unchanged"
+def _passed_message(step: StepProgress) -> str:
+    """Return the message of a passed step, with deletions: they were in progress until now."""
+    elapsed = f"passed in {format_seconds(step.elapsed(step.state_since))}"
+    deleted = sorted(
+        ref
+        for ref, event_type in step.object_results.items()
+        if event_type is EventType.OBJECT_PRUNED
+    )
+    if deleted:
+        return (
+            f"{elapsed}; deleted {count_noun(len(deleted), 'object')}:"
+            f" {join_refs(deleted, MAX_NAMED)}"
+        )
+    has_changed = any(
+        event_type is not EventType.OBJECT_UNCHANGED for event_type in step.object_results.values()
+    )
+    return elapsed if has_changed else f"{elapsed}, {count_noun(step.size, 'object')} unchanged"
 
 
-def _applied(step: StepCourse) -> str:
-    """What a step has written, and what it found as it should be."""
+def _applied_message(step: StepProgress) -> str:
+    """Return what a step has written and what was unchanged."""
     parts = []
-    for deed, word in ((Told.OBJECT_WRITTEN, "applied"), (Told.OBJECT_UNCHANGED, "unchanged")):
-        refs = [ref for ref, told in step.deeds.items() if told is deed]
+    for event_type, label in (
+        (EventType.OBJECT_WRITTEN, "applied"),
+        (EventType.OBJECT_UNCHANGED, "unchanged"),
+    ):
+        refs = [ref for ref, result in step.object_results.items() if result is event_type]
         if refs:
-            parts.append(f"{word} {count(len(refs), 'object')}: {listing(refs, MOST_NAMED)}")
+            parts.append(f"{label} {count_noun(len(refs), 'object')}: {join_refs(refs, MAX_NAMED)}")
     return "; ".join(parts)
 
 
-def _at_work(step: StepCourse, now: Ms) -> Iterator[str]:
-    spent = seconds(step.spent(now))
+def _activity_messages(step: StepProgress, now: Ms) -> Iterator[str]:
+    elapsed = format_seconds(step.elapsed(now))
     if step.state is StepState.APPLYING:
-        yield f"applies, {len(step.deeds):,} of {count(step.size, 'object')} after {spent}"
+        yield (
+            f"applies, {len(step.object_results):,} of {count_noun(step.size, 'object')} after"
+            f" {elapsed}"
+        )
     elif step.state is StepState.CHECKING:
-        yield f"looks at {count(step.size, 'object')}, for {spent} now"
+        yield f"looks at {count_noun(step.size, 'object')}, for {elapsed} now"
 
 
-def _waiting(waits: list[Wait], start: Ms) -> Iterator[str]:
-    yield from (_waits(wait, start) for wait in waits[:MOST_WAITS])
-    if len(waits) > MOST_WAITS:
-        yield f"waits for {count(len(waits) - MOST_WAITS, 'object')} more"
+def _wait_messages(waits: list[GateWait], start: Ms) -> Iterator[str]:
+    yield from (_wait_message(wait, start) for wait in waits[:MAX_WAITS])
+    if len(waits) > MAX_WAITS:
+        yield f"waits for {count_noun(len(waits) - MAX_WAITS, 'object')} more"
 
 
-def _waits(wait: Wait, start: Ms) -> str:
-    since = f"since {seconds(wait.since - start)}"
-    until = f", at most until {seconds(wait.until - start)}" if wait.until else ""
-    return f"waits for {wait.ref}: {brief(wait.sentence)} ({since}{until})"
+def _wait_message(wait: GateWait, start: Ms) -> str:
+    since = f"since {format_seconds(wait.since - start)}"
+    until = f", at most until {format_seconds(wait.deadline - start)}" if wait.deadline else ""
+    return f"waits for {wait.ref}: {shorten_wait_message(wait.message)} ({since}{until})"

@@ -1,7 +1,7 @@
-"""The picture of a running rollout, at one moment: what runs, what it waits for, what comes.
+"""Live view of a running rollout: active steps, what they wait for, next steps.
 
-Work that is done folds into a row for each step, then for each unit, then into one. Rows never
-exceed the width, and the picture never exceeds the height.
+Finished work is folded into a row per step, then per unit, then into one row. Rows never exceed
+the width, and the view never exceeds the height.
 """
 
 from __future__ import annotations
@@ -11,331 +11,405 @@ from itertools import islice
 
 import msgspec
 
-from tidegate.errors import escaped
+from tidegate.errors import escape_line
 from tidegate.model.event import StepState
 from tidegate.model.moment import Ms
-from tidegate.report.rollout.course import Course, StepCourse, Wait
-from tidegate.report.rollout.names import brief, core, count, limit, listing, running, seconds
+from tidegate.report.rollout.course import GateWait, RolloutProgress, StepProgress
+from tidegate.report.rollout.names import (
+    count_noun,
+    format_limit,
+    format_running,
+    format_seconds,
+    join_refs,
+    shorten_cause,
+    shorten_wait_message,
+)
 from tidegate.report.rollout.rows import (
-    UNICODE,
-    Marks,
+    UNICODE_SYMBOLS,
     Row,
     Span,
     Style,
-    cells,
-    clip,
-    cut,
-    pad,
-    shorten,
-    spread,
-    width_of,
+    Symbols,
+    justify,
+    pad_text,
+    row_width,
+    text_width,
+    truncate,
+    truncate_middle,
+    truncate_row,
 )
 from tidegate.report.rollout.summary import STOPPED
 
-MOST_WAITS = 8
-"""How many objects are shown for a gate where there is room."""
-MOST_COMING = 3
-MOST_NAMED = 4
-WIDE = 120
-"""From this width on, a step that is done names its objects."""
-WIDEST_NAME = 0.4
-"""The share of a row that a name may take."""
-STEP_MARK = 2
-OBJECT_MARK = 4
-BLANK: Row = ()
-LOST = frozenset({StepState.FAILED, StepState.SKIPPED})
+MAX_WAITS = 8
+"""Maximum number of objects shown for a gate."""
+MAX_PENDING = 3
+MAX_NAMED = 4
+WIDE_COLUMNS = 120
+"""From this width on, a finished step lists its objects."""
+MAX_NAME_SHARE = 0.4
+"""Maximum share of a row for a name."""
+STEP_INDENT = 2
+OBJECT_INDENT = 4
+BLANK_ROW: Row = ()
+FAILED_STATES = frozenset({StepState.FAILED, StepState.SKIPPED})
 
 
-class LiveView(msgspec.Struct, frozen=True, kw_only=True):
-    """How a picture is taken. `beat` turns the spinner; `least` is how high it is at least."""
+class ViewOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Size and style of a view."""
 
     width: int = 80
     height: int = 24
-    marks: Marks = UNICODE
-    beat: int = 0
-    least: int = 0
+    symbols: Symbols = UNICODE_SYMBOLS
+    tick: int = 0
+    """Number of the frame; turns the spinner."""
+    min_height: int = 0
+    """Minimum number of rows."""
     title: str = ""
     notice: str = ""
 
 
-def frame(course: Course, view: LiveView, now: Ms) -> list[Row]:
-    """The rows of the picture."""
-    now = max(now, course.now)
-    bottom = _bottom(course, view, now)
-    room = max(0, view.height - len(bottom))
-    names = _name_width(course, view)
-    blocks = _blocks(course, view, now, names, room=room)
-    done = _done(course, _told(course), view, names, room=room - len(blocks))
-    rows = [*done, *blocks]
-    rows += [BLANK] * (min(view.height, view.least) - len(bottom) - len(rows))
+def view_rows(progress: RolloutProgress, view: ViewOptions, now: Ms) -> list[Row]:
+    """Return the rows of the view."""
+    now = max(now, progress.now)
+    bottom = _bottom_rows(progress, view, now)
+    max_rows = max(0, view.height - len(bottom))
+    name_width = _name_width(progress, view)
+    active_rows = _active_rows(progress, view, now, name_width, max_rows=max_rows)
+    finished_rows = _finished_rows(
+        progress, _shown_steps(progress), view, name_width, max_rows=max_rows - len(active_rows)
+    )
+    rows = [*finished_rows, *active_rows]
+    rows += [BLANK_ROW] * (min(view.height, view.min_height) - len(bottom) - len(rows))
     rows = [*rows, *bottom][-max(1, view.height) :]
-    return [shorten(row, view.width) for row in rows]
+    return [truncate_row(row, view.width) for row in rows]
 
 
-def final_rows(course: Course, view: LiveView) -> list[Row]:
-    """What stays on the screen when a rollout is over: each step in a row, folded.
+def final_rows(progress: RolloutProgress, view: ViewOptions) -> list[Row]:
+    """Return the rows that stay on the screen after a rollout: one per step, folded.
 
-    What failed, and what lies behind it, is told elsewhere and in full.
+    Failed steps and the steps after them are explained elsewhere.
     """
-    names = _name_width(course, view)
-    room = max(view.height, MOST_WAITS)
-    steps = [step for step in _told(course) if course.result == STOPPED or step.state not in LOST]
-    rows = _done(course, steps, view, names, room=room)
-    if course.result == STOPPED:
-        at_rest = msgspec.structs.replace(view.marks, spinner=view.marks.skipped)
-        still = msgspec.structs.replace(view, beat=0, marks=at_rest)
-        rows += _blocks(course, still, course.now, names, room=room)
-    return [shorten(row, view.width) for row in rows]
+    name_width = _name_width(progress, view)
+    max_rows = max(view.height, MAX_WAITS)
+    steps = [
+        step
+        for step in _shown_steps(progress)
+        if progress.outcome == STOPPED or step.state not in FAILED_STATES
+    ]
+    rows = _finished_rows(progress, steps, view, name_width, max_rows=max_rows)
+    if progress.outcome == STOPPED:
+        static_symbols = msgspec.structs.replace(view.symbols, spinner=view.symbols.skipped)
+        static_view = msgspec.structs.replace(view, tick=0, symbols=static_symbols)
+        rows += _active_rows(progress, static_view, progress.now, name_width, max_rows=max_rows)
+    return [truncate_row(row, view.width) for row in rows]
 
 
-def _told(course: Course) -> list[StepCourse]:
-    return [step for step in course.done.values() if not step.is_idle]
+def _shown_steps(progress: RolloutProgress) -> list[StepProgress]:
+    return [step for step in progress.finished.values() if not step.is_unused]
 
 
-def _name_width(course: Course, view: LiveView) -> int:
-    """Wide enough for all names, so that rows do not move when the next step begins."""
-    longest = max((cells(course.title(step)) for step in course.steps.values()), default=8)
-    return max(8, min(longest, int(view.width * WIDEST_NAME)))
+def _name_width(progress: RolloutProgress, view: ViewOptions) -> int:
+    """Return a width for all names, so that rows do not move when the next step starts."""
+    longest = max(
+        (text_width(progress.step_title(step)) for step in progress.steps.values()), default=8
+    )
+    return max(8, min(longest, int(view.width * MAX_NAME_SHARE)))
 
 
-def _blocks(course: Course, view: LiveView, now: Ms, names: int, *, room: int) -> list[Row]:
-    """The steps that run, each with the objects that hold its gate."""
-    if course.is_fresh:
-        return [*_waiting_units(course, view, now), *_beginning(course, view)][:room]
-    held = _waiting_units(course, view, now)[: max(0, room - 1)]
-    return [*held, *_steps(course, view, now, names, room=room - len(held))]
-
-
-def _waiting_units(course: Course, view: LiveView, now: Ms) -> list[Row]:
-    """The units that another rollout holds."""
-    mark = Span(f"{view.marks.waiting} ", Style.ODD)
+def _active_rows(
+    progress: RolloutProgress, view: ViewOptions, now: Ms, name_width: int, *, max_rows: int
+) -> list[Row]:
+    """Return the active steps, each with the objects that keep its gate closed."""
+    if progress.is_before_first_step:
+        return [*_waiting_unit_rows(progress, view, now), *_preparing_rows(progress, view)][
+            :max_rows
+        ]
+    waiting_rows = _waiting_unit_rows(progress, view, now)[: max(0, max_rows - 1)]
     return [
-        _row(view, (mark,), f"waits for unit {unit}: {held.sentence}", running(now - held.since))
-        for unit, held in islice(course.held.items(), MOST_WAITS)
+        *waiting_rows,
+        *_step_rows(progress, view, now, name_width, max_rows=max_rows - len(waiting_rows)),
     ]
 
 
-def _row(view: LiveView, left: Row, told: str, time: str, style: Style = Style.PLAIN) -> Row:
-    """What is told between what stands left of it and a time; it is cut where it does not fit."""
-    room = max(0, view.width - width_of(left) - cells(time) - 2)
-    return spread((*left, Span(clip(told, room, view.marks.dots), style)), time, view.width)
+def _waiting_unit_rows(progress: RolloutProgress, view: ViewOptions, now: Ms) -> list[Row]:
+    """Return the units that wait for another rollout or an approval."""
+    symbol = Span(f"{view.symbols.waiting} ", Style.NOTICE)
+    return [
+        _message_row(
+            view,
+            (symbol,),
+            f"waits for unit {unit}: {wait.message}",
+            format_running(now - wait.since),
+        )
+        for unit, wait in islice(progress.waiting_units.items(), MAX_WAITS)
+    ]
 
 
-def _name(text: str, width: int, view: LiveView) -> str:
-    return pad(cut(text, width, view.marks.dots), width) + "  "
-
-
-def _steps(course: Course, view: LiveView, now: Ms, names: int, *, room: int) -> list[Row]:
-    active = list(course.active.values())
-    keep = 1 if course.done else 0
-    if len(active) > room - keep:
-        shown = active[: max(0, room - keep - 1)]
-        more = f"{view.marks.waiting} and {count(len(active) - len(shown), 'step')} more at work"
-        return [*(_head(course, step, view, now, names) for step in shown), _faint(more)]
-    spare = room - keep - len(active)
-    rows: list[Row] = []
-    for place, step in enumerate(active):
-        rows.append(_head(course, step, view, now, names))
-        share = min(MOST_WAITS, spare // (len(active) - place))
-        held = _held(step, view, now, share)
-        spare -= len(held)
-        rows += held
-    return rows
-
-
-def _beginning(course: Course, view: LiveView) -> list[Row]:
-    objects = count(sum(step.size for step in course.counted), "object")
-    told = f"looks at {objects} before the first write"
-    mark = Span(f"{_turning(view)} ", Style.BUSY)
-    return [(mark, Span(clip(told, max(0, view.width - STEP_MARK), view.marks.dots)))]
-
-
-def _turning(view: LiveView) -> str:
-    return view.marks.spinner[view.beat % len(view.marks.spinner)]
-
-
-def _head(course: Course, step: StepCourse, view: LiveView, now: Ms, names: int) -> Row:
-    mark, style = _turning(view), Style.BUSY
-    if step.state is StepState.WAITING:
-        mark, style = view.marks.waiting, Style.ODD
-    name = _name(course.title(step), names, view)
-    left = (Span(f"{mark} ", style), Span(name, Style.STRONG))
-    return _row(view, left, _doing(step, now), _time(step, now))
-
-
-def _time(step: StepCourse, now: Ms) -> str:
-    spent = running(step.spent(now))
-    until = step.until
-    return f"{spent} of {limit(until - step.since)}" if until > step.since else spent
-
-
-def _doing(step: StepCourse, now: Ms) -> str:
-    match step.state:
-        case StepState.CHECKING:
-            return f"looks at {count(step.size, 'object')}"
-        case StepState.APPLYING:
-            return f"applies {len(step.deeds):,} of {count(step.size, 'object')}"
-        case StepState.GATING if step.waits:
-            return f"waits for {_share(len(step.waits), step.size)}"
-        case StepState.GATING:
-            return f"applied {count(step.size, 'object')}, looks at the gate soon"
-        case _ if step.again is not None:
-            return f"tries again in {running(step.again - now)}: {step.sentence}"
-        case _:
-            return step.sentence
-
-
-def _share(some: int, size: int) -> str:
-    if some < size:
-        return f"{some:,} of {count(size, 'object')}"
-    return count(size, "object") if size == 1 else f"all {count(size, 'object')}"
-
-
-def _held(step: StepCourse, view: LiveView, now: Ms, room: int) -> list[Row]:
-    """The objects that hold a gate, the longest wait first; the last row counts the others."""
-    if not step.waits or room < 1:
-        return []
-    over = len(step.waits) > room
-    shown = list(islice(step.waits.values(), room - 1 if over else room))
-    widest = max((cells(str(wait.ref)) for wait in shown), default=0)
-    names = min(widest, int(view.width * WIDEST_NAME))
-    spare = room - len(shown) - over
-    rows: list[Row] = []
-    for wait in shown:
-        rows.append(_wait(wait, view, now, names))
-        lines = wait.printed[-spare:] if spare > 0 else ()
-        rows += [_printed(line, view) for line in lines]
-        spare -= len(lines)
-    if over:
-        more = f"{'and ' if shown else ''}{len(step.waits) - len(shown):,} more"
-        rows.append(_faint(f"{' ' * OBJECT_MARK}{more}"))
-    return rows
-
-
-def _printed(line: str, view: LiveView) -> Row:
-    text = f"{' ' * OBJECT_MARK}| {escaped(line)}"
-    return _faint(clip(text, view.width, view.marks.dots))
-
-
-def _wait(wait: Wait, view: LiveView, now: Ms, names: int) -> Row:
-    left = (Span(" " * OBJECT_MARK), Span(_name(str(wait.ref), names, view)))
-    return _row(
-        view, left, core(wait.cause) or brief(wait.sentence), running(now - wait.since), Style.FAINT
+def _message_row(
+    view: ViewOptions, left: Row, message: str, time: str, style: Style = Style.PLAIN
+) -> Row:
+    """Return a row of a message between a left part and a time; the message is cut to fit."""
+    available = max(0, view.width - row_width(left) - text_width(time) - 2)
+    return justify(
+        (*left, Span(truncate(message, available, view.symbols.dots), style)), time, view.width
     )
 
 
-def _done(
-    course: Course, steps: list[StepCourse], view: LiveView, names: int, *, room: int
+def _padded_name(text: str, width: int, view: ViewOptions) -> str:
+    return pad_text(truncate_middle(text, width, view.symbols.dots), width) + "  "
+
+
+def _step_rows(
+    progress: RolloutProgress, view: ViewOptions, now: Ms, name_width: int, *, max_rows: int
 ) -> list[Row]:
-    """What is done: by step while that fits, then by unit, then the oldest as one."""
-    if room < 1:
+    active = list(progress.active.values())
+    reserved = 1 if progress.finished else 0
+    if len(active) > max_rows - reserved:
+        shown = active[: max(0, max_rows - reserved - 1)]
+        remaining = (
+            f"{view.symbols.waiting} and {count_noun(len(active) - len(shown), 'step')} more at"
+            " work"
+        )
+        return [
+            *(_step_row(progress, step, view, now, name_width) for step in shown),
+            _faint_row(remaining),
+        ]
+    spare = max_rows - reserved - len(active)
+    rows: list[Row] = []
+    for position, step in enumerate(active):
+        rows.append(_step_row(progress, step, view, now, name_width))
+        max_waits = min(MAX_WAITS, spare // (len(active) - position))
+        wait_rows = _wait_rows(step, view, now, max_waits)
+        spare -= len(wait_rows)
+        rows += wait_rows
+    return rows
+
+
+def _preparing_rows(progress: RolloutProgress, view: ViewOptions) -> list[Row]:
+    objects = count_noun(sum(step.size for step in progress.counted_steps), "object")
+    message = f"looks at {objects} before the first write"
+    symbol = Span(f"{_spinner(view)} ", Style.BUSY)
+    return [(symbol, Span(truncate(message, max(0, view.width - STEP_INDENT), view.symbols.dots)))]
+
+
+def _spinner(view: ViewOptions) -> str:
+    return view.symbols.spinner[view.tick % len(view.symbols.spinner)]
+
+
+def _step_row(
+    progress: RolloutProgress, step: StepProgress, view: ViewOptions, now: Ms, name_width: int
+) -> Row:
+    symbol, style = _spinner(view), Style.BUSY
+    if step.state is StepState.WAITING:
+        symbol, style = view.symbols.waiting, Style.NOTICE
+    name = _padded_name(progress.step_title(step), name_width, view)
+    left = (Span(f"{symbol} ", style), Span(name, Style.STRONG))
+    return _message_row(view, left, _activity(step, now), _elapsed_text(step, now))
+
+
+def _elapsed_text(step: StepProgress, now: Ms) -> str:
+    elapsed = format_running(step.elapsed(now))
+    deadline = step.deadline
+    return (
+        f"{elapsed} of {format_limit(deadline - step.state_since)}"
+        if deadline > step.state_since
+        else elapsed
+    )
+
+
+def _activity(step: StepProgress, now: Ms) -> str:
+    match step.state:
+        case StepState.CHECKING:
+            return f"looks at {count_noun(step.size, 'object')}"
+        case StepState.APPLYING:
+            return f"applies {len(step.object_results):,} of {count_noun(step.size, 'object')}"
+        case StepState.GATING if step.waits:
+            return f"waits for {_count_of(len(step.waits), step.size)}"
+        case StepState.GATING:
+            return f"applied {count_noun(step.size, 'object')}, looks at the gate soon"
+        case _ if step.retry_at is not None:
+            return f"tries again in {format_running(step.retry_at - now)}: {step.message}"
+        case _:
+            return step.message
+
+
+def _count_of(amount: int, size: int) -> str:
+    if amount < size:
+        return f"{amount:,} of {count_noun(size, 'object')}"
+    return count_noun(size, "object") if size == 1 else f"all {count_noun(size, 'object')}"
+
+
+def _wait_rows(step: StepProgress, view: ViewOptions, now: Ms, max_rows: int) -> list[Row]:
+    """Return the objects that keep a gate closed, longest wait first, then the rest count."""
+    if not step.waits or max_rows < 1:
         return []
-    rows = [_finished(course, step, view, names) for step in steps[-room:]]
-    if len(steps) <= room:
+    is_cut = len(step.waits) > max_rows
+    shown = list(islice(step.waits.values(), max_rows - 1 if is_cut else max_rows))
+    max_width = max((text_width(str(wait.ref)) for wait in shown), default=0)
+    name_width = min(max_width, int(view.width * MAX_NAME_SHARE))
+    spare = max_rows - len(shown) - is_cut
+    rows: list[Row] = []
+    for wait in shown:
+        rows.append(_wait_row(wait, view, now, name_width))
+        lines = wait.log_lines[-spare:] if spare > 0 else ()
+        rows += [_log_row(line, view) for line in lines]
+        spare -= len(lines)
+    if is_cut:
+        remaining = f"{'and ' if shown else ''}{len(step.waits) - len(shown):,} more"
+        rows.append(_faint_row(f"{' ' * OBJECT_INDENT}{remaining}"))
+    return rows
+
+
+def _log_row(line: str, view: ViewOptions) -> Row:
+    text = f"{' ' * OBJECT_INDENT}| {escape_line(line)}"
+    return _faint_row(truncate(text, view.width, view.symbols.dots))
+
+
+def _wait_row(wait: GateWait, view: ViewOptions, now: Ms, name_width: int) -> Row:
+    left = (Span(" " * OBJECT_INDENT), Span(_padded_name(str(wait.ref), name_width, view)))
+    return _message_row(
+        view,
+        left,
+        shorten_cause(wait.cause) or shorten_wait_message(wait.message),
+        format_running(now - wait.since),
+        Style.FAINT,
+    )
+
+
+def _finished_rows(
+    progress: RolloutProgress,
+    steps: list[StepProgress],
+    view: ViewOptions,
+    name_width: int,
+    *,
+    max_rows: int,
+) -> list[Row]:
+    """Return the finished steps, folded by unit or into one row if they do not fit."""
+    if max_rows < 1:
+        return []
+    rows = [_finished_row(progress, step, view, name_width) for step in steps[-max_rows:]]
+    if len(steps) <= max_rows:
         return rows
-    folded = _folded_units(course, steps, view, names)
-    if len(folded) <= room:
-        return folded
-    hidden = steps[: len(steps) - room + 1]
+    unit_rows = _unit_rows(progress, steps, view, name_width)
+    if len(unit_rows) <= max_rows:
+        return unit_rows
+    hidden = steps[: len(steps) - max_rows + 1]
     objects = sum(step.size for step in hidden)
-    told = f"{count(len(hidden), 'step')} before, {count(objects, 'object')}"
-    return [_faint(f"{view.marks.passed} {told}"), *rows[1:]]
+    summary = f"{count_noun(len(hidden), 'step')} before, {count_noun(objects, 'object')}"
+    return [_faint_row(f"{view.symbols.passed} {summary}"), *rows[1:]]
 
 
-def _finished(course: Course, step: StepCourse, view: LiveView, names: int) -> Row:
-    mark, style = _final_mark(step, view.marks)
-    left = (Span(f"{mark} ", style), Span(_name(course.title(step), names, view)))
-    time = "" if step.begun is None else seconds(step.spent(step.since))
-    style_told = Style.BAD if step.state is StepState.FAILED else Style.FAINT
-    return _row(view, left, _outcome(step, wide=view.width >= WIDE), time, style_told)
+def _finished_row(
+    progress: RolloutProgress, step: StepProgress, view: ViewOptions, name_width: int
+) -> Row:
+    symbol, style = _final_symbol(step, view.symbols)
+    left = (
+        Span(f"{symbol} ", style),
+        Span(_padded_name(progress.step_title(step), name_width, view)),
+    )
+    time = "" if step.started_at is None else format_seconds(step.elapsed(step.state_since))
+    message_style = Style.BAD if step.state is StepState.FAILED else Style.FAINT
+    return _message_row(
+        view, left, _outcome(step, is_wide=view.width >= WIDE_COLUMNS), time, message_style
+    )
 
 
-def _outcome(step: StepCourse, *, wide: bool) -> str:
+def _outcome(step: StepProgress, *, is_wide: bool) -> str:
     match step.state:
         case StepState.FAILED:
-            return step.sentence or step.reason or "failed"
+            return step.message or step.reason or "failed"
         case StepState.SKIPPED:
-            return f"skipped, {count(step.size, 'object')}"
+            return f"skipped, {count_noun(step.size, 'object')}"
         case StepState.SUPERSEDED:
             return "given up for a newer plan"
         case _:
-            named = f": {listing(step.deeds, MOST_NAMED)}" if wide and step.deeds else ""
-            return count(step.size, "object") + named
+            names = (
+                f": {join_refs(step.object_results, MAX_NAMED)}"
+                if is_wide and step.object_results
+                else ""
+            )
+            return count_noun(step.size, "object") + names
 
 
-def _final_mark(step: StepCourse, marks: Marks) -> tuple[str, Style]:
+def _final_symbol(step: StepProgress, symbols: Symbols) -> tuple[str, Style]:
     match step.state:
         case StepState.PASSED:
-            return marks.passed, Style.GOOD
+            return symbols.passed, Style.GOOD
         case StepState.FAILED:
-            return marks.failed, Style.BAD
+            return symbols.failed, Style.BAD
         case _:
-            return marks.skipped, Style.FAINT
+            return symbols.skipped, Style.FAINT
 
 
-def _folded_units(
-    course: Course, steps: Iterable[StepCourse], view: LiveView, names: int
+def _unit_rows(
+    progress: RolloutProgress, steps: Iterable[StepProgress], view: ViewOptions, name_width: int
 ) -> list[Row]:
-    """A row for each unit that wholly passed, in the place of its steps."""
-    open_units = {step.unit for step in course.counted if step.state is not StepState.PASSED}
-    by_unit: dict[str, list[StepCourse]] = {}
+    """Return a row for each unit that passed completely, instead of its steps."""
+    open_units = {
+        step.unit for step in progress.counted_steps if step.state is not StepState.PASSED
+    }
+    by_unit: dict[str, list[StepProgress]] = {}
     for step in steps:
         key = step.id if step.unit in open_units else step.unit
         by_unit.setdefault(key, []).append(step)
     rows: list[Row] = []
     for members in by_unit.values():
         if members[0].unit in open_units or len(members) == 1:
-            rows.append(_finished(course, members[0], view, names))
+            rows.append(_finished_row(progress, members[0], view, name_width))
             continue
-        begun = min(step.since - step.spent(step.since) for step in members)
-        objects = count(sum(step.size for step in members), "object")
-        told = f"{count(len(members), 'step')}, {objects}"
-        name = course.unit_name(members[0].unit) or "all steps"
-        left = (Span(f"{view.marks.passed} ", Style.GOOD), Span(_name(name, names, view)))
-        time = seconds(max(step.since for step in members) - begun)
-        rows.append(_row(view, left, told, time, Style.FAINT))
+        started_at = min(step.state_since - step.elapsed(step.state_since) for step in members)
+        objects = count_noun(sum(step.size for step in members), "object")
+        summary = f"{count_noun(len(members), 'step')}, {objects}"
+        name = progress.unit_name(members[0].unit) or "all steps"
+        left = (
+            Span(f"{view.symbols.passed} ", Style.GOOD),
+            Span(_padded_name(name, name_width, view)),
+        )
+        time = format_seconds(max(step.state_since for step in members) - started_at)
+        rows.append(_message_row(view, left, summary, time, Style.FAINT))
     return rows
 
 
-def _bottom(course: Course, view: LiveView, now: Ms) -> list[Row]:
-    """What comes next, and how far it is."""
-    rows = [] if course.result else _next(course, view)
+def _bottom_rows(progress: RolloutProgress, view: ViewOptions, now: Ms) -> list[Row]:
+    """Return the next steps and the progress bar."""
+    rows = [] if progress.outcome else _next_rows(progress, view)
     if view.notice:
-        rows.append((Span(clip(view.notice, view.width, view.marks.dots), Style.ODD),))
-    return [*rows, _progress(course, view, now)]
+        rows.append((Span(truncate(view.notice, view.width, view.symbols.dots), Style.NOTICE),))
+    return [*rows, _progress_row(progress, view, now)]
 
 
-def _next(course: Course, view: LiveView) -> list[Row]:
-    coming = list(islice(course.coming(), MOST_COMING + 1))
-    if not coming:
+def _next_rows(progress: RolloutProgress, view: ViewOptions) -> list[Row]:
+    pending = list(islice(progress.pending_steps(), MAX_PENDING + 1))
+    if not pending:
         return []
-    told = ", ".join(
-        f"{course.title(step)} ({count(step.size, 'object')})" for step in coming[:MOST_COMING]
+    steps_text = ", ".join(
+        f"{progress.step_title(step)} ({count_noun(step.size, 'object')})"
+        for step in pending[:MAX_PENDING]
     )
-    more = view.marks.dots if len(coming) > MOST_COMING else ""
-    text = f"{view.marks.waiting} next: {told}{more}"
-    return [_faint(clip(text, view.width, view.marks.dots))]
+    ellipsis = view.symbols.dots if len(pending) > MAX_PENDING else ""
+    text = f"{view.symbols.waiting} next: {steps_text}{ellipsis}"
+    return [_faint_row(truncate(text, view.width, view.symbols.dots))]
 
 
-def _progress(course: Course, view: LiveView, now: Ms) -> Row:
-    steps = course.counted
+def _progress_row(progress: RolloutProgress, view: ViewOptions, now: Ms) -> Row:
+    steps = progress.counted_steps
     passed = sum(step.state is StepState.PASSED for step in steps)
-    settled = sum(step.settled for step in steps)
+    settled_count = sum(step.settled_count for step in steps)
     objects = sum(step.size for step in steps)
     length = max(8, min(32, view.width // 5))
-    filled = length * settled // objects if objects else 0
+    filled = length * settled_count // objects if objects else 0
     bar = (
-        Span(view.marks.full * filled, Style.BAD if course.failures() else Style.GOOD),
-        Span(view.marks.empty * (length - filled), Style.FAINT),
+        Span(view.symbols.full * filled, Style.BAD if progress.failed_steps() else Style.GOOD),
+        Span(view.symbols.empty * (length - filled), Style.FAINT),
     )
     parts = (
-        running(now - course.start),
-        f"{passed:,} of {count(len(steps), 'step')}",
-        f"{settled:,} of {count(objects, 'object')}",
+        format_running(now - progress.start),
+        f"{passed:,} of {count_noun(len(steps), 'step')}",
+        f"{settled_count:,} of {count_noun(objects, 'object')}",
     )
-    told = (*bar, Span("  "), Span(view.marks.part.join(parts)))
-    return spread(told, view.title, view.width)
+    left = (*bar, Span("  "), Span(view.symbols.separator.join(parts)))
+    return justify(left, view.title, view.width)
 
 
-def _faint(text: str) -> Row:
+def _faint_row(text: str) -> Row:
     return (Span(text, Style.FAINT),)

@@ -1,4 +1,4 @@
-"""What people call things: steps, amounts and spans of time."""
+"""Display names of steps and units, amounts and durations."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from itertools import islice
 from tidegate.model.graph import GraphStep
 from tidegate.model.moment import HOUR, MINUTE, SECOND, Ms
 from tidegate.model.objects import Ref
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 from tidegate.model.plan import Step
 from tidegate.model.run import RunStep
 from tidegate.model.unit import UnitId
 
-PHASES = {
+PHASE_NAMES = {
     "sync": "",
     "presync": "PreSync",
     "postsync": "PostSync",
@@ -22,101 +22,108 @@ PHASES = {
     "delete": "",
     "postdelete": "PostDelete",
 }
-TENTHS = Ms(10 * SECOND)
-"""Up to here, a running time is told in tenths of a second; they only flicker beyond."""
-WORDY = ("Waiting for rollout to finish: ", "Waiting for ")
-_REFUSED = late(r'Error creating: (?:pods "[^"]*" is forbidden: )?')
-_DENIED = late(r'admission webhook "(?P<name>[^"]+)" denied the request: (?P<why>.*)')
+TENTHS_LIMIT = Ms(10 * SECOND)
+"""Below this limit a running duration is shown with tenths of a second."""
+WAIT_PREFIXES = ("Waiting for rollout to finish: ", "Waiting for ")
+_CREATE_ERROR = lazy_regex(r'Error creating: (?:pods "[^"]*" is forbidden: )?')
+_WEBHOOK_DENIAL = lazy_regex(r'admission webhook "(?P<name>[^"]+)" denied the request: (?P<why>.*)')
 
 
-def name_step(step: Step | GraphStep | RunStep) -> str:
-    """A step without its unit: `wave -2`, `PreSync`, `PostSync wave 1`."""
-    told = step.stage or _name(step.phase, step.wave)
-    return f"{told} part {step.part}" if step.part else told
+def step_name(step: Step | GraphStep | RunStep) -> str:
+    """Return the name of a step without its unit: `wave -2`, `PreSync`, `PostSync wave 1`."""
+    name = step.stage or _wave_name(step.phase, step.wave)
+    return f"{name} part {step.part}" if step.part else name
 
 
-def name_spot(spot: str) -> str:
-    """The same of a step of which only the end of its id is known: `sync/-2`."""
-    phase, _, wave = spot.partition("/")
-    return _name(phase, int(wave)) if wave.removeprefix("-").isdecimal() else spot
+def step_name_from_id(step_id: str) -> str:
+    """Return the name of a step from the end of its id: `sync/-2`."""
+    phase, _, wave = step_id.partition("/")
+    return _wave_name(phase, int(wave)) if wave.removeprefix("-").isdecimal() else step_id
 
 
-def name_unit(unit: UnitId, cluster: str) -> str:
-    """A unit with the cluster its objects go to, where that is not said already."""
+def unit_name(unit: UnitId, cluster: str) -> str:
+    """Return a unit with the cluster of its objects, unless its id names the cluster."""
     return f"{cluster}/{unit}" if cluster not in {"", unit.cluster} else str(unit)
 
 
-def name_from(own: UnitId, other: UnitId) -> str:
-    """A unit as another one sees it: the name alone, of one of the same kind in the same place."""
-    is_near = (own.kind, own.cluster, own.namespace) == (other.kind, other.cluster, other.namespace)
-    return other.name if is_near else str(other)
+def relative_unit_name(viewer: UnitId, other: UnitId) -> str:
+    """Return a unit as another unit refers to it.
+
+    Only the name is returned for a unit of the same kind, cluster and namespace.
+    """
+    is_same_scope = (viewer.kind, viewer.cluster, viewer.namespace) == (
+        other.kind,
+        other.cluster,
+        other.namespace,
+    )
+    return other.name if is_same_scope else str(other)
 
 
-def _name(phase: str, wave: int) -> str:
-    told = PHASES.get(phase, phase)
-    if not told:
+def _wave_name(phase: str, wave: int) -> str:
+    name = PHASE_NAMES.get(phase, phase)
+    if not name:
         return f"wave {wave}"
-    return f"{told} wave {wave}" if wave else told
+    return f"{name} wave {wave}" if wave else name
 
 
-def short_units(units: Iterable[str]) -> dict[str, str]:
-    """Units without the namespace that all of them share; a single one needs no name."""
-    known = list(dict.fromkeys(units))
-    if len(known) == 1:
-        return {known[0]: ""}
-    spaces = {unit.rpartition("/")[0] for unit in known}
-    return {unit: unit.rpartition("/")[2] if len(spaces) == 1 else unit for unit in known}
+def shorten_unit_names(units: Iterable[str]) -> dict[str, str]:
+    """Return unit names without a common namespace; the name of a single unit is empty."""
+    names = list(dict.fromkeys(units))
+    if len(names) == 1:
+        return {names[0]: ""}
+    prefixes = {unit.rpartition("/")[0] for unit in names}
+    return {unit: unit.rpartition("/")[2] if len(prefixes) == 1 else unit for unit in names}
 
 
-def count(amount: int, noun: str) -> str:
-    """`1 object`, `1,200 objects`."""
-    return f"{amount:,} {noun}" if amount == 1 else f"{amount:,} {noun}s"
+def count_noun(amount: int, singular: str) -> str:
+    """Return an amount with its noun: `1 object`, `1,200 objects`."""
+    return f"{amount:,} {singular}" if amount == 1 else f"{amount:,} {singular}s"
 
 
-def seconds(span: int) -> str:
-    """A span that is over: `0.1s`, `102.0s`."""
-    return f"{span / SECOND:.1f}s"
+def format_seconds(duration: int) -> str:
+    """Format a finished duration: `0.1s`, `102.0s`."""
+    return f"{duration / SECOND:.1f}s"
 
 
-def running(span: int) -> str:
-    """A span that still grows: `3.2s`, `42s`, `1m42s`, `2h05m`."""
-    if span < TENTHS:
-        return f"{max(0, span) / SECOND:.1f}s"
-    if span < MINUTE:
-        return f"{span // SECOND}s"
-    if span < HOUR:
-        return f"{span // MINUTE}m{span % MINUTE // SECOND:02}s"
-    return f"{span // HOUR}h{span % HOUR // MINUTE:02}m"
+def format_running(duration: int) -> str:
+    """Format a growing duration: `3.2s`, `42s`, `1m42s`, `2h05m`."""
+    if duration < TENTHS_LIMIT:
+        return f"{max(0, duration) / SECOND:.1f}s"
+    if duration < MINUTE:
+        return f"{duration // SECOND}s"
+    if duration < HOUR:
+        return f"{duration // MINUTE}m{duration % MINUTE // SECOND:02}s"
+    return f"{duration // HOUR}h{duration % HOUR // MINUTE:02}m"
 
 
-def limit(span: int) -> str:
-    """A span that is allowed: `10m`, `90s`, `1m30s`."""
-    if span >= MINUTE and span % MINUTE < SECOND:
-        return f"{span // MINUTE}m" if span < HOUR else running(span)
-    return running(span)
+def format_limit(duration: int) -> str:
+    """Format a time limit: `10m`, `90s`, `1m30s`."""
+    if duration >= MINUTE and duration % MINUTE < SECOND:
+        return f"{duration // MINUTE}m" if duration < HOUR else format_running(duration)
+    return format_running(duration)
 
 
-def core(cause: str) -> str:
-    """A cause, with what decides first: a row may have no room for who told whom."""
-    found = _REFUSED.sub("", cause)
-    return _DENIED.sub(r"denied by a webhook: \g<why> (\g<name>)", found)
+def shorten_cause(cause: str) -> str:
+    """Return a cause with its decisive part first, for rows with little space."""
+    text = _CREATE_ERROR.sub("", cause)
+    return _WEBHOOK_DENIAL.sub(r"denied by a webhook: \g<why> (\g<name>)", text)
 
 
-def brief(sentence: str) -> str:
-    """A reason to wait without the words that say that something is waited for."""
-    for words in WORDY:
-        if sentence.startswith(words):
-            sentence = sentence.removeprefix(words)
+def shorten_wait_message(message: str) -> str:
+    """Return a message of a wait without its introductory words."""
+    for prefix in WAIT_PREFIXES:
+        if message.startswith(prefix):
+            message = message.removeprefix(prefix)
             break
-    return sentence.removesuffix("...")
+    return message.removesuffix("...")
 
 
-def listing(refs: Collection[Ref | UnitId], most: int) -> str:
-    """Objects by name, at most so many: `Secret a/b, ConfigMap a/c and 12 more`."""
-    return fold(map(str, refs), len(refs), most)
+def join_refs(refs: Collection[Ref | UnitId], limit: int) -> str:
+    """Join objects by name up to a limit: `Secret a/b, ConfigMap a/c and 12 more`."""
+    return join_limited(map(str, refs), len(refs), limit)
 
 
-def fold(names: Iterable[str], amount: int, most: int) -> str:
-    """The first of these names, and how many there are besides."""
-    shown = ", ".join(islice(names, most))
-    return shown if amount <= most else f"{shown} and {amount - most:,} more"
+def join_limited(names: Iterable[str], amount: int, limit: int) -> str:
+    """Join the first names and add how many more there are."""
+    shown = ", ".join(islice(names, limit))
+    return shown if amount <= limit else f"{shown} and {amount - limit:,} more"

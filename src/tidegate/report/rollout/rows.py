@@ -1,6 +1,6 @@
-"""Rows of styled text that fit a width, and the marks that a terminal can show.
+"""Rows of styled text for a given width, and symbols that a terminal can show.
 
-A row is made of spans. What a style looks like is for whoever shows it.
+A row is a tuple of spans. The terminal decides what a style looks like.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.errors import escaped, escaped_part
+from tidegate.errors import escape_fragment, escape_line
 
 
 class Style(StrEnum):
@@ -24,29 +24,29 @@ class Style(StrEnum):
     GOOD = "good"
     BAD = "bad"
     BUSY = "busy"
-    ODD = "odd"
-    """Worth a second look."""
+    NOTICE = "odd"
+    """For text that needs attention."""
 
 
 class Span(msgspec.Struct, frozen=True, gc=False):
-    """A piece of a row. Whatever text it is given, it stays on its line and commands nothing."""
+    """A piece of a row. Control characters and workflow commands in its text are escaped."""
 
     text: str
     style: Style = Style.PLAIN
 
     def __post_init__(self) -> None:
         if not self.text.isprintable() or "##" in self.text:
-            msgspec.structs.force_setattr(self, "text", escaped_part(self.text))
+            msgspec.structs.force_setattr(self, "text", escape_fragment(self.text))
 
 
 Row: TypeAlias = tuple[Span, ...]
 MARGIN = 4
-WIDEST_MARGIN = 12
-"""What follows a row stands under its text up to here, else a little way in."""
+MAX_MARGIN = 12
+"""Continuation lines are aligned with the text up to this margin."""
 
 
-class Marks(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands for what."""
+class Symbols(msgspec.Struct, frozen=True, kw_only=True):
+    """Symbols of states and progress bars."""
 
     passed: str
     failed: str
@@ -56,10 +56,10 @@ class Marks(msgspec.Struct, frozen=True, kw_only=True):
     dots: str
     full: str
     empty: str
-    part: str
+    separator: str
 
 
-UNICODE = Marks(
+UNICODE_SYMBOLS = Symbols(
     passed="✓",
     failed="✗",
     skipped="-",
@@ -68,9 +68,9 @@ UNICODE = Marks(
     dots="…",
     full="━",
     empty="─",
-    part=" · ",
+    separator=" · ",
 )
-ASCII = Marks(
+ASCII_SYMBOLS = Symbols(
     passed="+",
     failed="x",
     skipped="-",
@@ -79,102 +79,102 @@ ASCII = Marks(
     dots="..",
     full="#",
     empty=".",
-    part=", ",
+    separator=", ",
 )
 
 
 @lru_cache(maxsize=4_096)
-def cells(text: str) -> int:
-    """How many columns a text takes; most texts are shown in many pictures."""
+def text_width(text: str) -> int:
+    """Return the number of columns of a text; cached, because texts are drawn repeatedly."""
     if text.isascii():
         return len(text)
-    return sum(map(_cell, text))
+    return sum(map(_character_width, text))
 
 
-def _cell(mark: str) -> int:
-    if unicodedata.combining(mark):
+def _character_width(character: str) -> int:
+    if unicodedata.combining(character):
         return 0
-    return 2 if unicodedata.east_asian_width(mark) in "WF" else 1
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def clip(text: str, width: int, dots: str = "…") -> str:
-    """The beginning of a text, in at most so many columns."""
-    if cells(text) <= width:
+def truncate(text: str, width: int, dots: str = "…") -> str:
+    """Return the start of a text, cut to a number of columns."""
+    if text_width(text) <= width:
         return text
-    kept = _head(text, max(0, width - len(dots))).rstrip()
-    return _head(kept + dots, width)
+    text_prefix = _prefix(text, max(0, width - len(dots))).rstrip()
+    return _prefix(text_prefix + dots, width)
 
 
-def cut(text: str, width: int, dots: str = "…") -> str:
-    """A name without its middle: both of its ends tell what it is."""
-    if cells(text) <= width:
+def truncate_middle(text: str, width: int, dots: str = "…") -> str:
+    """Return a name without its middle: both ends identify it."""
+    if text_width(text) <= width:
         return text
-    room = width - len(dots)
-    if room < 2:  # noqa: PLR2004 - no room for two ends
-        return _head(text, width)
-    tail = _head(text[::-1], room // 2)[::-1]
-    return _head(text, room - cells(tail)) + dots + tail
+    available = width - len(dots)
+    if available < 2:  # noqa: PLR2004 - no room for two ends
+        return _prefix(text, width)
+    tail = _prefix(text[::-1], available // 2)[::-1]
+    return _prefix(text, available - text_width(tail)) + dots + tail
 
 
-def pad(text: str, width: int) -> str:
-    return text + " " * (width - cells(text))
+def pad_text(text: str, width: int) -> str:
+    return text + " " * (width - text_width(text))
 
 
-def width_of(row: Row) -> int:
-    return sum(cells(span.text) for span in row)
+def row_width(row: Row) -> int:
+    return sum(text_width(span.text) for span in row)
 
 
-def plain(row: Iterable[Span]) -> str:
-    """The row without its styles."""
-    return escaped("".join(span.text for span in row).rstrip())
+def plain_text(row: Iterable[Span]) -> str:
+    """Return a row without styles."""
+    return escape_line("".join(span.text for span in row).rstrip())
 
 
-def spread(left: Row, right: str, width: int) -> Row:
-    """A row with something at its right end. Gives up the right end before the left one."""
-    end = Span(right, Style.FAINT)
-    gap = width - width_of(left) - cells(end.text)
+def justify(left: Row, right: str, width: int) -> Row:
+    """Return a row with a text at its right end, which is dropped if it does not fit."""
+    right_span = Span(right, Style.FAINT)
+    gap = width - row_width(left) - text_width(right_span.text)
     if right and gap > 0:
-        return (*left, Span(" " * gap), end)
-    return shorten(left, width)
+        return (*left, Span(" " * gap), right_span)
+    return truncate_row(left, width)
 
 
-def shorten(row: Row, width: int) -> Row:
-    """The row, cut off where the width ends."""
-    if width_of(row) <= width:
+def truncate_row(row: Row, width: int) -> Row:
+    """Return the row, cut at the width."""
+    if row_width(row) <= width:
         return row
-    kept: list[Span] = []
-    room = width
+    spans: list[Span] = []
+    available = width
     for span in row:
-        text = _head(span.text, room)
-        kept.append(Span(text, span.style))
-        room -= cells(text)
+        text = _prefix(span.text, available)
+        spans.append(Span(text, span.style))
+        available -= text_width(text)
         if text != span.text:
             break
-    return tuple(kept)
+    return tuple(spans)
 
 
-def wrap(row: Row, width: int) -> list[Row]:
-    """The row as several, where its last span is too long; what follows stands under it."""
-    if not row or width_of(row) <= width:
+def wrap_row(row: Row, width: int) -> list[Row]:
+    """Return the row as several rows if its last span is too long."""
+    if not row or row_width(row) <= width:
         return [row]
-    *heads, last = row
-    taken = width_of(tuple(heads))
-    margin = taken if taken <= WIDEST_MARGIN else MARGIN
-    first, *rest = textwrap.wrap(
-        last.text, max(MARGIN, width - margin), initial_indent=" " * (taken - margin)
+    *leading, last = row
+    leading_width = row_width(tuple(leading))
+    margin = leading_width if leading_width <= MAX_MARGIN else MARGIN
+    first, *more_lines = textwrap.wrap(
+        last.text, max(MARGIN, width - margin), initial_indent=" " * (leading_width - margin)
     ) or [""]
-    rows: list[Row] = [(*heads, Span(first[taken - margin :], last.style))]
-    rows += [(Span(" " * margin), Span(text, last.style)) for text in rest]
-    return [shorten(one, width) for one in rows]
+    rows: list[Row] = [(*leading, Span(first[leading_width - margin :], last.style))]
+    rows += [(Span(" " * margin), Span(text, last.style)) for text in more_lines]
+    return [truncate_row(part, width) for part in rows]
 
 
-def _head(text: str, width: int) -> str:
+def _prefix(text: str, width: int) -> str:
     if text.isascii():
         return text[: max(0, width)]
-    room, end = width, 0
-    for mark in text:
-        room -= _cell(mark)
-        if room < 0:
+    available, end = width, 0
+    for character in text:
+        available -= _character_width(character)
+        if available < 0:
             break
         end += 1
     return text[:end]

@@ -1,105 +1,120 @@
-"""How a rollout ended: in how long, what it did, and what is left to say."""
+"""Summary of a finished rollout: outcome, duration and results."""
 
 from __future__ import annotations
 
 import msgspec
 
-from tidegate.model.event import StepState, Told
-from tidegate.report.rollout.course import Course
-from tidegate.report.rollout.names import count, seconds
-from tidegate.report.rollout.rows import UNICODE, Marks, Row, Span, Style
+from tidegate.model.event import EventType, StepState
+from tidegate.report.rollout.course import RolloutProgress
+from tidegate.report.rollout.names import count_noun, format_seconds
+from tidegate.report.rollout.rows import UNICODE_SYMBOLS, Row, Span, Style, Symbols
 
 PASSED, STOPPED, INVALID = "passed", "stopped", "invalid"
-MOST_UNPROVEN = 5
-DEEDS = (
-    (Told.OBJECT_WRITTEN, "written"),
-    (Told.OBJECT_UNCHANGED, "unchanged"),
-    (Told.OBJECT_PRUNED, "deleted"),
+MAX_UNPROVEN = 5
+RESULT_NAMES = (
+    (EventType.OBJECT_WRITTEN, "written"),
+    (EventType.OBJECT_UNCHANGED, "unchanged"),
+    (EventType.OBJECT_PRUNED, "deleted"),
 )
 
 
-class Commands(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be typed next.
+class NextCommands(msgspec.Struct, frozen=True, kw_only=True):
+    """Commands that the user can run next."""
 
-    `again` is the same command; where the cluster is still there, it `resumes`. `kubectl` reaches
-    the same cluster.
-    """
-
-    again: str = ""
+    repeat: str = ""
+    """The same command again."""
     kubectl: str = ""
-    resumes: bool = True
+    """kubectl with the options for the same cluster."""
+    can_resume: bool = True
+    """Whether the cluster still exists, so that the same command resumes the rollout."""
 
 
-NO_COMMANDS = Commands()
+NO_NEXT_COMMANDS = NextCommands()
 
 
-def headline(course: Course) -> str:
-    """How it ended, in one line: `passed in 120.0s: 10 written`."""
-    spent = seconds(course.now - course.start)
-    steps = course.counted
-    if course.result == STOPPED:
+def headline(progress: RolloutProgress) -> str:
+    """Return the outcome in one line: `passed in 120.0s: 10 written`."""
+    elapsed = format_seconds(progress.now - progress.start)
+    steps = progress.counted_steps
+    if progress.outcome == STOPPED:
         passed = sum(step.state is StepState.PASSED for step in steps)
-        why = f" ({course.sentence})" if course.sentence else ""
-        return f"stopped after {spent}{why}: {passed:,} of {count(len(steps), 'step')} passed"
-    if course.result == INVALID:
+        reason = f" ({progress.message})" if progress.message else ""
+        return (
+            f"stopped after {elapsed}{reason}: {passed:,} of {count_noun(len(steps), 'step')}"
+            " passed"
+        )
+    if progress.outcome == INVALID:
         return "ended before the first write"
-    if course.result != PASSED:
-        return f"{course.result} after {spent}"
-    if has_changed(course):
-        return f"passed in {spent}: {deeds_of(course)}"
-    objects = course.deeds[Told.OBJECT_UNCHANGED] or sum(step.size for step in steps)
-    return f"nothing changed: looked at {count(objects, 'object')} in {spent}, wrote nothing"
+    if progress.outcome != PASSED:
+        return f"{progress.outcome} after {elapsed}"
+    if has_changed(progress):
+        return f"passed in {elapsed}: {result_summary(progress)}"
+    objects = progress.result_counts[EventType.OBJECT_UNCHANGED] or sum(step.size for step in steps)
+    return f"nothing changed: looked at {count_noun(objects, 'object')} in {elapsed}, wrote nothing"
 
 
-def summarize(course: Course, *, marks: Marks = UNICODE) -> list[Row]:
-    """The end of a rollout; a failure has more to say than this."""
-    mark, style = _mark(course, marks)
-    return [(Span(f"{mark} ", style), Span(headline(course), style)), *_unproven(course)]
+def summary_rows(progress: RolloutProgress, *, symbols: Symbols = UNICODE_SYMBOLS) -> list[Row]:
+    """Return the end of a rollout; a failure is explained by `explain_failure`."""
+    symbol, style = _outcome_symbol(progress, symbols)
+    return [(Span(f"{symbol} ", style), Span(headline(progress), style)), *_unproven_rows(progress)]
 
 
-def go_on(course: Course, commands: Commands) -> list[Row]:
-    """What a rollout that was stopped leaves, and how to take it up again."""
-    applied = sum(course.deeds.values())
-    objects = sum(step.size for step in course.counted)
-    end = "they stay as they are" if commands.resumes else "they are gone with their cluster"
-    told = f"  applied {applied:,} of {count(objects, 'object')}; {end}"
-    again = Span(f"  {_again(commands)}", Style.STRONG)
-    return [(Span(told),), *([(again,)] if commands.again else [])]
+def stopped_rows(progress: RolloutProgress, commands: NextCommands) -> list[Row]:
+    """Return what a stopped rollout has applied, and how to resume it."""
+    applied = sum(progress.result_counts.values())
+    objects = sum(step.size for step in progress.counted_steps)
+    consequence = (
+        "they stay as they are" if commands.can_resume else "they are gone with their cluster"
+    )
+    summary = f"  applied {applied:,} of {count_noun(objects, 'object')}; {consequence}"
+    hint = Span(f"  {_resume_hint(commands)}", Style.STRONG)
+    return [(Span(summary),), *([(hint,)] if commands.repeat else [])]
 
 
-def cut_off(commands: Commands) -> str:
-    """What is said of a rollout that was stopped at once: nobody has looked at what it left."""
-    again = f"; {_again(commands)}" if commands.again else ""
-    return f"stopped at once: what was under way is not finished{again}"
+def killed_message(commands: NextCommands) -> str:
+    """Return the message of a rollout that was killed before it could stop cleanly."""
+    hint = f"; {_resume_hint(commands)}" if commands.repeat else ""
+    return f"stopped at once: what was under way is not finished{hint}"
 
 
-def _again(commands: Commands) -> str:
-    word = "go on" if commands.resumes else "begin again"
-    return f"{word} with:  {commands.again}"
+def _resume_hint(commands: NextCommands) -> str:
+    label = "go on" if commands.can_resume else "begin again"
+    return f"{label} with:  {commands.repeat}"
 
 
-def deeds_of(course: Course) -> str:
-    """`3 written, 7 unchanged`; nothing that did not happen."""
-    told = (f"{course.deeds[deed]:,} {word}" for deed, word in DEEDS if course.deeds[deed])
-    return ", ".join(told)
+def result_summary(progress: RolloutProgress) -> str:
+    """Return the counted results: `3 written, 7 unchanged`."""
+    parts = (
+        f"{progress.result_counts[event_type]:,} {label}"
+        for event_type, label in RESULT_NAMES
+        if progress.result_counts[event_type]
+    )
+    return ", ".join(parts)
 
 
-def has_changed(course: Course) -> bool:
-    return any(course.deeds[deed] for deed in (Told.OBJECT_WRITTEN, Told.OBJECT_PRUNED))
+def has_changed(progress: RolloutProgress) -> bool:
+    return any(
+        progress.result_counts[event_type]
+        for event_type in (EventType.OBJECT_WRITTEN, EventType.OBJECT_PRUNED)
+    )
 
 
-def _mark(course: Course, marks: Marks) -> tuple[str, Style]:
-    if course.result == PASSED:
-        return marks.passed, Style.GOOD
-    return (marks.skipped, Style.ODD) if course.result == STOPPED else (marks.failed, Style.BAD)
+def _outcome_symbol(progress: RolloutProgress, symbols: Symbols) -> tuple[str, Style]:
+    if progress.outcome == PASSED:
+        return symbols.passed, Style.GOOD
+    return (
+        (symbols.skipped, Style.NOTICE)
+        if progress.outcome == STOPPED
+        else (symbols.failed, Style.BAD)
+    )
 
 
-def _unproven(course: Course) -> list[Row]:
+def _unproven_rows(progress: RolloutProgress) -> list[Row]:
     rows: list[Row] = [
-        (Span("  not proven: ", Style.ODD), Span(f"{remark.ref}: {remark.sentence}"))
-        for remark in course.unproven[:MOST_UNPROVEN]
+        (Span("  not proven: ", Style.NOTICE), Span(f"{note.ref}: {note.message}"))
+        for note in progress.unproven[:MAX_UNPROVEN]
     ]
-    more = len(course.unproven) - len(rows)
-    if more > 0:
-        rows.append((Span(f"  not proven: {count(more, 'gate')} more", Style.ODD),))
+    remaining = len(progress.unproven) - len(rows)
+    if remaining > 0:
+        rows.append((Span(f"  not proven: {count_noun(remaining, 'gate')} more", Style.NOTICE),))
     return rows

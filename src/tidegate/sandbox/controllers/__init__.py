@@ -1,1 +1,1 @@
-"""What kube-controller-manager would do, kind by kind."""
+"""Controllers of kube-controller-manager, by kind."""

@@ -1,4 +1,4 @@
-"""Conditions and counts, as Kubernetes' own controllers read and write them."""
+"""Conditions and counts in the form that Kubernetes controllers use."""
 
 from __future__ import annotations
 
@@ -7,42 +7,51 @@ from functools import lru_cache
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import mappings, text
-from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Body, Stored
+from tidegate.model.reading import get_mappings, get_text
+from tidegate.sandbox.server.lifecycle import format_rfc3339
+from tidegate.sandbox.server.store import Body, StoredObject
 
 Conditions = list[dict[str, Json]]
 HUNDRED = 100
 
 
 def new_condition(
-    name: str, status: str, reason: str, message: str, *, now: Ms, dated: str = "lastUpdateTime"
+    name: str,
+    status: str,
+    reason: str,
+    message: str,
+    *,
+    now: Ms,
+    extra_time_field: str = "lastUpdateTime",
 ) -> Body:
-    """A condition that has changed just now; `dated` is its second time, if it has one."""
-    moment = timestamp(now)
+    """Return a condition that changed now; `extra_time_field` is its second timestamp, if any."""
+    changed_at = format_rfc3339(now)
     return {
         "type": name,
         "status": status,
-        **({dated: moment} if dated else {}),
-        "lastTransitionTime": moment,
+        **({extra_time_field: changed_at} if extra_time_field else {}),
+        "lastTransitionTime": changed_at,
         "reason": reason,
         "message": message,
     }
 
 
-def steady(
-    conditions: Conditions, name: str, status: str, words: tuple[str, str], *, now: Ms
+def next_condition(
+    conditions: Conditions, name: str, status: str, reason_and_message: tuple[str, str], *, now: Ms
 ) -> Body:
-    """A condition with this reason and message; its time stays while its status does."""
-    known = find_condition(conditions, name)
-    fresh = new_condition(name, status, *words, now=now, dated="")
-    if known is not None and known.get("status") == status:
-        return {**fresh, "lastTransitionTime": known.get("lastTransitionTime")}
+    """Return a condition with this reason and message.
+
+    Its `lastTransitionTime` is kept while its status is unchanged.
+    """
+    existing = find_condition(conditions, name)
+    fresh = new_condition(name, status, *reason_and_message, now=now, extra_time_field="")
+    if existing is not None and existing.get("status") == status:
+        return {**fresh, "lastTransitionTime": existing.get("lastTransitionTime")}
     return fresh
 
 
-def conditions_of(stored: Stored) -> Conditions:
-    return mappings(stored.body, "status", "conditions")
+def conditions_of(stored: StoredObject) -> Conditions:
+    return get_mappings(stored.body, "status", "conditions")
 
 
 def find_condition(conditions: Conditions, name: str) -> Body | None:
@@ -50,13 +59,13 @@ def find_condition(conditions: Conditions, name: str) -> Body | None:
 
 
 def with_condition(conditions: Conditions, new: Body) -> Conditions:
-    """These and the new one, last; unchanged where status and reason are the same already."""
-    name = text(new, "type")
-    known = find_condition(conditions, name)
-    if known is not None and known.get("status") == new.get("status"):
-        if known.get("reason") == new.get("reason"):
+    """Return the conditions with the new one last; unchanged if status and reason are the same."""
+    name = get_text(new, "type")
+    existing = find_condition(conditions, name)
+    if existing is not None and existing.get("status") == new.get("status"):
+        if existing.get("reason") == new.get("reason"):
             return conditions
-        new = {**new, "lastTransitionTime": known.get("lastTransitionTime")}
+        new = {**new, "lastTransitionTime": existing.get("lastTransitionTime")}
     return [*without_condition(conditions, name), new]
 
 
@@ -64,24 +73,27 @@ def without_condition(conditions: Conditions, name: str) -> Conditions:
     return [one for one in conditions if one.get("type") != name]
 
 
-def moment_of(stamp: Json) -> Ms | None:
-    """The moment that a time in a body names."""
-    return _moment(stamp) if isinstance(stamp, str) else None
+def read_timestamp(value: Json) -> Ms | None:
+    """Return the time of a timestamp field; None if the field is not a string."""
+    return _parse_timestamp(value) if isinstance(value, str) else None
 
 
 @lru_cache(maxsize=256)
-def _moment(stamp: str) -> Ms:
-    return Ms(int(datetime.fromisoformat(stamp).timestamp() * 1_000))
+def _parse_timestamp(value: str) -> Ms:
+    return Ms(int(datetime.fromisoformat(value).timestamp() * 1_000))
 
 
-def share(value: Json, *, of: int, rounds_up: bool) -> int:
-    """A count, or so many percent of a whole."""
+def scaled_value(value: Json, *, total: int, round_up: bool) -> int:
+    """Return a count, or a percentage of `total`.
+
+    Like `intstr.GetScaledValueFromIntOrPercent` of Kubernetes; 0 for any other value.
+    """
     if isinstance(value, str) and value.endswith("%"):
         percent = int(value[:-1])
-        return -(-of * percent // HUNDRED) if rounds_up else of * percent // HUNDRED
+        return -(-total * percent // HUNDRED) if round_up else total * percent // HUNDRED
     return value if isinstance(value, int) else 0
 
 
 def without_zeros(counts: dict[str, Json]) -> dict[str, Json]:
-    """Counts as Kubernetes writes those that it leaves out when they are zero."""
+    """Return the counts without zeros, like fields with `omitempty`."""
     return {name: count for name, count in counts.items() if count}

@@ -1,8 +1,8 @@
-"""The controllers without which the API itself would not keep its promises.
+"""Controllers that the API itself depends on: garbage collection, namespaces, CRDs.
 
-Garbage: what has lost its owner goes, and owners wait for what they own. Namespaces: what they
-begin with, and how they are emptied when they go. CRDs: their names are accepted, their kinds
-established; when they go, so do their instances.
+Garbage collection deletes objects without owners; owners in foreground deletion wait for their
+dependents. Namespaces get their default objects, and are emptied on deletion. CRDs have their
+names accepted and become established; their instances are deleted with them.
 """
 
 from __future__ import annotations
@@ -13,122 +13,139 @@ import msgspec
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
-from tidegate.model.reading import mappings, part
+from tidegate.model.reading import get_mappings, get_value
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import new_condition
-from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
-from tidegate.sandbox.kinds import CONFIG_MAP, DEFINITIONS, NAMESPACE
-from tidegate.sandbox.server.lifecycle import CLEANUP, FOREGROUND, ORPHAN
-from tidegate.sandbox.server.register import served_versions
-from tidegate.sandbox.server.store import Body, Stored, Transition, owner_references
+from tidegate.sandbox.controllers.reaction import Controller, ObjectReader, Reconciliation
+from tidegate.sandbox.kinds import CONFIG_MAP, CRD, NAMESPACE
+from tidegate.sandbox.server.lifecycle import (
+    CRD_CLEANUP_FINALIZER,
+    FOREGROUND_FINALIZER,
+    ORPHAN_FINALIZER,
+)
+from tidegate.sandbox.server.register import list_served_versions
+from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent, get_owner_references
 from tidegate.schema.frozen import is_established
 from tidegate.world.calls import Verb, Write
-from tidegate.world.facts import Change
+from tidegate.world.facts import WatchEventType
 
-ACCOUNT = Kind("", "v1", "ServiceAccount")
+SERVICE_ACCOUNT = Kind("", "v1", "ServiceAccount")
 ROOT_CA = "kube-root-ca.crt"
 API_SERVER = "kube-apiserver"
-ACCEPTED = (
+NAME_CONDITIONS = (
     ("NamesAccepted", "NoConflicts", "no conflicts found"),
     ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
 )
 
 
-def collect(view: Visible, ref: Ref, _now: Ms) -> Looking:
-    """What follows for one object from its owners and from what it owns."""
-    stored = view.get(ref)
+def collect_garbage(reader: ObjectReader, ref: Ref, _now: Ms) -> Reconciliation:
+    """Delete an object without owners, or handle its dependents while it is being deleted."""
+    stored = reader.get(ref)
     if stored is None:
         return
-    if stored.is_deleting and ORPHAN in stored.finalizers:
-        for own in view.owned_by(stored.uid):
-            yield _released(own, {stored.uid})
-        yield writes.without_finalizer(stored, ORPHAN)
-    elif stored.is_deleting and FOREGROUND in stored.finalizers:
-        yield from _take_along(view, stored)
+    if stored.is_deleting and ORPHAN_FINALIZER in stored.finalizers:
+        for dependent in reader.list_owned(stored.uid):
+            yield _remove_owners(dependent, {stored.uid})
+        yield writes.remove_finalizer(stored, ORPHAN_FINALIZER)
+    elif stored.is_deleting and FOREGROUND_FINALIZER in stored.finalizers:
+        yield from _delete_dependents(reader, stored)
     elif not stored.is_deleting:
-        yield from _follow_owners(view, stored)
+        yield from _sync_with_owners(reader, stored)
 
 
-def _take_along(view: Visible, owner: Stored) -> Iterator[Write]:
-    owned = view.owned_by(owner.uid)
-    for own in owned:
-        if not own.is_deleting:
-            way = Propagation.FOREGROUND if view.owned_by(own.uid) else Propagation.BACKGROUND
-            yield writes.delete(own, way)
-    if not any(_blocks(own, owner.uid) for own in owned):
-        yield writes.without_finalizer(owner, FOREGROUND)
+def _delete_dependents(reader: ObjectReader, owner: StoredObject) -> Iterator[Write]:
+    dependents = reader.list_owned(owner.uid)
+    for dependent in dependents:
+        if not dependent.is_deleting:
+            propagation = (
+                Propagation.FOREGROUND
+                if reader.list_owned(dependent.uid)
+                else Propagation.BACKGROUND
+            )
+            yield writes.delete(dependent, propagation)
+    if not any(_blocks_deletion(dependent, owner.uid) for dependent in dependents):
+        yield writes.remove_finalizer(owner, FOREGROUND_FINALIZER)
 
 
-def _follow_owners(view: Visible, stored: Stored) -> Iterator[Write]:
-    references = owner_references(stored.metadata)
+def _sync_with_owners(reader: ObjectReader, stored: StoredObject) -> Iterator[Write]:
+    references = get_owner_references(stored.metadata)
     if not references:
         return
-    owners = [(str(one.get("uid")), _owner(view, stored, one)) for one in references]
-    gone = {uid for uid, owner in owners if owner is None}
-    waiting = [
+    owners = [
+        (str(reference.get("uid")), _find_owner(reader, stored, reference))
+        for reference in references
+    ]
+    absent_uids = {uid for uid, owner in owners if owner is None}
+    waiting_owners = [
         owner
         for _, owner in owners
-        if owner and owner.is_deleting and FOREGROUND in owner.finalizers
+        if owner and owner.is_deleting and FOREGROUND_FINALIZER in owner.finalizers
     ]
-    if len(gone) + len(waiting) == len(owners):
+    if len(absent_uids) + len(waiting_owners) == len(owners):
         yield writes.delete(stored)
-    elif gone:
-        yield _released(stored, gone)
+    elif absent_uids:
+        yield _remove_owners(stored, absent_uids)
 
 
-def _owner(view: Visible, stored: Stored, reference: dict[str, Json]) -> Stored | None:
-    """The owner that is meant: in the same namespace or cluster-wide, and of the same life."""
+def _find_owner(
+    reader: ObjectReader, stored: StoredObject, reference: dict[str, Json]
+) -> StoredObject | None:
+    """Return the owner with this uid, in the same namespace or cluster-scoped; None if absent."""
     for namespace in (stored.ref.namespace, ""):
-        found = view.get(writes.referred(reference, namespace))
-        if found is not None and found.uid == reference.get("uid"):
-            return found
+        owner = reader.get(writes.ref_from_reference(reference, namespace))
+        if owner is not None and owner.uid == reference.get("uid"):
+            return owner
     return None
 
 
-def _blocks(own: Stored, uid: str) -> bool:
+def _blocks_deletion(dependent: StoredObject, uid: str) -> bool:
     return any(
-        one.get("uid") == uid and one.get("blockOwnerDeletion") is True
-        for one in owner_references(own.metadata)
+        reference.get("uid") == uid and reference.get("blockOwnerDeletion") is True
+        for reference in get_owner_references(dependent.metadata)
     )
 
 
-def _released(own: Stored, uids: set[str]) -> Write:
-    """What is left of its owners without these."""
-    left = [one for one in owner_references(own.metadata) if str(one.get("uid")) not in uids]
-    return writes.patch(own, {"metadata": {"ownerReferences": [*left] or None}})
+def _remove_owners(dependent: StoredObject, uids: set[str]) -> Write:
+    """Return a patch that removes these owners from an object."""
+    remaining = [
+        reference
+        for reference in get_owner_references(dependent.metadata)
+        if str(reference.get("uid")) not in uids
+    ]
+    return writes.patch(dependent, {"metadata": {"ownerReferences": [*remaining] or None}})
 
 
-def _concerns_owned(view: Visible, event: Transition) -> Iterator[Ref]:
+def _map_owner_event(reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
     stored = event.stored
-    if event.change is not Change.DELETED:
+    if event.change is not WatchEventType.DELETED:
         if stored.is_deleting or _has_new_owners(event):
             yield stored.ref
         return
-    yield from (own.ref for own in view.owned_by(stored.uid))
-    for reference in owner_references(stored.metadata):
+    yield from (dependent.ref for dependent in reader.list_owned(stored.uid))
+    for reference in get_owner_references(stored.metadata):
         for namespace in {stored.ref.namespace: None, "": None}:
-            yield writes.referred(reference, namespace)
+            yield writes.ref_from_reference(reference, namespace)
 
 
-def _has_new_owners(event: Transition) -> bool:
-    """Owners that stay are no news: when one of them goes, that is a change of its own."""
+def _has_new_owners(event: StoreEvent) -> bool:
+    """Return whether owners were added or changed; the deletion of one is a separate change."""
     owners = event.stored.metadata.get("ownerReferences")
     before = event.before.metadata.get("ownerReferences") if event.before else None
     return bool(owners) and owners != before
 
 
-GARBAGE = Controller("garbage", collect, _concerns_owned)
+GARBAGE_COLLECTOR = Controller("garbage", collect_garbage, _map_owner_event)
 
 
-def keep_namespace(view: Visible, ref: Ref, _now: Ms) -> Looking:
-    """A namespace has its first objects, or is emptied and let go."""
-    namespace = view.get(ref)
+def reconcile_namespace(reader: ObjectReader, ref: Ref, _now: Ms) -> Reconciliation:
+    """Create the default objects of a namespace, or empty and finalize a terminating one."""
+    namespace = reader.get(ref)
     if namespace is None:
         return
     if not namespace.is_deleting:
-        yield from _furnish(view, ref.name)
+        yield from _create_default_objects(reader, ref.name)
         return
-    content = view.inside(ref.name)
+    content = reader.list_in_namespace(ref.name)
     for stored in content:
         if not stored.is_deleting:
             yield writes.delete(stored)
@@ -139,75 +156,77 @@ def keep_namespace(view: Visible, ref: Ref, _now: Ms) -> Looking:
         )
 
 
-def _furnish(view: Visible, name: str) -> Iterator[Write]:
-    wanted: tuple[tuple[Kind, str, Body], ...] = (
-        (ACCOUNT, "default", {}),
+def _create_default_objects(reader: ObjectReader, namespace: str) -> Iterator[Write]:
+    defaults: tuple[tuple[Kind, str, Body], ...] = (
+        (SERVICE_ACCOUNT, "default", {}),
         (CONFIG_MAP, ROOT_CA, {"data": {"ca.crt": "simulated"}}),
     )
-    for kind, own, content in wanted:
-        if view.get(Ref(kind, name, own)) is None:
+    for kind, object_name, content in defaults:
+        if reader.get(Ref(kind, namespace, object_name)) is None:
             yield writes.create(
-                kind, name, {"metadata": {"name": own, "namespace": name}, **content}
+                kind,
+                namespace,
+                {"metadata": {"name": object_name, "namespace": namespace}, **content},
             )
 
 
-def _concerns_namespaces(_view: Visible, event: Transition) -> Iterator[Ref]:
+def _map_namespace_event(_reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == NAMESPACE:
         yield ref
-    elif event.change is Change.DELETED and ref.namespace:
+    elif event.change is WatchEventType.DELETED and ref.namespace:
         yield Ref(NAMESPACE, "", ref.namespace)
 
 
-NAMESPACES = Controller("namespaces", keep_namespace, _concerns_namespaces)
+NAMESPACES = Controller("namespaces", reconcile_namespace, _map_namespace_event)
 
 
-def keep_definition(view: Visible, ref: Ref, now: Ms) -> Looking:
-    """A CRD becomes Established; one that goes takes its instances along."""
-    definition = view.get(ref)
+def reconcile_crd(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
+    """Make a CRD established; delete the instances of one that is being deleted."""
+    definition = reader.get(ref)
     if definition is None:
         return
     if definition.is_deleting:
-        yield from _clean_up(view, definition)
+        yield from _delete_instances(reader, definition)
     elif not is_established(definition.body):
-        status: Body = {"status": _established(definition.body, now)}
+        status: Body = {"status": _established_status(definition.body, now)}
         yield writes.patch(definition, status, subresource="status", manager=API_SERVER)
 
 
-def _clean_up(view: Visible, definition: Stored) -> Iterator[Write]:
-    kind = next((kind for kind, _ in served_versions(definition.body)), None)
-    instances = view.all_of(kind) if kind else []
+def _delete_instances(reader: ObjectReader, definition: StoredObject) -> Iterator[Write]:
+    kind = next((kind for kind, _ in list_served_versions(definition.body)), None)
+    instances = reader.list_objects(kind) if kind else []
     for stored in instances:
         if not stored.is_deleting:
             yield writes.delete(stored)
-    if not instances and CLEANUP in definition.finalizers:
-        yield writes.without_finalizer(definition, CLEANUP, manager=API_SERVER)
+    if not instances and CRD_CLEANUP_FINALIZER in definition.finalizers:
+        yield writes.remove_finalizer(definition, CRD_CLEANUP_FINALIZER, manager=API_SERVER)
 
 
-def _established(body: Body, now: Ms) -> Body:
-    versions = mappings(body, "spec", "versions")
-    stored = [one.get("name") for one in versions if one.get("storage")]
+def _established_status(body: Body, now: Ms) -> Body:
+    versions = get_mappings(body, "spec", "versions")
+    stored_versions = [version.get("name") for version in versions if version.get("storage")]
     return {
-        "acceptedNames": part(body, "spec", "names"),
-        "storedVersions": stored,
+        "acceptedNames": get_value(body, "spec", "names"),
+        "storedVersions": stored_versions,
         "conditions": [
-            new_condition(name, "True", reason, message, now=now, dated="")
-            for name, reason, message in ACCEPTED
+            new_condition(name, "True", reason, message, now=now, extra_time_field="")
+            for name, reason, message in NAME_CONDITIONS
         ],
     }
 
 
-def _concerns_definitions(view: Visible, event: Transition) -> Iterator[Ref]:
+def _map_crd_event(reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
     ref = event.stored.ref
-    if ref.kind == DEFINITIONS:
+    if ref.kind == CRD:
         yield ref
-    elif event.change is Change.DELETED and "." in ref.kind.group:
+    elif event.change is WatchEventType.DELETED and "." in ref.kind.group:
         yield from (
             definition.ref
-            for definition in view.all_of(DEFINITIONS)
+            for definition in reader.list_objects(CRD)
             if definition.is_deleting and definition.ref.name.endswith(f".{ref.kind.group}")
         )
 
 
-CUSTOM_KINDS = Controller("custom-kinds", keep_definition, _concerns_definitions, delay=Ms(100))
-API_CONTROLLERS = (GARBAGE, NAMESPACES, CUSTOM_KINDS)
+CRD_CONTROLLER = Controller("custom-kinds", reconcile_crd, _map_crd_event, delay=Ms(100))
+API_CONTROLLERS = (GARBAGE_COLLECTOR, NAMESPACES, CRD_CONTROLLER)

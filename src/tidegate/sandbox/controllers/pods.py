@@ -1,4 +1,4 @@
-"""Pods as their controllers see them: alive or not, ready, available, and which go first."""
+"""State of pods for their controllers: active, ready, available, and which to delete first."""
 
 from __future__ import annotations
 
@@ -6,83 +6,96 @@ from collections.abc import Iterable, Iterator
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings, number, part, text
-from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.reaction import At
+from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
+from tidegate.sandbox.controllers.conditions import read_timestamp
+from tidegate.sandbox.controllers.reaction import RequeueAt
 from tidegate.sandbox.controllers.writes import create, owner_reference
 from tidegate.sandbox.kinds import POD
-from tidegate.sandbox.server.store import Body, Stored
+from tidegate.sandbox.server.store import Body, StoredObject
 from tidegate.world.calls import Write
-from tidegate.world.facts import Forbidden, Outcome, is_refusal
+from tidegate.world.facts import Forbidden, Outcome, is_error
 
-COST = "controller.kubernetes.io/pod-deletion-cost"
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 PHASES = ("Pending", "Unknown", "Running")
-FIRST_RETRY = Ms(SECOND)
-LAST_RETRY = Ms(1_000 * SECOND)
+MIN_RETRY_DELAY = Ms(SECOND)
+MAX_RETRY_DELAY = Ms(1_000 * SECOND)
 
 
-def phase_of(pod: Stored) -> str:
-    return text(pod.body, "status", "phase", default="Pending")
+def phase_of(pod: StoredObject) -> str:
+    return get_text(pod.body, "status", "phase", default="Pending")
 
 
-def is_active(pod: Stored) -> bool:
+def is_active(pod: StoredObject) -> bool:
     return not pod.is_deleting and phase_of(pod) not in ("Succeeded", "Failed")
 
 
-def ready_condition(pod: Stored) -> Body | None:
-    """The Ready condition, where it says so."""
-    for condition in mappings(pod.body, "status", "conditions"):
+def ready_condition(pod: StoredObject) -> Body | None:
+    """Return the Ready condition if its status is True, else None."""
+    for condition in get_mappings(pod.body, "status", "conditions"):
         if condition.get("type") == "Ready":
             return condition if condition.get("status") == "True" else None
     return None
 
 
-def is_ready(pod: Stored) -> bool:
+def is_ready(pod: StoredObject) -> bool:
     return ready_condition(pod) is not None
 
 
-def available_from(pod: Stored, least: int) -> Ms | None:
-    """From when on a pod counts as available; None for one that is not ready."""
+def available_from(pod: StoredObject, min_ready_seconds: int) -> Ms | None:
+    """Return the time from which a pod counts as available; None for a pod that is not ready."""
     condition = ready_condition(pod)
     if condition is None:
         return None
-    since = moment_of(condition.get("lastTransitionTime")) if least else None
-    return Ms(since + least * SECOND) if since is not None else Ms(0)
+    since = read_timestamp(condition.get("lastTransitionTime")) if min_ready_seconds else None
+    return Ms(since + min_ready_seconds * SECOND) if since is not None else Ms(0)
 
 
-def is_available(pod: Stored, least: int, *, now: Ms) -> bool:
-    moment = available_from(pod, least)
-    return moment is not None and moment <= now
+def is_available(pod: StoredObject, min_ready_seconds: int, *, now: Ms) -> bool:
+    available_at = available_from(pod, min_ready_seconds)
+    return available_at is not None and available_at <= now
 
 
-def await_next(pods: Iterable[Stored], least: int, *, now: Ms) -> Iterator[At]:
-    """Look again when the next of these becomes available by waiting alone."""
-    moments = [available_from(pod, least) for pod in pods] if least else []
-    if later := [moment for moment in moments if moment is not None and moment > now]:
-        yield At(min(later))
+def requeue_when_available(
+    pods: Iterable[StoredObject], min_ready_seconds: int, *, now: Ms
+) -> Iterator[RequeueAt]:
+    """Yield a requeue for when the next of these pods becomes available, if time alone does it."""
+    times = [available_from(pod, min_ready_seconds) for pod in pods] if min_ready_seconds else []
+    if later := [
+        available_at for available_at in times if available_at is not None and available_at > now
+    ]:
+        yield RequeueAt(min(later))
 
 
-def new_pod(owner: Stored, template: Json, *, metadata: Body, spec: Body | None = None) -> Write:
-    """A pod of a template, with what its controller adds.
+def new_pod(
+    owner: StoredObject, template: Json, *, metadata: Body, spec: Body | None = None
+) -> Write:
+    """Return the creation of a pod from a template, with the additions of its controller.
 
-    A server fills in how often containers are begun again; whoever judges a pod asks for that.
+    The default of `restartPolicy` is set here, because health checks of pods read it.
     """
-    own = mapping(template, "metadata")
-    meant: Body = {
-        **{name: own[name] for name in ("annotations", "finalizers") if name in own},
+    template_metadata = get_mapping(template, "metadata")
+    pod_metadata: Body = {
+        **{
+            name: template_metadata[name]
+            for name in ("annotations", "finalizers")
+            if name in template_metadata
+        },
         "namespace": owner.ref.namespace,
         **metadata,
-        "labels": {**mapping(own, "labels"), **mapping(metadata, "labels")},
+        "labels": {**get_mapping(template_metadata, "labels"), **get_mapping(metadata, "labels")},
         "ownerReferences": [owner_reference(owner)],
     }
-    wanted = {"restartPolicy": "Always", **mapping(template, "spec"), **(spec or {})}
-    body: Body = {"metadata": meant, "spec": wanted}
+    pod_spec = {"restartPolicy": "Always", **get_mapping(template, "spec"), **(spec or {})}
+    body: Body = {"metadata": pod_metadata, "spec": pod_spec}
     return create(POD, owner.ref.namespace, body)
 
 
-def refusal_of(outcome: Outcome | None) -> str:
-    """Why a pod could not be made; empty where it was, or where its namespace is going anyway."""
-    if outcome is None or not is_refusal(outcome):
+def creation_error(outcome: Outcome | None) -> str:
+    """Return why a pod could not be created.
+
+    Empty if it was created, or if its namespace is terminating.
+    """
+    if outcome is None or not is_error(outcome):
         return ""
     if isinstance(outcome, Forbidden) and any(
         cause.reason == "NamespaceTerminating" for cause in outcome.causes
@@ -91,32 +104,42 @@ def refusal_of(outcome: Outcome | None) -> str:
     return outcome.message
 
 
-def retry_at(since: Ms | None, *, now: Ms, longest: Ms = LAST_RETRY) -> Ms:
-    """Each pause is as long as all before it: what doubling comes to, told from the first alone."""
+def retry_at(since: Ms | None, *, now: Ms, max_delay: Ms = MAX_RETRY_DELAY) -> Ms:
+    """Return the time of the next attempt.
+
+    Each delay is as long as all delays before it: the result of doubling, computed from the
+    time of the first failure alone.
+    """
     elapsed = now - since if since is not None else 0
-    return Ms(now + min(max(elapsed, FIRST_RETRY), longest))
+    return Ms(now + min(max(elapsed, MIN_RETRY_DELAY), max_delay))
 
 
-def age_and_name(stored: Stored) -> tuple[str, str]:
-    """Sorts the oldest first."""
-    return text(stored.metadata, "creationTimestamp"), stored.ref.name
+def creation_order(stored: StoredObject) -> tuple[str, str]:
+    """Return a sort key that puts the oldest object first."""
+    return get_text(stored.metadata, "creationTimestamp"), stored.ref.name
 
 
-def least_wanted(pods: list[Stored], count: int) -> list[Stored]:
-    """Those to delete first: not placed, not running, not ready, cheap, young."""
-    youngest_first = sorted(pods, key=age_and_name, reverse=True)
-    return sorted(youngest_first, key=_worth)[:count]
+def pods_to_delete(pods: list[StoredObject], count: int) -> list[StoredObject]:
+    """Return the pods to delete first: unassigned, not running, not ready, cheap, young.
+
+    Like `ActivePodsWithRanks` of `pkg/controller/controller_utils.go` in Kubernetes.
+    """
+    youngest_first = sorted(pods, key=creation_order, reverse=True)
+    return sorted(youngest_first, key=_deletion_rank)[:count]
 
 
-def _worth(pod: Stored) -> tuple[bool, int, bool, int, int]:
+def _deletion_rank(pod: StoredObject) -> tuple[bool, int, bool, int, int]:
     phase = phase_of(pod)
-    cost = text(pod.metadata, "annotations", COST, default="0")
+    cost = get_text(pod.metadata, "annotations", DELETION_COST, default="0")
     restarts = max(
-        (number(one, "restartCount") for one in mappings(pod.body, "status", "containerStatuses")),
+        (
+            get_int(container_status, "restartCount")
+            for container_status in get_mappings(pod.body, "status", "containerStatuses")
+        ),
         default=0,
     )
     return (
-        part(pod.body, "spec", "nodeName") is not None,
+        get_value(pod.body, "spec", "nodeName") is not None,
         PHASES.index(phase) if phase in PHASES else 0,
         is_ready(pod),
         int(cost) if cost.lstrip("-").isdigit() else 0,

@@ -1,9 +1,9 @@
-"""The shape of a controller: look at an object as it is now, and say what to write.
+"""The interface of a controller: read an object, yield the writes that it needs.
 
-A controller is level-triggered. It is told that something happened to one of its objects, looks at
-what is there, and yields the door's own writes, one after the other; each yield hands back what
-became of the write. It keeps nothing between two looks. So the same controller can be set loose on
-a sandbox and on a real API server.
+A controller is level-triggered. After a change to one of its objects it reads the current state
+and yields writes, one after the other; each yield returns the outcome of the write. A
+controller keeps no state between two reconciliations, so the same controller runs on the
+sandbox and on a real API server.
 """
 
 from __future__ import annotations
@@ -14,69 +14,76 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, Ref
-from tidegate.sandbox.server.store import Stored, Transition
+from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome
 
 
-class At(NamedTuple):
-    """Look again at this moment, even if nothing happens before."""
+class RequeueAt(NamedTuple):
+    """A request to reconcile again at a time, like `RequeueAfter` of controller-runtime."""
 
-    moment: Ms
+    time: Ms
 
 
-class Print(NamedTuple):
-    """A container of the pod with this uid prints these lines, in this of its runs."""
+class AppendLog(NamedTuple):
+    """Log lines of a container, to be appended to one of its runs."""
 
     uid: str
+    """The uid of the pod."""
     container: str
     run: int
+    """The number of restarts before this run."""
     lines: tuple[str, ...]
 
 
-class Visible(Protocol):
-    """What a controller may see of its cluster."""
+class ObjectReader(Protocol):
+    """Read access of a controller to its cluster."""
 
-    def get(self, ref: Ref) -> Stored | None: ...
+    def get(self, ref: Ref) -> StoredObject | None: ...
 
-    def all_of(self, kind: Kind, namespace: str = "") -> list[Stored]:
-        """The objects of a kind, in the order of namespace and name."""
+    def list_objects(self, kind: Kind, namespace: str = "") -> list[StoredObject]:
+        """Return the objects of a kind, sorted by namespace and name."""
         ...
 
-    def inside(self, namespace: str) -> list[Stored]:
-        """Everything in a namespace."""
+    def list_in_namespace(self, namespace: str) -> list[StoredObject]:
+        """Return all objects of a namespace."""
         ...
 
-    def owned_by(self, uid: str) -> list[Stored]:
-        """Everything that names this uid as an owner."""
+    def list_owned(self, uid: str) -> list[StoredObject]:
+        """Return all objects with an owner reference to this uid."""
         ...
 
 
-Looking: TypeAlias = Generator[Write | At | Print, Outcome | None, None]
-React: TypeAlias = Callable[[Visible, Ref, Ms], Looking]
-Concerns: TypeAlias = Callable[[Visible, Transition], Iterable[Ref]]
+Reconciliation: TypeAlias = Generator[Write | RequeueAt | AppendLog, Outcome | None, None]
+"""The writes of one reconciliation; each yield returns the outcome of the write."""
+ReconcileFunc: TypeAlias = Callable[[ObjectReader, Ref, Ms], Reconciliation]
+"""A function that reconciles one object."""
+MapFunc: TypeAlias = Callable[[ObjectReader, StoreEvent], Iterable[Ref]]
+"""A function that maps a change to objects to reconcile, like controller-runtime's `MapFunc`."""
 
 
 class Controller(NamedTuple):
-    """One controller: how it reacts, and after which changes it has to look at what."""
+    """A controller: its reconcile function, and the changes that trigger it."""
 
     name: str
-    react: React
-    concerns: Concerns
+    reconcile: ReconcileFunc
+    map_event: MapFunc
     delay: Ms = Ms(10)
-    """How long after a change it looks; several changes in between are one look."""
+    """Time between a change and the reconciliation; changes in between are batched."""
     kinds: tuple[Kind, ...] = ()
-    """Whose changes can concern it, in whatever group and version; none: those of every kind."""
+    """Kinds whose changes trigger the controller, in any group and version; empty for all."""
 
 
-def roster(controllers: Iterable[Controller]) -> Callable[[str], tuple[Controller, ...]]:
-    """Of controllers that work together, those to be asked about a change, by the kind's name."""
-    together = tuple(controllers)
+def index_by_kind(controllers: Iterable[Controller]) -> Callable[[str], tuple[Controller, ...]]:
+    """Return a function that finds the controllers for a change, by the name of the kind."""
+    all_controllers = tuple(controllers)
 
     @cache
-    def asked_about(kind: str) -> tuple[Controller, ...]:
+    def controllers_for_kind(kind: str) -> tuple[Controller, ...]:
         return tuple(
-            one for one in together if not one.kinds or any(kind == its.name for its in one.kinds)
+            controller
+            for controller in all_controllers
+            if not controller.kinds or any(kind == watched.name for watched in controller.kinds)
         )
 
-    return asked_about
+    return controllers_for_kind

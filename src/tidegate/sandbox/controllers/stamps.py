@@ -1,8 +1,8 @@
-"""Stamps: statuses that somebody outside the cluster's own workloads writes, after a while.
+"""Statuses that components outside the cluster's workloads write, after a delay.
 
-Services and Ingresses get an address. APIServices are available where they are local, or where
-their Service has endpoints. HorizontalPodAutoscalers see their target, and metrics where an API
-tells them.
+Services and Ingresses get an address. APIServices are available if they are local, or if their
+Service has endpoints. HorizontalPodAutoscalers find their target, and metrics if an API serves
+them.
 """
 
 from __future__ import annotations
@@ -15,258 +15,296 @@ import msgspec
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import listed, mapping, mappings, number, part, text
-from tidegate.sandbox.controllers.conditions import conditions_of, find_condition, steady
-from tidegate.sandbox.controllers.reaction import Concerns, Controller, Looking, Visible
-from tidegate.sandbox.controllers.selectors import slices_of
-from tidegate.sandbox.controllers.writes import patch, referred, say
+from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.sandbox.controllers.conditions import conditions_of, find_condition, next_condition
+from tidegate.sandbox.controllers.reaction import Controller, MapFunc, ObjectReader, Reconciliation
+from tidegate.sandbox.controllers.selectors import slices_for_service
+from tidegate.sandbox.controllers.writes import patch, ref_from_reference, update_status
 from tidegate.sandbox.kinds import (
     DEPLOYMENT,
+    ENDPOINT_SLICE,
     REPLICA_SET,
     SERVICE,
-    SERVICE_NAME,
-    SLICE,
+    SERVICE_NAME_LABEL,
     STATEFUL_SET,
 )
-from tidegate.sandbox.server.store import Body, Stored, Transition
-from tidegate.world.facts import Change
+from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent
+from tidegate.world.facts import WatchEventType
 
-Status = Callable[[Visible, Stored, Ms], Body | None]
+StatusFunc = Callable[[ObjectReader, StoredObject, Ms], Body | None]
+"""A function that computes a status; None if there is nothing to write."""
 API_SERVICE = Kind("apiregistration.k8s.io", "v1", "APIService")
-LOCAL = ("Local", "Local APIServices are always available")
-PASSED = ("Passed", "all checks passed")
+LOCAL_API = ("Local", "Local APIServices are always available")
+CHECKS_PASSED = ("Passed", "all checks passed")
 HTTPS = 443
 AUTOSCALER = Kind("autoscaling", "v2", "HorizontalPodAutoscaler")
-OLD_AUTOSCALER = Kind("autoscaling", "v1", "HorizontalPodAutoscaler")
-OLD_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
-SCALED = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, Kind("", "v1", "ReplicationController"))
-SCALED_NAMES = frozenset(kind.name for kind in SCALED)
-SEEN = ("SucceededGetScale", "the HPA controller was able to get the target's current scale")
-UNSEEN = "the HPA controller was unable to get the target's current scale"
-FITS = ("ReadyForNewScale", "recommended size matches current size")
-MEASURED = ("ValidMetricFound", "the HPA was able to successfully calculate a replica count")
-WITHIN = ("DesiredWithinRange", "the desired count is within the acceptable range")
-ASLEEP = ("ScalingDisabled", "scaling is disabled since the replica count of the target is zero")
-METRICS = {"Pods": "custom", "Object": "custom", "External": "external"}
-"""Which API would tell a metric; those that are not here are of resources."""
+AUTOSCALER_V1 = Kind("autoscaling", "v1", "HorizontalPodAutoscaler")
+V1_CONDITIONS_ANNOTATION = "autoscaling.alpha.kubernetes.io/conditions"
+SCALABLE_KINDS = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, Kind("", "v1", "ReplicationController"))
+SCALABLE_KIND_NAMES = frozenset(kind.name for kind in SCALABLE_KINDS)
+SCALE_FOUND = ("SucceededGetScale", "the HPA controller was able to get the target's current scale")
+SCALE_NOT_FOUND = "the HPA controller was unable to get the target's current scale"
+READY_FOR_NEW_SCALE = ("ReadyForNewScale", "recommended size matches current size")
+VALID_METRIC_FOUND = (
+    "ValidMetricFound",
+    "the HPA was able to successfully calculate a replica count",
+)
+WITHIN_RANGE = ("DesiredWithinRange", "the desired count is within the acceptable range")
+SCALING_DISABLED = (
+    "ScalingDisabled",
+    "scaling is disabled since the replica count of the target is zero",
+)
+METRICS_APIS = {"Pods": "custom", "Object": "custom", "External": "external"}
+"""The metrics API of a metric type; other types are resource metrics."""
 
 
-class Stamp(NamedTuple):
-    """One row. `status` is None for an object that is not stamped, or not yet."""
+class ExternalStatus(NamedTuple):
+    """An external status of a kind."""
 
     kind: Kind
     delay: Ms
-    status: Status
-    touches: Concerns = lambda _view, _event: ()
-    """Which objects of the kind are to be looked at when something else changes."""
-    touched_by: tuple[Kind, ...] = ()
-    """What else that is."""
+    status: StatusFunc
+    """Function that computes the status; None for an object without one, or without one yet."""
+    map_event: MapFunc = lambda _view, _event: ()
+    """Function that maps a change of another kind to the objects to reconcile."""
+    watched_kinds: tuple[Kind, ...] = ()
+    """The other kinds."""
 
 
-def stamping(stamp: Stamp) -> Controller:
-    """The controller that puts a stamp on every object of its kind."""
+def external_status_controller(external_status: ExternalStatus) -> Controller:
+    """Return the controller that writes the external status of every object of a kind."""
 
-    def put(view: Visible, ref: Ref, now: Ms) -> Looking:
-        stored = view.get(ref)
+    def reconcile(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
+        stored = reader.get(ref)
         if stored is None or stored.is_deleting:
             return
-        status = stamp.status(view, stored, now)
+        status = external_status.status(reader, stored, now)
         if status is not None:
-            yield from say(stored, status)
+            yield from update_status(stored, status)
 
-    def concerns(view: Visible, event: Transition) -> Iterator[Ref]:
+    def map_event(reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
         ref = event.stored.ref
-        if (ref.kind.group, ref.kind.name) == (stamp.kind.group, stamp.kind.name):
-            if event.change is not Change.DELETED:
+        if (ref.kind.group, ref.kind.name) == (
+            external_status.kind.group,
+            external_status.kind.name,
+        ):
+            if event.change is not WatchEventType.DELETED:
                 yield ref
         else:
-            yield from stamp.touches(view, event)
+            yield from external_status.map_event(reader, event)
 
-    kinds = (stamp.kind, *stamp.touched_by)
-    return Controller(f"stamp-{stamp.kind.name}", put, concerns, delay=stamp.delay, kinds=kinds)
+    kinds = (external_status.kind, *external_status.watched_kinds)
+    return Controller(
+        f"stamp-{external_status.kind.name}",
+        reconcile,
+        map_event,
+        delay=external_status.delay,
+        kinds=kinds,
+    )
 
 
-def address_of(stored: Stored) -> str:
-    """An address of the network that is set aside for tests of devices, by the object's life."""
+def simulated_address(stored: StoredObject) -> str:
+    """Return an address of the benchmarking network 198.18.0.0/15, derived from the uid."""
     third, fourth = hashlib.blake2b(stored.uid.encode(), digest_size=2).digest()
     return f"198.18.{third}.{fourth}"
 
 
-def balanced(_view: Visible, service: Stored, _now: Ms) -> Body | None:
-    """A Service of type LoadBalancer gets an address."""
-    if text(service.body, "spec", "type") != "LoadBalancer":
+def load_balancer_status(_reader: ObjectReader, service: StoredObject, _now: Ms) -> Body | None:
+    """Return the status of a Service of type LoadBalancer, with an address; else None."""
+    if get_text(service.body, "spec", "type") != "LoadBalancer":
         return None
-    status = mapping(service.body, "status")
-    ingress: Json = [{"ip": address_of(service), "ipMode": "VIP"}]
+    status = get_mapping(service.body, "status")
+    ingress: Json = [{"ip": simulated_address(service), "ipMode": "VIP"}]
     return {**status, "loadBalancer": {"ingress": ingress}}
 
 
-def routed(_view: Visible, ingress: Stored, _now: Ms) -> Body | None:
-    """Every Ingress gets an address: a controller for its class is taken to be there."""
-    return {"loadBalancer": {"ingress": [{"ip": address_of(ingress)}]}}
+def ingress_status(_reader: ObjectReader, ingress: StoredObject, _now: Ms) -> Body | None:
+    """Return the status of an Ingress, with an address: a controller for its class is assumed."""
+    return {"loadBalancer": {"ingress": [{"ip": simulated_address(ingress)}]}}
 
 
-def available(view: Visible, api_service: Stored, now: Ms) -> Body | None:
-    """Whether requests would come through. What answers them is not asked."""
-    status, words = _judge(view, mapping(api_service.body, "spec", "service"))
-    condition = steady(conditions_of(api_service), "Available", status, words, now=now)
+def api_service_status(reader: ObjectReader, api_service: StoredObject, now: Ms) -> Body | None:
+    """Return the status of an APIService: whether requests can reach it.
+
+    The answers of the server behind it are not checked.
+    """
+    status, reason_and_message = _check_service(
+        reader, get_mapping(api_service.body, "spec", "service")
+    )
+    condition = next_condition(
+        conditions_of(api_service), "Available", status, reason_and_message, now=now
+    )
     return {"conditions": [condition]}
 
 
-def _judge(view: Visible, service: Body) -> tuple[str, tuple[str, str]]:
+def _check_service(reader: ObjectReader, service: Body) -> tuple[str, tuple[str, str]]:
     if not service:
-        return "True", LOCAL
-    name, namespace = text(service, "name"), text(service, "namespace")
-    where = f'service/{name} in "{namespace}"'
-    found = view.get(Ref(SERVICE, namespace, name))
-    if found is None:
-        return "False", ("ServiceNotFound", f"{where} is not present")
-    wanted = number(service, "port", default=HTTPS)
-    ports = [one for one in mappings(found.body, "spec", "ports") if one.get("port") == wanted]
+        return "True", LOCAL_API
+    name, namespace = get_text(service, "name"), get_text(service, "namespace")
+    service_title = f'service/{name} in "{namespace}"'
+    stored = reader.get(Ref(SERVICE, namespace, name))
+    if stored is None:
+        return "False", ("ServiceNotFound", f"{service_title} is not present")
+    port = get_int(service, "port", default=HTTPS)
+    ports = [
+        candidate
+        for candidate in get_mappings(stored.body, "spec", "ports")
+        if candidate.get("port") == port
+    ]
     if not ports:
-        return "False", ("ServicePortError", f"{where} is not listening on port {wanted}")
-    slices = slices_of(view, found.ref)
+        return "False", ("ServicePortError", f"{service_title} is not listening on port {port}")
+    slices = slices_for_service(reader, stored.ref)
     if not slices:
-        return "False", ("EndpointsNotFound", f"cannot find endpointslices for {where}")
-    if not any(_has_ready(one, text(ports[0], "name")) for one in slices):
-        said = f'have no addresses with port name "{text(ports[0], "name")}"'
-        return "False", ("MissingEndpoints", f"endpointslices for {where} {said}")
-    return "True", PASSED
+        return "False", ("EndpointsNotFound", f"cannot find endpointslices for {service_title}")
+    if not any(_has_ready_endpoint(slice_, get_text(ports[0], "name")) for slice_ in slices):
+        problem = f'have no addresses with port name "{get_text(ports[0], "name")}"'
+        return "False", ("MissingEndpoints", f"endpointslices for {service_title} {problem}")
+    return "True", CHECKS_PASSED
 
 
-def _has_ready(slice_: Stored, port: str) -> bool:
-    if not any(text(one, "name") == port for one in mappings(slice_.body, "ports")):
+def _has_ready_endpoint(slice_: StoredObject, port: str) -> bool:
+    if not any(
+        get_text(slice_port, "name") == port for slice_port in get_mappings(slice_.body, "ports")
+    ):
         return False
     return any(
-        listed(endpoint, "addresses") and part(endpoint, "conditions", "ready") is not False
-        for endpoint in mappings(slice_.body, "endpoints")
+        get_list(endpoint, "addresses") and get_value(endpoint, "conditions", "ready") is not False
+        for endpoint in get_mappings(slice_.body, "endpoints")
     )
 
 
-def behind(view: Visible, event: Transition) -> Iterator[Ref]:
-    """The APIServices whose Service, or whose endpoints, changed."""
+def map_to_api_services(reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
+    """Yield the APIServices whose Service or endpoints changed."""
     ref = event.stored.ref
-    if ref.kind not in (SERVICE, SLICE):
+    if ref.kind not in (SERVICE, ENDPOINT_SLICE):
         return
-    name = ref.name if ref.kind == SERVICE else event.stored.labels.get(SERVICE_NAME)
-    for one in view.all_of(API_SERVICE):
-        service = mapping(one.body, "spec", "service")
+    name = ref.name if ref.kind == SERVICE else event.stored.labels.get(SERVICE_NAME_LABEL)
+    for api_service in reader.list_objects(API_SERVICE):
+        service = get_mapping(api_service.body, "spec", "service")
         if (service.get("namespace"), service.get("name")) == (ref.namespace, name):
-            yield one.ref
+            yield api_service.ref
 
 
-def scaled(view: Visible, autoscaler: Stored, now: Ms) -> Body | None:
-    """What is said each time an autoscaler looks; without its API there is nothing to measure."""
-    target = mapping(autoscaler.body, "spec", "scaleTargetRef")
-    meant = referred(target, autoscaler.ref.namespace)
-    found = view.get(meant)
+def autoscaler_status(reader: ObjectReader, autoscaler: StoredObject, now: Ms) -> Body | None:
+    """Return the status of an autoscaler; without a metrics API scaling is inactive."""
+    target = get_mapping(autoscaler.body, "spec", "scaleTargetRef")
+    target_ref = ref_from_reference(target, autoscaler.ref.namespace)
+    target_object = reader.get(target_ref)
     known = conditions_of(autoscaler)
-    if found is None:
-        plural = f"{meant.kind.name.lower()}s.{meant.kind.group}".rstrip(".")
-        words = ("FailedGetScale", f'{UNSEEN}: {plural} "{meant.name}" not found')
-        unable = steady(known, "AbleToScale", "False", words, now=now)
+    if target_object is None:
+        plural = f"{target_ref.kind.name.lower()}s.{target_ref.kind.group}".rstrip(".")
+        reason_and_message = (
+            "FailedGetScale",
+            f'{SCALE_NOT_FOUND}: {plural} "{target_ref.name}" not found',
+        )
+        unable = next_condition(known, "AbleToScale", "False", reason_and_message, now=now)
         return {"desiredReplicas": 0, "conditions": [unable]}
-    replicas = number(found.body, "status", "replicas")
-    asked = number(found.body, "spec", "replicas", default=1)
-    if asked and _is_measured(view, autoscaler):
+    replicas = get_int(target_object.body, "status", "replicas")
+    spec_replicas = get_int(target_object.body, "spec", "replicas", default=1)
+    if spec_replicas and _has_metrics_api(reader, autoscaler):
         return {
             **({"currentReplicas": replicas} if replicas else {}),
             "desiredReplicas": replicas,
             "conditions": [
-                steady(known, "AbleToScale", "True", FITS, now=now),
-                steady(known, "ScalingActive", "True", MEASURED, now=now),
-                steady(known, "ScalingLimited", "False", WITHIN, now=now),
+                next_condition(known, "AbleToScale", "True", READY_FOR_NEW_SCALE, now=now),
+                next_condition(known, "ScalingActive", "True", VALID_METRIC_FOUND, now=now),
+                next_condition(known, "ScalingLimited", "False", WITHIN_RANGE, now=now),
             ],
         }
-    words = _words(autoscaler) if asked else ASLEEP
+    reason_and_message = _metrics_error(autoscaler) if spec_replicas else SCALING_DISABLED
     return {
         **({"currentReplicas": replicas} if replicas else {}),
-        "desiredReplicas": number(autoscaler.body, "status", "desiredReplicas"),
+        "desiredReplicas": get_int(autoscaler.body, "status", "desiredReplicas"),
         "conditions": [
-            steady(known, "AbleToScale", "True", SEEN, now=now),
-            steady(known, "ScalingActive", "False", words, now=now),
+            next_condition(known, "AbleToScale", "True", SCALE_FOUND, now=now),
+            next_condition(known, "ScalingActive", "False", reason_and_message, now=now),
         ],
     }
 
 
-def scaled_now(view: Visible, autoscaler: Stored, now: Ms) -> Body | None:
-    """The same for the version that has conditions in its status."""
-    is_new = autoscaler.ref.kind.version == AUTOSCALER.version
-    return scaled(view, autoscaler, now) if is_new else None
+def autoscaler_v2_status(reader: ObjectReader, autoscaler: StoredObject, now: Ms) -> Body | None:
+    """Return the status of an autoscaler of version 2; None for another version."""
+    is_v2 = autoscaler.ref.kind.version == AUTOSCALER.version
+    return autoscaler_status(reader, autoscaler, now) if is_v2 else None
 
 
-def metrics_api(autoscaler: Body) -> str:
-    """The APIService that tells what an autoscaler measures, by the first of its metrics."""
-    metrics = mappings(autoscaler, "spec", "metrics")
-    sort = METRICS.get(text(metrics[0], "type"), "") if metrics else ""
-    return f"v1beta1.{sort}.metrics.k8s.io" if sort else "v1beta1.metrics.k8s.io"
+def metrics_api_service(autoscaler: Body) -> str:
+    """Return the name of the APIService for the first metric of an autoscaler."""
+    metrics = get_mappings(autoscaler, "spec", "metrics")
+    metrics_type = METRICS_APIS.get(get_text(metrics[0], "type"), "") if metrics else ""
+    return f"v1beta1.{metrics_type}.metrics.k8s.io" if metrics_type else "v1beta1.metrics.k8s.io"
 
 
-def _is_measured(view: Visible, autoscaler: Stored) -> bool:
-    """Whether somebody serves what it asks for."""
-    served = view.get(Ref(API_SERVICE, "", metrics_api(autoscaler.body)))
-    available = find_condition(conditions_of(served), "Available") if served else None
-    return part(available, "status") == "True"
+def _has_metrics_api(reader: ObjectReader, autoscaler: StoredObject) -> bool:
+    """Return whether the metrics API of an autoscaler is available."""
+    api_service = reader.get(Ref(API_SERVICE, "", metrics_api_service(autoscaler.body)))
+    available = find_condition(conditions_of(api_service), "Available") if api_service else None
+    return get_value(available, "status") == "True"
 
 
-def _put_old(view: Visible, ref: Ref, now: Ms) -> Looking:
-    """Version 1 has no conditions in its status: they stand in an annotation, as JSON."""
-    stored = view.get(ref)
-    if stored is None or stored.is_deleting or ref.kind != OLD_AUTOSCALER:
+def _reconcile_v1_autoscaler(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
+    """Reconcile an autoscaler of version 1, whose conditions are JSON in an annotation."""
+    stored = reader.get(ref)
+    if stored is None or stored.is_deleting or ref.kind != AUTOSCALER_V1:
         return
-    status = scaled(view, stored, now) or {}
-    conditions = mappings(status.pop("conditions", []))
-    written = text(stored.metadata, "annotations", OLD_CONDITIONS, default="[]")
-    if _told(mappings(msgspec.json.decode(written))) != _told(conditions):
-        notes: Body = {OLD_CONDITIONS: msgspec.json.encode(conditions).decode()}
-        yield patch(stored, {"metadata": {"annotations": notes}})
-    yield from say(stored, status)
+    status = autoscaler_status(reader, stored, now) or {}
+    conditions = get_mappings(status.pop("conditions", []))
+    recorded = get_text(stored.metadata, "annotations", V1_CONDITIONS_ANNOTATION, default="[]")
+    if _without_times(get_mappings(msgspec.json.decode(recorded))) != _without_times(conditions):
+        annotations: Body = {V1_CONDITIONS_ANNOTATION: msgspec.json.encode(conditions).decode()}
+        yield patch(stored, {"metadata": {"annotations": annotations}})
+    yield from update_status(stored, status)
 
 
-def _told(conditions: Iterable[Body]) -> list[tuple[Json, Json, Json]]:
-    """What conditions say, whenever they came."""
-    return [(one.get("type"), one.get("status"), one.get("reason")) for one in conditions]
+def _without_times(conditions: Iterable[Body]) -> list[tuple[Json, Json, Json]]:
+    """Return type, status and reason of conditions, without their times."""
+    return [
+        (condition.get("type"), condition.get("status"), condition.get("reason"))
+        for condition in conditions
+    ]
 
 
-def _old_concerns(view: Visible, event: Transition) -> Iterator[Ref]:
-    if event.stored.ref.kind.name == OLD_AUTOSCALER.name:
-        if event.change is not Change.DELETED:
+def _map_v1_autoscaler_event(reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
+    if event.stored.ref.kind.name == AUTOSCALER_V1.name:
+        if event.change is not WatchEventType.DELETED:
             yield event.stored.ref
     else:
-        yield from aiming_at(view, event)
+        yield from map_to_autoscalers(reader, event)
 
 
-def aiming_at(view: Visible, event: Transition) -> Iterator[Ref]:
-    """The autoscalers of a workload that came, or that has another number of pods.
+def map_to_autoscalers(reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
+    """Yield the autoscalers of a workload that is new or has another number of pods.
 
-    All of them, where an API comes or goes that may tell what they measure.
+    All autoscalers, if a metrics API changed.
     """
     stored, before = event.stored, event.before
     if stored.ref.kind == API_SERVICE and stored.ref.name.endswith("metrics.k8s.io"):
-        yield from (one.ref for one in view.all_of(AUTOSCALER))
+        yield from (candidate.ref for candidate in reader.list_objects(AUTOSCALER))
         return
-    if stored.ref.kind.name not in SCALED_NAMES or _size(stored) == _size(before):
+    if stored.ref.kind.name not in SCALABLE_KIND_NAMES or _replica_counts(
+        stored
+    ) == _replica_counts(before):
         return
-    for autoscaler in view.all_of(AUTOSCALER, stored.ref.namespace):
-        target = mapping(autoscaler.body, "spec", "scaleTargetRef")
-        named = (target.get("kind"), target.get("name"))
-        if named == (stored.ref.kind.name, stored.ref.name):
+    for autoscaler in reader.list_objects(AUTOSCALER, stored.ref.namespace):
+        target = get_mapping(autoscaler.body, "spec", "scaleTargetRef")
+        target_name = (target.get("kind"), target.get("name"))
+        if target_name == (stored.ref.kind.name, stored.ref.name):
             yield autoscaler.ref
 
 
-def _size(stored: Stored | None) -> tuple[Json, Json] | None:
+def _replica_counts(stored: StoredObject | None) -> tuple[Json, Json] | None:
     if stored is None:
         return None
-    return part(stored.body, "spec", "replicas"), part(stored.body, "status", "replicas")
+    return get_value(stored.body, "spec", "replicas"), get_value(stored.body, "status", "replicas")
 
 
-def _words(autoscaler: Stored) -> tuple[str, str]:
-    metrics = mappings(autoscaler.body, "spec", "metrics")
-    told = text(metrics[0], "type") if metrics else ""
-    kind = told if told in (*METRICS, "ContainerResource") else "Resource"
-    name = text(metrics[0], "resource", "name", default="cpu") if metrics else "cpu"
-    api = f"{METRICS.get(kind, 'resource')} metrics API"
-    resource = f"{METRICS.get(kind, 'pods')}.metrics.k8s.io"
+def _metrics_error(autoscaler: StoredObject) -> tuple[str, str]:
+    metrics = get_mappings(autoscaler.body, "spec", "metrics")
+    metric_type = get_text(metrics[0], "type") if metrics else ""
+    kind = metric_type if metric_type in (*METRICS_APIS, "ContainerResource") else "Resource"
+    name = get_text(metrics[0], "resource", "name", default="cpu") if metrics else "cpu"
+    api = f"{METRICS_APIS.get(kind, 'resource')} metrics API"
+    resource = f"{METRICS_APIS.get(kind, 'pods')}.metrics.k8s.io"
     return f"FailedGet{kind}Metric", (
         f"the HPA was unable to compute the replica count: failed to get {name} utilization: "
         f"unable to get metrics for resource {name}: unable to fetch metrics from {api}: "
@@ -276,18 +314,33 @@ def _words(autoscaler: Stored) -> tuple[str, str]:
 
 INGRESS = Kind("networking.k8s.io", "v1", "Ingress")
 
-STAMPS = (
-    Stamp(SERVICE, Ms(5 * SECOND), balanced),
-    Stamp(INGRESS, Ms(5 * SECOND), routed),
-    Stamp(API_SERVICE, Ms(SECOND), available, behind, touched_by=(SERVICE, SLICE)),
-    Stamp(AUTOSCALER, Ms(15 * SECOND), scaled_now, aiming_at, touched_by=(*SCALED, API_SERVICE)),
+EXTERNAL_STATUSES = (
+    ExternalStatus(SERVICE, Ms(5 * SECOND), load_balancer_status),
+    ExternalStatus(INGRESS, Ms(5 * SECOND), ingress_status),
+    ExternalStatus(
+        API_SERVICE,
+        Ms(SECOND),
+        api_service_status,
+        map_to_api_services,
+        watched_kinds=(SERVICE, ENDPOINT_SLICE),
+    ),
+    ExternalStatus(
+        AUTOSCALER,
+        Ms(15 * SECOND),
+        autoscaler_v2_status,
+        map_to_autoscalers,
+        watched_kinds=(*SCALABLE_KINDS, API_SERVICE),
+    ),
 )
 
-OLD_AUTOSCALERS = Controller(
+V1_AUTOSCALERS = Controller(
     "old-autoscalers",
-    _put_old,
-    _old_concerns,
+    _reconcile_v1_autoscaler,
+    _map_v1_autoscaler_event,
     delay=Ms(15 * SECOND),
-    kinds=(AUTOSCALER, *SCALED, API_SERVICE),
+    kinds=(AUTOSCALER, *SCALABLE_KINDS, API_SERVICE),
 )
-STAMPED = (*(stamping(stamp) for stamp in STAMPS), OLD_AUTOSCALERS)
+EXTERNAL_STATUS_CONTROLLERS = (
+    *(external_status_controller(stamp) for stamp in EXTERNAL_STATUSES),
+    V1_AUTOSCALERS,
+)

@@ -1,4 +1,4 @@
-"""The writes that controllers share: a status, a patch, a new object, a deletion, an Event."""
+"""Writes that controllers share: status, patch, creation, deletion, Event."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import msgspec
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Propagation, Ref
-from tidegate.model.reading import mapping, text
-from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.reaction import Concerns, Visible
-from tidegate.sandbox.server.lifecycle import spell, timestamp
-from tidegate.sandbox.server.store import Body, Stored, Transition, owner_references
-from tidegate.world.calls import PatchForm, Verb, Write
+from tidegate.model.reading import get_mapping, get_text
+from tidegate.sandbox.controllers.conditions import read_timestamp
+from tidegate.sandbox.controllers.reaction import MapFunc, ObjectReader
+from tidegate.sandbox.server.lifecycle import format_rfc3339, to_name_suffix
+from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent, get_owner_references
+from tidegate.world.calls import PatchType, Verb, Write
 
 MANAGER = "kube-controller-manager"
 DIGEST_LENGTH = 10
@@ -23,13 +23,13 @@ EVENT = Kind("", "v1", "Event")
 
 
 def set_status(
-    stored: Stored, status: Json, *, subresource: str = "status", manager: str = MANAGER
+    stored: StoredObject, status: Json, *, subresource: str = "status", manager: str = MANAGER
 ) -> Write:
-    """The status as a whole; what it does not name is gone."""
+    """Return a write that replaces the whole status; fields that it does not name are removed."""
     operation: Body = {"op": "add", "path": "/status", "value": status}
     return Write(
         verb=Verb.PATCH,
-        form=PatchForm.JSON,
+        patch_type=PatchType.JSON,
         ref=stored.ref,
         body=msgspec.json.encode([operation]),
         subresource=subresource,
@@ -38,14 +38,16 @@ def set_status(
     )
 
 
-def say(stored: Stored, status: Body) -> Iterator[Write]:
-    """The status as a whole, where it is another one."""
-    if status != mapping(stored.body, "status"):
+def update_status(stored: StoredObject, status: Body) -> Iterator[Write]:
+    """Yield a write of the whole status, unless the status is unchanged."""
+    if status != get_mapping(stored.body, "status"):
         yield set_status(stored, status)
 
 
-def patch(stored: Stored, change: Body, *, subresource: str = "", manager: str = MANAGER) -> Write:
-    """A merge patch."""
+def patch(
+    stored: StoredObject, change: Body, *, subresource: str = "", manager: str = MANAGER
+) -> Write:
+    """Return a merge patch."""
     return Write(
         verb=Verb.PATCH,
         ref=stored.ref,
@@ -56,34 +58,34 @@ def patch(stored: Stored, change: Body, *, subresource: str = "", manager: str =
     )
 
 
-def without_finalizer(stored: Stored, finalizer: str, *, manager: str = MANAGER) -> Write:
-    left = [one for one in stored.finalizers if one != finalizer]
-    return patch(stored, {"metadata": {"finalizers": left or None}}, manager=manager)
+def remove_finalizer(stored: StoredObject, finalizer: str, *, manager: str = MANAGER) -> Write:
+    remaining = [existing for existing in stored.finalizers if existing != finalizer]
+    return patch(stored, {"metadata": {"finalizers": remaining or None}}, manager=manager)
 
 
 def create(kind: Kind, namespace: str, body: Body) -> Write:
-    """A new object. One without a name must say how its name begins."""
+    """Return the creation of an object; a body without a name needs a `generateName`."""
     metadata = body.get("metadata")
-    whole: Body = {"apiVersion": kind.api_version, "kind": kind.name, **body}
+    full_body: Body = {"apiVersion": kind.api_version, "kind": kind.name, **body}
     return Write(
         verb=Verb.CREATE,
-        ref=Ref(kind, namespace, text(metadata, "name")),
-        body=msgspec.json.encode(whole),
+        ref=Ref(kind, namespace, get_text(metadata, "name")),
+        body=msgspec.json.encode(full_body),
         manager=MANAGER,
     )
 
 
-def delete(stored: Stored, propagation: Propagation = Propagation.BACKGROUND) -> Write:
+def delete(stored: StoredObject, propagation: Propagation = Propagation.BACKGROUND) -> Write:
     return Write(verb=Verb.DELETE, ref=stored.ref, uid=stored.uid, propagation=propagation)
 
 
-def delete_all(found: Iterable[Stored]) -> Iterator[Write]:
-    for stored in found:
+def delete_all(objects: Iterable[StoredObject]) -> Iterator[Write]:
+    for stored in objects:
         yield delete(stored)
 
 
-def owner_reference(owner: Stored) -> Body:
-    """How an object names the one that controls it."""
+def owner_reference(owner: StoredObject) -> Body:
+    """Return the owner reference of an object to its controller."""
     kind = owner.ref.kind
     return {
         "apiVersion": kind.api_version,
@@ -95,8 +97,8 @@ def owner_reference(owner: Stored) -> Body:
     }
 
 
-def object_reference(stored: Stored) -> Body:
-    """How one object names another that is not its owner."""
+def object_reference(stored: StoredObject) -> Body:
+    """Return an object reference that is not an owner reference."""
     return {
         "kind": stored.ref.kind.name,
         "namespace": stored.ref.namespace,
@@ -106,116 +108,123 @@ def object_reference(stored: Stored) -> Body:
     }
 
 
-def controller_of(stored: Stored, kind: Kind) -> Ref | None:
-    """The object of this kind that controls this one."""
+def controller_of_kind(stored: StoredObject, kind: Kind) -> Ref | None:
+    """Return the controller of an object if it is of this kind, else None."""
     owner = controller_ref(stored)
     if owner is None or (owner.kind.group, owner.kind.name) != (kind.group, kind.name):
         return None
     return Ref(kind, owner.namespace, owner.name)
 
 
-def controller_ref(stored: Stored) -> Ref | None:
-    """The object that controls this one."""
-    for reference in owner_references(stored.metadata):
+def controller_ref(stored: StoredObject) -> Ref | None:
+    """Return the controller of an object, or None, like `metav1.GetControllerOf`."""
+    for reference in get_owner_references(stored.metadata):
         if reference.get("controller") is True:
-            return referred(reference, stored.ref.namespace)
+            return ref_from_reference(reference, stored.ref.namespace)
     return None
 
 
-def referred(reference: Body, namespace: str) -> Ref:
-    """The object that is named as an owner."""
-    kind = Kind.of(text(reference, "apiVersion"), text(reference, "kind"))
-    return Ref(kind, namespace, text(reference, "name"))
+def ref_from_reference(reference: Body, namespace: str) -> Ref:
+    """Return the object that an owner reference or a target reference names."""
+    kind = Kind.of(get_text(reference, "apiVersion"), get_text(reference, "kind"))
+    return Ref(kind, namespace, get_text(reference, "name"))
 
 
-def is_controlled_by(stored: Stored, owner: Stored) -> bool:
+def is_controlled_by(stored: StoredObject, owner: StoredObject) -> bool:
     return any(
         reference.get("controller") is True and reference.get("uid") == owner.uid
-        for reference in owner_references(stored.metadata)
+        for reference in get_owner_references(stored.metadata)
     )
 
 
-def controlled(view: Visible, owner: Stored, kind: Kind) -> list[Stored]:
-    """The objects of a kind that an object controls, in the order in which they were made."""
+def list_controlled(reader: ObjectReader, owner: StoredObject, kind: Kind) -> list[StoredObject]:
+    """Return the objects of a kind that an object controls, in order of creation."""
     return [
-        own
-        for own in view.owned_by(owner.uid)
-        if own.ref.kind == kind and is_controlled_by(own, owner)
+        dependent
+        for dependent in reader.list_owned(owner.uid)
+        if dependent.ref.kind == kind and is_controlled_by(dependent, owner)
     ]
 
 
-def with_controlled(kind: Kind, controlled_kind: Kind) -> Concerns:
-    """After a change, look at an object of a kind, or at the one that controls what changed."""
+def map_to_owner(kind: Kind, controlled_kind: Kind) -> MapFunc:
+    """Return a MapFunc for objects of a kind and for the objects that they control.
 
-    def concerns(_view: Visible, event: Transition) -> Iterator[Ref]:
+    Like `EnqueueRequestForOwner` of controller-runtime.
+    """
+
+    def map_event(_reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
         ref: Ref | None = event.stored.ref
         if event.stored.ref.kind == controlled_kind:
-            ref = controller_of(event.stored, kind)
+            ref = controller_of_kind(event.stored, kind)
         if ref is not None and ref.kind == kind:
             yield ref
 
-    return concerns
+    return map_event
 
 
-def digest_of(value: Json) -> str:
-    """A short name for a value, in letters that make no words; the same for the same value."""
+def compute_hash(value: Json) -> str:
+    """Return a short, deterministic hash of a value, in letters that form no words."""
     encoded = msgspec.json.encode(value, order="deterministic")
-    return spell(hashlib.blake2b(encoded, digest_size=DIGEST_LENGTH).digest())
+    return to_name_suffix(hashlib.blake2b(encoded, digest_size=DIGEST_LENGTH).digest())
 
 
-def event_ref(about: Stored, *, reason: str, message: str = "") -> Ref:
-    """The Event of a life, a reason and a message: one, however often it happens."""
-    said = f"{about.uid}/{reason}/{message}".encode()
-    digest = hashlib.blake2b(said, digest_size=8).hexdigest()
-    return Ref(EVENT, about.ref.namespace or "default", f"{about.ref.name}.{digest}")
+def event_ref(regarding: StoredObject, *, reason: str, message: str = "") -> Ref:
+    """Return the Event for an object's uid, a reason and a message, however often it occurs."""
+    identity = f"{regarding.uid}/{reason}/{message}".encode()
+    digest = hashlib.blake2b(identity, digest_size=8).hexdigest()
+    return Ref(EVENT, regarding.ref.namespace or "default", f"{regarding.ref.name}.{digest}")
 
 
-class Voice(NamedTuple):
-    """A controller says what it did or could not do, where a person would look for it."""
+class EventRecorder(NamedTuple):
+    """Records Events about objects, like the EventRecorder of client-go."""
 
     source: str
 
-    def tell(self, about: Stored, reason: str, message: str, now: Ms, *, at: str = "") -> Write:
-        """Something went as it should; `at` is the field that it is about."""
-        ref = event_ref(about, reason=reason, message=f"{at}{message}")
-        words: Body = {"type": "Normal", "reason": reason, "message": message}
-        return _event(ref, about, words, self.source, now, at=at)
+    def record(
+        self, regarding: StoredObject, reason: str, message: str, now: Ms, *, field_path: str = ""
+    ) -> Write:
+        """Return the write of a Normal Event; `field_path` is the field that it is about."""
+        ref = event_ref(regarding, reason=reason, message=f"{field_path}{message}")
+        fields: Body = {"type": "Normal", "reason": reason, "message": message}
+        return _new_event(ref, regarding, fields, self.source, now, field_path=field_path)
 
-    def warn(self, about: Stored, reason: str, message: str, now: Ms) -> Write:
-        """Something did not. Said once for each reason: the first message stays."""
-        words: Body = {"type": "Warning", "reason": reason, "message": message}
-        return _event(event_ref(about, reason=reason), about, words, self.source, now)
-
-
-def first_warning(view: Visible, about: Stored, *, reason: str) -> Ms | None:
-    """Since when this has been going wrong, as far as Events remember."""
-    found = view.get(event_ref(about, reason=reason))
-    return moment_of(found.body.get("firstTimestamp")) if found else None
+    def record_warning(self, regarding: StoredObject, reason: str, message: str, now: Ms) -> Write:
+        """Return the write of a Warning Event, one for each reason: the first message stays."""
+        fields: Body = {"type": "Warning", "reason": reason, "message": message}
+        return _new_event(event_ref(regarding, reason=reason), regarding, fields, self.source, now)
 
 
-def _event(ref: Ref, about: Stored, words: Body, source: str, now: Ms, *, at: str = "") -> Write:
-    moment = timestamp(now)
+def first_warning_time(reader: ObjectReader, regarding: StoredObject, *, reason: str) -> Ms | None:
+    """Return the time of the first warning with this reason; None if no Event is recorded."""
+    event = reader.get(event_ref(regarding, reason=reason))
+    return read_timestamp(event.body.get("firstTimestamp")) if event else None
+
+
+def _new_event(
+    ref: Ref, regarding: StoredObject, fields: Body, source: str, now: Ms, *, field_path: str = ""
+) -> Write:
+    recorded_at = format_rfc3339(now)
     involved: Body = {
-        "apiVersion": about.ref.kind.api_version,
-        "kind": about.ref.kind.name,
-        "name": about.ref.name,
-        "uid": about.uid,
+        "apiVersion": regarding.ref.kind.api_version,
+        "kind": regarding.ref.kind.name,
+        "name": regarding.ref.name,
+        "uid": regarding.uid,
     }
-    if namespace := text(about.metadata, "namespace"):
+    if namespace := get_text(regarding.metadata, "namespace"):
         involved["namespace"] = namespace
-    if at:
-        involved["fieldPath"] = at
+    if field_path:
+        involved["fieldPath"] = field_path
     return create(
         EVENT,
         ref.namespace,
         {
             "metadata": {"name": ref.name, "namespace": ref.namespace},
             "involvedObject": involved,
-            **words,
+            **fields,
             "source": {"component": source},
             "reportingComponent": source,
-            "firstTimestamp": moment,
-            "lastTimestamp": moment,
+            "firstTimestamp": recorded_at,
+            "lastTimestamp": recorded_at,
             "count": 1,
         },
     )

@@ -1,1 +1,1 @@
-"""What the objects of a real cluster tell of how long things take there, as a profile."""
+"""Measurement of durations in a real cluster, as a profile."""

@@ -1,8 +1,8 @@
-"""How long operators took: from when all was there that a custom resource needs until it was ready.
+"""Durations of operators: from when all needs of a custom resource exist until it is ready.
 
-Rows say what is needed, who serves a kind, and which condition tells that it is ready; of kinds
-without a row, it is the condition Ready. How a time is shared between the stages of a row cannot be
-seen: they keep their proportions.
+Rows define the needs, the operator of a kind, and the condition that shows readiness; for kinds
+without a row it is the condition Ready. The durations of single stages cannot be observed: the
+total is divided in the proportions of the row.
 """
 
 from __future__ import annotations
@@ -13,80 +13,90 @@ from tidegate.knowledge.catalogue import KnownRows, is_ready
 from tidegate.knowledge.references import needs_of
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind
-from tidegate.model.operators import EVERY, Row
-from tidegate.model.reading import mappings
-from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.reaction import Visible
-from tidegate.sandbox.learning.measures import Measures, Whom
+from tidegate.model.operators import WILDCARD, KindRow
+from tidegate.model.reading import get_mappings
+from tidegate.sandbox.controllers.conditions import read_timestamp
+from tidegate.sandbox.controllers.reaction import ObjectReader
+from tidegate.sandbox.learning.measures import Measurements, RuleSelector
 from tidegate.sandbox.operators import presence
-from tidegate.sandbox.server.store import Stored
+from tidegate.sandbox.server.store import StoredObject
 
-USUAL = "Ready"
+DEFAULT_CONDITION = "Ready"
 
 
 def measure_operators(
-    view: Visible, kinds: Iterable[Kind], known: KnownRows, measures: Measures
+    reader: ObjectReader, kinds: Iterable[Kind], catalog: KnownRows, measurements: Measurements
 ) -> None:
-    """All that the custom resources of a cluster tell."""
+    """Measure all custom resources of these kinds."""
     for kind in kinds:
-        row = presence.row_for(known, kind)
+        row = presence.row_for(catalog, kind)
         if row is not None:
-            for stored in view.all_of(kind):
-                _measure(view, stored, row, known, measures)
+            for stored in reader.list_objects(kind):
+                _measure_resource(reader, stored, row, catalog, measurements)
 
 
-def _measure(view: Visible, stored: Stored, row: Row, known: KnownRows, measures: Measures) -> None:
+def _measure_resource(
+    reader: ObjectReader,
+    stored: StoredObject,
+    row: KindRow,
+    catalog: KnownRows,
+    measurements: Measurements,
+) -> None:
     kind = stored.ref.kind
-    ready = _ready_since(stored, row)
-    if ready is None:
-        if row.group == EVERY or is_ready(row, stored.body):
-            measures.left_out[f"{kind.name}: no condition tells when it was ready"] += 1
+    ready_at = _ready_at(stored, row)
+    if ready_at is None:
+        if row.group == WILDCARD or is_ready(row, stored.body):
+            measurements.skipped[f"{kind.name}: no condition tells when it was ready"] += 1
         return
-    before = [moment for moment in _beginnings(view, stored, row, known) if moment <= ready]
-    if before:
-        _share(row, kind, Ms(ready - max(before)), measures)
+    start_times = [time for time in _start_times(reader, stored, row, catalog) if time <= ready_at]
+    if start_times:
+        _split_by_stage(row, kind, Ms(ready_at - max(start_times)), measurements)
 
 
-def _ready_since(stored: Stored, row: Row) -> Ms | None:
-    """When it became ready, if it is."""
-    if row.group == EVERY:
-        return _since(stored, USUAL)
+def _ready_at(stored: StoredObject, row: KindRow) -> Ms | None:
+    """Return since when a custom resource is ready, or None."""
+    if row.group == WILDCARD:
+        return _true_since(stored, DEFAULT_CONDITION)
     if not row.ready_when or not is_ready(row, stored.body):
         return None
-    named = (check.condition for check in row.ready_when if check.condition and not check.negated)
-    moments = [_since(stored, name) for name in named]
-    return max((one for one in moments if one is not None), default=None)
+    conditions = (
+        check.condition for check in row.ready_when if check.condition and not check.negated
+    )
+    times = [_true_since(stored, name) for name in conditions]
+    return max((time for time in times if time is not None), default=None)
 
 
-def _since(stored: Stored, name: str) -> Ms | None:
-    for one in mappings(stored.body, "status", "conditions"):
-        if one.get("type") == name and one.get("status") == "True":
-            return moment_of(one.get("lastTransitionTime"))
+def _true_since(stored: StoredObject, name: str) -> Ms | None:
+    for condition in get_mappings(stored.body, "status", "conditions"):
+        if condition.get("type") == name and condition.get("status") == "True":
+            return read_timestamp(condition.get("lastTransitionTime"))
     return None
 
 
-def _beginnings(view: Visible, stored: Stored, row: Row, known: KnownRows) -> Iterator[Ms]:
-    """When each thing was there that has to be: itself, its operator, what it needs."""
+def _start_times(
+    reader: ObjectReader, stored: StoredObject, row: KindRow, catalog: KnownRows
+) -> Iterator[Ms]:
+    """Yield when each requirement was there: the object, its operator, and the objects it needs."""
     kind = stored.ref.kind
-    yield presence.touched(stored)
-    server = presence.server_of(known, view, kind)
-    if server is not None:
-        yield presence.available_since(server)
-    for needed in needs_of(row, stored.body, kind):
-        found = presence.find_needed(known, view, needed)
-        if found is None:
+    yield presence.last_changed(stored)
+    operator = presence.find_operator(catalog, reader, kind)
+    if operator is not None:
+        yield presence.available_since(operator)
+    for need in needs_of(row, stored.body, kind):
+        needed_object = presence.find_needed(catalog, reader, need)
+        if needed_object is None:
             continue
-        other = presence.row_for(known, found.ref.kind)
-        ready = _ready_since(found, other) if other is not None else None
-        yield presence.touched(found) if ready is None else ready
+        needed_row = presence.row_for(catalog, needed_object.ref.kind)
+        ready_at = _ready_at(needed_object, needed_row) if needed_row is not None else None
+        yield presence.last_changed(needed_object) if ready_at is None else ready_at
 
 
-def _share(row: Row, kind: Kind, span: Ms, measures: Measures) -> None:
-    """Give each stage its part of a time."""
-    usual = sum(stage.after for stage in row.stages)
+def _split_by_stage(row: KindRow, kind: Kind, duration: Ms, measurements: Measurements) -> None:
+    """Divide a duration among the stages of a row."""
+    total = sum(stage.after for stage in row.stages)
     last = row.stages[-1]
     for stage in row.stages:
-        part = stage.after / usual if usual else float(stage is last)
-        if part:
-            whom = Whom(kind=kind.name, group=kind.group, stage=stage.name)
-            measures.take("after", whom, Ms(int(span * part + 0.5)))
+        share = stage.after / total if total else float(stage is last)
+        if share:
+            selector = RuleSelector(kind=kind.name, group=kind.group, stage=stage.name)
+            measurements.record("after", selector, Ms(int(duration * share + 0.5)))

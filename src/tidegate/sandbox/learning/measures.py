@@ -1,4 +1,4 @@
-"""Single measurements: what took how long, for whom; and what could not be measured, and why."""
+"""Measured durations by metric and selector, and reasons for what was not measured."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import msgspec
 
 from tidegate.model.moment import MINUTE, Ms
 
-LONGEST = Ms(60 * MINUTE)
-"""What seems to take longer is another change, later on: times tell of the last one only."""
+MAX_DURATION = Ms(60 * MINUTE)
+"""Longer durations are due to a later change: timestamps show only the last change."""
 
 
-class Whom(NamedTuple):
-    """What the `when` of a rule says."""
+class RuleSelector(NamedTuple):
+    """The fields of the `when` of a profile rule."""
 
     kind: str = ""
     name: str = ""
@@ -24,23 +24,25 @@ class Whom(NamedTuple):
     stage: str = ""
 
     @property
-    def keys(self) -> dict[str, str]:
-        return {key: said for key, said in self._asdict().items() if said}
+    def to_when(self) -> dict[str, str]:
+        """The non-empty fields, by name."""
+        return {key: value for key, value in self._asdict().items() if value}
 
 
-class Measures(msgspec.Struct):
-    """Spans by what they are of (`pull`, `run`, `after`) and by whose they are."""
+class Measurements(msgspec.Struct):
+    """Measured durations, by metric (`pull`, `run`, `after`) and selector."""
 
-    spans: dict[str, dict[Whom, list[Ms]]] = msgspec.field(default_factory=dict)
-    left_out: Counter[str] = msgspec.field(default_factory=Counter)
-    """Why something was not counted, in words, and how often."""
+    durations: dict[str, dict[RuleSelector, list[Ms]]] = msgspec.field(default_factory=dict)
+    skipped: Counter[str] = msgspec.field(default_factory=Counter)
+    """Reasons why a duration was not measured, with their number."""
 
-    def take(self, part: str, whom: Whom, span: Ms) -> None:
-        """Note a span; one that cannot be is left out."""
-        if span < 0 or span > LONGEST:
-            self.left_out["times that belong to a later change"] += 1
+    def record(self, metric: str, selector: RuleSelector, duration: Ms) -> None:
+        """Record a duration; impossible ones are skipped."""
+        if duration < 0 or duration > MAX_DURATION:
+            self.skipped["times that belong to a later change"] += 1
             return
-        self.spans.setdefault(part, {}).setdefault(whom, []).append(span)
+        self.durations.setdefault(metric, {}).setdefault(selector, []).append(duration)
 
-    def of(self, part: str) -> dict[Whom, list[Ms]]:
-        return self.spans.get(part, {})
+    def for_metric(self, metric: str) -> dict[RuleSelector, list[Ms]]:
+        """Return the durations of a metric, by selector."""
+        return self.durations.get(metric, {})

@@ -1,8 +1,8 @@
-"""How long pods took: what their statuses and the Events of their kubelets tell.
+"""Durations of pods, from their statuses and the Events of the kubelet.
 
-Only the first run of a container counts: later ones find its image, and wait for their turn. Events
-are gone after an hour; then the time until a container ran is told as a whole, and what is usual
-for its start is taken off.
+Only the first run of a container counts: later runs have the image already, and wait for their
+back-off. Events expire after an hour; then the time until a container runs is measured as a
+whole, and the default duration of a start is subtracted.
 """
 
 from __future__ import annotations
@@ -10,41 +10,43 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tidegate.model.moment import MINUTE, Ms, parse_measured
+from tidegate.model.moment import MINUTE, Ms, parse_measured_duration
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
-from tidegate.model.reading import mapping, mappings, number, text
-from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.reaction import Visible
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
+from tidegate.sandbox.controllers.conditions import read_timestamp
+from tidegate.sandbox.controllers.reaction import ObjectReader
 from tidegate.sandbox.controllers.writes import EVENT, controller_ref
 from tidegate.sandbox.kinds import POD
-from tidegate.sandbox.learning.measures import Measures, Whom
-from tidegate.sandbox.physics.kubelet.awaiting import waits_of_container
-from tidegate.sandbox.physics.kubelet.dialling import does_poll
-from tidegate.sandbox.physics.kubelet.states import ContainerRole, role_of
+from tidegate.sandbox.learning.measures import Measurements, RuleSelector
+from tidegate.sandbox.physics.kubelet.awaiting import container_waits
+from tidegate.sandbox.physics.kubelet.dialling import is_polling
+from tidegate.sandbox.physics.kubelet.states import ContainerRole, container_role
 from tidegate.sandbox.physics.profile import Profile
-from tidegate.sandbox.server.store import Stored
+from tidegate.sandbox.server.store import StoredObject
 
-PULLED = late(r'pulled image ".*" in (\S+?)(?: \((\S+) including waiting\))?[.,]?(?:\s|$)')
-PRESENT = "already present on machine"
-HELD_UP = frozenset(
+PULLED_MESSAGE = lazy_regex(
+    r'pulled image ".*" in (\S+?)(?: \((\S+) including waiting\))?[.,]?(?:\s|$)'
+)
+IMAGE_PRESENT = "already present on machine"
+DELAY_REASONS = frozenset(
     {"FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "Failed", "BackOff"}
 )
-"""Events of a pod that waited for something else than its image."""
-LATEST_READY = Ms(10 * MINUTE)
-"""Who is ready later has been ready before: a Deployment is given so long by default."""
-TAG = late(r"(?<=[^/])(?:@|:(?=[^/]*$)).*")
+"""Reasons of Events of a pod that waited for something other than its image."""
+MAX_READY_DURATION = Ms(10 * MINUTE)
+"""A container that is ready later was ready before: the default deadline of a Deployment."""
+IMAGE_TAG = lazy_regex(r"(?<=[^/])(?:@|:(?=[^/]*$)).*")
 
 
-class PodNews(NamedTuple):
-    """What Events tell of a pod: how long each image was pulled, and whether it was held up."""
+class PodEventSummary(NamedTuple):
+    """Events of a pod: pull durations by container, and whether something else delayed it."""
 
     pulls: dict[str, Ms]
-    is_held_up: bool
+    is_delayed: bool
 
 
-class ContainerLife(NamedTuple):
-    """One container of a pod, with what its status tells of its first run."""
+class MeasuredContainer(NamedTuple):
+    """A container of a pod, with the status of its first run."""
 
     container: Json
     status: Json
@@ -52,149 +54,181 @@ class ContainerLife(NamedTuple):
     field_path: str
 
     @property
-    def began(self) -> Ms | None:
-        if number(self.status, "restartCount"):
+    def started_at(self) -> Ms | None:
+        """The start of the first run; None if not started, or restarted since."""
+        if get_int(self.status, "restartCount"):
             return None
-        state = mapping(self.status, "state")
-        ran = mapping(state, "running") or mapping(state, "terminated")
-        return moment_of(ran.get("startedAt"))
+        state = get_mapping(self.status, "state")
+        run_state = get_mapping(state, "running") or get_mapping(state, "terminated")
+        return read_timestamp(run_state.get("startedAt"))
 
     @property
-    def ended(self) -> Ms | None:
-        """When it had done its work."""
-        end = mapping(self.status, "state", "terminated")
-        return moment_of(end.get("finishedAt")) if end and not number(end, "exitCode") else None
+    def finished_at(self) -> Ms | None:
+        """The successful end of the container, or None."""
+        terminated = get_mapping(self.status, "state", "terminated")
+        return (
+            read_timestamp(terminated.get("finishedAt"))
+            if terminated and not get_int(terminated, "exitCode")
+            else None
+        )
 
     @property
-    def image(self) -> str:
-        return TAG.sub(lambda found: f"{found[0][0]}*", text(self.container, "image"))
+    def image_pattern(self) -> str:
+        """The image with a wildcard for its tag or digest."""
+        return IMAGE_TAG.sub(lambda match: f"{match[0][0]}*", get_text(self.container, "image"))
 
 
-def measure_pods(view: Visible, profile: Profile, measures: Measures) -> None:
-    """All that the pods of a cluster tell; `profile` says what waits, and what a start takes."""
-    told = _told(view.all_of(EVENT))
-    for pod in view.all_of(POD):
-        lives = list(_lives(pod))
-        said = told.get(pod.uid, PodNews({}, is_held_up=False))
-        _measure_beginnings(pod, lives, said, profile, measures)
-        _measure_readiness(pod, lives, measures)
-        for life in lives:
-            _measure_work(view, pod, life, profile, measures)
+def measure_pods(reader: ObjectReader, profile: Profile, measurements: Measurements) -> None:
+    """Measure all pods of a cluster; `profile` has wait patterns and default durations."""
+    events_by_pod = _read_events(reader.list_objects(EVENT))
+    for pod in reader.list_objects(POD):
+        containers = list(_measured_containers(pod))
+        events = events_by_pod.get(pod.uid, PodEventSummary({}, is_delayed=False))
+        _measure_starts(pod, containers, events, profile, measurements)
+        _measure_readiness(pod, containers, measurements)
+        for measured in containers:
+            _measure_run(reader, pod, measured, profile, measurements)
 
 
-def _told(events: Iterable[Stored]) -> dict[str, PodNews]:
-    """By the pod's uid, what Events say."""
-    found: dict[str, PodNews] = {}
+def _read_events(events: Iterable[StoredObject]) -> dict[str, PodEventSummary]:
+    """Return the Events by pod uid."""
+    by_pod: dict[str, PodEventSummary] = {}
     for event in events:
-        about = mapping(event.body, "involvedObject")
-        pulls, held_up = found.get(text(about, "uid"), PodNews({}, is_held_up=False))
-        reason, message = text(event.body, "reason"), text(event.body, "message")
+        regarding = get_mapping(event.body, "involvedObject")
+        pulls, is_delayed = by_pod.get(
+            get_text(regarding, "uid"), PodEventSummary({}, is_delayed=False)
+        )
+        reason, message = get_text(event.body, "reason"), get_text(event.body, "message")
         if reason == "Pulled":
-            span = _pull(message)
-            if span is not None:
-                pulls[text(about, "fieldPath")] = span
-        held_up = held_up or reason in HELD_UP
-        found[text(about, "uid")] = PodNews(pulls, held_up)
-    return found
+            pull = _parse_pull(message)
+            if pull is not None:
+                pulls[get_text(regarding, "fieldPath")] = pull
+        is_delayed = is_delayed or reason in DELAY_REASONS
+        by_pod[get_text(regarding, "uid")] = PodEventSummary(pulls, is_delayed)
+    return by_pod
 
 
-def _pull(message: str) -> Ms | None:
-    """How long a container waited for its image, in the words of a kubelet."""
-    if PRESENT in message:
+def _parse_pull(message: str) -> Ms | None:
+    """Return how long a container waited for its image, from a message of the kubelet, or None."""
+    if IMAGE_PRESENT in message:
         return Ms(0)
-    found = PULLED.search(message)
+    match = PULLED_MESSAGE.search(message)
     try:
-        return parse_measured(found[2] or found[1]) if found else None
+        return parse_measured_duration(match[2] or match[1]) if match else None
     except ValueError:
         return None
 
 
-def _lives(pod: Stored) -> Iterator[ContainerLife]:
+def _measured_containers(pod: StoredObject) -> Iterator[MeasuredContainer]:
     for key, status_key in (
         ("initContainers", "initContainerStatuses"),
         ("containers", "containerStatuses"),
     ):
-        told = {text(one, "name"): one for one in mappings(pod.body, "status", status_key)}
-        for container in mappings(pod.body, "spec", key):
-            name = text(container, "name")
-            role = role_of(container, is_init=key == "initContainers")
-            yield ContainerLife(container, told.get(name), role, f"spec.{key}{{{name}}}")
+        statuses = {
+            get_text(status, "name"): status
+            for status in get_mappings(pod.body, "status", status_key)
+        }
+        for container in get_mappings(pod.body, "spec", key):
+            name = get_text(container, "name")
+            role = container_role(container, is_init=key == "initContainers")
+            yield MeasuredContainer(container, statuses.get(name), role, f"spec.{key}{{{name}}}")
 
 
-def _measure_beginnings(
-    pod: Stored, lives: list[ContainerLife], said: PodNews, profile: Profile, measures: Measures
+def _measure_starts(
+    pod: StoredObject,
+    containers: list[MeasuredContainer],
+    events: PodEventSummary,
+    profile: Profile,
+    measurements: Measurements,
 ) -> None:
-    """From its place, or from the end of what came before it, until each container ran."""
-    since = _condition(pod, "PodScheduled")
-    for life in lives:
-        began, whom = life.began, Whom(image=life.image)
-        pull = said.pulls.get(life.field_path)
+    """Measure from scheduling, or from the end of the previous container, to each start."""
+    since = _true_since(pod, "PodScheduled")
+    for measured in containers:
+        started_at, selector = measured.started_at, RuleSelector(image=measured.image_pattern)
+        pull = events.pulls.get(measured.field_path)
         if pull is not None:
-            measures.take("pull", whom, pull)
-        if began is not None and since is not None and not said.is_held_up:
+            measurements.record("pull", selector, pull)
+        if started_at is not None and since is not None and not events.is_delayed:
             if pull is not None:
-                measures.take("start", whom, Ms(max(0, began - since - pull)))
+                measurements.record("start", selector, Ms(max(0, started_at - since - pull)))
             else:
-                measures.take("pull", whom, Ms(max(0, began - since - profile.durations.start)))
-                measures.left_out[
+                measurements.record(
+                    "pull", selector, Ms(max(0, started_at - since - profile.durations.start))
+                )
+                measurements.skipped[
                     "pulls whose Events are gone: taken from when containers ran"
                 ] += 1
-        if life.role is ContainerRole.INIT:
-            since = life.ended
-        elif life.role is ContainerRole.SIDECAR:
-            since = None if mapping(life.container, "startupProbe") else life.began
+        if measured.role is ContainerRole.INIT:
+            since = measured.finished_at
+        elif measured.role is ContainerRole.SIDECAR:
+            since = None if get_mapping(measured.container, "startupProbe") else measured.started_at
 
 
-def _measure_readiness(pod: Stored, lives: list[ContainerLife], measures: Measures) -> None:
-    """From its start until all was ready, for containers that have a probe."""
-    ready = _condition(pod, "ContainersReady")
-    for life in lives:
-        began = life.began
-        has_probe = mapping(life.container, "readinessProbe") or mapping(
-            life.container, "startupProbe"
-        )
-        if ready is None or began is None or not has_probe or life.role is ContainerRole.INIT:
-            continue
-        if ready - began > LATEST_READY:
-            measures.left_out["pods that were ready before, and again later"] += 1
-        else:
-            measures.take("ready", Whom(image=life.image), Ms(ready - began))
-
-
-def _measure_work(
-    view: Visible, pod: Stored, life: ContainerLife, profile: Profile, measures: Measures
+def _measure_readiness(
+    pod: StoredObject, containers: list[MeasuredContainer], measurements: Measurements
 ) -> None:
-    """From start to end, of containers that have something to do and do not wait for others."""
-    state = mapping(life.status, "state", "terminated")
-    began, ended = moment_of(state.get("startedAt")), life.ended
-    policy = text(pod.body, "spec", "restartPolicy", default="Always")
-    is_init = life.role is ContainerRole.INIT
-    if began is None or ended is None or (policy == "Always" and not is_init):
+    """Measure from the start of containers with a probe until the pod's containers are ready."""
+    ready = _true_since(pod, "ContainersReady")
+    for measured in containers:
+        started_at = measured.started_at
+        has_probe = get_mapping(measured.container, "readinessProbe") or get_mapping(
+            measured.container, "startupProbe"
+        )
+        if (
+            ready is None
+            or started_at is None
+            or not has_probe
+            or measured.role is ContainerRole.INIT
+        ):
+            continue
+        if ready - started_at > MAX_READY_DURATION:
+            measurements.skipped["pods that were ready before, and again later"] += 1
+        else:
+            measurements.record(
+                "ready", RuleSelector(image=measured.image_pattern), Ms(ready - started_at)
+            )
+
+
+def _measure_run(
+    reader: ObjectReader,
+    pod: StoredObject,
+    measured: MeasuredContainer,
+    profile: Profile,
+    measurements: Measurements,
+) -> None:
+    """Measure from start to end, for containers that terminate and do not wait for others."""
+    state = get_mapping(measured.status, "state", "terminated")
+    started_at, finished_at = read_timestamp(state.get("startedAt")), measured.finished_at
+    policy = get_text(pod.body, "spec", "restartPolicy", default="Always")
+    is_init = measured.role is ContainerRole.INIT
+    if started_at is None or finished_at is None or (policy == "Always" and not is_init):
         return
-    if does_poll(view, pod, life.container, profile):
-        measures.left_out["tasks that wait for a Service"] += 1
-    elif waits_of_container(view, pod, life.container):
-        measures.left_out["tasks that wait for objects"] += 1
+    if is_polling(reader, pod, measured.container, profile):
+        measurements.skipped["tasks that wait for a Service"] += 1
+    elif container_waits(reader, pod, measured.container):
+        measurements.skipped["tasks that wait for objects"] += 1
     elif is_init:
-        whom = Whom(container=text(life.container, "name"), image=life.image)
-        measures.take("init", whom, Ms(ended - began))
-    elif life.role is ContainerRole.MAIN:
-        measures.take("run", _task(view, pod), Ms(ended - began))
+        selector = RuleSelector(
+            container=get_text(measured.container, "name"), image=measured.image_pattern
+        )
+        measurements.record("init", selector, Ms(finished_at - started_at))
+    elif measured.role is ContainerRole.MAIN:
+        measurements.record("run", _task_selector(reader, pod), Ms(finished_at - started_at))
 
 
-def _task(view: Visible, pod: Stored) -> Whom:
-    """Whose pod it is: of a CronJob, of a Job, or nobody's."""
-    owner, found = controller_ref(pod), Whom("Pod", pod.ref.name)
+def _task_selector(reader: ObjectReader, pod: StoredObject) -> RuleSelector:
+    """Return a selector for the pod's top-level owner, such as a CronJob or Job, or for the pod."""
+    owner, selector = controller_ref(pod), RuleSelector("Pod", pod.ref.name)
     while owner is not None:
-        found = Whom(owner.kind.name, owner.name)
-        stored = view.get(owner)
+        selector = RuleSelector(owner.kind.name, owner.name)
+        stored = reader.get(owner)
         owner = controller_ref(stored) if stored is not None else None
-    return found
+    return selector
 
 
-def _condition(pod: Stored, name: str) -> Ms | None:
-    """Since when a condition of a pod is true."""
-    for one in mappings(pod.body, "status", "conditions"):
-        if one.get("type") == name and one.get("status") == "True":
-            return moment_of(one.get("lastTransitionTime"))
+def _true_since(pod: StoredObject, name: str) -> Ms | None:
+    """Return since when a condition of a pod is true, or None."""
+    for condition in get_mappings(pod.body, "status", "conditions"):
+        if condition.get("type") == name and condition.get("status") == "True":
+            return read_timestamp(condition.get("lastTransitionTime"))
     return None

@@ -1,4 +1,4 @@
-"""Measurements become a profile: medians, with the range that nine of ten are in."""
+"""A profile file from measurements: medians, with the 10th and 90th percentiles as range."""
 
 from __future__ import annotations
 
@@ -6,96 +6,120 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tidegate.model.moment import SECOND, Ms, format_duration
 from tidegate.model.objects import Json
-from tidegate.sandbox.learning.measures import Measures, Whom
-from tidegate.sandbox.physics.profile import Named, Profile, Subject
+from tidegate.sandbox.learning.measures import Measurements, RuleSelector
+from tidegate.sandbox.physics.profile import ContainerIdentity, OwnerName, Profile
 
-FEW = 3
-"""With fewer measurements nothing is said of a range."""
-LOW, MIDDLE, HIGH = 10, 50, 90
+MIN_SAMPLES = 3
+"""Minimum number of measurements for a range."""
+LOW_PERCENTILE, MEDIAN_PERCENTILE, HIGH_PERCENTILE = 10, 50, 90
 """In percent of the measurements."""
-PARTS = ("pull", "start", "ready", "run", "init")
-SAMPLE = {"pull": "pull", "start": "start", "ready": "start", "run": "task", "init": "task"}
-"""What one measurement of a part is called."""
+METRICS = ("pull", "start", "ready", "run", "init")
+SAMPLE_NOUNS = {"pull": "pull", "start": "start", "ready": "start", "run": "task", "init": "task"}
+"""The noun for one measurement of a metric."""
 
 
-def profile_document(name: str, source: str, measures: Measures, onto: Profile) -> dict[str, Json]:
-    """A profile file that comes on top of `onto` and says what was measured."""
-    general = {part: _all(measures.of(part)) for part in PARTS}
-    durations: dict[str, Json] = {
-        part: _written(spans, SAMPLE[part], SECOND) for part, spans in general.items() if spans
+def build_profile_document(
+    name: str, source: str, measurements: Measurements, base: Profile
+) -> dict[str, Json]:
+    """Return a profile file that extends `base` with the measured durations."""
+    all_durations = {
+        metric: _sorted_durations(measurements.for_metric(metric)) for metric in METRICS
     }
-    count = sum(len(spans) for part in measures.spans.values() for spans in part.values())
+    durations: dict[str, Json] = {
+        metric: _range_entry(samples, SAMPLE_NOUNS[metric], SECOND)
+        for metric, samples in all_durations.items()
+        if samples
+    }
+    count = sum(
+        len(samples)
+        for by_selector in measurements.durations.values()
+        for samples in by_selector.values()
+    )
     claim = f"what is here takes as long as it did there: {count} measurements"
     document: dict[str, Json] = {
         "name": name,
         "durations": durations,
-        "rules": [*_rules(measures, general, onto)],
-        "stages": [*_stages(measures)],
+        "rules": [*_rule_entries(measurements, all_durations, base)],
+        "stages": [*_stage_entries(measurements)],
         "assumptions": [{"name": "learned", "claim": claim, "source": source}],
     }
-    return {key: part for key, part in document.items() if part}
+    return {key: value for key, value in document.items() if value}
 
 
-def _all(spans: dict[Whom, list[Ms]]) -> list[Ms]:
-    return sorted(span for some in spans.values() for span in some)
+def _sorted_durations(by_selector: dict[RuleSelector, list[Ms]]) -> list[Ms]:
+    return sorted(duration for durations in by_selector.values() for duration in durations)
 
 
-def _rules(measures: Measures, general: dict[str, list[Ms]], onto: Profile) -> Iterator[Json]:
-    """Whom the general durations are wrong for."""
-    found: dict[Whom, dict[str, Json]] = {}
-    for part in PARTS:
-        usual = _written(general[part], SAMPLE[part], SECOND)
-        for whom, spans in measures.of(part).items():
-            own = _written(sorted(spans), SAMPLE[part], SECOND)
-            if own["likely"] != usual["likely"] or _is_ruled(onto, whom, part):
-                found.setdefault(whom, {})[part] = own
-    for whom, parts in sorted(found.items()):
-        yield {"when": {**whom.keys}, **parts}
+def _rule_entries(
+    measurements: Measurements, all_durations: dict[str, list[Ms]], base: Profile
+) -> Iterator[Json]:
+    """Yield rules for the selectors whose durations differ from the general ones."""
+    rules: dict[RuleSelector, dict[str, Json]] = {}
+    for metric in METRICS:
+        general = _range_entry(all_durations[metric], SAMPLE_NOUNS[metric], SECOND)
+        for selector, durations in measurements.for_metric(metric).items():
+            specific = _range_entry(sorted(durations), SAMPLE_NOUNS[metric], SECOND)
+            if specific["likely"] != general["likely"] or _has_rule(base, selector, metric):
+                rules.setdefault(selector, {})[metric] = specific
+    for selector, fields in sorted(rules.items()):
+        yield {"when": {**selector.to_when}, **fields}
 
 
-def _is_ruled(profile: Profile, whom: Whom, part: str) -> bool:
-    """Whether a rule that is there already would win over a general duration."""
-    subject = Subject((Named(whom.kind, whom.name),), "", whom.container, whom.image)
-    own, usual = (getattr(one, part) for one in (profile.course_of(subject), profile.durations))
-    return bool(own != usual)
+def _has_rule(profile: Profile, selector: RuleSelector, metric: str) -> bool:
+    """Return whether an existing rule would override a general duration."""
+    identity = ContainerIdentity(
+        (OwnerName(selector.kind, selector.name),), "", selector.container, selector.image
+    )
+    specific, general = (
+        getattr(container_profile, metric)
+        for container_profile in (profile.container_profile(identity), profile.durations)
+    )
+    return bool(specific != general)
 
 
-def _stages(measures: Measures) -> Iterator[Json]:
-    for whom, spans in sorted(measures.of("after").items()):
-        yield {"when": {**whom.keys}, "after": _written(sorted(spans), "object", Ms(1))}
+def _stage_entries(measurements: Measurements) -> Iterator[Json]:
+    for selector, durations in sorted(measurements.for_metric("after").items()):
+        yield {
+            "when": {**selector.to_when},
+            "after": _range_entry(sorted(durations), "object", Ms(1)),
+        }
 
 
-def _written(spans: Sequence[Ms], sample: str, step: Ms) -> dict[str, Json]:
-    """A range as a profile has it; `spans` are sorted."""
-    if not spans:
+def _range_entry(durations: Sequence[Ms], sample: str, step: Ms) -> dict[str, Json]:
+    """Return a range in the format of a profile file; `durations` are sorted."""
+    if not durations:
         return {"likely": ""}
-    many = f"{len(spans)} {sample}s" if len(spans) > 1 else f"1 {sample}"
-    written: dict[str, Json] = {"likely": _spelt(_at(spans, MIDDLE), step)}
-    if len(spans) >= FEW:
-        written["optimistic"] = _spelt(_at(spans, LOW), step)
-        written["pessimistic"] = _spelt(_at(spans, HIGH), step)
-    return {**written, "source": many}
+    source = f"{len(durations)} {sample}s" if len(durations) > 1 else f"1 {sample}"
+    entry: dict[str, Json] = {
+        "likely": _format_rounded(_percentile(durations, MEDIAN_PERCENTILE), step)
+    }
+    if len(durations) >= MIN_SAMPLES:
+        entry["optimistic"] = _format_rounded(_percentile(durations, LOW_PERCENTILE), step)
+        entry["pessimistic"] = _format_rounded(_percentile(durations, HIGH_PERCENTILE), step)
+    return {**entry, "source": source}
 
 
-def _at(spans: Sequence[Ms], percent: int) -> Ms:
-    """The span that so many of them do not exceed: the nearest rank."""
-    return spans[max(0, -(-percent * len(spans) // 100) - 1)]
+def _percentile(durations: Sequence[Ms], percent: int) -> Ms:
+    """Return the percentile of sorted durations by the nearest-rank method."""
+    return durations[max(0, -(-percent * len(durations) // 100) - 1)]
 
 
-def _spelt(span: Ms, step: Ms) -> str:
-    return format_duration(Ms(int(span / step + 0.5) * step))
+def _format_rounded(duration: Ms, step: Ms) -> str:
+    return format_duration(Ms(int(duration / step + 0.5) * step))
 
 
-def summary(measures: Measures) -> Iterable[str]:
-    """What was counted and what was not, a line each."""
-    for part in (*PARTS, "after"):
-        spans = _all(measures.of(part))
-        name = "operators" if part == "after" else part
-        if spans:
-            low, high = format_duration(spans[0]), format_duration(spans[-1])
-            middle = format_duration(_at(spans, MIDDLE))
-            yield f"{name}: {len(spans)} measured, {low} to {high}, half of them at most {middle}"
+def summarize(measurements: Measurements) -> Iterable[str]:
+    """Yield a line for each metric, and for each reason why durations were skipped."""
+    for metric in (*METRICS, "after"):
+        durations = _sorted_durations(measurements.for_metric(metric))
+        name = "operators" if metric == "after" else metric
+        if durations:
+            low, high = format_duration(durations[0]), format_duration(durations[-1])
+            middle = format_duration(_percentile(durations, MEDIAN_PERCENTILE))
+            yield (
+                f"{name}: {len(durations)} measured, {low} to {high}, half of them at most {middle}"
+            )
         else:
             yield f"{name}: nothing was measured, and the shipped profile counts"
-    for why, times in sorted(measures.left_out.items()):
-        yield f"left out: {why} ({times})"
+    for reason, count in sorted(measurements.skipped.items()):
+        yield f"left out: {reason} ({count})"

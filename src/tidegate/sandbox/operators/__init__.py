@@ -1,6 +1,6 @@
-"""Operators played from rows: custom resources become ready, and produce what they produce.
+"""Operators simulated from rows: custom resources become ready and produce objects.
 
-    OPERATORS = operators(builtin().rows)
+    OPERATORS = operator_controller(builtin().rows)
 
-Assumed, not checked: each row names where its facts come from.
+The behavior is assumed, not checked: each row names the source of its facts.
 """

@@ -1,8 +1,8 @@
-"""Who puts an authority where a server is to trust one: webhooks, conversions, APIServices.
+"""CA injection into webhook configurations, CRD conversions and APIServices.
 
-cert-manager's injector does so for what has its annotations, when the Certificate or the Secret is
-there that is named. OpenShift's does at once. Programs that serve a webhook without either are
-taken to do it themselves, as soon as their Service answers.
+The injector of cert-manager fills objects with its annotations, once the named Certificate or
+Secret exists. The injector of OpenShift does so at once. Programs that serve a webhook without
+either are assumed to inject the CA themselves, as soon as their Service has ready endpoints.
 """
 
 from __future__ import annotations
@@ -15,145 +15,162 @@ import msgspec
 from tidegate.knowledge.catalogue import KnownRows, containers_of, images_of
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.operators import Row
-from tidegate.model.reading import listed, mapping, mappings, text
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
-from tidegate.sandbox.controllers.selectors import slices_of
+from tidegate.model.operators import KindRow
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
+from tidegate.sandbox.controllers.reaction import (
+    Controller,
+    ObjectReader,
+    Reconciliation,
+    RequeueAt,
+)
+from tidegate.sandbox.controllers.selectors import slices_for_service
 from tidegate.sandbox.controllers.stamps import API_SERVICE
-from tidegate.sandbox.kinds import DEFINITIONS, SECRET, SERVICE, WORKLOADS
+from tidegate.sandbox.kinds import CRD, SECRET, SERVICE, WORKLOADS
 from tidegate.sandbox.operators import presence
-from tidegate.sandbox.server.store import Body, Stored, Transition
-from tidegate.world.calls import PatchForm, Verb, Write
-from tidegate.world.facts import Change
+from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent
+from tidegate.world.calls import PatchType, Verb, Write
+from tidegate.world.facts import WatchEventType
 
 ADMISSION = "admissionregistration.k8s.io"
-HOOKS = (
+WEBHOOK_CONFIGURATIONS = (
     Kind(ADMISSION, "v1", "MutatingWebhookConfiguration"),
     Kind(ADMISSION, "v1", "ValidatingWebhookConfiguration"),
 )
-TRUSTING = (*HOOKS, API_SERVICE, DEFINITIONS)
+INJECTED_KINDS = (*WEBHOOK_CONFIGURATIONS, API_SERVICE, CRD)
 CERTIFICATE = Kind("cert-manager.io", "v1", "Certificate")
 FROM_CERTIFICATE = "cert-manager.io/inject-ca-from"
 FROM_SECRET = "cert-manager.io/inject-ca-from-secret"  # noqa: S105 - the name of an annotation
-FROM_SERVER = "cert-manager.io/inject-apiserver-ca"
+FROM_API_SERVER = "cert-manager.io/inject-apiserver-ca"
 FROM_OPENSHIFT = "service.beta.openshift.io/inject-cabundle"
-ASKING = (FROM_CERTIFICATE, FROM_SECRET, FROM_SERVER, FROM_OPENSHIFT)
+INJECT_ANNOTATIONS = (FROM_CERTIFICATE, FROM_SECRET, FROM_API_SERVER, FROM_OPENSHIFT)
 INJECTOR = "cainjector"
-AUTHORITY = base64.b64encode(b"simulated").decode()
-LOOKS_AGAIN = Ms(2 * SECOND)
-PATIENCE = 20
-"""The pause between two looks is at most this part of the wait."""
+CA_BUNDLE = base64.b64encode(b"simulated").decode()
+MIN_RETRY = Ms(2 * SECOND)
+RETRY_DIVISOR = 20
+"""The delay between two checks grows to this fraction (1/20) of the time waited."""
 
 
-def authorities(rows: Iterable[Row]) -> Controller:
-    """All of them, as one controller."""
-    known = KnownRows.of(rows)
+def ca_injection_controller(rows: Iterable[KindRow]) -> Controller:
+    """Return one controller for all CA injectors."""
+    catalog = KnownRows.of(rows)
 
-    def look(view: Visible, ref: Ref, now: Ms) -> Looking:
-        stored = view.get(ref)
+    def reconcile(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
+        stored = reader.get(ref)
         if stored is None or stored.is_deleting:
             return
-        places = [*_places(stored)]
-        if not places:
+        paths = [*_missing_bundle_paths(stored)]
+        if not paths:
             return
-        if _is_there(view, stored, known):
-            yield _inject(stored, places)
+        if _is_injectable(reader, stored, catalog):
+            yield _inject(stored, paths)
         else:
-            waited = now - presence.touched(stored)
-            yield At(Ms(now + max(LOOKS_AGAIN, waited // PATIENCE)))
+            waited = now - presence.last_changed(stored)
+            yield RequeueAt(Ms(now + max(MIN_RETRY, waited // RETRY_DIVISOR)))
 
-    return Controller("authorities", look, _concerns, kinds=TRUSTING)
+    return Controller("authorities", reconcile, _map_event, kinds=INJECTED_KINDS)
 
 
-def _concerns(_view: Visible, event: Transition) -> Iterator[Ref]:
-    if event.stored.ref.kind in TRUSTING and event.change is not Change.DELETED:
+def _map_event(_reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
+    if event.stored.ref.kind in INJECTED_KINDS and event.change is not WatchEventType.DELETED:
         yield event.stored.ref
 
 
-def _places(stored: Stored) -> Iterator[str]:
-    """Where an authority is missing, as pointers into the object."""
+def _missing_bundle_paths(stored: StoredObject) -> Iterator[str]:
+    """Yield JSON pointers to the empty `caBundle` fields of an object."""
     body = stored.body
-    asks = any(one in mapping(stored.metadata, "annotations") for one in ASKING)
-    if stored.ref.kind in HOOKS:
-        for place, hook in enumerate(mappings(body, "webhooks")):
-            client = mapping(hook, "clientConfig")
-            if mapping(client, "service") and not text(client, "caBundle"):
-                yield f"/webhooks/{place}/clientConfig/caBundle"
-    elif asks and stored.ref.kind == DEFINITIONS:
-        client = mapping(body, "spec", "conversion", "webhook", "clientConfig")
-        if mapping(client, "service") and not text(client, "caBundle"):
+    is_annotated = any(
+        annotation in get_mapping(stored.metadata, "annotations")
+        for annotation in INJECT_ANNOTATIONS
+    )
+    if stored.ref.kind in WEBHOOK_CONFIGURATIONS:
+        for index, hook in enumerate(get_mappings(body, "webhooks")):
+            client = get_mapping(hook, "clientConfig")
+            if get_mapping(client, "service") and not get_text(client, "caBundle"):
+                yield f"/webhooks/{index}/clientConfig/caBundle"
+    elif is_annotated and stored.ref.kind == CRD:
+        client = get_mapping(body, "spec", "conversion", "webhook", "clientConfig")
+        if get_mapping(client, "service") and not get_text(client, "caBundle"):
             yield "/spec/conversion/webhook/clientConfig/caBundle"
-    elif asks and mapping(body, "spec", "service") and not text(body, "spec", "caBundle"):
+    elif (
+        is_annotated
+        and get_mapping(body, "spec", "service")
+        and not get_text(body, "spec", "caBundle")
+    ):
         yield "/spec/caBundle"
 
 
-def _is_there(view: Visible, stored: Stored, known: KnownRows) -> bool:
-    """Whether whoever is to put the authority there can."""
-    notes = mapping(stored.metadata, "annotations")
-    if FROM_OPENSHIFT in notes:
+def _is_injectable(reader: ObjectReader, stored: StoredObject, catalog: KnownRows) -> bool:
+    """Return whether the injector of an object can run and has its source."""
+    annotations = get_mapping(stored.metadata, "annotations")
+    if FROM_OPENSHIFT in annotations:
         return True
-    if not any(one in notes for one in ASKING):
-        return all(_answers(view, client) for client in _clients(stored))
-    if not _has_injector(view):
+    if not any(annotation in annotations for annotation in INJECT_ANNOTATIONS):
+        return all(_has_ready_endpoint(reader, client) for client in _webhook_services(stored))
+    if not _has_injector(reader):
         return False
-    if FROM_CERTIFICATE in notes:
-        namespace, _, name = str(notes[FROM_CERTIFICATE]).partition("/")
-        row = known.row_of(CERTIFICATE)
+    if FROM_CERTIFICATE in annotations:
+        namespace, _, name = str(annotations[FROM_CERTIFICATE]).partition("/")
+        row = catalog.row_of(CERTIFICATE)
         for version in row.versions if row else ():
             kind = Kind(CERTIFICATE.group, version, CERTIFICATE.name)
-            certificate = view.get(Ref(kind, namespace, name))
-            secret = text(certificate.body, "spec", "secretName") if certificate else ""
-            if secret and view.get(Ref(SECRET, namespace, secret)):
+            certificate = reader.get(Ref(kind, namespace, name))
+            secret = get_text(certificate.body, "spec", "secretName") if certificate else ""
+            if secret and reader.get(Ref(SECRET, namespace, secret)):
                 return True
         return False
-    if FROM_SECRET in notes:
-        namespace, _, name = str(notes[FROM_SECRET]).partition("/")
-        return view.get(Ref(SECRET, namespace, name)) is not None or _makes(view, namespace, name)
+    if FROM_SECRET in annotations:
+        namespace, _, name = str(annotations[FROM_SECRET]).partition("/")
+        return reader.get(Ref(SECRET, namespace, name)) is not None or _creates_secret(
+            reader, namespace, name
+        )
     return True
 
 
-def _clients(stored: Stored) -> Iterator[Body]:
-    for hook in mappings(stored.body, "webhooks"):
-        if service := mapping(hook, "clientConfig", "service"):
+def _webhook_services(stored: StoredObject) -> Iterator[Body]:
+    for hook in get_mappings(stored.body, "webhooks"):
+        if service := get_mapping(hook, "clientConfig", "service"):
             yield service
 
 
-def _answers(view: Visible, service: Body) -> bool:
-    ref = Ref(SERVICE, text(service, "namespace"), text(service, "name"))
+def _has_ready_endpoint(reader: ObjectReader, service: Body) -> bool:
+    ref = Ref(SERVICE, get_text(service, "namespace"), get_text(service, "name"))
     return any(
-        listed(endpoint, "addresses") and mapping(endpoint, "conditions").get("ready") is not False
-        for slice_ in slices_of(view, ref)
-        for endpoint in mappings(slice_.body, "endpoints")
+        get_list(endpoint, "addresses")
+        and get_mapping(endpoint, "conditions").get("ready") is not False
+        for slice_ in slices_for_service(reader, ref)
+        for endpoint in get_mappings(slice_.body, "endpoints")
     )
 
 
-def _has_injector(view: Visible) -> bool:
+def _has_injector(reader: ObjectReader) -> bool:
     return any(
-        presence.is_available(one) and any(INJECTOR in image for image in images_of(one.body))
+        presence.is_available(workload)
+        and any(INJECTOR in image for image in images_of(workload.body))
         for kind in WORKLOADS
-        for one in view.all_of(kind)
+        for workload in reader.list_objects(kind)
     )
 
 
-def _makes(view: Visible, namespace: str, name: str) -> bool:
-    """Whether a program that runs there was told to make a Secret of this name for itself."""
+def _creates_secret(reader: ObjectReader, namespace: str, name: str) -> bool:
+    """Return whether a running program names this Secret in its command, to create it itself."""
     return any(
-        presence.is_available(one) and any(name in str(word) for word in _words(one.body))
+        presence.is_available(workload)
+        and any(name in str(word) for word in _command_words(workload.body))
         for kind in WORKLOADS
-        for one in view.all_of(kind, namespace)
+        for workload in reader.list_objects(kind, namespace)
     )
 
 
-def _words(workload: Body) -> Iterator[Json]:
+def _command_words(workload: Body) -> Iterator[Json]:
     for container in containers_of(workload):
-        yield from (*listed(container, "command"), *listed(container, "args"))
+        yield from (*get_list(container, "command"), *get_list(container, "args"))
 
 
-def _inject(stored: Stored, places: list[str]) -> Write:
-    operations = [{"op": "add", "path": place, "value": AUTHORITY} for place in places]
+def _inject(stored: StoredObject, paths: list[str]) -> Write:
+    operations = [{"op": "add", "path": path, "value": CA_BUNDLE} for path in paths]
     return Write(
         verb=Verb.PATCH,
-        form=PatchForm.JSON,
+        patch_type=PatchType.JSON,
         ref=stored.ref,
         body=msgspec.json.encode(operations),
         uid=stored.uid,

@@ -1,9 +1,9 @@
-"""What a cluster begins with when an operator is there already, and how that comes up.
+"""Preinstalled operators: their objects, and how these become ready.
 
-Its namespace, its CRDs, its workloads and their Services. The CRDs take any spec and any status:
-what an operator's own would refuse is taken here. The workloads come up before time begins to run:
-the cluster's own controllers do it, all at one moment. So nothing is left to do when a simulation
-begins, and nobody sees it happen.
+The objects are namespace, CRDs, workloads and Services. The CRDs accept any spec and status,
+also what the CRDs of the operator would reject. The workloads become ready before the
+simulation starts: the cluster's controllers reconcile them, all at one time. So nothing is left
+to do when the simulation starts, and no watch sees it happen.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.settings import SIMULATED_MARK
 from tidegate.model.given import GivenKind
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref, identity
-from tidegate.model.operators import Operator, Row, ServiceProduct, Workload
-from tidegate.sandbox.controllers.reaction import Controller, Visible
+from tidegate.model.objects import Json, Kind, Ref, versionless_key
+from tidegate.model.operators import KindRow, Operator, ServiceProduct, Workload
+from tidegate.sandbox.controllers.reaction import Controller, ObjectReader
 from tidegate.sandbox.kinds import (
     DAEMON_SET,
     DEPLOYMENT,
@@ -28,18 +28,20 @@ from tidegate.sandbox.kinds import (
     REPLICA_SET,
     STATEFUL_SET,
 )
-from tidegate.sandbox.physics.profile import CourseRule, Fit
-from tidegate.sandbox.server.store import Body, ref_of
+from tidegate.sandbox.physics.profile import ContainerRule, ContainerSelector
+from tidegate.sandbox.server.store import Body, ref_from_body
 from tidegate.world.calls import Write
-from tidegate.world.facts import Outcome, is_refusal
+from tidegate.world.facts import Outcome, is_error
 
 NAME_LABEL = "app.kubernetes.io/name"
-OPEN: Body = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-SCHEMA: Body = {"openAPIV3Schema": {**OPEN, "properties": {"spec": OPEN, "status": OPEN}}}
-HISSING = ("s", "x", "z", "ch", "sh")
+OPEN_SCHEMA: Body = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+CRD_SCHEMA: Body = {
+    "openAPIV3Schema": {**OPEN_SCHEMA, "properties": {"spec": OPEN_SCHEMA, "status": OPEN_SCHEMA}}
+}
+SIBILANT_ENDINGS = ("s", "x", "z", "ch", "sh")
 VOWELS = "aeiou"
-MARKED: Body = {"annotations": {SIMULATED_MARK: "true"}}
-AT_WORK = {
+SIMULATED_METADATA: Body = {"annotations": {SIMULATED_MARK: "true"}}
+SETTLING_CONTROLLERS = {
     "namespaces": NAMESPACE,
     "deployments": DEPLOYMENT,
     "stateful-sets": STATEFUL_SET,
@@ -48,79 +50,85 @@ AT_WORK = {
     "kubelet": POD,
     "endpoints": NAMESPACE,
 }
-"""The controllers that bring up a workload, by name, and what each looks at."""
-MOST_ROUNDS = 20
+"""The controllers that make a workload ready, by name, and the kind that each reconciles."""
+MAX_ROUNDS = 20
 
-Give = Callable[[Write], Outcome]
+WriteFunc = Callable[[Write], Outcome]
+"""A function that performs a write on the cluster."""
 
 
-class Seat(NamedTuple):
-    """An operator, the namespace that it lives in, and whether it brings its CRDs."""
+class InstalledOperator(NamedTuple):
+    """An installed operator and its namespace."""
 
     operator: Operator
     namespace: str
-    defines: bool = True
+    installs_crds: bool = True
+    """Whether its CRDs are installed as well."""
 
 
-def bodies_of(seats: Iterable[Seat], rows: Iterable[Row]) -> list[Body]:
-    """All objects of these operators."""
-    known = tuple(rows)
-    return [body for seat in seats for body in _bodies(seat, known)]
+def operator_objects(installed: Iterable[InstalledOperator], rows: Iterable[KindRow]) -> list[Body]:
+    """Return all objects of these operators."""
+    all_rows = tuple(rows)
+    return [body for operator in installed for body in _objects_of_operator(operator, all_rows)]
 
 
-def _bodies(seat: Seat, rows: tuple[Row, ...]) -> Iterator[Body]:
-    yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": seat.namespace, **MARKED}}
+def _objects_of_operator(installed: InstalledOperator, rows: tuple[KindRow, ...]) -> Iterator[Body]:
+    yield {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": installed.namespace, **SIMULATED_METADATA},
+    }
     for row in rows:
-        if seat.defines and row.operator == seat.operator.name:
-            yield from definitions_of(row)
-    for workload in seat.operator.workloads:
-        yield workload_of(workload, seat.namespace)
-    for service in seat.operator.services:
-        yield _service_of(service, seat.namespace)
+        if installed.installs_crds and row.operator == installed.operator.name:
+            yield from crds_for_row(row)
+    for workload in installed.operator.workloads:
+        yield workload_body(workload, installed.namespace)
+    for service in installed.operator.services:
+        yield _service_body(service, installed.namespace)
 
 
-def definitions_of(row: Row) -> Iterator[Body]:
-    """A CRD for each kind of a row."""
+def crds_for_row(row: KindRow) -> Iterator[Body]:
+    """Yield a CRD for each kind of a row."""
     for kind in row.kinds:
-        yield _definition(row, kind)
+        yield _crd(row, kind)
 
 
-def definitions_by_name(given: Iterable[GivenKind], known: KnownRows) -> Iterator[Body]:
-    """A CRD for each kind that is given by its name, in that version and in those of its row."""
+def crds_by_name(given: Iterable[GivenKind], catalog: KnownRows) -> Iterator[Body]:
+    """Yield a CRD for each given kind, in the given versions and those of its row."""
     versions: dict[tuple[str, str], tuple[str, ...]] = {}
-    wide = set()
-    for one in given:
-        name = (one.kind.group, one.kind.name)
-        if one.defined:
-            versions[name] = (*versions.get(name, ()), one.kind.version)
-            wide |= {name} if one.cluster_wide else set()
-    for (group, kind), used in versions.items():
-        row = known.row_of(Kind(group, "", kind)) or Row(
+    cluster_scoped = set()
+    for given_kind in given:
+        name = (given_kind.kind.group, given_kind.kind.name)
+        if given_kind.defined:
+            versions[name] = (*versions.get(name, ()), given_kind.kind.version)
+            cluster_scoped |= {name} if given_kind.cluster_wide else set()
+    for (group, kind), given_versions in versions.items():
+        row = catalog.row_of(Kind(group, "", kind)) or KindRow(
             group=group, kinds=(kind,), versions=(), source="given", stages=()
         )
-        all_versions = tuple(dict.fromkeys((*row.versions, *used)))
-        is_wide = (group, kind) in wide or kind in row.cluster_wide
-        changed = {"versions": all_versions, "cluster_wide": (kind,) if is_wide else ()}
-        yield _definition(msgspec.structs.replace(row, **changed), kind)
+        all_versions = tuple(dict.fromkeys((*row.versions, *given_versions)))
+        is_cluster_scoped = (group, kind) in cluster_scoped or kind in row.cluster_wide
+        changes = {"versions": all_versions, "cluster_wide": (kind,) if is_cluster_scoped else ()}
+        yield _crd(msgspec.structs.replace(row, **changes), kind)
 
 
-def _definition(row: Row, kind: str) -> Body:
-    plural = row.plurals.get(kind) or plural_of(kind)
+def _crd(row: KindRow, kind: str) -> Body:
+    plural = row.plurals.get(kind) or pluralize_kind(kind)
     names: Body = {
         "kind": kind,
         "listKind": f"{kind}List",
         "plural": plural,
         "singular": kind.lower(),
     }
-    inner: Body = {} if kind in row.statusless else {"subresources": {"status": {}}}
+    subresources: Body = {} if kind in row.statusless else {"subresources": {"status": {}}}
     versions = [
-        {"name": name, "served": True, "storage": place == 0, "schema": SCHEMA, **inner}
-        for place, name in enumerate(row.versions)
+        {"name": name, "served": True, "storage": index == 0, "schema": CRD_SCHEMA, **subresources}
+        for index, name in enumerate(row.versions)
     ]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{row.group}", **MARKED},
+        "metadata": {"name": f"{plural}.{row.group}", **SIMULATED_METADATA},
         "spec": {
             "group": row.group,
             "names": names,
@@ -130,16 +138,16 @@ def _definition(row: Row, kind: str) -> Body:
     }
 
 
-def plural_of(kind: str) -> str:
-    """The English plural of a kind, in small letters."""
+def pluralize_kind(kind: str) -> str:
+    """Return the English plural of a kind, in lower case."""
     word = kind.lower()
     if word.endswith("y") and word[-2:-1] not in VOWELS:
         return f"{word[:-1]}ies"
-    return f"{word}es" if word.endswith(HISSING) else f"{word}s"
+    return f"{word}es" if word.endswith(SIBILANT_ENDINGS) else f"{word}s"
 
 
-def workload_of(workload: Workload, namespace: str) -> Body:
-    """A workload with one pod."""
+def workload_body(workload: Workload, namespace: str) -> Body:
+    """Return a workload with one pod."""
     labels: Body = {**(workload.labels or {NAME_LABEL: workload.name})}
     container: Body = {"name": "operator", "image": workload.image}
     return {
@@ -149,7 +157,7 @@ def workload_of(workload: Workload, namespace: str) -> Body:
             "name": workload.name,
             "namespace": namespace,
             "labels": labels,
-            **MARKED,
+            **SIMULATED_METADATA,
         },
         "spec": {
             "selector": {"matchLabels": labels},
@@ -158,79 +166,85 @@ def workload_of(workload: Workload, namespace: str) -> Body:
     }
 
 
-def _service_of(service: ServiceProduct, namespace: str) -> Body:
+def _service_body(service: ServiceProduct, namespace: str) -> Body:
     ports: list[Json] = [
-        {"name": one.name, "port": one.port, "protocol": "TCP"} for one in service.ports
+        {"name": port.name, "port": port.port, "protocol": "TCP"} for port in service.ports
     ]
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": service.name, "namespace": namespace, **MARKED},
+        "metadata": {"name": service.name, "namespace": namespace, **SIMULATED_METADATA},
         "spec": {"selector": {**service.selector}, "ports": ports},
     }
 
 
-def at_once(seats: Iterable[Seat]) -> list[CourseRule]:
-    """Rules of a profile under which these operators run as soon as they are there."""
-    soon = Ms(0)
+def instant_start_rules(installed: Iterable[InstalledOperator]) -> list[ContainerRule]:
+    """Return profile rules under which these operators start without delay."""
+    no_delay = Ms(0)
     return [
-        CourseRule(
-            Fit(kind=str(workload.kind), namespace=seat.namespace, name=workload.name),
-            {"pull": soon, "start": soon, "ready": soon},
+        ContainerRule(
+            ContainerSelector(
+                kind=str(workload.kind), namespace=operator.namespace, name=workload.name
+            ),
+            {"pull": no_delay, "start": no_delay, "ready": no_delay},
         )
-        for seat in seats
-        for workload in seat.operator.workloads
+        for operator in installed
+        for workload in operator.operator.workloads
     ]
 
 
-def together(*groups: Iterable[Body]) -> list[Body]:
-    """The objects of all groups, namespaces and CRDs first.
+def merge_objects(*groups: Iterable[Body]) -> list[Body]:
+    """Return the objects of all groups, namespaces and CRDs first.
 
-    Of an object that two groups have, the later one counts.
+    If two groups have the same object, the later one counts.
     """
-    found = {identity(ref_of(body)): body for group in groups for body in group}
+    by_identity = {versionless_key(ref_from_body(body)): body for group in groups for body in group}
     rank = {"Namespace": 0, "CustomResourceDefinition": 1}
-    return sorted(found.values(), key=lambda body: rank.get(str(body.get("kind")), len(rank)))
+    return sorted(by_identity.values(), key=lambda body: rank.get(str(body.get("kind")), len(rank)))
 
 
-def arrive(
-    view: Visible,
-    give: Give,
+def settle_preinstalled(
+    reader: ObjectReader,
+    write: WriteFunc,
     controllers: Sequence[Controller],
     *,
     namespaces: Iterable[str],
     now: Ms,
 ) -> None:
-    """Let everything in these namespaces come to rest, at this moment."""
-    places = sorted(set(namespaces))
-    for _ in range(MOST_ROUNDS):
-        looks = [
-            _look(controller, view, ref, give, now)
+    """Reconcile everything in these namespaces until nothing changes, all at one time."""
+    sorted_namespaces = sorted(set(namespaces))
+    for _ in range(MAX_ROUNDS):
+        changes = [
+            _reconcile(controller, reader, ref, write, now)
             for controller in controllers
-            for place in places
-            for ref in _looked_at(view, controller, place)
+            for namespace in sorted_namespaces
+            for ref in _objects_to_reconcile(reader, controller, namespace)
         ]
-        if not any(looks):
+        if not any(changes):
             return
 
 
-def _looked_at(view: Visible, controller: Controller, namespace: str) -> Iterator[Ref]:
-    kind = AT_WORK.get(controller.name)
+def _objects_to_reconcile(
+    reader: ObjectReader, controller: Controller, namespace: str
+) -> Iterator[Ref]:
+    kind = SETTLING_CONTROLLERS.get(controller.name)
     if kind == NAMESPACE:
         yield Ref(NAMESPACE, "", namespace)
     elif kind is not None:
-        yield from (stored.ref for stored in view.all_of(kind, namespace))
+        yield from (stored.ref for stored in reader.list_objects(kind, namespace))
 
 
-def _look(controller: Controller, view: Visible, ref: Ref, give: Give, now: Ms) -> bool:
-    """One look of a controller; tells whether anything changed."""
-    looking = controller.react(view, ref, now)
+def _reconcile(
+    controller: Controller, reader: ObjectReader, ref: Ref, write: WriteFunc, now: Ms
+) -> bool:
+    """Run one reconciliation of a controller; return whether anything changed."""
+    reconciliation = controller.reconcile(reader, ref, now)
     outcome: Outcome | None = None
     has_changed = False
     while True:
         try:
-            wanted = looking.send(outcome)
+            request = reconciliation.send(outcome)
         except StopIteration:
             return has_changed
-        outcome = give(wanted) if isinstance(wanted, Write) else None
-        has_changed = has_changed or (outcome is not None and not is_refusal(outcome))
+        outcome = write(request) if isinstance(request, Write) else None
+        has_changed = has_changed or (outcome is not None and not is_error(outcome))

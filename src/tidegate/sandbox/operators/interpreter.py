@@ -1,12 +1,12 @@
-"""The one operator that plays all rows.
+"""The interpreter of rows: one controller for all operators.
 
-It looks at a custom resource and at the workload that serves its kind. Without that workload it
-does nothing. While something is needed, it writes what the real operator would say. Else it goes
-from stage to stage, each in its time: it makes the stage's objects and writes the stage's status.
-A profile may say that stages take another time.
+It reads a custom resource and the workload that serves its kind. Without an available workload
+it does nothing. While a need is not satisfied, it writes the status that the real operator
+would write. Otherwise it advances from stage to stage, each after its delay: it creates the
+objects of the stage and writes its status. A profile can change the delays.
 
-How far an object has come is read from its status, and when the next stage is due from the times
-that servers keep: nothing is remembered between two looks.
+The current stage is read from the status, and the time of the next stage from timestamps in the
+cluster: no state is kept between two reconciliations.
 """
 
 from __future__ import annotations
@@ -21,79 +21,92 @@ import msgspec
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.references import Needed, needs_of
 from tidegate.knowledge.templates import NOW, partner_of, render, scope_of, shows
-from tidegate.model.checks import all_hold
+from tidegate.model.checks import all_checks_pass
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.model.operators import Pace, Row, Stage
-from tidegate.model.reading import mapping
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
-from tidegate.sandbox.controllers.writes import Voice, set_status
+from tidegate.model.operators import KindRow, Stage, StageDuration
+from tidegate.model.reading import get_mapping
+from tidegate.sandbox.controllers.reaction import (
+    Controller,
+    ObjectReader,
+    Reconciliation,
+    RequeueAt,
+)
+from tidegate.sandbox.controllers.writes import EventRecorder, set_status
 from tidegate.sandbox.operators import presence
-from tidegate.sandbox.operators.making import MAKER, NAMED, make, played
-from tidegate.sandbox.operators.memory import Memory
-from tidegate.sandbox.operators.presence import available_since, touched
+from tidegate.sandbox.operators.making import (
+    NAMED_ANNOTATION,
+    OPERATOR_MANAGER,
+    simulated_products,
+    write_products,
+)
+from tidegate.sandbox.operators.memory import OperatorIndex
+from tidegate.sandbox.operators.presence import available_since, last_changed
 from tidegate.sandbox.physics.profile import StageRule
-from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Body, Stored, Transition
-from tidegate.world.facts import Missing, NotServed, is_refusal
+from tidegate.sandbox.server.lifecycle import format_rfc3339
+from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent
+from tidegate.world.facts import NotFound, NotServed, is_error
 
 RETRY = Ms(10 * SECOND)
-VOICE = Voice(MAKER)
+RECORDER = EventRecorder(OPERATOR_MANAGER)
 
 
-def status_of(template: dict[str, object], scope: Body) -> Json:
-    """The status that a stage writes; its conditions get what most kinds demand of them."""
-    return _with_open_times(render(template, scope))
+def stage_status(template: dict[str, object], scope: Body) -> Json:
+    """Return the status that a stage writes, with the condition fields that most kinds require."""
+    return _with_time_placeholders(render(template, scope))
 
 
-def _with_open_times(value: Json) -> Json:
+def _with_time_placeholders(value: Json) -> Json:
     if isinstance(value, list):
-        return [_with_open_times(one) for one in value]
+        return [_with_time_placeholders(item) for item in value]
     if not isinstance(value, dict):
         return value
-    made = {key: _with_open_times(inner) for key, inner in value.items()}
-    if "type" in made and "status" in made:
-        made.setdefault("lastTransitionTime", NOW)
-        if "reason" in made:
-            made.setdefault("message", "")
-    return made
+    filled = {key: _with_time_placeholders(inner) for key, inner in value.items()}
+    if "type" in filled and "status" in filled:
+        filled.setdefault("lastTransitionTime", NOW)
+        if "reason" in filled:
+            filled.setdefault("message", "")
+    return filled
 
 
-def with_times(wanted: Json, actual: Json, now: Ms) -> Json:
-    """A status to write: old times stay, except of a condition whose status is another."""
-    if wanted == NOW:
-        return actual if isinstance(actual, str) and actual else timestamp(now)
-    if isinstance(wanted, dict):
-        known: Body = actual if isinstance(actual, dict) else {}
-        if "type" in wanted and wanted.get("status") != known.get("status"):
-            known = {}
-        return {key: with_times(value, known.get(key), now) for key, value in wanted.items()}
-    if isinstance(wanted, list):
+def fill_times(desired: Json, actual: Json, now: Ms) -> Json:
+    """Return a status to write: times are kept, except in a condition whose status changed."""
+    if desired == NOW:
+        return actual if isinstance(actual, str) and actual else format_rfc3339(now)
+    if isinstance(desired, dict):
+        existing: Body = actual if isinstance(actual, dict) else {}
+        if "type" in desired and desired.get("status") != existing.get("status"):
+            existing = {}
+        return {key: fill_times(value, existing.get(key), now) for key, value in desired.items()}
+    if isinstance(desired, list):
         old: list[Json] = actual if isinstance(actual, list) else []
-        padded = [*old, *([None] * len(wanted))]
+        padded = [*old, *([None] * len(desired))]
         return [
-            with_times(one, partner_of(one, place, padded), now) for place, one in enumerate(wanted)
+            fill_times(item, partner_of(item, index, padded), now)
+            for index, item in enumerate(desired)
         ]
-    return wanted
+    return desired
 
 
-def paced(rows: Iterable[Row], rules: Sequence[StageRule], factor: float = 1) -> tuple[Row, ...]:
-    """These rows, each stage `factor` times as long, with the rules of a profile behind that."""
-    return tuple(_paced(row, rules, factor) for row in rows)
+def apply_stage_rules(
+    rows: Iterable[KindRow], rules: Sequence[StageRule], factor: float = 1
+) -> tuple[KindRow, ...]:
+    """Return the rows with delays multiplied by `factor`, and the stage rules of a profile."""
+    return tuple(_apply_to_row(row, rules, factor) for row in rows)
 
 
-def _paced(row: Row, rules: Sequence[StageRule], factor: float) -> Row:
-    about = [rule for rule in rules if rule.when.is_about(row)]
-    if not about and factor == 1:
+def _apply_to_row(row: KindRow, rules: Sequence[StageRule], factor: float) -> KindRow:
+    matching = [rule for rule in rules if rule.when.can_match(row)]
+    if not matching and factor == 1:
         return row
     return msgspec.structs.replace(
-        row, stages=tuple(_paced_stage(stage, about, factor) for stage in row.stages)
+        row, stages=tuple(_apply_to_stage(stage, matching, factor) for stage in row.stages)
     )
 
 
-def _paced_stage(stage: Stage, rules: Sequence[StageRule], factor: float) -> Stage:
+def _apply_to_stage(stage: Stage, rules: Sequence[StageRule], factor: float) -> Stage:
     paces = (
-        Pace(
+        StageDuration(
             after=rule.after,
             group=rule.when.group,
             kind=rule.when.kind,
@@ -107,118 +120,139 @@ def _paced_stage(stage: Stage, rules: Sequence[StageRule], factor: float) -> Sta
     return msgspec.structs.replace(stage, after=after, paces=(*stage.paces, *paces))
 
 
-def operators(rows: Iterable[Row]) -> Controller:
-    """The operators of these rows as one controller; of two rows for a kind the last counts."""
-    player = _RowPlayer(KnownRows.of(rows))
-    return Controller("operators", player.look, player.concerns)
+def operator_controller(rows: Iterable[KindRow]) -> Controller:
+    """Return one controller for these rows; of two rows for a kind the last counts."""
+    interpreter = _RowInterpreter(KnownRows.of(rows))
+    return Controller("operators", interpreter.reconcile, interpreter.map_event)
 
 
-class _RowCase(NamedTuple):
-    """An object as one look finds it."""
+class _ResourceState(NamedTuple):
+    """A custom resource as read for one reconciliation."""
 
-    stored: Stored
-    row: Row
+    stored: StoredObject
+    row: KindRow
     scope: Body
     needed: tuple[Needed, ...]
     since: Ms
-    """From when on it and all it needs have been as they are."""
-    opens: bool = False
-    """It leans on what is only named: nobody knows the keys of what it makes."""
+    """Time since which the object and everything it needs are unchanged."""
+    has_unknown_keys: bool = False
+    """Whether an object it needs is given by name only: the keys of its products are unknown."""
 
 
-class _RowPlayer:
-    """Plays these rows, with a memory for each cluster that it lives in."""
+class _RowInterpreter:
+    """Interprets rows, with one index for each cluster."""
 
-    def __init__(self, catalogue: KnownRows) -> None:
-        self.catalogue = catalogue
-        self._memories: WeakKeyDictionary[Visible, Memory] = WeakKeyDictionary()
+    def __init__(self, catalog: KnownRows) -> None:
+        self.catalog = catalog
+        self._indexes: WeakKeyDictionary[ObjectReader, OperatorIndex] = WeakKeyDictionary()
 
-    def _memory_of(self, view: Visible) -> Memory:
-        found = self._memories.get(view)
-        if found is None:
-            found = self._memories[view] = Memory(self.catalogue)
-        return found
+    def _index_for(self, reader: ObjectReader) -> OperatorIndex:
+        index = self._indexes.get(reader)
+        if index is None:
+            index = self._indexes[reader] = OperatorIndex(self.catalog)
+        return index
 
-    def concerns(self, view: Visible, event: Transition) -> Iterator[Ref]:
-        return self._memory_of(view).concerned(view, event)
+    def map_event(self, reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
+        return self._index_for(reader).map_event(reader, event)
 
-    def look(self, view: Visible, ref: Ref, now: Ms) -> Looking:
-        """One look at one custom resource."""
-        stored = view.get(ref)
-        row = presence.row_for(self.catalogue, ref.kind)
+    def reconcile(self, reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
+        """Reconcile one custom resource."""
+        stored = reader.get(ref)
+        row = presence.row_for(self.catalog, ref.kind)
         if stored is None or stored.is_deleting or row is None:
             return
-        server = self._memory_of(view).server_of(view, ref.kind)
-        if server is None and not row.served_by.outside:
+        operator = self._index_for(reader).find_operator(reader, ref.kind)
+        if operator is None and not row.served_by.outside:
             return
-        case = self._case(view, stored, row)
-        last = len(row.stages) - 1
-        reached = _reached(case)
-        unmet = self._unmet(view, case.needed, is_ready=reached == last)
+        state = self._read_state(reader, stored, row)
+        last_stage = len(row.stages) - 1
+        current_stage = _current_stage(state)
+        unmet = self._first_unsatisfied(reader, state.needed, is_ready=current_stage == last_stage)
         if unmet is not None:
-            yield from _wait(case, unmet, now)
-        elif reached == last:
-            yield from make(view, stored, played(row, case.scope, opens=case.opens))
+            yield from _report_unsatisfied(state, unmet, now)
+        elif current_stage == last_stage:
+            yield from write_products(
+                reader,
+                stored,
+                simulated_products(row, state.scope, has_unknown_keys=state.has_unknown_keys),
+            )
         else:
-            since = max(available_since(server), case.since) if server else case.since
-            yield from _go_on(view, case, reached + 1, since=since, now=now)
+            since = max(available_since(operator), state.since) if operator else state.since
+            yield from _advance_stage(reader, state, current_stage + 1, since=since, now=now)
 
-    def _case(self, view: Visible, stored: Stored, row: Row) -> _RowCase:
+    def _read_state(
+        self, reader: ObjectReader, stored: StoredObject, row: KindRow
+    ) -> _ResourceState:
         kind = stored.ref.kind
         scope = scope_of(stored.body, kind)
         needed = tuple(needs_of(row, stored.body, kind))
-        since, opens = touched(stored), False
-        for one in needed:
-            found = presence.find_needed(self.catalogue, view, one)
-            if found is not None:
-                since = max(since, touched(found))
-                scope |= {one.need.alias: found.body} if one.need.alias else {}
-                opens = opens or NAMED in mapping(found.metadata, "annotations")
-        return _RowCase(stored, row, scope, needed, since, opens)
+        since, has_unknown_keys = last_changed(stored), False
+        for need in needed:
+            needed_object = presence.find_needed(self.catalog, reader, need)
+            if needed_object is not None:
+                since = max(since, last_changed(needed_object))
+                scope |= {need.need.alias: needed_object.body} if need.need.alias else {}
+                has_unknown_keys = has_unknown_keys or NAMED_ANNOTATION in get_mapping(
+                    needed_object.metadata, "annotations"
+                )
+        return _ResourceState(stored, row, scope, needed, since, has_unknown_keys)
 
-    def _unmet(self, view: Visible, needed: tuple[Needed, ...], *, is_ready: bool) -> Needed | None:
-        asked = (one for one in needed if one.need.lasting or not is_ready)
-        return next((one for one in asked if not presence.is_met(self.catalogue, view, one)), None)
+    def _first_unsatisfied(
+        self, reader: ObjectReader, needed: tuple[Needed, ...], *, is_ready: bool
+    ) -> Needed | None:
+        relevant = (need for need in needed if need.need.lasting or not is_ready)
+        return next(
+            (
+                need
+                for need in relevant
+                if not presence.is_need_satisfied(self.catalog, reader, need)
+            ),
+            None,
+        )
 
 
-def _go_on(view: Visible, case: _RowCase, place: int, *, since: Ms, now: Ms) -> Looking:
-    """To the next stage, if it is time."""
-    stage = case.row.stages[place]
-    if not all_hold(stage.when, case.scope):
+def _advance_stage(
+    reader: ObjectReader, state: _ResourceState, stage_index: int, *, since: Ms, now: Ms
+) -> Reconciliation:
+    """Advance to the next stage, if its time has come."""
+    stage = state.row.stages[stage_index]
+    if not all_checks_pass(stage.when, state.scope):
         return
-    due = Ms(since + stage.span_for(case.stored.ref))
-    if now < due:
-        yield At(due)
+    due_at = Ms(since + stage.duration_for(state.stored.ref))
+    if now < due_at:
+        yield RequeueAt(due_at)
         return
-    products = played(case.row, case.scope, upto=place, opens=case.opens)
-    refused = yield from make(view, case.stored, products)
-    if refused:
-        yield At(Ms(now + RETRY))
+    products = simulated_products(
+        state.row, state.scope, upto=stage_index, has_unknown_keys=state.has_unknown_keys
+    )
+    was_rejected = yield from write_products(reader, state.stored, products)
+    if was_rejected:
+        yield RequeueAt(Ms(now + RETRY))
     elif stage.writes:
-        yield from _write(case.stored, status_of(stage.writes, case.scope), now)
+        yield from _write_status(state.stored, stage_status(stage.writes, state.scope), now)
 
 
-def _reached(case: _RowCase) -> int:
-    """The last stage that the status shows; -1 where it shows none."""
-    status = case.stored.body.get("status")
-    for place in range(len(case.row.stages) - 1, -1, -1):
-        if shows(status, status_of(case.row.stages[place].writes, case.scope)):
-            return place
+def _current_stage(state: _ResourceState) -> int:
+    """Return the last stage that the status shows; -1 for none."""
+    status = state.stored.body.get("status")
+    for index in range(len(state.row.stages) - 1, -1, -1):
+        if shows(status, stage_status(state.row.stages[index].writes, state.scope)):
+            return index
     return -1
 
 
-def _wait(case: _RowCase, unmet: Needed, now: Ms) -> Looking:
-    """Say what the operator would say while something is not there."""
-    wanted = status_of(unmet.need.unmet, {**case.scope, "need": unmet.scope()})
-    if wanted and not shows(case.stored.body.get("status"), wanted):
-        yield from _write(case.stored, wanted, now)
+def _report_unsatisfied(state: _ResourceState, unmet: Needed, now: Ms) -> Reconciliation:
+    """Write the status that the operator would write while a need is not satisfied."""
+    desired = stage_status(unmet.need.unmet, {**state.scope, "need": unmet.scope()})
+    if desired and not shows(state.stored.body.get("status"), desired):
+        yield from _write_status(state.stored, desired, now)
 
 
-def _write(stored: Stored, wanted: Json, now: Ms) -> Looking:
-    """The whole status; on the object itself where its kind has no status of its own."""
-    status = with_times(wanted, stored.body.get("status"), now)
-    outcome = yield set_status(stored, status, manager=MAKER)
-    if isinstance(outcome, Missing | NotServed):
-        outcome = yield set_status(stored, status, subresource="", manager=MAKER)
-    if outcome is not None and is_refusal(outcome):
-        yield VOICE.warn(stored, "StatusRefused", outcome.message, now)
+def _write_status(stored: StoredObject, desired: Json, now: Ms) -> Reconciliation:
+    """Write the whole status; on the object itself if its kind has no status subresource."""
+    status = fill_times(desired, stored.body.get("status"), now)
+    outcome = yield set_status(stored, status, manager=OPERATOR_MANAGER)
+    if isinstance(outcome, NotFound | NotServed):
+        outcome = yield set_status(stored, status, subresource="", manager=OPERATOR_MANAGER)
+    if outcome is not None and is_error(outcome):
+        yield RECORDER.record_warning(stored, "StatusRefused", outcome.message, now)

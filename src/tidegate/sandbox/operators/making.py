@@ -1,6 +1,6 @@
-"""Making what an operator produces: create what is missing, add what an object lacks.
+"""Objects that an operator produces: created if absent, completed if fields are missing.
 
-What stands there already is left alone: a Secret that somebody filled keeps its values.
+Existing fields are left alone: a Secret that is already filled keeps its values.
 """
 
 from __future__ import annotations
@@ -12,118 +12,127 @@ import msgspec
 from tidegate.knowledge.references import Made, products_of
 from tidegate.knowledge.settings import OPEN_KEYS, SIMULATED_MARK
 from tidegate.model.objects import Json, Ref
-from tidegate.model.operators import Row
-from tidegate.model.reading import mapping
-from tidegate.sandbox.controllers.reaction import At, Visible
+from tidegate.model.operators import KindRow
+from tidegate.model.reading import get_mapping
+from tidegate.sandbox.controllers.reaction import ObjectReader, RequeueAt
 from tidegate.sandbox.controllers.writes import owner_reference
-from tidegate.sandbox.kinds import SERVICE_NAME
-from tidegate.sandbox.server.store import Body, Stored, metadata_of, ref_of
+from tidegate.sandbox.kinds import SERVICE_NAME_LABEL
+from tidegate.sandbox.server.store import Body, StoredObject, get_metadata, ref_from_body
 from tidegate.world.calls import Verb, Write
-from tidegate.world.facts import Outcome, is_refusal
+from tidegate.world.facts import Outcome, is_error
 
-Making = Generator[Write | At, Outcome | None, bool]
-NAMED = "sandbox.tidegate.dev/named"
-"""On objects that are given by their names: nobody knows what they hold."""
-MAKER = "simulated-operator"
-ADDRESS = "192.0.2.1"
-"""An address that is set aside for documents: nobody has it."""
+ProductWrites = Generator[Write | RequeueAt, Outcome | None, bool]
+"""Writes, and whether the server rejected one."""
+NAMED_ANNOTATION = "sandbox.tidegate.dev/named"
+"""Annotation of objects that are given by name only: their contents are unknown."""
+OPERATOR_MANAGER = "simulated-operator"
+PLACEHOLDER_ADDRESS = "192.0.2.1"
+"""An address of the documentation network TEST-NET-1, which no host has."""
 
 
-def played(
-    row: Row, scope: Body, upto: int | None = None, *, opens: bool = False
+def simulated_products(
+    row: KindRow, scope: Body, upto: int | None = None, *, has_unknown_keys: bool = False
 ) -> Iterator[Made]:
-    """What an object of a row has produced at a stage, marked as simulated.
+    """Yield the products of an object at a stage, annotated as simulated.
 
-    Where it is ready, with the endpoints of its Services: their pods are not played. What it
-    `opens` has keys that nobody can know.
+    A ready object also yields the endpoints of its Services, whose pods are not simulated. With
+    `has_unknown_keys`, the products are annotated as having keys that are not known.
     """
     is_ready = upto is None or upto == len(row.stages) - 1
-    for made in products_of(row, scope, upto):
-        yield made._replace(body=_marked(made.body, OPEN_KEYS if opens else ""))
-        if made.answers and is_ready:
-            yield Made(_marked(endpoints_of(made.body)), owned=True)
+    for product in products_of(row, scope, upto):
+        yield product._replace(
+            body=_annotate_simulated(product.body, OPEN_KEYS if has_unknown_keys else "")
+        )
+        if product.answers and is_ready:
+            yield Made(_annotate_simulated(endpoint_slice_for(product.body)), owned=True)
 
 
-def _marked(body: Body, further: str = "") -> Body:
-    metadata = metadata_of(body)
-    notes: Body = {**mapping(metadata, "annotations"), SIMULATED_MARK: "true"}
-    if further:
-        notes[further] = "true"
-    return {**body, "metadata": {**metadata, "annotations": notes}}
+def _annotate_simulated(body: Body, extra_annotation: str = "") -> Body:
+    metadata = get_metadata(body)
+    annotations: Body = {**get_mapping(metadata, "annotations"), SIMULATED_MARK: "true"}
+    if extra_annotation:
+        annotations[extra_annotation] = "true"
+    return {**body, "metadata": {**metadata, "annotations": annotations}}
 
 
-def endpoints_of(service: Body) -> Body:
-    """An endpoint for a Service whose pods are not played."""
-    metadata = metadata_of(service)
+def endpoint_slice_for(service: Body) -> Body:
+    """Return an EndpointSlice for a Service whose pods are not simulated."""
+    metadata = get_metadata(service)
     labels: Body = {
-        SERVICE_NAME: metadata["name"],
-        "endpointslice.kubernetes.io/managed-by": MAKER,
+        SERVICE_NAME_LABEL: metadata["name"],
+        "endpointslice.kubernetes.io/managed-by": OPERATOR_MANAGER,
     }
     return {
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",
         "metadata": {**metadata, "name": f"{metadata['name']}-simulated", "labels": labels},
         "addressType": "IPv4",
-        "endpoints": [{"addresses": [ADDRESS], "conditions": {"ready": True, "serving": True}}],
-        "ports": mapping(service, "spec")["ports"],
+        "endpoints": [
+            {"addresses": [PLACEHOLDER_ADDRESS], "conditions": {"ready": True, "serving": True}}
+        ],
+        "ports": get_mapping(service, "spec")["ports"],
     }
 
 
-def make(view: Visible, maker: Stored, products: Iterable[Made]) -> Making:
-    """Make these; tells whether a server refused one.
+def write_products(
+    reader: ObjectReader, owner: StoredObject, products: Iterable[Made]
+) -> ProductWrites:
+    """Write these products; return whether the server rejected one.
 
-    Of two that are the same object the first is made; the second adds what it lacks, as soon as it
-    is seen.
+    Of two products that are the same object the first is created; the second adds missing
+    fields as soon as the object is visible.
     """
-    refused = False
-    begun: set[Ref] = set()
-    for made in products:
-        write = _write_of(view, maker, made)
-        if write is None or (write.verb is Verb.CREATE and write.ref in begun):
+    was_rejected = False
+    created: set[Ref] = set()
+    for product in products:
+        write = _product_write(reader, owner, product)
+        if write is None or (write.verb is Verb.CREATE and write.ref in created):
             continue
-        begun.add(write.ref)
+        created.add(write.ref)
         outcome = yield write
-        refused = refused or (outcome is not None and is_refusal(outcome))
-    return refused
+        was_rejected = was_rejected or (outcome is not None and is_error(outcome))
+    return was_rejected
 
 
-def _write_of(view: Visible, maker: Stored, made: Made) -> Write | None:
-    ref = ref_of(made.body)
-    live = view.get(ref)
+def _product_write(reader: ObjectReader, owner: StoredObject, product: Made) -> Write | None:
+    ref = ref_from_body(product.body)
+    live = reader.get(ref)
     if live is None:
-        body = _owned(made.body, maker) if made.owned else made.body
-        return Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body), manager=MAKER)
-    wanted: Body = {key: made.body[key] for key in ("data", "spec") if key in made.body}
-    lacking = _lacking(wanted, _kept(live.body))
-    if not lacking or live.is_deleting:
+        body = _with_owner(product.body, owner) if product.owned else product.body
+        return Write(
+            verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body), manager=OPERATOR_MANAGER
+        )
+    desired: Body = {key: product.body[key] for key in ("data", "spec") if key in product.body}
+    missing = _missing_fields(desired, _with_string_data(live.body))
+    if not missing or live.is_deleting:
         return None
-    patch = msgspec.json.encode(lacking)
-    return Write(verb=Verb.PATCH, ref=ref, body=patch, uid=live.uid, manager=MAKER)
+    patch = msgspec.json.encode(missing)
+    return Write(verb=Verb.PATCH, ref=ref, body=patch, uid=live.uid, manager=OPERATOR_MANAGER)
 
 
-def _owned(body: Body, maker: Stored) -> Body:
-    """With its maker as its owner, where owners are allowed: not across namespaces."""
-    metadata = metadata_of(body)
-    if maker.ref.namespace and metadata.get("namespace") != maker.ref.namespace:
+def _with_owner(body: Body, owner: StoredObject) -> Body:
+    """Return a body with an owner reference, unless the owner is in another namespace."""
+    metadata = get_metadata(body)
+    if owner.ref.namespace and metadata.get("namespace") != owner.ref.namespace:
         return body
-    return {**body, "metadata": {**metadata, "ownerReferences": [owner_reference(maker)]}}
+    return {**body, "metadata": {**metadata, "ownerReferences": [owner_reference(owner)]}}
 
 
-def _kept(body: Body) -> Body:
-    """A body with the texts of a Secret among its values, wherever a server keeps them."""
+def _with_string_data(body: Body) -> Body:
+    """Return a body with `stringData` merged into `data`, as a server stores it."""
     texts, data = body.get("stringData"), body.get("data")
     if not isinstance(texts, dict):
         return body
     return {**body, "data": {**(data if isinstance(data, dict) else {}), **texts}}
 
 
-def _lacking(wanted: Body, actual: Json) -> Body:
-    """The part of a mapping that another does not have, as a merge patch."""
-    known: Body = actual if isinstance(actual, dict) else {}
+def _missing_fields(desired: Body, actual: Json) -> Body:
+    """Return the fields that a mapping lacks, as a merge patch."""
+    existing: Body = actual if isinstance(actual, dict) else {}
     missing: Body = {}
-    for key, value in wanted.items():
-        if key not in known:
+    for key, value in desired.items():
+        if key not in existing:
             missing[key] = value
-        elif isinstance(value, dict) and (inner := _lacking(value, known[key])):
+        elif isinstance(value, dict) and (inner := _missing_fields(value, existing[key])):
             missing[key] = inner
     return missing

@@ -1,8 +1,8 @@
-"""What is remembered of a cluster so that a look need not search all of it.
+"""An index of a cluster, so that a reconciliation need not search all objects.
 
-Nothing here decides: all of it follows from the objects, and is kept up with their changes. After a
-change an operator has to look at its own custom resources, at those whose operator came or went, at
-those that need what has changed, and at the maker of what was deleted.
+The index decides nothing: it follows from the objects and is updated with their changes. After
+a change an operator reconciles its own custom resources, those whose operator changed, those
+that need the changed object, and the owner of a deleted product.
 """
 
 from __future__ import annotations
@@ -12,121 +12,123 @@ from collections.abc import Iterator
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.references import needs_of
 from tidegate.model.objects import Kind, Ref
-from tidegate.sandbox.controllers.reaction import Visible
-from tidegate.sandbox.controllers.writes import referred
-from tidegate.sandbox.kinds import SERVICE, SERVICE_NAME, SLICE, WORKLOADS
+from tidegate.sandbox.controllers.reaction import ObjectReader
+from tidegate.sandbox.controllers.writes import ref_from_reference
+from tidegate.sandbox.kinds import ENDPOINT_SLICE, SERVICE, SERVICE_NAME_LABEL, WORKLOADS
 from tidegate.sandbox.operators import presence
-from tidegate.sandbox.server.store import Stored, Transition, owner_references
-from tidegate.world.facts import Change
+from tidegate.sandbox.server.store import StoredObject, StoreEvent, get_owner_references
+from tidegate.world.facts import WatchEventType
 
 NeededObject = tuple[str, str, str]
-"""Group, kind and name of what is needed, in whatever namespace."""
-Wanted = tuple[NeededObject, str]
-"""A target, and the namespace that it is wanted in."""
+"""Group, kind and name of a needed object, in any namespace."""
+NamespacedNeed = tuple[NeededObject, str]
+"""A needed object, and the namespace in which it is needed."""
 
 
-class Memory:
-    """Of one cluster: who needs what, who serves a kind, and which kinds nobody serves."""
+class OperatorIndex:
+    """Index of one cluster: dependents by needed object, operators by kind, and unserved kinds."""
 
-    def __init__(self, catalogue: KnownRows) -> None:
-        self._catalogue = catalogue
-        self._wanted: dict[Ref, tuple[Wanted, ...]] = {}
-        self._needy: dict[NeededObject, dict[tuple[Ref, str], None]] = {}
-        self._servers: dict[Kind, Ref] = {}
-        self._alone: dict[Kind, None] = {}
+    def __init__(self, catalog: KnownRows) -> None:
+        self._catalog = catalog
+        self._needs: dict[Ref, tuple[NamespacedNeed, ...]] = {}
+        self._dependents: dict[NeededObject, dict[tuple[Ref, str], None]] = {}
+        self._operators: dict[Kind, Ref] = {}
+        self._unserved: dict[Kind, None] = {}
 
-    def _note_needs(self, event: Transition) -> None:
-        """Keep up with what an object needs."""
+    def _update_needs(self, event: StoreEvent) -> None:
+        """Update the needs of an object."""
         ref = event.stored.ref
-        row = presence.row_for(self._catalogue, ref.kind)
+        row = presence.row_for(self._catalog, ref.kind)
         if row is None or not row.needs:
             return
-        old = self._wanted.get(ref, ())
-        new: tuple[Wanted, ...] = ()
-        if event.change is not Change.DELETED:
+        old = self._needs.get(ref, ())
+        new: tuple[NamespacedNeed, ...] = ()
+        if event.change is not WatchEventType.DELETED:
             needed = needs_of(row, event.stored.body, ref.kind)
-            new = tuple(((one.group, one.kind, one.name), one.namespace) for one in needed)
+            new = tuple(((need.group, need.kind, need.name), need.namespace) for need in needed)
         if new == old:
             return
         for target, namespace in old:
-            self._needy.get(target, {}).pop((ref, namespace), None)
+            self._dependents.get(target, {}).pop((ref, namespace), None)
         for target, namespace in new:
-            self._needy.setdefault(target, {})[ref, namespace] = None
-        self._wanted[ref] = new
+            self._dependents.setdefault(target, {})[ref, namespace] = None
+        self._needs[ref] = new
 
-    def _note_workload(self, workload: Stored) -> None:
-        """A workload came, went or is another one now."""
-        freed = [kind for kind in self._alone if self._catalogue.is_server(workload.body, kind)]
-        for kind in freed:
-            del self._alone[kind]
+    def _reset_unserved(self, workload: StoredObject) -> None:
+        """Forget that a kind is unserved if this workload is its operator."""
+        served_kinds = [
+            kind for kind in self._unserved if self._catalog.is_server(workload.body, kind)
+        ]
+        for kind in served_kinds:
+            del self._unserved[kind]
 
-    def _needy_of(self, changed: Ref) -> Iterator[Ref]:
-        """Those that need this object. What is in no namespace is wanted from all."""
+    def _list_dependents(self, changed: Ref) -> Iterator[Ref]:
+        """Yield the objects that need this one; a cluster-scoped one from all namespaces."""
         target = (changed.kind.group, changed.kind.name, changed.name)
-        for ref, namespace in self._needy.get(target, {}):
+        for ref, namespace in self._dependents.get(target, {}):
             if changed.namespace in ("", namespace):
                 yield ref
 
-    def server_of(self, view: Visible, kind: Kind) -> Stored | None:
-        """The operator of a kind, if it is there and available."""
-        if kind in self._alone:
+    def find_operator(self, reader: ObjectReader, kind: Kind) -> StoredObject | None:
+        """Return the available operator of a kind, or None."""
+        if kind in self._unserved:
             return None
-        known = self._servers.get(kind)
-        server = view.get(known) if known else None
+        operator_ref = self._operators.get(kind)
+        operator = reader.get(operator_ref) if operator_ref else None
         if (
-            server is None
-            or not presence.is_available(server)
-            or not self._catalogue.is_server(server.body, kind)
+            operator is None
+            or not presence.is_available(operator)
+            or not self._catalog.is_server(operator.body, kind)
         ):
-            server = presence.server_of(self._catalogue, view, kind)
-        if server is None:
-            self._alone[kind] = None
+            operator = presence.find_operator(self._catalog, reader, kind)
+        if operator is None:
+            self._unserved[kind] = None
         else:
-            self._servers[kind] = server.ref
-        return server
+            self._operators[kind] = operator.ref
+        return operator
 
-    def concerned(self, view: Visible, event: Transition) -> Iterator[Ref]:
-        """Those that have to be looked at after a change."""
+    def map_event(self, reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
+        """Yield the objects to reconcile after a change."""
         stored = event.stored
         kind = stored.ref.kind
-        if presence.row_for(self._catalogue, kind) is not None:
-            self._note_needs(event)
+        if presence.row_for(self._catalog, kind) is not None:
+            self._update_needs(event)
             yield stored.ref
-        if kind in WORKLOADS and _came_or_went(event):
-            self._note_workload(stored)
-            yield from self._served(view, stored)
-        if event.change is Change.DELETED:
-            yield from self._makers(stored)
-        changed = _service_behind(stored) if kind == SLICE else stored.ref
+        if kind in WORKLOADS and _operator_changed(event):
+            self._reset_unserved(stored)
+            yield from self._served_resources(reader, stored)
+        if event.change is WatchEventType.DELETED:
+            yield from self._owning_resources(stored)
+        changed = _service_of_slice(stored) if kind == ENDPOINT_SLICE else stored.ref
         if changed is not None:
-            yield from self._needy_of(changed)
+            yield from self._list_dependents(changed)
 
-    def _served(self, view: Visible, workload: Stored) -> Iterator[Ref]:
-        for kind in presence.custom_kinds(view):
-            if self._catalogue.is_server(workload.body, kind):
-                yield from (stored.ref for stored in view.all_of(kind))
+    def _served_resources(self, reader: ObjectReader, workload: StoredObject) -> Iterator[Ref]:
+        for kind in presence.custom_kinds(reader):
+            if self._catalog.is_server(workload.body, kind):
+                yield from (stored.ref for stored in reader.list_objects(kind))
 
-    def _makers(self, stored: Stored) -> Iterator[Ref]:
-        for reference in owner_references(stored.metadata):
-            kind = referred(reference, "").kind
+    def _owning_resources(self, stored: StoredObject) -> Iterator[Ref]:
+        for reference in get_owner_references(stored.metadata):
+            kind = ref_from_reference(reference, "").kind
             if (
                 kind.group not in presence.builtin_groups()
-                and presence.row_for(self._catalogue, kind) is not None
+                and presence.row_for(self._catalog, kind) is not None
             ):
                 for namespace in dict.fromkeys((stored.ref.namespace, "")):
-                    yield referred(reference, namespace)
+                    yield ref_from_reference(reference, namespace)
 
 
-def _came_or_went(event: Transition) -> bool:
-    """Whether there is another operator than before, or one less."""
+def _operator_changed(event: StoreEvent) -> bool:
+    """Return whether an operator became available, changed, or is no longer available."""
     stored, before = event.stored, event.before
-    was = before is not None and presence.is_available(before)
-    is_now = event.change is not Change.DELETED and presence.is_available(stored)
-    if was != is_now or before is None:
-        return was or is_now
-    return is_now and (before.generation, before.labels) != (stored.generation, stored.labels)
+    was_available = before is not None and presence.is_available(before)
+    is_available = event.change is not WatchEventType.DELETED and presence.is_available(stored)
+    if was_available != is_available or before is None:
+        return was_available or is_available
+    return is_available and (before.generation, before.labels) != (stored.generation, stored.labels)
 
 
-def _service_behind(stored: Stored) -> Ref | None:
-    name = stored.labels.get(SERVICE_NAME)
+def _service_of_slice(stored: StoredObject) -> Ref | None:
+    name = stored.labels.get(SERVICE_NAME_LABEL)
     return Ref(SERVICE, stored.ref.namespace, str(name)) if name else None

@@ -1,7 +1,7 @@
-"""Objects that are given by their names alone: they are there, and well, before time begins.
+"""Preinstalled objects that are given by name only: they exist and are healthy from the start.
 
-Their bodies say the least that their kinds demand. Those of an operator have the status that the
-last stage of their row writes.
+Their bodies are minimal for their kind. Custom resources have the status of the last stage of
+their row.
 """
 
 from __future__ import annotations
@@ -13,84 +13,102 @@ from typing import cast
 
 import msgspec
 
-from tidegate.documents import read
+from tidegate.documents import read_documents
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.settings import SIMULATED_MARK
 from tidegate.knowledge.templates import scope_of
-from tidegate.model.given import GivenCluster, GivenKind, parse_title
+from tidegate.model.given import GivenCluster, GivenKind, parse_kind_title
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.operators import EVERY, Row, ServedBy
-from tidegate.model.reading import mapping
-from tidegate.sandbox.controllers.reaction import Visible
+from tidegate.model.operators import WILDCARD, KindRow, WorkloadSelector
+from tidegate.model.reading import get_mapping
+from tidegate.sandbox.controllers.reaction import ObjectReader
 from tidegate.sandbox.controllers.stamps import API_SERVICE
 from tidegate.sandbox.controllers.writes import set_status
 from tidegate.sandbox.kinds import NAMESPACE, SERVICE
 from tidegate.sandbox.operators import presence
-from tidegate.sandbox.operators.interpreter import status_of, with_times
-from tidegate.sandbox.operators.making import MAKER, NAMED, endpoints_of
+from tidegate.sandbox.operators.interpreter import fill_times, stage_status
+from tidegate.sandbox.operators.making import NAMED_ANNOTATION, OPERATOR_MANAGER, endpoint_slice_for
 from tidegate.sandbox.server.store import Body
 from tidegate.schema.builtin import served_kinds
 from tidegate.world.calls import Write
 
-LEAST = Path(__file__).parents[1] / "named.yaml"
+MINIMAL_BODIES = Path(__file__).parents[1] / "named.yaml"
 UNKNOWN_VERSION = "v1"
 
 
-def served_rows(given: Iterable[GivenKind], known: KnownRows) -> list[Row]:
-    """Rows of kinds that somebody outside looks after; a kind that has none gets that of others."""
+def externally_served_rows(given: Iterable[GivenKind], catalog: KnownRows) -> list[KindRow]:
+    """Return the rows of the given kinds that an external operator serves.
+
+    A kind without a row gets the generic one.
+    """
     rows = []
-    for one in given:
-        row = presence.row_for(known, one.kind)
-        if one.served and row is not None:
-            rows.append(_served(row, one.kind, is_wide=one.cluster_wide))
+    for given_kind in given:
+        row = presence.row_for(catalog, given_kind.kind)
+        if given_kind.served and row is not None:
+            rows.append(
+                _external_row(row, given_kind.kind, is_cluster_scoped=given_kind.cluster_wide)
+            )
     return rows
 
 
-def _served(row: Row, kind: Kind, *, is_wide: bool) -> Row:
-    is_strange = row.group == EVERY
+def _external_row(row: KindRow, kind: Kind, *, is_cluster_scoped: bool) -> KindRow:
+    is_generic = row.group == WILDCARD
     return msgspec.structs.replace(
         row,
         group=kind.group,
         kinds=(kind.name,),
-        versions=(kind.version,) if is_strange else row.versions,
-        cluster_wide=(kind.name,) if is_wide or kind.name in row.cluster_wide else (),
-        served_by=ServedBy(outside=True),
+        versions=(kind.version,) if is_generic else row.versions,
+        cluster_wide=(kind.name,) if is_cluster_scoped or kind.name in row.cluster_wide else (),
+        served_by=WorkloadSelector(outside=True),
     )
 
 
-def named_refs(given: GivenCluster, known: KnownRows) -> Iterator[Ref]:
-    """The objects that are given by their names."""
+def named_refs(given: GivenCluster, catalog: KnownRows) -> Iterator[Ref]:
+    """Yield the objects that are given by name."""
     for title, names in given.names.items():
-        kind = _kind_of(title, given, known)
-        for written in names:
-            namespace, _, name = written.rpartition("/")
+        kind = _resolve_kind(title, given, catalog)
+        for qualified_name in names:
+            namespace, _, name = qualified_name.rpartition("/")
             yield Ref(kind, namespace, name)
 
 
-def _kind_of(title: str, given: GivenCluster, known: KnownRows) -> Kind:
-    """In the version that is stored, as far as anybody knows."""
-    group, name = parse_title(title)
-    row = known.rows.get((group, name))
-    listed = (one.kind.version for one in given.kinds if _is(one.kind, group, name))
-    builtin = (one.kind.version for one in served_kinds() if _is(one.kind, group, name))
-    versions = (*builtin, *(row.versions[:1] if row else ()), *listed, UNKNOWN_VERSION)
+def _resolve_kind(title: str, given: GivenCluster, catalog: KnownRows) -> Kind:
+    """Return the kind of a title in its stored version, as far as that is known."""
+    group, name = parse_kind_title(title)
+    row = catalog.rows.get((group, name))
+    given_versions = (
+        given_kind.kind.version
+        for given_kind in given.kinds
+        if _has_group_kind(given_kind.kind, group, name)
+    )
+    builtin_versions = (
+        served.kind.version
+        for served in served_kinds()
+        if _has_group_kind(served.kind, group, name)
+    )
+    versions = (
+        *builtin_versions,
+        *(row.versions[:1] if row else ()),
+        *given_versions,
+        UNKNOWN_VERSION,
+    )
     return Kind(group, versions[0], name)
 
 
-def _is(kind: Kind, group: str, name: str) -> bool:
+def _has_group_kind(kind: Kind, group: str, name: str) -> bool:
     return (kind.group, kind.name) == (group, name)
 
 
-def named_bodies(given: GivenCluster, known: KnownRows) -> Iterator[Body]:
-    """What these objects say, with the namespaces that they are in."""
-    for ref in named_refs(given, known):
+def named_bodies(given: GivenCluster, catalog: KnownRows) -> Iterator[Body]:
+    """Yield the bodies of these objects, and their namespaces."""
+    for ref in named_refs(given, catalog):
         if ref.namespace:
             yield namespace_body(ref.namespace)
         body = _body(ref)
         yield body
         if ref.kind == SERVICE:
-            yield endpoints_of(body)
+            yield endpoint_slice_for(body)
 
 
 def namespace_body(name: str) -> Body:
@@ -98,36 +116,38 @@ def namespace_body(name: str) -> Body:
 
 
 def _body(ref: Ref) -> Body:
-    least = _least().get((ref.kind.group, ref.kind.name), {})
-    notes: Body = {
-        **mapping(least, "metadata", "annotations"),
+    minimal = _minimal_bodies().get((ref.kind.group, ref.kind.name), {})
+    annotations: Body = {
+        **get_mapping(minimal, "metadata", "annotations"),
         SIMULATED_MARK: "true",
-        NAMED: "true",
+        NAMED_ANNOTATION: "true",
     }
-    metadata: Body = {"name": ref.name, "annotations": notes}
+    metadata: Body = {"name": ref.name, "annotations": annotations}
     if ref.namespace:
         metadata["namespace"] = ref.namespace
-    head: Body = {"apiVersion": ref.kind.api_version, "kind": ref.kind.name}
+    type_meta: Body = {"apiVersion": ref.kind.api_version, "kind": ref.kind.name}
     if ref.kind == API_SERVICE:
         version, _, group = ref.name.partition(".")
-        least = {"spec": {**mapping(least, "spec"), "group": group, "version": version}}
-    return {**head, **least, "metadata": metadata}
+        minimal = {"spec": {**get_mapping(minimal, "spec"), "group": group, "version": version}}
+    return {**type_meta, **minimal, "metadata": metadata}
 
 
 @cache
-def _least() -> dict[tuple[str, str], Body]:
-    (document,) = read(LEAST.read_bytes(), LEAST.name)
-    return {parse_title(title): cast("Body", body) for title, body in document.body.items()}
+def _minimal_bodies() -> dict[tuple[str, str], Body]:
+    (document,) = read_documents(MINIMAL_BODIES.read_bytes(), MINIMAL_BODIES.name)
+    return {parse_kind_title(title): cast("Body", body) for title, body in document.body.items()}
 
 
-def statuses(given: GivenCluster, known: KnownRows, view: Visible, now: Ms) -> Iterator[Write]:
-    """What the operators of these objects have written into them."""
-    for ref in named_refs(given, known):
-        stored = view.get(ref)
-        row = presence.row_for(known, ref.kind)
+def status_writes(
+    given: GivenCluster, catalog: KnownRows, reader: ObjectReader, now: Ms
+) -> Iterator[Write]:
+    """Yield the statuses that the operators of these objects have written."""
+    for ref in named_refs(given, catalog):
+        stored = reader.get(ref)
+        row = presence.row_for(catalog, ref.kind)
         if stored is None or row is None or not row.stages[-1].writes:
             continue
-        wanted: Json = status_of(row.stages[-1].writes, scope_of(stored.body, ref.kind))
-        written = with_times(wanted, None, now)
-        through = "" if ref.kind.name in row.statusless else "status"
-        yield set_status(stored, written, subresource=through, manager=MAKER)
+        desired: Json = stage_status(row.stages[-1].writes, scope_of(stored.body, ref.kind))
+        status = fill_times(desired, None, now)
+        subresource = "" if ref.kind.name in row.statusless else "status"
+        yield set_status(stored, status, subresource=subresource, manager=OPERATOR_MANAGER)

@@ -1,1 +1,1 @@
-"""Who owns which field: sets of fields, merging by shape, and the rules of server-side apply."""
+"""Field ownership: field sets, merging by schema, and the rules of server-side apply."""

@@ -1,7 +1,7 @@
-"""What is in a value, and what a second value puts there and removes.
+"""Field sets of values, and comparison of two values.
 
-Values are taken as their shape says: a field of a field, an item by its keys, or as one piece.
-What both values share by identity is not looked at, so a comparison costs what was touched.
+Values are read by their schema: as fields, as items with keys, or as atomic values. Parts that
+both values share by identity are skipped, so a comparison costs only what changed.
 """
 
 from __future__ import annotations
@@ -12,258 +12,272 @@ import msgspec
 
 from tidegate.model.objects import Json
 from tidegate.sandbox.ownership.fields import (
-    FIELD,
+    EMPTY,
+    FIELD_PREFIX,
     LEAF,
-    NOTHING,
-    Element,
-    Fields,
-    item_element,
-    node,
+    FieldSet,
+    PathElement,
+    element_for_item,
+    make_node,
 )
-from tidegate.sandbox.ownership.layout import Layout, layout_of
+from tidegate.sandbox.ownership.layout import Layout, get_layout
 from tidegate.schema.shape import Shape
 
-Below: TypeAlias = dict[Element, Fields]
+ChildSets: TypeAlias = dict[PathElement, FieldSet]
 SCALARS = frozenset({str, int, bool, float})
 
 
 class Comparison(msgspec.Struct, frozen=True, gc=False):
-    """What was put there, be it new or another, and what was removed; both with all inside."""
+    """The result of a comparison. Both sets include everything inside of the fields."""
 
-    put: Fields = NOTHING
-    removed: Fields = NOTHING
+    written: FieldSet = EMPTY
+    """Fields that were added or modified."""
+    removed: FieldSet = EMPTY
+    """Fields that were removed."""
 
-    def outside(self, fields: Fields) -> Comparison:
-        """The comparison but for these places and what is below them."""
-        if self is SAME or fields is NOTHING:
+    def exclude_fields(self, fields: FieldSet) -> Comparison:
+        """Return the comparison without these fields and everything below them."""
+        if self is NO_CHANGE or fields is EMPTY:
             return self
-        return Comparison(self.put.outside(fields), self.removed.outside(fields))
+        return Comparison(
+            self.written.recursive_difference(fields), self.removed.recursive_difference(fields)
+        )
 
 
-SAME = Comparison()
-ANOTHER = Comparison(put=LEAF)
+NO_CHANGE = Comparison()
+VALUE_CHANGE = Comparison(written=LEAF)
 
 
-def same(one: Json, other: Json) -> bool:
-    """Whether two values are the same JSON. Python takes `true` for 1."""
-    if one is other:
+def is_same_json(left: Json, right: Json) -> bool:
+    """Return whether two values are the same JSON. In Python `True == 1`."""
+    if left is right:
         return True
-    if one != other:
+    if left != right:
         return False
-    if isinstance(one, dict) and isinstance(other, dict):
-        return all(same(value, other[name]) for name, value in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return all(map(same, one, other))
-    return isinstance(one, bool) is isinstance(other, bool)
+    if isinstance(left, dict) and isinstance(right, dict):
+        return all(is_same_json(value, right[name]) for name, value in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return all(map(is_same_json, left, right))
+    return isinstance(left, bool) is isinstance(right, bool)
 
 
-def is_one_piece(value: Json, layout: Layout) -> bool:
-    """Whether a value is owned as one field. Empty and missing containers are looked at apart."""
+def is_atomic_value(value: Json, layout: Layout) -> bool:
+    """Return whether a value is owned as one field; callers handle empty containers themselves."""
     if layout.is_deduced:
         return value is not None and not isinstance(value, dict)
     return layout.is_atomic
 
 
-def read_intent(value: Json, shape: Shape) -> tuple[Fields, bool]:
-    """The fields of an intent, and whether all of it fits its shape."""
-    odd: list[str] = []
-    fields = _fields(value, layout_of(shape), odd)
-    return fields, not odd
+def collect_fields(value: Json, shape: Shape) -> tuple[FieldSet, bool]:
+    """Return the fields of an intent, and whether all of it matches the schema."""
+    mismatches: list[str] = []
+    fields = _collect(value, get_layout(shape), mismatches)
+    return fields, not mismatches
 
 
-def _fields(value: Json, layout: Layout, odd: list[str]) -> Fields:
+def _collect(value: Json, layout: Layout, mismatches: list[str]) -> FieldSet:
     if type(value) not in layout.accepted:
-        odd.append("")
-    if is_one_piece(value, layout):
-        _look_into(value, layout, odd)
+        mismatches.append("")
+    if is_atomic_value(value, layout):
+        _check_atomic(value, layout, mismatches)
         return LEAF
     if isinstance(value, dict):
-        return node(False, _named_fields(value, layout, odd))
+        return make_node(False, _collect_named(value, layout, mismatches))
     if isinstance(value, list):
-        return node(False, _item_fields(value, layout, odd))
-    return NOTHING
+        return make_node(False, _collect_items(value, layout, mismatches))
+    return EMPTY
 
 
-def _look_into(value: Json, layout: Layout, odd: list[str]) -> None:
-    """What is owned as one piece must fit its shape all the same."""
+def _check_atomic(value: Json, layout: Layout, mismatches: list[str]) -> None:
+    """Check that the content of an atomic value matches the schema."""
     if isinstance(value, dict):
         for name, inner in value.items():
-            _fields(inner, layout.children[name], odd)
+            _collect(inner, layout.children[name], mismatches)
     elif isinstance(value, list) and layout.shape.items is not None:
         items = layout.items
         for item in value:
-            _fields(item, items, odd)
+            _collect(item, items, mismatches)
 
 
-def _named_fields(value: dict[str, Json], layout: Layout, odd: list[str]) -> Below:
-    below: Below = {}
-    children, named = layout.children, layout.shape.fields
+def _collect_named(value: dict[str, Json], layout: Layout, mismatches: list[str]) -> ChildSets:
+    child_sets: ChildSets = {}
+    children, schema_fields = layout.children, layout.shape.fields
     for name, inner in value.items():
-        place = children[name]
+        child_layout = children[name]
         if type(inner) in SCALARS:
-            below[FIELD + name] = LEAF
-            if type(inner) not in place.accepted:
-                odd.append(name)
+            child_sets[FIELD_PREFIX + name] = LEAF
+            if type(inner) not in child_layout.accepted:
+                mismatches.append(name)
             continue
-        found = _fields(inner, place, odd)
-        if not found.own and (inner is None or inner == {} or name not in named):
-            found = node(True, found.below)
-        if found is not NOTHING:
-            below[FIELD + name] = found
-    return below
+        child = _collect(inner, child_layout, mismatches)
+        if not child.is_member and (inner is None or inner == {} or name not in schema_fields):
+            child = make_node(True, child.children)
+        if child is not EMPTY:
+            child_sets[FIELD_PREFIX + name] = child
+    return child_sets
 
 
-def _item_fields(value: list[Json], layout: Layout, odd: list[str]) -> Below:
-    below: Below = {}
+def _collect_items(value: list[Json], layout: Layout, mismatches: list[str]) -> ChildSets:
+    child_sets: ChildSets = {}
     items = layout.items
     for item in value:
-        element = item_element(item, layout)
+        element = element_for_item(item, layout)
         if element is None:
-            odd.append("")
-        elif element in below:
-            odd.append(element)
-            below[element] = LEAF
+            mismatches.append("")
+        elif element in child_sets:
+            mismatches.append(element)
+            child_sets[element] = LEAF
         else:
-            below[element] = node(True, _fields(item, items, odd).below)
-    return below
+            child_sets[element] = make_node(True, _collect(item, items, mismatches).children)
+    return child_sets
 
 
-def by_element(value: Json, layout: Layout) -> dict[Element, list[Json]]:
-    """The items of a list by what tells them apart; live lists may have more than one of each."""
-    found: dict[Element, list[Json]] = {}
+def group_by_element(value: Json, layout: Layout) -> dict[PathElement, list[Json]]:
+    """Return the items of a list by their element; live lists can have several of each."""
+    items: dict[PathElement, list[Json]] = {}
     for item in value if isinstance(value, list) else ():
-        element = item_element(item, layout)
+        element = element_for_item(item, layout)
         if element is not None:
-            found.setdefault(element, []).append(item)
-    return found
+            items.setdefault(element, []).append(item)
+    return items
 
 
-def whole(value: Json, layout: Layout) -> Fields:
-    """A value with everything in it, containers too: what is added or removed with it."""
-    if not value or is_one_piece(value, layout):
+def collect_all_fields(value: Json, layout: Layout) -> FieldSet:
+    """Return the fields of a value that is added or removed, with containers."""
+    if not value or is_atomic_value(value, layout):
         return LEAF
     if isinstance(value, dict):
         children = layout.children
-        return Fields(
+        return FieldSet(
             True,
             {
-                FIELD + name: LEAF if type(inner) in SCALARS else whole(inner, children[name])
+                FIELD_PREFIX + name: LEAF
+                if type(inner) in SCALARS
+                else collect_all_fields(inner, children[name])
                 for name, inner in value.items()
             },
         )
     items = layout.items
-    return node(
+    return make_node(
         True,
         {
-            element: whole(found[0], items) if len(found) == 1 else LEAF
-            for element, found in by_element(value, layout).items()
+            element: collect_all_fields(same_items[0], items) if len(same_items) == 1 else LEAF
+            for element, same_items in group_by_element(value, layout).items()
         },
     )
 
 
 def compare(before: Json, after: Json, shape: Shape) -> Comparison:
-    """What became of a value."""
-    return _compare(before, after, layout_of(shape))
+    """Return what changed from one value to another."""
+    return _compare(before, after, get_layout(shape))
 
 
 def _compare(before: Json, after: Json, layout: Layout) -> Comparison:
     if before is after:
-        return SAME
-    if is_one_piece(before, layout) or is_one_piece(after, layout):
-        return _compare_pieces(before, after, layout)
+        return NO_CHANGE
+    if is_atomic_value(before, layout) or is_atomic_value(after, layout):
+        return _compare_atomic(before, after, layout)
     if not before and not after:
-        return SAME if same(before, after) else ANOTHER
+        return NO_CHANGE if is_same_json(before, after) else VALUE_CHANGE
     if layout.is_list:
         return _compare_items(before, after, layout)
-    return _compare_fields(_map(before), _map(after), layout)
+    return _compare_fields(_as_mapping(before), _as_mapping(after), layout)
 
 
-def _compare_pieces(before: Json, after: Json, layout: Layout) -> Comparison:
-    """Values of one piece; where a map became one or was one, its fields go or come as well."""
-    if same(before, after):
-        return SAME
+def _compare_atomic(before: Json, after: Json, layout: Layout) -> Comparison:
+    """Compare atomic values; fields of a map that became atomic, or was atomic, count as well."""
+    if is_same_json(before, after):
+        return NO_CHANGE
     if layout.is_atomic:
-        return ANOTHER
-    inner = _compare_fields(_map(before), _map(after), layout)
-    return Comparison(node(True, inner.put.below), inner.removed)
+        return VALUE_CHANGE
+    inner = _compare_fields(_as_mapping(before), _as_mapping(after), layout)
+    return Comparison(make_node(True, inner.written.children), inner.removed)
 
 
-def _map(value: Json) -> dict[str, Json]:
+def _as_mapping(value: Json) -> dict[str, Json]:
     return value if isinstance(value, dict) else {}
 
 
 def _compare_fields(before: dict[str, Json], after: dict[str, Json], layout: Layout) -> Comparison:
-    found = _Found()
+    builder = _ComparisonBuilder()
     for name, old in before.items():
         if name not in after:
-            found.removed[FIELD + name] = whole(old, layout.children[name])
+            builder.removed[FIELD_PREFIX + name] = collect_all_fields(old, layout.children[name])
             continue
         new = after[name]
         if old is not new and not (type(old) is type(new) and type(old) in SCALARS and old == new):
-            found.add(FIELD + name, _compare(old, new, layout.children[name]))
+            builder.add_child(FIELD_PREFIX + name, _compare(old, new, layout.children[name]))
     for name, new in after.items():
         if name not in before:
-            found.put[FIELD + name] = whole(new, layout.children[name])
-    return found.comparison()
+            builder.written[FIELD_PREFIX + name] = collect_all_fields(new, layout.children[name])
+    return builder.build()
 
 
 def _compare_items(before: Json, after: Json, layout: Layout) -> Comparison:
-    found = _Found()
-    old, new = by_element(before, layout), by_element(after, layout)
+    builder = _ComparisonBuilder()
+    old, new = group_by_element(before, layout), group_by_element(after, layout)
     items = layout.items
     for element in {**old, **new}:
-        ours, theirs = old.get(element, []), new.get(element, [])
-        if len(ours) <= 1 and len(theirs) <= 1:
-            _compare_item(element, ours, theirs, found, items)
-        elif len(ours) > 1 and len(theirs) > 1:
-            if not same([*ours], [*theirs]):
-                found.put[element] = LEAF
+        old_items, new_items = old.get(element, []), new.get(element, [])
+        if len(old_items) <= 1 and len(new_items) <= 1:
+            _compare_item(element, old_items, new_items, builder, items)
+        elif len(old_items) > 1 and len(new_items) > 1:
+            if not is_same_json([*old_items], [*new_items]):
+                builder.written[element] = LEAF
         else:
-            _compare_repeated(element, ours, theirs, found, items)
-    return found.comparison()
+            _compare_duplicates(element, old_items, new_items, builder, items)
+    return builder.build()
 
 
 def _compare_item(
-    element: Element, old: list[Json], new: list[Json], found: _Found, layout: Layout
+    element: PathElement,
+    old: list[Json],
+    new: list[Json],
+    builder: _ComparisonBuilder,
+    layout: Layout,
 ) -> None:
     if old and new:
-        found.add(element, _compare(old[0], new[0], layout))
+        builder.add_child(element, _compare(old[0], new[0], layout))
     elif new:
-        found.put[element] = whole(new[0], layout)
+        builder.written[element] = collect_all_fields(new[0], layout)
     else:
-        found.removed[element] = whole(old[0], layout)
+        builder.removed[element] = collect_all_fields(old[0], layout)
 
 
-def _compare_repeated(
-    element: Element, old: list[Json], new: list[Json], found: _Found, layout: Layout
+def _compare_duplicates(
+    element: PathElement,
+    old: list[Json],
+    new: list[Json],
+    builder: _ComparisonBuilder,
+    layout: Layout,
 ) -> None:
-    """Items that cannot be told apart are one piece; one of them alone is looked into."""
+    """Compare items with the same keys: several are atomic, a single one is not."""
     if len(old) > 1:
-        found.removed[element] = LEAF
+        builder.removed[element] = LEAF
         if new:
-            found.put[element] = whole(new[0], layout)
+            builder.written[element] = collect_all_fields(new[0], layout)
     else:
-        found.put[element] = LEAF
+        builder.written[element] = LEAF
         if old:
-            found.removed[element] = whole(old[0], layout)
+            builder.removed[element] = collect_all_fields(old[0], layout)
 
 
-class _Found:
-    """A comparison in the making."""
+class _ComparisonBuilder:
+    """A comparison under construction."""
 
-    __slots__ = ("put", "removed")
+    __slots__ = ("removed", "written")
 
     def __init__(self) -> None:
-        self.put: Below = {}
-        self.removed: Below = {}
+        self.written: ChildSets = {}
+        self.removed: ChildSets = {}
 
-    def add(self, element: Element, inner: Comparison) -> None:
-        if inner.put is not NOTHING:
-            self.put[element] = inner.put
-        if inner.removed is not NOTHING:
+    def add_child(self, element: PathElement, inner: Comparison) -> None:
+        if inner.written is not EMPTY:
+            self.written[element] = inner.written
+        if inner.removed is not EMPTY:
             self.removed[element] = inner.removed
 
-    def comparison(self) -> Comparison:
-        if not (self.put or self.removed):
-            return SAME
-        return Comparison(node(False, self.put), node(False, self.removed))
+    def build(self) -> Comparison:
+        if not (self.written or self.removed):
+            return NO_CHANGE
+        return Comparison(make_node(False, self.written), make_node(False, self.removed))

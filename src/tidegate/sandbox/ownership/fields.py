@@ -1,14 +1,14 @@
-"""Sets of places in an object, as managed fields speak of them.
+"""Sets of field paths of an object, as in managed fields.
 
     {"f:data": {".": {}, "f:color": {}}}        the field `data` and the field `data.color`
     {"f:data": {"f:color": {}}}                 the field `data.color` only
 
-A set is a tree of frozen nodes. Whatever two sets share is shared, and an operation that changes
-nothing gives back the set it was asked of. One step of a path is an element, written as managed
-fields write it; equal elements are equal strings.
+A set is a tree of immutable nodes, like `fieldpath.Set` of structured-merge-diff. Sets share
+common nodes, and an operation that changes nothing returns the same set. A path consists of
+elements in the notation of managed fields; equal elements are equal strings.
 
     f:spec                          a field
-    k:{"name":"app"}                an item of a keyed list
+    k:{"name":"app"}                an item of a list map
     v:"example.org/hold"            an item of a set
 """
 
@@ -23,23 +23,28 @@ import msgspec
 from tidegate.model.objects import Json
 from tidegate.sandbox.ownership.layout import Layout
 
-Element: TypeAlias = str
-FIELD, KEY, VALUE = "f:", "k:", "v:"
+PathElement: TypeAlias = str
+"""One element of a path, in the notation of managed fields."""
+FIELD_PREFIX, KEY_PREFIX, VALUE_PREFIX = "f:", "k:", "v:"
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.decode
 # The server writes these as other Go programs do: fit to stand in a web page.
-_FOR_WEB_PAGES = str.maketrans(
+_HTML_ESCAPES = str.maketrans(
     {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026", "\u2028": r"\u2028", "\u2029": r"\u2029"}
 )
-Path: TypeAlias = tuple[Element, ...]
+ElementPath: TypeAlias = tuple[PathElement, ...]
 SELF = "."
 
 
-def item_element(item: Json, layout: Layout) -> Element | None:
-    """How an item of a keyed list or a set is told from the others; None where it cannot be."""
+def element_for_item(item: Json, layout: Layout) -> PathElement | None:
+    """Return the element of an item in a list map or set; None if it cannot be identified."""
     if not layout.keys:
-        return None if item is None or isinstance(item, dict | list) else VALUE + _text(item)
+        return (
+            None
+            if item is None or isinstance(item, dict | list)
+            else VALUE_PREFIX + _encode_text(item)
+        )
     if not isinstance(item, dict):
         return None
     keys: list[tuple[str, Json]] = []
@@ -48,7 +53,11 @@ def item_element(item: Json, layout: Layout) -> Element | None:
             keys.append((key, item[key]))
         elif default is not None:
             keys.append((key, default))
-    return _key_element(tuple(keys)) if all(map(_is_plain, keys)) else KEY + _text(dict(keys))
+    return (
+        _key_element(tuple(keys))
+        if all(map(_is_plain, keys))
+        else KEY_PREFIX + _encode_text(dict(keys))
+    )
 
 
 def _is_plain(key: tuple[str, Json]) -> bool:
@@ -56,52 +65,54 @@ def _is_plain(key: tuple[str, Json]) -> bool:
 
 
 @lru_cache(maxsize=8192)
-def _key_element(keys: tuple[tuple[str, str | int], ...]) -> Element | None:
-    return KEY + _text({**dict(keys)}) if keys else None
+def _key_element(keys: tuple[tuple[str, str | int], ...]) -> PathElement | None:
+    return KEY_PREFIX + _encode_text({**dict(keys)}) if keys else None
 
 
-def canonical(text: str) -> Element | None:
-    """An element as somebody wrote it; None for those of a kind we do not know."""
-    start, rest = text[:2], text[2:]
-    match start:
+def parse_element(text: str) -> PathElement | None:
+    """Return an element in canonical form; None for an unknown prefix."""
+    prefix, value = text[:2], text[2:]
+    match prefix:
         case "f:":
             return text
         case "k:":
-            keys: dict[str, Json] = _decode(rest, type=dict)
-            return KEY + _text({key: keys[key] for key in sorted(keys)})
+            keys: dict[str, Json] = _decode(value, type=dict)
+            return KEY_PREFIX + _encode_text({key: keys[key] for key in sorted(keys)})
         case "v:":
-            return VALUE + _text(_decode(rest))
+            return VALUE_PREFIX + _encode_text(_decode(value))
         case _:
             return None
 
 
-def shown(element: Element) -> str:
-    """The element as conflicts show it: `.spec`, `[name="app"]`, `[="x"]`."""
-    start, rest = element[:2], element[2:]
-    match start:
+def format_element(element: PathElement) -> str:
+    """Format an element as in conflict messages: `.spec`, `[name="app"]`, `[="x"]`."""
+    prefix, encoded = element[:2], element[2:]
+    match prefix:
         case "k:":
-            keys: dict[str, Json] = _decode(rest, type=dict)
-            return "[" + ",".join(f"{key}={_shown(value)}" for key, value in keys.items()) + "]"
+            keys: dict[str, Json] = _decode(encoded, type=dict)
+            return (
+                "[" + ",".join(f"{key}={_format_value(value)}" for key, value in keys.items()) + "]"
+            )
         case "v:":
-            return f"[={_shown(_decode(rest))}]"
+            return f"[={_format_value(_decode(encoded))}]"
         case _:
-            return f".{rest}"
+            return f".{encoded}"
 
 
-def order(element: Element) -> tuple[str, tuple[tuple[str, int, float, str], ...]]:
-    """Sorts as the server does: fields, then keys, then values; numbers by size."""
-    start, rest = element[:2], element[2:]
-    match start:
+def element_sort_key(element: PathElement) -> tuple[str, tuple[tuple[str, int, float, str], ...]]:
+    """Return the sort key of the server: fields, then keys, then values; numbers by size."""
+    prefix, encoded = element[:2], element[2:]
+    match prefix:
         case "k:":
-            keys: dict[str, Json] = _decode(rest, type=dict)
-            return start, tuple((key, *_rank(value)) for key, value in keys.items())
+            keys: dict[str, Json] = _decode(encoded, type=dict)
+            return prefix, tuple((key, *_value_sort_key(value)) for key, value in keys.items())
         case "v:":
-            return start, (("", *_rank(_decode(rest))),)
+            return prefix, (("", *_value_sort_key(_decode(encoded))),)
         case _:
-            return start, ((rest, 0, 0.0, ""),)
+            return prefix, ((encoded, 0, 0.0, ""),)
 
 
-def _rank(value: Json) -> tuple[int, float, str]:
+def _value_sort_key(value: Json) -> tuple[int, float, str]:
     match value:
         case bool():
             return 2, float(value), ""
@@ -110,184 +121,189 @@ def _rank(value: Json) -> tuple[int, float, str]:
         case str():
             return 1, 0.0, value
         case _:
-            return 3, 0.0, _text(value)
+            return 3, 0.0, _encode_text(value)
 
 
-def _text(value: Json) -> str:
-    return _encode(value).decode().translate(_FOR_WEB_PAGES)
+def _encode_text(value: Json) -> str:
+    return _encode(value).decode().translate(_HTML_ESCAPES)
 
 
-def _shown(value: Json) -> str:
+def _format_value(value: Json) -> str:
     return _encode(value).decode()
 
 
-class Fields(msgspec.Struct, frozen=True, gc=False):
-    """A set of places, seen from one of them: is this one in it, and what is in it below.
+class FieldSet(msgspec.Struct, frozen=True, gc=False):
+    """A node of a set of field paths. No child is empty."""
 
-    No node below is empty.
-    """
-
-    own: bool
-    below: dict[Element, Fields]
+    is_member: bool
+    """Whether the path of this node is in the set."""
+    children: dict[PathElement, FieldSet]
+    """Paths of the set below this node, by their next element."""
 
     @property
     def is_empty(self) -> bool:
-        return not self.own and not self.below
+        return not self.is_member and not self.children
 
-    def __or__(self, other: Fields) -> Fields:
+    def __or__(self, other: FieldSet) -> FieldSet:
         return _union(self, other)
 
-    def __sub__(self, other: Fields) -> Fields:
-        """What is in this set and not in the other; places below those of the other stay."""
+    def __sub__(self, other: FieldSet) -> FieldSet:
+        """Return the paths that are not in the other set; paths below its paths remain."""
         return _difference(self, other)
 
-    def __and__(self, other: Fields) -> Fields:
+    def __and__(self, other: FieldSet) -> FieldSet:
         return _intersection(self, other)
 
-    def outside(self, other: Fields) -> Fields:
-        """What is neither in the other set nor below a place that is."""
-        return _outside(self, other)
+    def recursive_difference(self, other: FieldSet) -> FieldSet:
+        """Return the paths that are neither in the other set nor below one of its paths.
 
-    def paths(self) -> Iterator[Path]:
-        """Every place in the set: those of a node before those below it, sorted as servers do."""
+        Like `RecursiveDifference` of structured-merge-diff.
+        """
+        return _recursive_difference(self, other)
+
+    def paths(self) -> Iterator[ElementPath]:
+        """Yield every path in the order of servers: those of a node before those below it."""
         return _paths(self, ())
 
 
-NOTHING = Fields(False, {})
-LEAF = Fields(True, {})
+EMPTY = FieldSet(False, {})
+LEAF = FieldSet(True, {})
 
 
-def fields_from(paths: Iterable[Iterable[Element]]) -> Fields:
-    """The set of these places."""
-    found = NOTHING
+def field_set_from_paths(paths: Iterable[Iterable[PathElement]]) -> FieldSet:
+    """Return the set of these paths."""
+    result = EMPTY
     for path in paths:
-        node = LEAF
+        subset = LEAF
         for element in reversed(tuple(path)):
-            node = Fields(False, {element: node})
-        found |= node
-    return found
+            subset = FieldSet(False, {element: subset})
+        result |= subset
+    return result
 
 
-def node(own: bool, below: dict[Element, Fields]) -> Fields:  # noqa: FBT001 - as the fields are
-    """A node; the common ones are shared."""
-    if below:
-        return Fields(own, below)
-    return LEAF if own else NOTHING
+def make_node(is_member: bool, children: dict[PathElement, FieldSet]) -> FieldSet:  # noqa: FBT001 - as the fields are
+    """Return a node; common ones are shared."""
+    if children:
+        return FieldSet(is_member, children)
+    return LEAF if is_member else EMPTY
 
 
-def read_fields(written: object) -> Fields:
-    """A set from its written form, `fieldsV1`; elements of an unknown kind are dropped."""
-    if not isinstance(written, dict):
-        return NOTHING
-    below: dict[Element, Fields] = {}
-    for text, inner in written.items():
-        if text != SELF and (element := canonical(text)) is not None:
-            found = read_fields(inner)
-            is_own = not found.below or (isinstance(inner, dict) and SELF in inner)
-            below[element] = node(is_own, found.below)
-    return node(False, below)
+def parse_fields_v1(value: object) -> FieldSet:
+    """Parse a set in the format `fieldsV1`; elements with an unknown prefix are dropped."""
+    if not isinstance(value, dict):
+        return EMPTY
+    children: dict[PathElement, FieldSet] = {}
+    for text, inner in value.items():
+        if text != SELF and (element := parse_element(text)) is not None:
+            child = parse_fields_v1(inner)
+            is_member = not child.children or (isinstance(inner, dict) and SELF in inner)
+            children[element] = make_node(is_member, child.children)
+    return make_node(False, children)
 
 
-def write_fields(fields: Fields) -> dict[str, Json]:
-    """The written form, in the order of the server."""
-    written: dict[str, Json] = {SELF: {}} if fields.own and fields.below else {}
-    for element in _sorted(fields.below):
-        inner = fields.below[element]
-        written[element] = {} if inner is LEAF else write_fields(inner)
-    return written
+def to_fields_v1(fields: FieldSet) -> dict[str, Json]:
+    """Return the set in the format `fieldsV1`, in the order of the server."""
+    result: dict[str, Json] = {SELF: {}} if fields.is_member and fields.children else {}
+    for element in _sort_elements(fields.children):
+        inner = fields.children[element]
+        result[element] = {} if inner is LEAF else to_fields_v1(inner)
+    return result
 
 
-def show_path(path: Path) -> str:
-    """A place as conflicts show it: `.spec.template.spec.containers[name="app"].image`."""
-    return "".join(shown(element) for element in path)
+def format_path(path: ElementPath) -> str:
+    """Format a path as in conflict messages: `.spec.template.spec.containers[name="app"].image`."""
+    return "".join(format_element(element) for element in path)
 
 
-def _union(one: Fields, other: Fields) -> Fields:
-    if one is other or other is NOTHING:
-        return one
-    if one is NOTHING:
+def _union(fields: FieldSet, other: FieldSet) -> FieldSet:
+    if fields is other or other is EMPTY:
+        return fields
+    if fields is EMPTY:
         return other
-    own = one.own or other.own
-    below: dict[Element, Fields] | None = None
-    for element, inner in other.below.items():
-        mine = one.below.get(element)
-        found = inner if mine is None else _union(mine, inner)
-        if found is not mine:
-            below = dict(one.below) if below is None else below
-            below[element] = found
-    if below is None:
-        return one if own == one.own else Fields(own, one.below)
-    return Fields(own, below)
+    is_member = fields.is_member or other.is_member
+    children: dict[PathElement, FieldSet] | None = None
+    for element, inner in other.children.items():
+        existing = fields.children.get(element)
+        child = inner if existing is None else _union(existing, inner)
+        if child is not existing:
+            children = dict(fields.children) if children is None else children
+            children[element] = child
+    if children is None:
+        return fields if is_member == fields.is_member else FieldSet(is_member, fields.children)
+    return FieldSet(is_member, children)
 
 
-def _difference(one: Fields, other: Fields) -> Fields:
-    own = one.own and not other.own
-    below: dict[Element, Fields] | None = None
-    if one.below and other.below:
-        for element in _shared(one, other):
-            mine, theirs = one.below[element], other.below[element]
-            found = NOTHING if mine is theirs else _difference(mine, theirs)
-            below = _replaced(one, below, element, found)
-    if below is None:
-        return one if own == one.own else node(own, one.below)
-    return node(own, below)
+def _difference(fields: FieldSet, other: FieldSet) -> FieldSet:
+    is_member = fields.is_member and not other.is_member
+    children: dict[PathElement, FieldSet] | None = None
+    if fields.children and other.children:
+        for element in _common_elements(fields, other):
+            child, other_child = fields.children[element], other.children[element]
+            remaining = EMPTY if child is other_child else _difference(child, other_child)
+            children = _with_child(fields, children, element, remaining)
+    if children is None:
+        return fields if is_member == fields.is_member else make_node(is_member, fields.children)
+    return make_node(is_member, children)
 
 
-def _outside(one: Fields, other: Fields) -> Fields:
-    if other.own:
-        return NOTHING
-    below: dict[Element, Fields] | None = None
-    if one.below and other.below:
-        for element in _shared(one, other):
-            found = _outside(one.below[element], other.below[element])
-            below = _replaced(one, below, element, found)
-    return one if below is None else node(one.own, below)
+def _recursive_difference(fields: FieldSet, other: FieldSet) -> FieldSet:
+    if other.is_member:
+        return EMPTY
+    children: dict[PathElement, FieldSet] | None = None
+    if fields.children and other.children:
+        for element in _common_elements(fields, other):
+            remaining = _recursive_difference(fields.children[element], other.children[element])
+            children = _with_child(fields, children, element, remaining)
+    return fields if children is None else make_node(fields.is_member, children)
 
 
-def _replaced(
-    one: Fields, below: dict[Element, Fields] | None, element: Element, found: Fields
-) -> dict[Element, Fields] | None:
-    """The places below, with another node for one of them; copied when the first one changes."""
-    if found is one.below[element]:
-        return below
-    below = dict(one.below) if below is None else below
-    if found.is_empty:
-        del below[element]
+def _with_child(
+    fields: FieldSet,
+    children: dict[PathElement, FieldSet] | None,
+    element: PathElement,
+    child: FieldSet,
+) -> dict[PathElement, FieldSet] | None:
+    """Return the children with one replaced; copied when the first one changes."""
+    if child is fields.children[element]:
+        return children
+    children = dict(fields.children) if children is None else children
+    if child.is_empty:
+        del children[element]
     else:
-        below[element] = found
-    return below
+        children[element] = child
+    return children
 
 
-def _intersection(one: Fields, other: Fields) -> Fields:
-    if one is other:
-        return one
-    below: dict[Element, Fields] = {}
-    for element in _shared(one, other):
-        found = _intersection(one.below[element], other.below[element])
-        if not found.is_empty:
-            below[element] = found
-    return node(one.own and other.own, below)
+def _intersection(fields: FieldSet, other: FieldSet) -> FieldSet:
+    if fields is other:
+        return fields
+    children: dict[PathElement, FieldSet] = {}
+    for element in _common_elements(fields, other):
+        child = _intersection(fields.children[element], other.children[element])
+        if not child.is_empty:
+            children[element] = child
+    return make_node(fields.is_member and other.is_member, children)
 
 
-def _shared(one: Fields, other: Fields) -> list[Element]:
-    """The smaller side is walked."""
-    if len(one.below) <= len(other.below):
-        return [element for element in one.below if element in other.below]
-    return [element for element in other.below if element in one.below]
+def _common_elements(fields: FieldSet, other: FieldSet) -> list[PathElement]:
+    """Return the elements that both nodes have; iterates over the smaller one."""
+    if len(fields.children) <= len(other.children):
+        return [element for element in fields.children if element in other.children]
+    return [element for element in other.children if element in fields.children]
 
 
-def _paths(fields: Fields, before: Path) -> Iterator[Path]:
-    elements = _sorted(fields.below)
+def _paths(fields: FieldSet, prefix: ElementPath) -> Iterator[ElementPath]:
+    elements = _sort_elements(fields.children)
     for element in elements:
-        if fields.below[element].own:
-            yield (*before, element)
+        if fields.children[element].is_member:
+            yield (*prefix, element)
     for element in elements:
-        yield from _paths(fields.below[element], (*before, element))
+        yield from _paths(fields.children[element], (*prefix, element))
 
 
-def _sorted(below: dict[Element, Fields]) -> list[Element]:
-    elements = sorted(below)
+def _sort_elements(children: dict[PathElement, FieldSet]) -> list[PathElement]:
+    elements = sorted(children)
     # Fields come before keys and values: if the last one is a field, they all are.
-    if not elements or elements[-1].startswith(FIELD):
+    if not elements or elements[-1].startswith(FIELD_PREFIX):
         return elements
-    return sorted(below, key=order)
+    return sorted(children, key=element_sort_key)

@@ -1,6 +1,6 @@
-"""A shape made ready for walking along a value.
+"""Shapes of a schema, prepared for fast traversal of values.
 
-Every field of every write is looked up here, so what a shape says in words is answered by plain
+Every field of every write is looked up here, so the answers of a shape are stored in plain
 attributes and dictionaries, once for each shape.
 """
 
@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from tidegate.schema.shape import DEDUCED, Merge, Shape, Type, child
 
-KEPT = 4096
+CACHE_SIZE = 4096
 _NULL = type(None)
 _ACCEPTED: dict[Type, frozenset[type]] = {
     Type.ANY: frozenset({_NULL, dict, list, str, int, float, bool}),
@@ -25,7 +25,7 @@ _ACCEPTED: dict[Type, frozenset[type]] = {
 
 
 class Layout:
-    """How the values of one place are walked."""
+    """A shape, prepared for the traversal of values."""
 
     __slots__ = ("accepted", "children", "is_atomic", "is_deduced", "is_list", "keys", "shape")
 
@@ -33,7 +33,7 @@ class Layout:
         self.shape = shape
         self.accepted = _ACCEPTED[shape.type]
         """The Python types that a value of this place may have."""
-        self.children = Children(shape)
+        self.children = ChildLayouts(shape)
         self.is_atomic = shape.merge is Merge.ATOMIC
         """Any value is one piece."""
         self.is_deduced = shape.merge is Merge.FIELDS and shape.type is Type.ANY
@@ -46,34 +46,35 @@ class Layout:
 
     @property
     def items(self) -> Layout:
-        """What the items of a list are."""
-        return layout_of(self.shape.items()) if self.shape.items is not None else ANYTHING
+        """The layout of the items of a list."""
+        return get_layout(self.shape.items()) if self.shape.items is not None else ANY_LAYOUT
 
 
-class Children(dict[str, Layout]):
-    """What the fields of an object are, by name; asking for an unknown one is no error."""
+class ChildLayouts(dict[str, Layout]):
+    """Layouts of the fields of an object, by name; unknown fields are no error."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self._shape = shape
 
     def __missing__(self, name: str) -> Layout:
-        found = child(self._shape, name)
-        if found is None:
-            return UNKNOWN
-        layout = layout_of(found)
+        child_shape = child(self._shape, name)
+        if child_shape is None:
+            return UNKNOWN_FIELD_LAYOUT
+        layout = get_layout(child_shape)
         # Names in a map are anybody's: they are not kept.
         if name in self._shape.fields:
             self[name] = layout
         return layout
 
 
-@lru_cache(maxsize=KEPT)
-def layout_of(shape: Shape) -> Layout:
+@lru_cache(maxsize=CACHE_SIZE)
+def get_layout(shape: Shape) -> Layout:
+    """Return the layout of a shape."""
     return Layout(shape)
 
 
-ANYTHING = layout_of(DEDUCED)
-UNKNOWN = Layout(DEDUCED)
-"""A field that the schema does not have: it is what its value is, and accepted is nothing."""
-UNKNOWN.accepted = frozenset()
+ANY_LAYOUT = get_layout(DEDUCED)
+UNKNOWN_FIELD_LAYOUT = Layout(DEDUCED)
+"""The layout of a field that the schema does not have: no type is accepted."""
+UNKNOWN_FIELD_LAYOUT.accepted = frozenset()

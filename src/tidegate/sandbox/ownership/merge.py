@@ -1,12 +1,11 @@
-"""Bring an intent into a live value, and take out of it what nobody wants there any more.
+"""Merge of an intent into a live value, and pruning of fields that no manager owns any more.
 
-Nothing is changed in place: what an intent does not touch is shared with the live value, and a
-merge that changes nothing gives back the live value itself.
+Values are not changed in place: parts that an intent does not touch are shared with the live
+value, and a merge that changes nothing returns the live value itself.
 
-What an applier named last time and nobody names now is pruned, in one walk along what was dropped.
-A place that is dropped goes with all that is below it, so an updater's change below a dropped item
-goes too. A place that somebody else names stays, and so does what nobody ever named below it: a
-default.
+Fields that an applier owned before and that no manager owns now are pruned. A dropped field is
+removed with everything below it, also with changes of an updater below a dropped item. A field
+that another manager owns stays, and so do fields below it without an owner: defaults.
 """
 
 from __future__ import annotations
@@ -16,27 +15,38 @@ from enum import Enum, auto
 from typing import NamedTuple, TypeAlias
 
 from tidegate.model.objects import Json
-from tidegate.sandbox.ownership.compare import SCALARS, by_element, is_one_piece, same
-from tidegate.sandbox.ownership.fields import FIELD, NOTHING, Element, Fields, item_element
-from tidegate.sandbox.ownership.layout import Layout, layout_of
+from tidegate.sandbox.ownership.compare import (
+    SCALARS,
+    group_by_element,
+    is_atomic_value,
+    is_same_json,
+)
+from tidegate.sandbox.ownership.fields import (
+    EMPTY,
+    FIELD_PREFIX,
+    FieldSet,
+    PathElement,
+    element_for_item,
+)
+from tidegate.sandbox.ownership.layout import Layout, get_layout
 from tidegate.schema.mending import unless_same
 from tidegate.schema.shape import Shape
 
-Nodes: TypeAlias = tuple[Fields, ...]
+FieldSets: TypeAlias = tuple[FieldSet, ...]
 
 
 def merge(live: Json, intent: Json, shape: Shape) -> Json:
-    """The live value with what the intent names; an intent takes nothing away."""
-    return _merge(live, intent, layout_of(shape))
+    """Return the live value with the fields of the intent; a merge removes nothing."""
+    return _merge(live, intent, get_layout(shape))
 
 
 def _merge(live: Json, intent: Json, layout: Layout) -> Json:
     if live is intent:
         return live
-    if is_one_piece(intent, layout) or (is_one_piece(live, layout) and intent is not None):
-        return live if same(live, intent) else intent
+    if is_atomic_value(intent, layout) or (is_atomic_value(live, layout) and intent is not None):
+        return live if is_same_json(live, intent) else intent
     if not live and not intent:
-        return live if same(live, intent) else intent
+        return live if is_same_json(live, intent) else intent
     if layout.is_list:
         return _merge_items(live, intent, layout)
     return _merge_fields(live, intent, layout)
@@ -48,18 +58,22 @@ def _merge_fields(live: Json, intent: Json, layout: Layout) -> Json:
     if not isinstance(intent, dict):
         return live
     merged: dict[str, Json] | None = None
-    for name, wanted in intent.items():
+    for name, desired in intent.items():
         if name in live:
-            there = live[name]
-            if type(wanted) is type(there) and type(wanted) in SCALARS and wanted == there:
+            live_value = live[name]
+            if (
+                type(desired) is type(live_value)
+                and type(desired) in SCALARS
+                and desired == live_value
+            ):
                 continue
-            found = _merge(there, wanted, layout.children[name])
-            if found is there:
+            result = _merge(live_value, desired, layout.children[name])
+            if result is live_value:
                 continue
         else:
-            found = wanted
+            result = desired
         merged = dict(live) if merged is None else merged
-        merged[name] = found
+        merged[name] = result
     return live if merged is None else merged
 
 
@@ -68,160 +82,183 @@ def _merge_items(live: Json, intent: Json, layout: Layout) -> Json:
         return live
     if not isinstance(live, list) or not live:
         return intent
-    return unless_same(live, list(_merged_items(live, intent, layout)))
+    return unless_same(live, list(_iterate_merged(live, intent, layout)))
 
 
-def _merged_items(live: list[Json], intent: list[Json], layout: Layout) -> Iterator[Json]:
-    known = [item_element(item, layout) or "" for item in live]
-    wanted = [item_element(item, layout) or "" for item in intent]
+def _iterate_merged(live: list[Json], intent: list[Json], layout: Layout) -> Iterator[Json]:
+    live_elements = [element_for_item(item, layout) or "" for item in live]
+    desired_elements = [element_for_item(item, layout) or "" for item in intent]
     items = layout.items
-    if known == wanted:
-        yield from (_merge(there, item, items) for there, item in zip(live, intent, strict=True))
+    if live_elements == desired_elements:
+        yield from (
+            _merge(live_item, item, items) for live_item, item in zip(live, intent, strict=True)
+        )
         return
-    ours = by_element(live, layout)
-    for element, place in _in_order(known, wanted):
+    live_by_element = group_by_element(live, layout)
+    for element, index in _merge_order(live_elements, desired_elements):
         if element is None:
-            yield live[place]
+            yield live[index]
             continue
         # Live items that cannot be told apart are not merged but replaced.
-        there = ours.get(element, [])
-        yield _merge(there[0], intent[place], items) if len(there) == 1 else intent[place]
+        live_items = live_by_element.get(element, [])
+        yield _merge(live_items[0], intent[index], items) if len(live_items) == 1 else intent[index]
 
 
-def _in_order(live: list[Element], wanted: list[Element]) -> Iterator[tuple[Element | None, int]]:
-    """The order of a merged list: places in the live list (no element) and in the intent.
+def _merge_order(
+    live: list[PathElement], desired: list[PathElement]
+) -> Iterator[tuple[PathElement | None, int]]:
+    """Yield the order of a merged list: indexes of the live list (no element) and of the intent.
 
-    Both lists are walked at once. What only live has stays where it is met; what both have comes
-    in the order of the intent, so it is passed over in live until its turn.
+    Both lists are read in parallel. Items that only the live list has keep their position; common
+    items follow the order of the intent, and are skipped in the live list until their turn.
     """
-    named, known = frozenset(wanted), frozenset(live)
-    turns = iter([element for element in wanted if element in known])
-    awaited = next(turns, None)
-    here = there = 0
-    while here < len(live) or there < len(wanted):
-        met = live[here] if here < len(live) else None
-        if met is not None and met not in named:
-            yield None, here
-            here += 1
-        elif there == len(wanted) or (met and awaited and met not in {wanted[there], awaited}):
-            here += 1
+    desired_set, live_set = frozenset(desired), frozenset(live)
+    common_elements = iter([element for element in desired if element in live_set])
+    next_common = next(common_elements, None)
+    live_index = desired_index = 0
+    while live_index < len(live) or desired_index < len(desired):
+        live_element = live[live_index] if live_index < len(live) else None
+        if live_element is not None and live_element not in desired_set:
+            yield None, live_index
+            live_index += 1
+        elif desired_index == len(desired) or (
+            live_element
+            and next_common
+            and live_element not in {desired[desired_index], next_common}
+        ):
+            live_index += 1
         else:
-            element = wanted[there]
-            here += met is not None and (met == element or awaited is None)
-            awaited = next(turns, None) if element == awaited else awaited
-            yield element, there
-            there += 1
+            element = desired[desired_index]
+            live_index += live_element is not None and (
+                live_element == element or next_common is None
+            )
+            next_common = next(common_elements, None) if element == next_common else next_common
+            yield element, desired_index
+            desired_index += 1
 
 
 class _Zone(Enum):
-    """What is above a place."""
+    """The state of the fields above a field."""
 
-    OPEN = auto()
-    """Nothing that was named last time."""
-    NAMED = auto()
-    """A place that was named last time, and is named still."""
-    LOST = auto()
-    """Such a place, and one below it that nobody names: what was named below that one goes."""
-
-
-class _Gone(Enum):
-    GONE = auto()
+    UNOWNED = auto()
+    """The applier owned none of them before."""
+    OWNED = auto()
+    """The applier owned one of them before, and it is still owned."""
+    DROPPED = auto()
+    """As OWNED, with a field in between that has no owner: previous fields below it are removed."""
 
 
-class _Spot(NamedTuple):
-    """What the sets say of one place."""
+class _Removal(Enum):
+    REMOVED = auto()
 
-    last: Fields
-    dropped: Fields
-    now: Nodes
+
+class _PrunePosition(NamedTuple):
+    """The field sets at one position."""
+
+    previous: FieldSet
+    dropped: FieldSet
+    current: FieldSets
     zone: _Zone
 
-    def below(self, element: Element) -> _Spot:
-        dropped = self.last if self.zone is _Zone.LOST else self.dropped
-        return _Spot(
-            self.last.below.get(element, NOTHING),
-            dropped.below.get(element, NOTHING),
-            tuple(node.below[element] for node in self.now if element in node.below),
+    def child(self, element: PathElement) -> _PrunePosition:
+        dropped = self.previous if self.zone is _Zone.DROPPED else self.dropped
+        return _PrunePosition(
+            self.previous.children.get(element, EMPTY),
+            dropped.children.get(element, EMPTY),
+            tuple(node.children[element] for node in self.current if element in node.children),
             self.zone,
         )
 
 
-def pruned(merged: Json, last: Fields, now: Nodes, shape: Shape) -> Json:
-    """The merged value without what only `last` names.
+def prune_dropped(merged: Json, previous: FieldSet, current: FieldSets, shape: Shape) -> Json:
+    """Return the merged value without the fields that only `previous` has.
 
-    `now` are all sets that count now, the first that of the intent. A container that has nothing
-    left is null, as on servers.
+    `current` are the sets of all managers now, that of the intent first. An emptied container
+    becomes null, as on servers.
     """
-    return _prune(merged, _Spot(last, last - now[0], now, _Zone.OPEN), layout_of(shape))
+    return _prune(
+        merged,
+        _PrunePosition(previous, previous - current[0], current, _Zone.UNOWNED),
+        get_layout(shape),
+    )
 
 
-def _prune(value: Json, spot: _Spot, layout: Layout) -> Json:
-    if not value or is_one_piece(value, layout):
+def _prune(value: Json, position: _PrunePosition, layout: Layout) -> Json:
+    if not value or is_atomic_value(value, layout):
         return value
     if isinstance(value, dict):
-        return _prune_fields(value, spot, layout)
+        return _prune_fields(value, position, layout)
     if isinstance(value, list):
-        return _prune_items(value, spot, layout)
+        return _prune_items(value, position, layout)
     return value
 
 
-def _prune_fields(value: dict[str, Json], spot: _Spot, layout: Layout) -> Json:
-    left: dict[str, Json] | None = None
-    walked = spot.last if spot.zone is _Zone.LOST else spot.dropped
-    for element in walked.below:
-        name = element.removeprefix(FIELD)
+def _prune_fields(value: dict[str, Json], position: _PrunePosition, layout: Layout) -> Json:
+    remaining: dict[str, Json] | None = None
+    candidates = position.previous if position.zone is _Zone.DROPPED else position.dropped
+    for element in candidates.children:
+        name = element.removeprefix(FIELD_PREFIX)
         if name not in value:
             continue
-        there = value[name]
+        child = value[name]
         is_named = name in layout.shape.fields
-        fate = _fate(there, spot.below(element), layout.children[name], is_named=is_named)
-        if fate is not there:
-            left = dict(value) if left is None else left
-            if fate is _Gone.GONE:
-                del left[name]
+        result = _prune_child(
+            child, position.child(element), layout.children[name], is_named=is_named
+        )
+        if result is not child:
+            remaining = dict(value) if remaining is None else remaining
+            if result is _Removal.REMOVED:
+                del remaining[name]
             else:
-                left[name] = fate
-    return value if left is None else left or None
+                remaining[name] = result
+    return value if remaining is None else remaining or None
 
 
-def _prune_items(value: list[Json], spot: _Spot, layout: Layout) -> Json:
-    left: list[Json] = []
+def _prune_items(value: list[Json], position: _PrunePosition, layout: Layout) -> Json:
+    remaining: list[Json] = []
     is_same = True
     items = layout.items
     for item in value:
-        fate = _fate(item, spot.below(item_element(item, layout) or ""), items, is_named=False)
-        is_same = is_same and fate is item
-        if fate is not _Gone.GONE:
-            left.append(fate)
-    return value if is_same else left or None
+        result = _prune_child(
+            item, position.child(element_for_item(item, layout) or ""), items, is_named=False
+        )
+        is_same = is_same and result is item
+        if result is not _Removal.REMOVED:
+            remaining.append(result)
+    return value if is_same else remaining or None
 
 
-def _fate(value: Json, spot: _Spot, layout: Layout, *, is_named: bool) -> Json | _Gone:
-    """What becomes of a value. Named fields are in a set as soon as something below them is."""
-    if spot.dropped is NOTHING:
+def _prune_child(
+    value: Json, position: _PrunePosition, layout: Layout, *, is_named: bool
+) -> Json | _Removal:
+    """Return the value of a field or item after pruning.
+
+    A struct field is in a set as soon as a field below it is.
+    """
+    if position.dropped is EMPTY:
         return value
-    is_wanted = any(node.own or is_named for node in spot.now)
-    zone = spot.zone
-    if spot.last.own or is_named:
-        if not _is_told(value, layout):
+    is_owned = any(node.is_member or is_named for node in position.current)
+    zone = position.zone
+    if position.previous.is_member or is_named:
+        if not _is_representable(value, layout):
             return value
-        if zone is _Zone.LOST or not is_wanted:
-            return _Gone.GONE
-        zone = _Zone.NAMED
-    elif zone is _Zone.NAMED and not is_wanted:
-        zone = _Zone.LOST
-    return _prune(value, spot._replace(zone=zone), layout)
+        if zone is _Zone.DROPPED or not is_owned:
+            return _Removal.REMOVED
+        zone = _Zone.OWNED
+    elif zone is _Zone.OWNED and not is_owned:
+        zone = _Zone.DROPPED
+    return _prune(value, position._replace(zone=zone), layout)
 
 
-def _is_told(value: Json, layout: Layout) -> bool:
-    """Whether a set can have this value at all: it cannot have an empty list of items."""
-    if is_one_piece(value, layout):
+def _is_representable(value: Json, layout: Layout) -> bool:
+    """Return whether a set can contain this value: an empty list of items cannot be in a set."""
+    if is_atomic_value(value, layout):
         return True
     if isinstance(value, list):
         return bool(value)
     if isinstance(value, dict) and value:
         return any(
-            name not in layout.shape.fields or _is_told(inner, layout.children[name])
+            name not in layout.shape.fields or _is_representable(inner, layout.children[name])
             for name, inner in value.items()
         )
     return True

@@ -1,6 +1,6 @@
-"""Who owns which fields of an object: the entries of `metadata.managedFields`.
+"""Managed fields of an object: the entries of `metadata.managedFields`.
 
-Entries are frozen values, kept in the order in which the server writes them.
+Entries are immutable, and kept in the order of the server.
 """
 
 from __future__ import annotations
@@ -13,50 +13,52 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.model.objects import Json
-from tidegate.sandbox.ownership.fields import Fields, read_fields, write_fields
+from tidegate.sandbox.ownership.fields import FieldSet, parse_fields_v1, to_fields_v1
 
 FIELDS_TYPE = "FieldsV1"
-KNOWN = 50_000
-"""How many encoded entries are kept, by the identity of the entry."""
+MAX_CACHED_ENTRIES = 50_000
+"""Maximum number of cached encoded entries, which are found by the identity of the entry."""
 
 
 class Operation(StrEnum):
-    """How fields came to be owned: by stating an intent, or by any other write."""
+    """How a manager came to own fields: by server-side apply, or by any other write."""
 
     APPLY = "Apply"
     UPDATE = "Update"
 
 
-class OwnerEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one writer owns. `time` is as servers write it; they leave it out at times."""
+class ManagedFieldsEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The fields of one manager."""
 
     manager: str
     operation: Operation
     version: str
+    """The API version of the fields."""
     time: str = ""
+    """Time as servers write it; they sometimes omit it."""
     subresource: str = ""
-    fields: Fields
+    fields: FieldSet
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
-        """Two entries with the same identity are one. An applier may change its version."""
+        """The key that is unique among the entries. An applier may change its version."""
         version = "" if self.operation is Operation.APPLY else self.version
         return self.manager, self.operation, version, self.subresource
 
 
-Owners: TypeAlias = tuple[OwnerEntry, ...]
+ManagedFields: TypeAlias = tuple[ManagedFieldsEntry, ...]
 
 
-def in_order(entries: Iterable[OwnerEntry]) -> Owners:
-    """As the server sorts them: appliers first, then by time."""
-    return tuple(sorted(entries, key=_RANK))
+def sort_entries(entries: Iterable[ManagedFieldsEntry]) -> ManagedFields:
+    """Return the entries in the order of the server: appliers first, then by time."""
+    return tuple(sorted(entries, key=_SORT_KEY))
 
 
-_RANK = attrgetter("operation", "time", "manager", "version", "subresource")
-_known: dict[int, tuple[OwnerEntry, msgspec.Raw]] = {}
+_SORT_KEY = attrgetter("operation", "time", "manager", "version", "subresource")
+_encoded_entries: dict[int, tuple[ManagedFieldsEntry, msgspec.Raw]] = {}
 
 
-class _Written(msgspec.Struct, rename="camel"):
+class _EncodedEntry(msgspec.Struct, rename="camel"):
     operation: Operation
     api_version: str
     fields_type: str
@@ -66,77 +68,79 @@ class _Written(msgspec.Struct, rename="camel"):
     fields_v1: object = msgspec.field(default=None, name="fieldsV1")
 
 
-def read_owners(written: Json) -> Owners | None:
-    """The entries of a body's `managedFields`; None where they cannot be read."""
+def parse_managed_fields(value: Json) -> ManagedFields | None:
+    """Parse the `managedFields` of a body; None if they are invalid."""
     try:
-        entries = msgspec.convert(written or [], list[_Written])
+        entries = msgspec.convert(value or [], list[_EncodedEntry])
     except msgspec.ValidationError:
         return None
     if not all(entry.api_version and entry.fields_type == FIELDS_TYPE for entry in entries):
         return None
-    found = (
-        OwnerEntry(
+    parsed = (
+        ManagedFieldsEntry(
             manager=entry.manager,
             operation=entry.operation,
             version=entry.api_version,
             time=entry.time or "",
             subresource=entry.subresource,
-            fields=read_fields(entry.fields_v1),
+            fields=parse_fields_v1(entry.fields_v1),
         )
         for entry in entries
     )
-    return in_order({entry.identity: entry for entry in found}.values())
+    return sort_entries({entry.identity: entry for entry in parsed}.values())
 
 
-def write_owners(owners: Owners) -> list[Json]:
-    """The entries as a body has them."""
-    return [_write_entry(entry) for entry in owners]
+def managed_fields_to_json(managed_fields: ManagedFields) -> list[Json]:
+    """Return the entries as they are in a body."""
+    return [_entry_to_json(entry) for entry in managed_fields]
 
 
-def encode_owners(owners: Owners) -> list[msgspec.Raw]:
-    """The same as bytes. Most entries stay as they were, so what was encoded is kept."""
-    return [_encoded_once(entry) for entry in owners]
+def encode_managed_fields(managed_fields: ManagedFields) -> list[msgspec.Raw]:
+    """Return the entries as JSON. Encoded entries are cached, because most do not change."""
+    return [_encode_entry(entry) for entry in managed_fields]
 
 
-def _encoded_once(entry: OwnerEntry) -> msgspec.Raw:
-    known = _known.get(id(entry))
-    if known is not None and known[0] is entry:
-        return known[1]
-    if len(_known) >= KNOWN:
-        _known.clear()
-    encoded = msgspec.Raw(msgspec.json.encode(_write_entry(entry)))
-    _known[id(entry)] = (entry, encoded)
+def _encode_entry(entry: ManagedFieldsEntry) -> msgspec.Raw:
+    cached = _encoded_entries.get(id(entry))
+    if cached is not None and cached[0] is entry:
+        return cached[1]
+    if len(_encoded_entries) >= MAX_CACHED_ENTRIES:
+        _encoded_entries.clear()
+    encoded = msgspec.Raw(msgspec.json.encode(_entry_to_json(entry)))
+    _encoded_entries[id(entry)] = (entry, encoded)
     return encoded
 
 
-def _write_entry(entry: OwnerEntry) -> dict[str, Json]:
-    written: dict[str, Json] = {
+def _entry_to_json(entry: ManagedFieldsEntry) -> dict[str, Json]:
+    fields: dict[str, Json] = {
         "manager": entry.manager,
         "operation": str(entry.operation),
         "apiVersion": entry.version,
         "time": entry.time,
         "fieldsType": FIELDS_TYPE,
-        "fieldsV1": write_fields(entry.fields),
+        "fieldsV1": to_fields_v1(entry.fields),
         "subresource": entry.subresource,
     }
-    return {name: value for name, value in written.items() if value != ""}
+    return {name: value for name, value in fields.items() if value != ""}
 
 
-def owners_for_update(live: Owners, written: Json, *, subresource: str = "") -> Owners:
-    """Whose entries an update starts from: a caller may send its own, or send them empty.
+def managed_fields_for_update(
+    live: ManagedFields, sent: Json, *, subresource: str = ""
+) -> ManagedFields:
+    """Return the entries that an update starts from: a client can send its own, or empty ones.
 
-    `written` is `metadata.managedFields` of what the caller sent, None where there is none. Sent
-    through a subresource, or unreadable, they do not count.
+    `sent` is `metadata.managedFields` of the request, None if absent. It is ignored if it was sent
+    through a subresource or is invalid.
     """
-    if subresource or written is None:
+    if subresource or sent is None:
         return live
-    if written in ([], [{}]):
+    if sent in ([], [{}]):
         return ()
-    return read_owners(written) or live
+    return parse_managed_fields(sent) or live
 
 
-def keep_times(before: Owners, after: Owners) -> Owners:
-    """The entries of an object that is otherwise unchanged: new times alone do not count."""
+def keep_unchanged_times(before: ManagedFields, after: ManagedFields) -> ManagedFields:
+    """Return the entries of an otherwise unchanged object: new times alone do not count."""
     if len(before) != len(after):
         return after
     is_same = all(

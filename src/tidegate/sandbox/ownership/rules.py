@@ -1,10 +1,10 @@
-"""Who owns what after a write, and who stands in its way.
+"""Field management: managed fields after a write, and conflicts of server-side apply.
 
-An applier owns what it names; whoever else writes owns what it changed. An apply that would change
-a field of somebody else is a conflict unless it is forced, and a field that its applier no longer
-names goes, unless somebody else owns it too. A server resets some fields after a write (`status`
-through the object itself, `spec` through `status`), so nobody comes to own them there. Pure
-functions over frozen values; the bodies they take and give have no `managedFields`.
+An applier owns the fields of its intent; other writers own what they changed. An apply that
+changes a field of another manager is a conflict unless it is forced. A field that its applier
+no longer has in its intent is removed, unless another manager owns it as well. Reset fields
+(`status` in a write to the object, `spec` in a write to `status`) get no owner. Pure functions
+over immutable values; bodies have no `managedFields`.
 """
 
 from __future__ import annotations
@@ -16,256 +16,303 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from tidegate.model.objects import Json, Kind
-from tidegate.sandbox.kinds import RESETS, STATUS_ALONE
-from tidegate.sandbox.ownership.compare import Comparison, compare, read_intent, same
-from tidegate.sandbox.ownership.fields import NOTHING, Fields, fields_from, show_path
-from tidegate.sandbox.ownership.merge import merge, pruned
-from tidegate.sandbox.ownership.owners import Operation, OwnerEntry, Owners, in_order
+from tidegate.sandbox.kinds import RESET_FIELDS, STATUS_ONLY_KINDS
+from tidegate.sandbox.ownership.compare import Comparison, collect_fields, compare, is_same_json
+from tidegate.sandbox.ownership.fields import EMPTY, FieldSet, field_set_from_paths, format_path
+from tidegate.sandbox.ownership.merge import merge, prune_dropped
+from tidegate.sandbox.ownership.owners import (
+    ManagedFields,
+    ManagedFieldsEntry,
+    Operation,
+    sort_entries,
+)
 from tidegate.schema.decoding import find_typed_problems
 from tidegate.schema.shape import Shape
-from tidegate.world.facts import Cause, Owned
+from tidegate.world.facts import Cause, FieldOwner
 
 Body: TypeAlias = dict[str, Json]
-UPDATERS_LIMIT = 10
-ANCIENT, BEFORE_FIRST_APPLY, UNKNOWN = "ancient-changes", "before-first-apply", "unknown"
-_OF_A_LIFE = (
+MAX_UPDATERS = 10
+ANCIENT_CHANGES, BEFORE_FIRST_APPLY, UNKNOWN_MANAGER = (
+    "ancient-changes",
+    "before-first-apply",
+    "unknown",
+)
+_SERVER_METADATA = (
     "name namespace creationTimestamp selfLink uid clusterName generation managedFields "
     "resourceVersion"
 )
-NEVER_OWNED = fields_from(
+STRIPPED_FIELDS = field_set_from_paths(
     [
         *(["f:apiVersion"], ["f:kind"], ["f:metadata"]),
-        *(["f:metadata", f"f:{name}"] for name in _OF_A_LIFE.split()),
+        *(["f:metadata", f"f:{name}"] for name in _SERVER_METADATA.split()),
     ]
 )
+"""Fields that no manager owns, like `stripSet` of `stripmeta.go` in Kubernetes."""
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for every write to a kind, or to one of its subresources."""
+class WriteScope(msgspec.Struct, frozen=True, kw_only=True):
+    """Properties of all writes to a kind, or to one of its subresources."""
 
     shape: Shape
     version: str
     subresource: str = ""
-    resets: Fields = NOTHING
-    """Fields that a write through here cannot change, and so does not own."""
+    reset_fields: FieldSet = EMPTY
+    """Fields that a write cannot change, and so does not own."""
     blank: dict[str, Json]
-    """An object of this kind of which nothing was said yet: `blank_of` built-in ones, else `{}`."""
+    """An empty object of this kind: `build_blank` for built-in kinds, else `{}`."""
 
 
 METADATA, SPEC, STATUS = ("f:metadata",), ("f:spec",), ("f:status",)
 
 
-def terms_of(
+def build_write_scope(
     kind: Kind, shape: Shape, subresource: str, *, has_status: bool, is_custom: bool
-) -> Terms:
-    """What holds for writes to a kind, or through one of its subresources."""
-    return Terms(
+) -> WriteScope:
+    """Return the scope of writes to a kind, or to one of its subresources."""
+    return WriteScope(
         shape=shape,
         version=kind.api_version,
         subresource=subresource,
-        resets=resets_of(kind, subresource=subresource, has_status=has_status, is_custom=is_custom),
-        blank={} if is_custom else blank_of(shape),
+        reset_fields=get_reset_fields(
+            kind, subresource=subresource, has_status=has_status, is_custom=is_custom
+        ),
+        blank={} if is_custom else build_blank(shape),
     )
 
 
-def resets_of(
+def get_reset_fields(
     kind: Kind, *, subresource: str = "", has_status: bool, is_custom: bool = False
-) -> Fields:
-    """The fields that a write to a kind (or through its subresource) cannot change."""
-    special = RESETS.get((kind.group, kind.name, subresource))
+) -> FieldSet:
+    """Return the fields that a write to a kind or subresource cannot change."""
+    special = RESET_FIELDS.get((kind.group, kind.name, subresource))
     if special is not None:
-        return fields_from([f"f:{name}" for name in path.split(".")] for path in special)
+        return field_set_from_paths([f"f:{name}" for name in path.split(".")] for path in special)
     if subresource == "status":
-        is_alone = is_custom or (kind.group, kind.name) in STATUS_ALONE
-        return fields_from([SPEC, METADATA] if is_alone else [SPEC])
-    return fields_from([STATUS]) if has_status and not subresource else NOTHING
+        resets_metadata = is_custom or (kind.group, kind.name) in STATUS_ONLY_KINDS
+        return field_set_from_paths([SPEC, METADATA] if resets_metadata else [SPEC])
+    return field_set_from_paths([STATUS]) if has_status and not subresource else EMPTY
 
 
 @lru_cache(maxsize=2_048)
-def blank_of(shape: Shape) -> dict[str, Json]:
-    """An object of a built-in kind of which nothing was said: structs, and lists never left out."""
+def build_blank(shape: Shape) -> dict[str, Json]:
+    """Return an empty object of a built-in kind: structs, and lists that are never omitted."""
     blank: dict[str, Json] = {}
-    for name, asked in shape.fields.items():
-        place = asked()
+    for name, get_shape in shape.fields.items():
+        child_shape = get_shape()
         if name in shape.always:
-            blank[name] = {**blank_of(place)}
-        elif name in shape.required and place.items is not None:
+            blank[name] = {**build_blank(child_shape)}
+        elif name in shape.required and child_shape.items is not None:
             blank[name] = None
     return blank
 
 
 class Author(msgspec.Struct, frozen=True, gc=False):
-    """Who writes, and when (RFC 3339, whole seconds)."""
+    """The manager of a write, and the time (RFC 3339, whole seconds)."""
 
     manager: str
     time: str
 
 
-class Applied(NamedTuple):
-    """The object as it is to be stored: the live one itself where nothing changed."""
+class ApplyResult(NamedTuple):
+    """The object to store; the live object itself if nothing changed."""
 
     body: Body
-    owners: Owners
+    managed_fields: ManagedFields
 
 
-class Conflicts(NamedTuple):
-    """Whose fields stand in the way, and how the server says so."""
+class ApplyConflicts(NamedTuple):
+    """Fields of other managers that an apply would change, and the message of the server."""
 
-    owned: tuple[Owned, ...]
+    owned_fields: tuple[FieldOwner, ...]
     message: str
 
 
-class Unfit(NamedTuple):
-    """An intent that cannot be merged."""
+class InvalidIntent(NamedTuple):
+    """An intent that does not match the schema and cannot be merged."""
 
     problems: tuple[Cause, ...]
 
 
-def apply(
-    live: Body | None, owners: Owners, intent: Body, *, by: Author, terms: Terms, force: bool
-) -> Applied | Conflicts | Unfit:
-    """Bring an intent into a live object; None: there is none yet."""
-    fields, is_fit = read_intent(intent, terms.shape)
-    if not is_fit and (problems := find_typed_problems(intent, terms.shape)):
-        return Unfit(problems)
-    if live is not None and not owners:
-        first = Author(BEFORE_FIRST_APPLY, by.time)
-        owners = _taken(_changes(terms.blank, live, terms), (), by=first, terms=terms)
-    entry = _entry(Operation.APPLY, by, terms, fields.outside(terms.resets))
-    last = _find(entry, owners)
-    others = tuple(other for other in owners if other is not last)
-    start = terms.blank if live is None else live
-    body = _merged(start, intent, last, (entry, *others), terms.shape)
-    changes = _changes(start, body, terms)
-    if not force and (conflicts := _conflicts(changes, others)) is not None:
+def apply_intent(
+    live: Body | None,
+    managed_fields: ManagedFields,
+    intent: Body,
+    *,
+    author: Author,
+    scope: WriteScope,
+    force: bool,
+) -> ApplyResult | ApplyConflicts | InvalidIntent:
+    """Merge an intent into a live object; `live` is None if there is none yet."""
+    fields, is_valid = collect_fields(intent, scope.shape)
+    if not is_valid and (problems := find_typed_problems(intent, scope.shape)):
+        return InvalidIntent(problems)
+    if live is not None and not managed_fields:
+        first_author = Author(BEFORE_FIRST_APPLY, author.time)
+        managed_fields = _entries_after_update(
+            _compare(scope.blank, live, scope), (), author=first_author, scope=scope
+        )
+    entry = _new_entry(
+        Operation.APPLY, author, scope, fields.recursive_difference(scope.reset_fields)
+    )
+    previous = _find_entry(entry, managed_fields)
+    others = tuple(other for other in managed_fields if other is not previous)
+    start = scope.blank if live is None else live
+    body = _merge_and_prune(start, intent, previous, (entry, *others), scope.shape)
+    changes = _compare(start, body, scope)
+    if not force and (conflicts := _find_conflicts(changes, others)) is not None:
         return conflicts
-    if is_same := same(body, start):
+    if is_same := is_same_json(body, start):
         body = start
     # An applier that changes nothing keeps its time, and a new one gets none.
-    time = ("" if last is None else last.time) if is_same else by.time
-    mine = msgspec.structs.replace(entry, time=time, fields=entry.fields - NEVER_OWNED)
+    time = ("" if previous is None else previous.time) if is_same else author.time
+    new_entry = msgspec.structs.replace(entry, time=time, fields=entry.fields - STRIPPED_FIELDS)
     if not isinstance(body, dict):
         raise TypeError(body)
-    return Applied(body, _settled(owners, (mine, *_unchanged(changes, others))))
+    return ApplyResult(
+        body, _sort_if_changed(managed_fields, (new_entry, *_remove_changed(changes, others)))
+    )
 
 
-def _merged(start: Body, intent: Body, last: OwnerEntry | None, now: Owners, shape: Shape) -> Json:
-    """The live object with the intent, without what this applier no longer names."""
+def _merge_and_prune(
+    start: Body,
+    intent: Body,
+    previous: ManagedFieldsEntry | None,
+    current: ManagedFields,
+    shape: Shape,
+) -> Json:
+    """Return the live object with the intent, without fields that this applier no longer has."""
     body = merge(start, intent, shape)
-    if last is None or last.fields == now[0].fields - NEVER_OWNED:
+    if previous is None or previous.fields == current[0].fields - STRIPPED_FIELDS:
         return body
-    return pruned(body, last.fields, tuple(entry.fields for entry in now), shape)
+    return prune_dropped(body, previous.fields, tuple(entry.fields for entry in current), shape)
 
 
-def update(before: Body, after: Body, owners: Owners, *, by: Author, terms: Terms) -> Owners:
-    """Who owns what after any other write; to create, `before` is the blank of the terms.
+def update_managed_fields(
+    before: Body, after: Body, managed_fields: ManagedFields, *, author: Author, scope: WriteScope
+) -> ManagedFields:
+    """Return the managed fields after a write other than apply; for a create, `before` is blank.
 
-    An object whose owners were cleared has none until somebody applies to it.
+    An object whose managed fields were cleared has none until the first apply.
     """
     metadata = before.get("metadata")
-    if not owners and isinstance(metadata, dict) and metadata.get("uid"):
+    if not managed_fields and isinstance(metadata, dict) and metadata.get("uid"):
         return ()
-    changes = _changes(before, after, terms)
-    return _settled(owners, _taken(changes, owners, by=by, terms=terms))
+    changes = _compare(before, after, scope)
+    return _sort_if_changed(
+        managed_fields, _entries_after_update(changes, managed_fields, author=author, scope=scope)
+    )
 
 
-def _entry(operation: Operation, by: Author, terms: Terms, fields: Fields) -> OwnerEntry:
-    return OwnerEntry(
-        manager=by.manager or UNKNOWN,
+def _new_entry(
+    operation: Operation, author: Author, scope: WriteScope, fields: FieldSet
+) -> ManagedFieldsEntry:
+    return ManagedFieldsEntry(
+        manager=author.manager or UNKNOWN_MANAGER,
         operation=operation,
-        version=terms.version,
-        time=by.time,
-        subresource=terms.subresource,
+        version=scope.version,
+        time=author.time,
+        subresource=scope.subresource,
         fields=fields,
     )
 
 
-def _find(entry: OwnerEntry, owners: Owners) -> OwnerEntry | None:
-    """What the same writer owned until now."""
-    return next((other for other in owners if other.identity == entry.identity), None)
+def _find_entry(
+    entry: ManagedFieldsEntry, managed_fields: ManagedFields
+) -> ManagedFieldsEntry | None:
+    """Return the previous entry of the same manager, or None."""
+    return next((other for other in managed_fields if other.identity == entry.identity), None)
 
 
-def _changes(before: Json, after: Json, terms: Terms) -> Comparison:
-    return compare(before, after, terms.shape).outside(terms.resets)
+def _compare(before: Json, after: Json, scope: WriteScope) -> Comparison:
+    return compare(before, after, scope.shape).exclude_fields(scope.reset_fields)
 
 
-def _taken(changes: Comparison, owners: Owners, *, by: Author, terms: Terms) -> Owners:
-    """The entries after an update by this author."""
-    taken = changes.put - NEVER_OWNED
-    if taken.is_empty:
-        return _capped(_unchanged(changes, owners))
-    mine = _entry(Operation.UPDATE, by, terms, taken)
-    last = _find(mine, owners)
-    if last is None:
-        return _capped((mine, *_unchanged(changes, owners)))
-    mine = msgspec.structs.replace(mine, fields=(last.fields - changes.removed) | taken)
-    others = tuple(entry for entry in owners if entry is not last)
-    return _capped((mine, *_unchanged(changes, others)))
+def _entries_after_update(
+    changes: Comparison, managed_fields: ManagedFields, *, author: Author, scope: WriteScope
+) -> ManagedFields:
+    """Return the entries after an update by this author."""
+    written = changes.written - STRIPPED_FIELDS
+    if written.is_empty:
+        return _cap_updaters(_remove_changed(changes, managed_fields))
+    new_entry = _new_entry(Operation.UPDATE, author, scope, written)
+    previous = _find_entry(new_entry, managed_fields)
+    if previous is None:
+        return _cap_updaters((new_entry, *_remove_changed(changes, managed_fields)))
+    new_entry = msgspec.structs.replace(
+        new_entry, fields=(previous.fields - changes.removed) | written
+    )
+    others = tuple(entry for entry in managed_fields if entry is not previous)
+    return _cap_updaters((new_entry, *_remove_changed(changes, others)))
 
 
-def _unchanged(changes: Comparison, owners: Iterable[OwnerEntry]) -> Owners:
-    """The entries without what was changed; those that are left with nothing are gone."""
-    changed = changes.put | changes.removed
-    kept = ((entry, entry.fields - changed) for entry in owners)
+def _remove_changed(changes: Comparison, entries: Iterable[ManagedFieldsEntry]) -> ManagedFields:
+    """Return the entries without the changed fields; empty ones are removed."""
+    changed = changes.written | changes.removed
+    remaining = ((entry, entry.fields - changed) for entry in entries)
     return tuple(
         entry if fields is entry.fields else msgspec.structs.replace(entry, fields=fields)
-        for entry, fields in kept
+        for entry, fields in remaining
         if not fields.is_empty
     )
 
 
-def _conflicts(changes: Comparison, others: Owners) -> Conflicts | None:
-    found = [
-        (entry, show_path(path))
+def _find_conflicts(changes: Comparison, others: ManagedFields) -> ApplyConflicts | None:
+    owned_paths = [
+        (entry, format_path(path))
         for entry in sorted(others, key=lambda entry: entry.identity)
-        for path in (entry.fields & changes.put).paths()
+        for path in (entry.fields & changes.written).paths()
     ]
-    if not found:
+    if not owned_paths:
         return None
-    owned = tuple(sorted(Owned(entry.manager, field.removeprefix(".")) for entry, field in found))
-    return Conflicts(owned, _message(found))
+    owned_fields = tuple(
+        sorted(FieldOwner(entry.manager, field.removeprefix(".")) for entry, field in owned_paths)
+    )
+    return ApplyConflicts(owned_fields, _conflict_message(owned_paths))
 
 
-def _message(found: list[tuple[OwnerEntry, str]]) -> str:
-    if len(found) == 1:
-        ((entry, field),) = found
-        return f"Apply failed with 1 conflict: conflict with {_shown(entry)}: {field}"
+def _conflict_message(owned_paths: list[tuple[ManagedFieldsEntry, str]]) -> str:
+    if len(owned_paths) == 1:
+        ((entry, field),) = owned_paths
+        return f"Apply failed with 1 conflict: conflict with {_format_manager(entry)}: {field}"
     lines: dict[str, list[str]] = {}
-    for entry, field in found:
-        lines.setdefault(f"conflicts with {_shown(entry)}:", []).append(f"- {field}")
-    told = "\n".join(line for head, fields in lines.items() for line in (head, *fields))
-    return f"Apply failed with {len(found)} conflicts: {told}"
+    for entry, field in owned_paths:
+        lines.setdefault(f"conflicts with {_format_manager(entry)}:", []).append(f"- {field}")
+    details = "\n".join(line for title, fields in lines.items() for line in (title, *fields))
+    return f"Apply failed with {len(owned_paths)} conflicts: {details}"
 
 
-def _shown(entry: OwnerEntry) -> str:
+def _format_manager(entry: ManagedFieldsEntry) -> str:
     subresource = f' with subresource "{entry.subresource}"' if entry.subresource else ""
     version = f" using {entry.version}" if entry.operation is Operation.UPDATE else ""
     return f'"{entry.manager}"{subresource}{version}'
 
 
-def _settled(before: Owners, entries: Iterable[OwnerEntry]) -> Owners:
-    after = in_order(entry for entry in entries if not entry.fields.is_empty)
+def _sort_if_changed(before: ManagedFields, entries: Iterable[ManagedFieldsEntry]) -> ManagedFields:
+    after = sort_entries(entry for entry in entries if not entry.fields.is_empty)
     return before if after == before else after
 
 
-def _capped(owners: Owners) -> Owners:
-    """At most ten updaters: the oldest of a version are put together."""
-    if len(owners) <= UPDATERS_LIMIT:
-        return owners
+def _cap_updaters(managed_fields: ManagedFields) -> ManagedFields:
+    """Return at most ten updaters: the oldest ones of a version are merged.
+
+    Like `capmanagers.go` of Kubernetes.
+    """
+    if len(managed_fields) <= MAX_UPDATERS:
+        return managed_fields
     updaters = sorted(
-        (entry for entry in owners if entry.operation is Operation.UPDATE),
+        (entry for entry in managed_fields if entry.operation is Operation.UPDATE),
         key=lambda entry: (entry.time, entry.identity),
     )
-    surplus = len(updaters) - UPDATERS_LIMIT
+    surplus = len(updaters) - MAX_UPDATERS
     if surplus <= 0:
-        return owners
-    entries = {entry.identity: entry for entry in owners}
-    firsts: dict[str, OwnerEntry] = {}
+        return managed_fields
+    entries = {entry.identity: entry for entry in managed_fields}
+    firsts: dict[str, ManagedFieldsEntry] = {}
     for entry in updaters:
         first = firsts.setdefault(entry.version, entry)
         if first is entry:
             continue
-        bucket = msgspec.structs.replace(first, manager=ANCIENT, subresource="")
+        bucket = msgspec.structs.replace(first, manager=ANCIENT_CHANGES, subresource="")
         old = entries.get(bucket.identity) or entries.pop(first.identity)
         fields = entries.pop(entry.identity).fields | old.fields
         entries[bucket.identity] = msgspec.structs.replace(bucket, time=entry.time, fields=fields)

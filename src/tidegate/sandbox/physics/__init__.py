@@ -1,1 +1,1 @@
-"""What happens in a cluster where no controller is: pods are placed, started, probed and ended."""
+"""Simulated nodes: scheduling, starting, probing and stopping of pods."""

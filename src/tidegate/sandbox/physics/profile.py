@@ -1,8 +1,8 @@
-"""How the life of a container goes: how long each part takes, what befalls it, what is assumed.
+"""Profile of container behavior: durations, failures, and the assumptions behind them.
 
-A `Profile` is a list of rules. Each rule fits some containers and changes some parts of their
-course; the last rule that speaks of a part decides it. A profile file adds to the one that is
-shipped (`profile_file`), and a scenario adds rules of its own.
+A `Profile` is a list of rules. Each rule selects some containers and changes some fields of
+their ContainerProfile; the last rule that sets a field wins. A profile file extends the default
+profile (`profile_file`), and a scenario adds its own rules.
 """
 
 from __future__ import annotations
@@ -13,75 +13,77 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from tidegate.model.expectation import Expectation
-from tidegate.model.moment import SECOND, Ms, Span
-from tidegate.model.operators import EVERY, Row
+from tidegate.model.expectation import DurationEstimate
+from tidegate.model.moment import SECOND, Duration, Ms
+from tidegate.model.operators import WILDCARD, KindRow
 
-CourseChanges: TypeAlias = dict[str, object]
-"""Some parts of a course, by name."""
+ProfileChanges: TypeAlias = dict[str, object]
+"""Fields of a ContainerProfile to change, by name."""
 
 
 class ContainerFailure(msgspec.Struct, frozen=True, kw_only=True):
-    """A container exits by itself: `after` so long, or when its work would have been done."""
+    """An exit of a container with an error."""
 
     after: Ms | None = None
+    """Time from start to exit; None: when the work would have been done."""
     times: int | None = None
-    """How many attempts fail, counted over restarts and over the pods of a Job; None is all."""
+    """Number of attempts that fail, over restarts and over the pods of a Job; None for all."""
     code: int = 1
 
 
-class ContainerCourse(msgspec.Struct, frozen=True, kw_only=True):
-    """What one container goes through. All durations are whole seconds, as in a pod's status."""
+class ContainerProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """Durations and failures of a container. Durations are whole seconds, as in a pod's status."""
 
     pull: Ms = Ms(2 * SECOND)
     start: Ms = Ms(SECOND)
     ready: Ms = Ms(SECOND)
-    """From its start until its probes succeed."""
+    """From start until the probes succeed."""
     run: Ms = Ms(5 * SECOND)
-    """From start to end, for the containers of Jobs and others that end by themselves."""
+    """From start to end, for containers of Jobs and others that terminate."""
     init: Ms = Ms(SECOND)
-    """The same for init containers."""
+    """From start to end, for init containers."""
     dial: Ms = Ms(SECOND)
-    """How long a call to a Service without ready endpoints takes to be refused."""
+    """Time until a call to a Service without ready endpoints fails."""
     poll: Ms = Ms(2 * SECOND)
-    """How long a container that waits for a Service pauses between two calls."""
+    """Pause between two calls of a container that waits for a Service."""
     stop: Ms = Ms(SECOND)
-    """From the signal to end until it has ended."""
+    """Time from SIGTERM until the container has ended."""
     dials: bool = False
-    """Whether a container that runs for good ends when a Service that it names does not answer."""
+    """Whether a long-running container exits when a Service it names has no ready endpoints."""
     slow: Ms = Ms(0)
     """Added to `ready`, `run` and `init`."""
     never_ready: bool = False
     flaps: Ms = Ms(0)
-    """Ready and not ready by turns, each so long."""
+    """Period in which the container alternates between ready and not ready; 0 for never."""
     unpullable: bool = False
     pullable_after: Ms | None = None
-    """How long its image cannot be pulled; None is for good."""
+    """Time until the image of an `unpullable` container can be pulled; None for never."""
     unschedulable: str = ""
-    """Why there is no node for its pod."""
+    """Why no node accepts the pod; empty if one does."""
     failure: ContainerFailure | None = None
     lines: tuple[str, ...] = ()
-    """What it prints when it starts."""
+    """Log lines that the container prints when it starts."""
 
 
-class Named(NamedTuple):
-    """A link of the chain from a pod to the object that a person wrote."""
+class OwnerName(NamedTuple):
+    """An owner in the chain from a pod to its top-level object."""
 
     kind: str
     name: str
 
 
-class Subject(NamedTuple):
-    """A container, and whose it is: `owners` begins with its pod."""
+class ContainerIdentity(NamedTuple):
+    """A container, identified by its owners, namespace, name and image."""
 
-    owners: tuple[Named, ...]
+    owners: tuple[OwnerName, ...]
+    """The chain of owners, which begins with the pod."""
     namespace: str
     container: str
     image: str
 
 
-class Fit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whom a rule is for. `*` stands for any text; what is not said fits all."""
+class ContainerSelector(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A selector of containers. `*` matches any text; an unset field matches all."""
 
     kind: str | None = None
     namespace: str | None = None
@@ -89,13 +91,14 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     container: str | None = None
     image: str | None = None
 
-    def fits(self, subject: Subject) -> bool:
-        own = (
-            (self.image, subject.image),
-            (self.namespace, subject.namespace),
-            (self.container, subject.container),
+    def matches(self, identity: ContainerIdentity) -> bool:
+        """Return whether a container is selected."""
+        fields = (
+            (self.image, identity.image),
+            (self.namespace, identity.namespace),
+            (self.container, identity.container),
         )
-        for pattern, text in own:
+        for pattern, text in fields:
             if pattern is not None and not fnmatchcase(text, pattern):
                 return False
         if self.kind is None and self.name is None:
@@ -103,29 +106,29 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         return any(
             (self.kind is None or fnmatchcase(owner.kind, self.kind))
             and (self.name is None or fnmatchcase(owner.name, self.name))
-            for owner in subject.owners
+            for owner in identity.owners
         )
 
 
-class CourseRule(msgspec.Struct, frozen=True):
-    """For these containers, this is different."""
+class ContainerRule(msgspec.Struct, frozen=True):
+    """Changes to the profile of some containers."""
 
-    when: Fit
-    changes: CourseChanges
+    when: ContainerSelector
+    changes: ProfileChanges
 
 
-class StageFit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which stages of which custom resources. `*` stands for any text."""
+class StageSelector(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A selector of stages of custom resources. `*` matches any text."""
 
-    group: str = EVERY
-    kind: str = EVERY
-    namespace: str = EVERY
-    name: str = EVERY
-    stage: str = EVERY
+    group: str = WILDCARD
+    kind: str = WILDCARD
+    namespace: str = WILDCARD
+    name: str = WILDCARD
+    stage: str = WILDCARD
 
-    def is_about(self, row: Row) -> bool:
-        """Whether an object of a row may fit; the row for all other kinds is about any."""
-        if row.group == EVERY:
+    def can_match(self, row: KindRow) -> bool:
+        """Return whether an object of a row can match; the generic row (`*`) always can."""
+        if row.group == WILDCARD:
             return True
         return fnmatchcase(row.group, self.group) and any(
             fnmatchcase(kind, self.kind) for kind in row.kinds
@@ -133,82 +136,84 @@ class StageFit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class StageRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """These stages of an operator take so long."""
+    """A duration for some stages of operators."""
 
-    after: Span
-    when: StageFit = StageFit()
+    after: Duration
+    when: StageSelector = StageSelector()
 
 
 class Assumption(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Something that is taken for true though no cluster vouches for it."""
+    """A statement that the simulation relies on without proof from a cluster."""
 
     name: str
     claim: str
     source: str
 
 
-class Spread(msgspec.Struct, frozen=True, kw_only=True):
-    """How much shorter and longer a duration may be that has no range of its own."""
+class DurationSpread(msgspec.Struct, frozen=True, kw_only=True):
+    """Factors for durations that have no range."""
 
     optimistic: float = 1
     pessimistic: float = 1
 
-    def factor(self, expecting: Expectation) -> float:
-        match expecting:
-            case Expectation.OPTIMISTIC:
+    def factor(self, estimate: DurationEstimate) -> float:
+        """Return the factor for an estimate."""
+        match estimate:
+            case DurationEstimate.OPTIMISTIC:
                 return self.optimistic
-            case Expectation.LIKELY:
+            case DurationEstimate.LIKELY:
                 return 1
-            case Expectation.PESSIMISTIC:
+            case DurationEstimate.PESSIMISTIC:
                 return self.pessimistic
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """How long things take and what is assumed."""
+    """Durations and assumptions of a simulation."""
 
     name: str = ""
-    durations: ContainerCourse = ContainerCourse()
-    spread: Spread = Spread()
-    rules: tuple[CourseRule, ...] = ()
+    durations: ContainerProfile = ContainerProfile()
+    spread: DurationSpread = DurationSpread()
+    rules: tuple[ContainerRule, ...] = ()
     stages: tuple[StageRule, ...] = ()
-    """How long operators take."""
+    """Durations of operator stages."""
     polls: tuple[str, ...] = ()
-    """Patterns of commands that wait for a Service; regular expressions."""
+    """Regular expressions of commands that wait for a Service."""
     telemetry: tuple[str, ...] = ()
-    """Patterns of variables and hosts that nobody waits for."""
+    """Regular expressions of variables and hosts of telemetry, which no container waits for."""
     certifies: tuple[str, ...] = ()
-    """Patterns of images and commands that make certificates, and call no host that they name."""
+    """Patterns of images and commands that issue certificates and call no host that they name."""
     assumptions: tuple[Assumption, ...] = ()
 
-    def with_rules(self, rules: Iterable[CourseRule]) -> Profile:
-        """This profile and rules that come after its own."""
+    def with_rules(self, rules: Iterable[ContainerRule]) -> Profile:
+        """Return this profile with more rules after its own."""
         return msgspec.structs.replace(self, rules=(*self.rules, *rules))
 
-    def course_of(self, subject: Subject) -> ContainerCourse:
-        """What is to happen to a container."""
-        changes: CourseChanges = {}
+    def container_profile(self, identity: ContainerIdentity) -> ContainerProfile:
+        """Return the profile of a container."""
+        changes: ProfileChanges = {}
         for rule in self.rules:
-            if rule.when.fits(subject):
+            if rule.when.matches(identity):
                 changes |= rule.changes
         return msgspec.structs.replace(self.durations, **changes) if changes else self.durations
 
 
-class Courses:
-    """Answers of a profile, remembered: pods of one owner go through the same."""
+class ContainerProfiles:
+    """Cached container profiles; pods of one owner share them."""
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
-        self._known: dict[Subject, ContainerCourse] = {}
-        self._knows_pods = any(
+        self._cache: dict[ContainerIdentity, ContainerProfile] = {}
+        self._has_pod_rules = any(
             rule.when.name is not None and fnmatchcase("Pod", rule.when.kind or "*")
             for rule in profile.rules
         )
 
-    def of(self, subject: Subject) -> ContainerCourse:
-        if not self._knows_pods:
-            nameless = Named(subject.owners[0].kind, "")
-            subject = subject._replace(owners=(nameless, *subject.owners[1:]))
-        found = self._known.get(subject)
-        if found is None:
-            found = self._known[subject] = self._profile.course_of(subject)
-        return found
+    def get(self, identity: ContainerIdentity) -> ContainerProfile:
+        """Return the profile of a container."""
+        if not self._has_pod_rules:
+            anonymous_pod = OwnerName(identity.owners[0].kind, "")
+            identity = identity._replace(owners=(anonymous_pod, *identity.owners[1:]))
+        profile = self._cache.get(identity)
+        if profile is None:
+            profile = self._cache[identity] = self._profile.container_profile(identity)
+        return profile

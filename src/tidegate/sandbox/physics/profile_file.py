@@ -1,7 +1,8 @@
-"""Profile files: what users write, and what is shipped, as a profile.
+"""Profile files: the default profile, and those that users write.
 
-A duration is written as one (`5s`), or as a range with its source. What counts of a range depends
-on what is expected: the best, the likely or the worst. Nothing of it is left in a `Profile`.
+A duration is a single value (`5s`), or a range with its source. Which end of a range counts
+depends on the estimate: optimistic, likely or pessimistic. A `Profile` holds the resolved
+values only.
 """
 
 from __future__ import annotations
@@ -15,31 +16,31 @@ from typing import Annotated, Generic, TypeAlias, TypeVar
 
 import msgspec
 
-from tidegate.documents.decoding import Flaw, decode_one, suggest
-from tidegate.errors import FileError, foreign
-from tidegate.model.expectation import Expectation
-from tidegate.model.moment import SECOND, Ms, Seconds, SomeSeconds, Span
-from tidegate.model.operators import EVERY, Row
+from tidegate.documents.decoding import FileProblem, decode_single, format_suggestion
+from tidegate.errors import FileError, sanitize
+from tidegate.model.expectation import DurationEstimate
+from tidegate.model.moment import SECOND, Duration, Ms, PositiveSeconds, WholeSeconds
+from tidegate.model.operators import WILDCARD, KindRow
 from tidegate.sandbox.physics.profile import (
     Assumption,
-    CourseChanges,
-    CourseRule,
-    Fit,
+    ContainerRule,
+    ContainerSelector,
+    DurationSpread,
     Profile,
-    Spread,
-    StageFit,
+    ProfileChanges,
     StageRule,
+    StageSelector,
 )
 
-TYPICAL = Path(__file__).with_name("typical.yaml")
-Texts = str | tuple[str, ...]
+DEFAULT_PROFILE_FILE = Path(__file__).with_name("typical.yaml")
+OneOrMoreTexts = str | tuple[str, ...]
 _S = TypeVar("_S")
 
 
 class DurationRange(
     msgspec.Struct, Generic[_S], frozen=True, kw_only=True, forbid_unknown_fields=True
 ):
-    """A duration that varies, and where that is known from."""
+    """A range of durations, and its source."""
 
     likely: _S
     optimistic: _S | None = None
@@ -47,145 +48,161 @@ class DurationRange(
     source: str = ""
 
 
-Written: TypeAlias = Ms | DurationRange[Ms] | None
+DurationValue: TypeAlias = Ms | DurationRange[Ms] | None
 
 
-class _SpanReading(msgspec.Struct, frozen=True):
-    """What is expected, and of durations without a range."""
+class _DurationResolver(msgspec.Struct, frozen=True):
+    """Resolves durations for an estimate; a duration without a range is multiplied by a factor."""
 
-    expecting: Expectation
+    estimate: DurationEstimate
     factor: float
 
-    def span(self, written: Ms | DurationRange[Ms], *, step: Ms = Ms(1), least: Ms = Ms(0)) -> Ms:
-        """What counts of a duration, in whole steps."""
-        if not isinstance(written, DurationRange):
-            likely, said = written, None
+    def resolve(
+        self, value: Ms | DurationRange[Ms], *, step: Ms = Ms(1), minimum: Ms = Ms(0)
+    ) -> Ms:
+        """Return the duration that counts, in whole steps."""
+        if not isinstance(value, DurationRange):
+            likely, explicit = value, None
         else:
-            likely, said = written.likely, getattr(written, self.expecting)
+            likely, explicit = value.likely, getattr(value, self.estimate)
         stretched = Ms(int(likely * self.factor / step + 0.5) * step)
-        return max(least, stretched) if said is None else said
+        return max(minimum, stretched) if explicit is None else explicit
 
 
 class _Durations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    pull: Seconds | DurationRange[Seconds] | None = None
-    start: Seconds | DurationRange[Seconds] | None = None
-    ready: Seconds | DurationRange[Seconds] | None = None
-    run: Seconds | DurationRange[Seconds] | None = None
-    init: Seconds | DurationRange[Seconds] | None = None
-    dial: SomeSeconds | DurationRange[SomeSeconds] | None = None
-    """A call that takes no time would be made again and again at the same moment."""
-    poll: SomeSeconds | DurationRange[SomeSeconds] | None = None
-    stop: Seconds | DurationRange[Seconds] | None = None
+    pull: WholeSeconds | DurationRange[WholeSeconds] | None = None
+    start: WholeSeconds | DurationRange[WholeSeconds] | None = None
+    ready: WholeSeconds | DurationRange[WholeSeconds] | None = None
+    run: WholeSeconds | DurationRange[WholeSeconds] | None = None
+    init: WholeSeconds | DurationRange[WholeSeconds] | None = None
+    dial: PositiveSeconds | DurationRange[PositiveSeconds] | None = None
+    """Never zero: a call that takes no time would be repeated endlessly at the same time."""
+    poll: PositiveSeconds | DurationRange[PositiveSeconds] | None = None
+    stop: WholeSeconds | DurationRange[WholeSeconds] | None = None
 
-    def changes(self, reading: _SpanReading) -> CourseChanges:
-        said = {key: getattr(self, key) for key in DURATIONS}
+    def changes(self, resolver: _DurationResolver) -> ProfileChanges:
+        values = {key: getattr(self, key) for key in DURATIONS}
         return {
-            key: reading.span(value, step=SECOND, least=SECOND if key in SOME else Ms(0))
-            for key, value in said.items()
+            key: resolver.resolve(
+                value, step=SECOND, minimum=SECOND if key in NONZERO_DURATIONS else Ms(0)
+            )
+            for key, value in values.items()
             if value is not None
         }
 
 
 DURATIONS = _Durations.__struct_fields__
-SOME = ("dial", "poll")
+NONZERO_DURATIONS = ("dial", "poll")
 
 
 class _Rule(_Durations, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    when: Fit = Fit()
+    when: ContainerSelector = ContainerSelector()
     dials: bool | None = None
 
-    def changes(self, reading: _SpanReading) -> CourseChanges:
+    def changes(self, resolver: _DurationResolver) -> ProfileChanges:
         dials = {} if self.dials is None else {"dials": self.dials}
-        return super().changes(reading) | dials
+        return super().changes(resolver) | dials
 
 
 class _StageEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    after: Span | DurationRange[Span]
-    when: StageFit = StageFit()
+    after: Duration | DurationRange[Duration]
+    when: StageSelector = StageSelector()
 
 
 class _Factors(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     optimistic: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     pessimistic: Annotated[float, msgspec.Meta(ge=1)] | None = None
 
-    def over(self, other: Spread) -> Spread:
-        """These factors; those that are not said are the other's."""
-        said = msgspec.structs.asdict(self)
-        changes = {key: value for key, value in said.items() if value is not None}
+    def apply_to(self, other: DurationSpread) -> DurationSpread:
+        """Return these factors, with unset ones taken from another spread."""
+        values = msgspec.structs.asdict(self)
+        changes = {key: value for key, value in values.items() if value is not None}
         return msgspec.structs.replace(other, **changes)
 
 
 class _ProfileFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The keys of a profile."""
+    """The keys of a profile file."""
 
     name: str = ""
     durations: _Durations = _Durations()
     spread: _Factors = _Factors()
     rules: tuple[_Rule, ...] = ()
     stages: tuple[_StageEntry, ...] = ()
-    polls: Texts = ()
-    telemetry: Texts = ()
-    certifies: Texts = ()
+    polls: OneOrMoreTexts = ()
+    telemetry: OneOrMoreTexts = ()
+    certifies: OneOrMoreTexts = ()
     assumptions: tuple[Assumption, ...] = ()
 
 
 @cache
-def typical(expecting: Expectation = Expectation.LIKELY) -> Profile:
-    """The profile that is shipped."""
-    return read_profile(TYPICAL.read_bytes(), TYPICAL.name, onto=Profile(), expecting=expecting)
+def default_profile(estimate: DurationEstimate = DurationEstimate.LIKELY) -> Profile:
+    """Return the default profile."""
+    return read_profile(
+        DEFAULT_PROFILE_FILE.read_bytes(),
+        DEFAULT_PROFILE_FILE.name,
+        base=Profile(),
+        estimate=estimate,
+    )
 
 
 def read_profile(
     text: bytes,
     name: str,
     *,
-    onto: Profile,
-    operators: Iterable[Row] = (),
-    expecting: Expectation = Expectation.LIKELY,
+    base: Profile,
+    operators: Iterable[KindRow] = (),
+    estimate: DurationEstimate = DurationEstimate.LIKELY,
 ) -> Profile:
-    """A profile file, which adds to another profile and wins over it.
+    """Read a profile file, which extends another profile and overrides it.
 
-    Raises one ExceptionGroup with an error for each mistake in the file. Stages are looked for in
-    the rows of `operators`, if there are any.
+    Raises one ExceptionGroup with an error for each mistake in the file. Names of stages are
+    checked against the rows of `operators`, if there are any.
     """
     rows = tuple(operators)
-    file = decode_one(
-        text, name, _ProfileFile, noun="profile", check=lambda file: _flaws(file, rows)
+    file = decode_single(
+        text, name, _ProfileFile, noun="profile", check=lambda file: _problems(file, rows)
     )
-    spread = file.spread.over(onto.spread)
-    reading = _SpanReading(expecting, spread.factor(expecting))
-    stages = (StageRule(when=one.when, after=reading.span(one.after)) for one in file.stages)
+    spread = file.spread.apply_to(base.spread)
+    resolver = _DurationResolver(estimate, spread.factor(estimate))
+    stages = (
+        StageRule(when=entry.when, after=resolver.resolve(entry.after)) for entry in file.stages
+    )
     return Profile(
-        name=file.name or onto.name,
-        durations=msgspec.structs.replace(onto.durations, **file.durations.changes(reading)),
+        name=file.name or base.name,
+        durations=msgspec.structs.replace(base.durations, **file.durations.changes(resolver)),
         spread=spread,
-        rules=(*onto.rules, *(CourseRule(one.when, one.changes(reading)) for one in file.rules)),
-        stages=(*onto.stages, *stages),
-        polls=(*onto.polls, *_listed(file.polls)),
-        telemetry=(*onto.telemetry, *_listed(file.telemetry)),
-        certifies=(*onto.certifies, *_listed(file.certifies)),
-        assumptions=(*onto.assumptions, *file.assumptions),
+        rules=(
+            *base.rules,
+            *(ContainerRule(rule.when, rule.changes(resolver)) for rule in file.rules),
+        ),
+        stages=(*base.stages, *stages),
+        polls=(*base.polls, *_as_tuple(file.polls)),
+        telemetry=(*base.telemetry, *_as_tuple(file.telemetry)),
+        certifies=(*base.certifies, *_as_tuple(file.certifies)),
+        assumptions=(*base.assumptions, *file.assumptions),
     )
 
 
-def _listed(texts: Texts) -> tuple[str, ...]:
+def _as_tuple(texts: OneOrMoreTexts) -> tuple[str, ...]:
     return (texts,) if isinstance(texts, str) else texts
 
 
-def _flaws(file: _ProfileFile, rows: tuple[Row, ...]) -> Iterator[Flaw]:
-    for place, stage in enumerate(file.stages):
-        known = _stages_of(stage.when, rows)
-        if known and not any(fnmatchcase(one, stage.when.stage) for one in known):
-            problem = f"there is no stage `{foreign(stage.when.stage)}`"
-            hint = suggest(stage.when.stage, known)
-            yield ("stages", place, "when", "stage"), FileError("file.value", problem, hint=hint)
-        yield from _unordered(("stages", place, "after"), stage.after)
+def _problems(file: _ProfileFile, rows: tuple[KindRow, ...]) -> Iterator[FileProblem]:
+    for index, stage in enumerate(file.stages):
+        stage_names = _stage_names(stage.when, rows)
+        if stage_names and not any(
+            fnmatchcase(stage_name, stage.when.stage) for stage_name in stage_names
+        ):
+            problem = f"there is no stage `{sanitize(stage.when.stage)}`"
+            hint = format_suggestion(stage.when.stage, stage_names)
+            yield ("stages", index, "when", "stage"), FileError("file.value", problem, hint=hint)
+        yield from _range_problems(("stages", index, "after"), stage.after)
     for key in DURATIONS:
-        yield from _unordered(("durations", key), getattr(file.durations, key))
-        for place, rule in enumerate(file.rules):
-            yield from _unordered(("rules", place, key), getattr(rule, key))
+        yield from _range_problems(("durations", key), getattr(file.durations, key))
+        for index, rule in enumerate(file.rules):
+            yield from _range_problems(("rules", index, key), getattr(rule, key))
     for key in ("polls", "telemetry", "certifies"):
-        for pattern in _listed(getattr(file, key)):
+        for pattern in _as_tuple(getattr(file, key)):
             try:
                 re.compile(pattern)
             except re.error:
@@ -194,20 +211,23 @@ def _flaws(file: _ProfileFile, rows: tuple[Row, ...]) -> Iterator[Flaw]:
                 yield (key,), FileError("file.value", problem, hint=hint)
 
 
-def _unordered(path: tuple[str | int, ...], written: Written) -> Iterator[Flaw]:
-    """A range goes from the shortest to the longest."""
-    if not isinstance(written, DurationRange):
+def _range_problems(path: tuple[str | int, ...], value: DurationValue) -> Iterator[FileProblem]:
+    """Yield a problem if the ends of a range are not in ascending order."""
+    if not isinstance(value, DurationRange):
         return
-    ends = (written.optimistic, written.likely, written.pessimistic)
-    said = [one for one in ends if one is not None]
-    if said != sorted(said):
+    ends = (value.optimistic, value.likely, value.pessimistic)
+    bounds = [end for end in ends if end is not None]
+    if bounds != sorted(bounds):
         problem = f"`{path[-1]}` is a range whose ends are on the wrong sides"
         hint = "`optimistic` is at most `likely`, and `pessimistic` at least"
         yield path, FileError("file.value", problem, hint=hint)
 
 
-def _stages_of(fit: StageFit, rows: tuple[Row, ...]) -> tuple[str, ...]:
-    """The stages that may be meant: one that no row has would say nothing, in silence."""
-    about = [row for row in rows if fit.is_about(row)]
-    own = [row for row in about if row.group != EVERY]
-    return tuple(dict.fromkeys(stage.name for row in own or about for stage in row.stages))
+def _stage_names(selector: StageSelector, rows: tuple[KindRow, ...]) -> tuple[str, ...]:
+    """Return the names of the stages that a selector can match.
+
+    A rule for an unknown stage would silently have no effect.
+    """
+    matching = [row for row in rows if selector.can_match(row)]
+    specific = [row for row in matching if row.group != WILDCARD]
+    return tuple(dict.fromkeys(stage.name for row in specific or matching for stage in row.stages))

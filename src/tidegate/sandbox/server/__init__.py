@@ -1,1 +1,1 @@
-"""An API server in memory."""
+"""An in-memory API server."""

@@ -1,8 +1,8 @@
-"""Who may refuse an object that is well: namespaces, accounts, classes, quotas, webhooks.
+"""Admission: namespaces, service accounts, priority and runtime classes, quotas, webhooks.
 
-A webhook is not run. One whose Service has ready endpoints, or that is called by URL, is taken to
-agree, unless an annotation of its configuration says what it denies with. One whose Service is not
-there, or has no endpoint that is ready, fails as it would.
+Webhooks are not called. A webhook with a URL, or whose Service has ready endpoints, is assumed
+to allow the request, unless an annotation of its configuration denies it. A webhook whose
+Service does not exist or has no ready endpoint fails as on a real server.
 """
 
 from __future__ import annotations
@@ -10,40 +10,42 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tidegate.model.labels import matches
+from tidegate.model.labels import selector_matches
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import listed, mapping, mappings, part, text
-from tidegate.sandbox.kinds import SERVICE_NAME
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.sandbox.kinds import SERVICE_NAME_LABEL
 from tidegate.sandbox.server.lifecycle import NAMESPACES, PODS, SERVICES
-from tidegate.sandbox.server.register import KindEntry, RefusedCall
-from tidegate.sandbox.server.store import Body, ObjectStore, Resource
-from tidegate.world.facts import Cause, Failed, Forbidden, Missing
+from tidegate.sandbox.server.register import KindEntry, StatusError
+from tidegate.sandbox.server.store import Body, GroupResource, ObjectStore
+from tidegate.world.facts import Cause, Forbidden, NotFound, ServerError
 
-ACCOUNTS = Resource("", "serviceaccounts")
-SLICES = Resource("discovery.k8s.io", "endpointslices")
-QUOTAS = Resource("", "resourcequotas")
-PRIORITIES = Resource("scheduling.k8s.io", "priorityclasses")
-RUNTIMES = Resource("node.k8s.io", "runtimeclasses")
-SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
-"""Every cluster has these."""
-ADMISSION = "admissionregistration.k8s.io"
-HOOKS = (
-    Resource(ADMISSION, "mutatingwebhookconfigurations"),
-    Resource(ADMISSION, "validatingwebhookconfigurations"),
+SERVICE_ACCOUNTS = GroupResource("", "serviceaccounts")
+ENDPOINT_SLICES = GroupResource("discovery.k8s.io", "endpointslices")
+RESOURCE_QUOTAS = GroupResource("", "resourcequotas")
+PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
+RUNTIME_CLASSES = GroupResource("node.k8s.io", "runtimeclasses")
+SYSTEM_PRIORITY_CLASSES = ("system-cluster-critical", "system-node-critical")
+"""Priority classes that every cluster has."""
+ADMISSION_GROUP = "admissionregistration.k8s.io"
+WEBHOOK_CONFIGURATIONS = (
+    GroupResource(ADMISSION_GROUP, "mutatingwebhookconfigurations"),
+    GroupResource(ADMISSION_GROUP, "validatingwebhookconfigurations"),
 )
-EVERY = "*"
-INJECTED = (
+WILDCARD = "*"
+CA_INJECTION_ANNOTATIONS = (
     *(f"cert-manager.io/inject-{one}" for one in ("ca-from", "ca-from-secret", "apiserver-ca")),
     "service.beta.openshift.io/inject-cabundle",
 )
-"""By these annotations somebody is asked to say whom to trust."""
-DENIES = "sandbox.tidegate.dev/denies"
-"""On a configuration: its webhooks say no to whatever they are asked about, in these words."""
-UNTRUSTED = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+"""Annotations that request the injection of a CA bundle."""
+DENIES_ANNOTATION = "sandbox.tidegate.dev/denies"
+"""Annotation of a webhook configuration: its webhooks deny every request with this message."""
+UNKNOWN_AUTHORITY = (
+    "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+)
 
 
-class Admission(NamedTuple):
-    """A write that asks to be admitted."""
+class AdmissionRequest(NamedTuple):
+    """A write that has to be admitted."""
 
     entry: KindEntry
     operation: str
@@ -52,150 +54,174 @@ class Admission(NamedTuple):
     subresource: str = ""
 
 
-def admit(asked: Admission, store: ObjectStore) -> None:
-    """Raise the refusal of the first who refuses."""
-    if asked.operation == "CREATE":
-        _check_namespace(asked, store)
-        if asked.entry.resource == PODS:
-            _check_account(asked, store)
-            _check_classes(asked, store)
-            _check_quota(asked, store)
-    if asked.entry.resource.group != ADMISSION:
-        _check_webhooks(asked, store)
+def admit(request: AdmissionRequest, store: ObjectStore) -> None:
+    """Check the admission of a write. Raises StatusError for the first rejection."""
+    if request.operation == "CREATE":
+        _check_namespace(request, store)
+        if request.entry.resource == PODS:
+            _check_service_account(request, store)
+            _check_classes(request, store)
+            _check_quota(request, store)
+    if request.entry.resource.group != ADMISSION_GROUP:
+        _check_webhooks(request, store)
 
 
-def _check_namespace(asked: Admission, store: ObjectStore) -> None:
-    name = asked.ref.namespace
+def _check_namespace(request: AdmissionRequest, store: ObjectStore) -> None:
+    name = request.ref.namespace
     if not name:
         return
     namespace = store.get(NAMESPACES, "", name)
     if namespace is None:
-        raise RefusedCall(Missing(f'namespaces "{name}" not found'))
+        raise StatusError(NotFound(f'namespaces "{name}" not found'))
     if namespace.is_deleting:
         message = f"unable to create new content in namespace {name} because it is being terminated"
         cause = Cause(
             "metadata.namespace", "NamespaceTerminating", f"namespace {name} is being terminated"
         )
-        raise _forbidden(asked, message, cause)
+        raise _forbidden(request, message, cause)
 
 
-def _check_account(asked: Admission, store: ObjectStore) -> None:
-    name = text(asked.body, "spec", "serviceAccountName", default="default")
-    place = asked.ref.namespace
-    if store.get(ACCOUNTS, place, name) is None:
-        looking = f"error looking up service account {place}/{name}"
-        raise _forbidden(asked, f'{looking}: serviceaccount "{name}" not found')
+def _check_service_account(request: AdmissionRequest, store: ObjectStore) -> None:
+    name = get_text(request.body, "spec", "serviceAccountName", default="default")
+    namespace = request.ref.namespace
+    if store.get(SERVICE_ACCOUNTS, namespace, name) is None:
+        problem = f"error looking up service account {namespace}/{name}"
+        raise _forbidden(request, f'{problem}: serviceaccount "{name}" not found')
 
 
-def _check_classes(asked: Admission, store: ObjectStore) -> None:
-    """What a pod says of its priority and of its runtime must be there."""
-    priority = text(asked.body, "spec", "priorityClassName")
-    is_known = priority in SYSTEM_PRIORITIES or store.get(PRIORITIES, "", priority) is not None
+def _check_classes(request: AdmissionRequest, store: ObjectStore) -> None:
+    """Check that the PriorityClass and the RuntimeClass of a pod exist."""
+    priority = get_text(request.body, "spec", "priorityClassName")
+    is_known = (
+        priority in SYSTEM_PRIORITY_CLASSES or store.get(PRIORITY_CLASSES, "", priority) is not None
+    )
     if priority and not is_known:
-        raise _forbidden(asked, f"no PriorityClass with name {priority} was found")
-    runtime = text(asked.body, "spec", "runtimeClassName")
-    if runtime and store.get(RUNTIMES, "", runtime) is None:
-        raise _forbidden(asked, f'pod rejected: RuntimeClass "{runtime}" not found')
+        raise _forbidden(request, f"no PriorityClass with name {priority} was found")
+    runtime = get_text(request.body, "spec", "runtimeClassName")
+    if runtime and store.get(RUNTIME_CLASSES, "", runtime) is None:
+        raise _forbidden(request, f'pod rejected: RuntimeClass "{runtime}" not found')
 
 
-def _check_quota(asked: Admission, store: ObjectStore) -> None:
-    """Pods are counted; of all that a quota can limit, this alone is looked at."""
-    place = asked.ref.namespace
-    for quota in store.table(QUOTAS).rows(place):
-        limit = str(part(quota.body, "spec", "hard", "pods"))
+def _check_quota(request: AdmissionRequest, store: ObjectStore) -> None:
+    """Check the number of pods; other limits of a quota are not checked."""
+    namespace = request.ref.namespace
+    for quota in store.get_table(RESOURCE_QUOTAS).list_objects(namespace):
+        limit = str(get_value(quota.body, "spec", "hard", "pods"))
         if limit.isdigit():
-            pods = store.table(PODS).rows(place)
-            phases = (text(pod.body, "status", "phase") for pod in pods)
+            pods = store.get_table(PODS).list_objects(namespace)
+            phases = (get_text(pod.body, "status", "phase") for pod in pods)
             used = sum(phase not in ("Failed", "Succeeded") for phase in phases)
             if used >= int(limit):
                 counts = f"requested: pods=1, used: pods={used}, limited: pods={limit}"
-                raise _forbidden(asked, f"exceeded quota: {quota.ref.name}, {counts}")
+                raise _forbidden(request, f"exceeded quota: {quota.ref.name}, {counts}")
 
 
-def _forbidden(asked: Admission, why: str, *causes: Cause) -> RefusedCall:
-    return RefusedCall(
-        Forbidden(f'{asked.entry.title} "{asked.ref.name}" is forbidden: {why}', causes)
+def _forbidden(request: AdmissionRequest, reason: str, *causes: Cause) -> StatusError:
+    return StatusError(
+        Forbidden(
+            f'{request.entry.group_resource} "{request.ref.name}" is forbidden: {reason}', causes
+        )
     )
 
 
-def _check_webhooks(asked: Admission, store: ObjectStore) -> None:
-    for hook, notes in _matching_webhooks(asked, store):
-        service = mapping(hook, "clientConfig", "service")
-        trouble = _trouble(service, store) if service else ""
-        if service and not trouble and _lacks_authority(hook, notes):
-            trouble = f"{_url(service)}: {UNTRUSTED}"
-        if trouble and hook.get("failurePolicy", "Fail") != "Ignore":
-            told = f'failed calling webhook "{hook.get("name")}": failed to call webhook: {trouble}'
-            raise RefusedCall(Failed(500, "InternalError", f"Internal error occurred: {told}"))
-        if not trouble and DENIES in notes:
-            denied = f'admission webhook "{hook.get("name")}" denied the request: {notes[DENIES]}'
-            raise RefusedCall(Forbidden(denied))
+def _check_webhooks(request: AdmissionRequest, store: ObjectStore) -> None:
+    for webhook, webhook_annotations in _matching_webhooks(request, store):
+        service = get_mapping(webhook, "clientConfig", "service")
+        problem = _call_problem(service, store) if service else ""
+        if service and not problem and _lacks_ca_bundle(webhook, webhook_annotations):
+            problem = f"{_webhook_url(service)}: {UNKNOWN_AUTHORITY}"
+        if problem and webhook.get("failurePolicy", "Fail") != "Ignore":
+            message = (
+                f'failed calling webhook "{webhook.get("name")}": failed to call webhook: {problem}'
+            )
+            raise StatusError(
+                ServerError(500, "InternalError", f"Internal error occurred: {message}")
+            )
+        if not problem and DENIES_ANNOTATION in annotations:
+            denied = (
+                f'admission webhook "{webhook.get("name")}" denied the request:'
+                f" {annotations[DENIES_ANNOTATION]}"
+            )
+            raise StatusError(Forbidden(denied))
 
 
-def _trouble(service: dict[str, Json], store: ObjectStore) -> str:
-    """Why a Service cannot be called; empty where it can."""
+def _call_problem(service: dict[str, Json], store: ObjectStore) -> str:
+    """Return why a Service cannot be called; empty if it can."""
     namespace, name = str(service.get("namespace")), str(service.get("name"))
-    url = _url(service)
+    url = _webhook_url(service)
     if store.get(SERVICES, namespace, name) is None:
         return f'{url}: service "{name}" not found'
-    slices = store.table(SLICES).objects.get(namespace, {})
+    slices = store.get_table(ENDPOINT_SLICES).objects.get(namespace, {})
     for stored in slices.values():
-        if stored.labels.get(SERVICE_NAME) == name and _has_ready(stored.body):
+        if stored.labels.get(SERVICE_NAME_LABEL) == name and _has_ready_endpoint(stored.body):
             return ""
     return f'{url}: no endpoints available for service "{name}"'
 
 
-def _url(service: dict[str, Json]) -> str:
+def _webhook_url(service: dict[str, Json]) -> str:
     namespace, name = str(service.get("namespace")), str(service.get("name"))
     port, path = service.get("port", 443), str(service.get("path") or "/")
     return f'Post "https://{name}.{namespace}.svc:{port}{path}?timeout=10s"'
 
 
-def _lacks_authority(hook: dict[str, Json], notes: dict[str, Json]) -> bool:
-    """Whether a server would not trust it: somebody is to say whom to trust, and has not yet."""
-    return any(one in notes for one in INJECTED) and not text(hook, "clientConfig", "caBundle")
-
-
-def _has_ready(slice_: Body) -> bool:
+def _lacks_ca_bundle(webhook: dict[str, Json], annotations: dict[str, Json]) -> bool:
+    """Return whether the CA bundle of a webhook is not injected yet."""
     return any(
-        part(endpoint, "conditions", "ready") is not False and listed(endpoint, "addresses")
-        for endpoint in mappings(slice_, "endpoints")
+        annotation in annotations for annotation in CA_INJECTION_ANNOTATIONS
+    ) and not get_text(webhook, "clientConfig", "caBundle")
+
+
+def _has_ready_endpoint(slice_: Body) -> bool:
+    return any(
+        get_value(endpoint, "conditions", "ready") is not False and get_list(endpoint, "addresses")
+        for endpoint in get_mappings(slice_, "endpoints")
     )
 
 
 def _matching_webhooks(
-    asked: Admission, store: ObjectStore
+    request: AdmissionRequest, store: ObjectStore
 ) -> Iterator[tuple[dict[str, Json], dict[str, Json]]]:
-    """Each with the annotations of what configures it."""
-    for resource in HOOKS:
-        for configuration in store.table(resource).rows(""):
-            for hook in mappings(configuration.body, "webhooks"):
-                if _matches(hook, asked, store):
-                    yield hook, mapping(configuration.metadata, "annotations")
+    """Yield matching webhooks, each with the annotations of its configuration."""
+    for resource in WEBHOOK_CONFIGURATIONS:
+        for configuration in store.get_table(resource).list_objects(""):
+            for webhook in get_mappings(configuration.body, "webhooks"):
+                if _webhook_matches(webhook, request, store):
+                    yield webhook, get_mapping(configuration.metadata, "annotations")
 
 
-def _matches(hook: dict[str, Json], asked: Admission, store: ObjectStore) -> bool:
-    if not any(_rule_matches(rule, asked) for rule in mappings(hook, "rules")):
+def _webhook_matches(
+    webhook: dict[str, Json], request: AdmissionRequest, store: ObjectStore
+) -> bool:
+    if not any(_rule_matches(rule, request) for rule in get_mappings(webhook, "rules")):
         return False
-    if not matches(hook.get("objectSelector"), mapping(asked.body, "metadata", "labels")):
+    if not selector_matches(
+        webhook.get("objectSelector"), get_mapping(request.body, "metadata", "labels")
+    ):
         return False
-    place = asked.ref.name if asked.entry.resource == NAMESPACES else asked.ref.namespace
-    namespace = store.get(NAMESPACES, "", place) if place else None
-    return namespace is None or matches(hook.get("namespaceSelector"), namespace.labels)
+    namespace_name = (
+        request.ref.name if request.entry.resource == NAMESPACES else request.ref.namespace
+    )
+    namespace = store.get(NAMESPACES, "", namespace_name) if namespace_name else None
+    return namespace is None or selector_matches(webhook.get("namespaceSelector"), namespace.labels)
 
 
-def _rule_matches(rule: dict[str, Json], asked: Admission) -> bool:
-    kind = asked.entry.kind
-    wanted = (
-        ("operations", asked.operation),
+def _rule_matches(rule: dict[str, Json], request: AdmissionRequest) -> bool:
+    kind = request.entry.kind
+    expected = (
+        ("operations", request.operation),
         ("apiGroups", kind.group),
         ("apiVersions", kind.version),
     )
-    is_meant = all({EVERY, value} & {*map(str, listed(rule, key))} for key, value in wanted)
-    return is_meant and any(_names(str(one), asked) for one in listed(rule, "resources"))
+    is_match = all({WILDCARD, value} & {*map(str, get_list(rule, key))} for key, value in expected)
+    return is_match and any(
+        _resource_matches(str(pattern), request) for pattern in get_list(rule, "resources")
+    )
 
 
-def _names(pattern: str, asked: Admission) -> bool:
-    """`pods` is the object alone, `pods/status` a part of it, `pods/*` both."""
-    name, _, below = pattern.partition("/")
-    return name in (EVERY, asked.entry.resource.plural) and below in (EVERY, asked.subresource)
+def _resource_matches(pattern: str, request: AdmissionRequest) -> bool:
+    """Return whether a rule's resource matches: `pods`, `pods/status`, or `pods/*` for both."""
+    name, _, subresource = pattern.partition("/")
+    return name in (WILDCARD, request.entry.resource.plural) and subresource in (
+        WILDCARD,
+        request.subresource,
+    )

@@ -1,8 +1,7 @@
-"""A new object: its identity, and what a server gives to some kinds.
+"""Creation of objects: identity, and initial fields of some kinds.
 
-A pod gets the class that tells which go last when a node is short of room. A Job gets a selector
-and labels that are its own, unless it says `manualSelector` and chooses both itself. Nobody owns
-what the server gives.
+A pod gets its QoS class. A Job gets a unique selector and labels, unless it sets
+`manualSelector`. No manager owns these fields.
 """
 
 from __future__ import annotations
@@ -11,88 +10,105 @@ import hashlib
 from collections.abc import Iterator
 from fractions import Fraction
 
-from tidegate.model.labels import matches
+from tidegate.model.labels import selector_matches
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.model.quantity import quantity_of
-from tidegate.model.reading import mapping, mappings, part, text
-from tidegate.sandbox.kinds import FIRST_STATUSES
-from tidegate.sandbox.server.lifecycle import JOBS, NAMESPACES, PODS, SERVICES, spell, timestamp
+from tidegate.model.quantity import to_quantity
+from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
+from tidegate.sandbox.kinds import INITIAL_STATUSES
+from tidegate.sandbox.server.lifecycle import (
+    JOBS,
+    NAMESPACES,
+    PODS,
+    SERVICES,
+    format_rfc3339,
+    to_name_suffix,
+)
 from tidegate.sandbox.server.register import KindEntry
-from tidegate.sandbox.server.store import Body, metadata_of
+from tidegate.sandbox.server.store import Body, get_metadata
 from tidegate.schema.causes import invalid, required
 from tidegate.world.facts import Cause
 
-COUNTED = ("cpu", "memory")
+QOS_RESOURCES = ("cpu", "memory")
 
 Amounts = dict[str, Fraction]
-UID = "batch.kubernetes.io/controller-uid"
-NAME = "batch.kubernetes.io/job-name"
-OLD_UID, OLD_NAME = "controller-uid", "job-name"
-LABELS = "spec.template.metadata.labels"
+CONTROLLER_UID_LABEL = "batch.kubernetes.io/controller-uid"
+JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
+LEGACY_UID_LABEL, LEGACY_NAME_LABEL = "controller-uid", "job-name"
+TEMPLATE_LABELS = "spec.template.metadata.labels"
 
 
-class Names:
-    """Everything random of a cluster, made from a seed."""
+class IdentityGenerator:
+    """Generator of uids, names and addresses of a cluster, from a seed."""
 
     def __init__(self, seed: str) -> None:
         self._seed = seed
         self._count = 0
         self._addresses = 0
 
-    def uid(self) -> str:
-        text = self._draw().hex()
+    def new_uid(self) -> str:
+        text = self._next_bytes().hex()
         parts = (text[:8], text[8:12], f"4{text[13:16]}", f"8{text[17:20]}", text[20:32])
         return "-".join(parts)
 
-    def suffixed(self, prefix: str) -> str:
-        ending = spell(self._draw()[:5])
-        return f"{prefix}{ending}" if prefix else ""
+    def generate_name(self, prefix: str) -> str:
+        """Return a prefix with a generated suffix, for `generateName`; empty without a prefix."""
+        suffix = to_name_suffix(self._next_bytes()[:5])
+        return f"{prefix}{suffix}" if prefix else ""
 
-    def address(self) -> str:
-        """An address of the service network, each once."""
+    def new_cluster_ip(self) -> str:
+        """Return the next address of the service network."""
         self._addresses += 1
         high, low = divmod(self._addresses + 9, 250)
         return f"10.{96 + high // 250}.{high % 250}.{low + 1}"
 
-    def _draw(self) -> bytes:
+    def _next_bytes(self) -> bytes:
         self._count += 1
         return hashlib.blake2b(f"{self._seed}/{self._count}".encode(), digest_size=16).digest()
 
 
-def begin(body: Body, entry: KindEntry, ref: Ref, *, now: Ms, names: Names) -> Body:
-    """A new object: its identity, and what its kind starts with."""
+def prepare_for_create(
+    body: Body, entry: KindEntry, ref: Ref, *, now: Ms, identities: IdentityGenerator
+) -> Body:
+    """Return a new object with its identity and the initial fields of its kind.
+
+    Like `PrepareForCreate` of the strategies in Kubernetes.
+    """
     dropped = {"deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "generation"}
-    metadata = {k: v for k, v in metadata_of(body).items() if k not in dropped}
-    metadata |= {"name": ref.name, "uid": names.uid(), "creationTimestamp": timestamp(now)}
+    metadata = {k: v for k, v in get_metadata(body).items() if k not in dropped}
+    metadata |= {
+        "name": ref.name,
+        "uid": identities.new_uid(),
+        "creationTimestamp": format_rfc3339(now),
+    }
     if entry.served.namespaced:
         metadata["namespace"] = ref.namespace
-    if entry.is_counted:
+    if entry.has_generation:
         metadata["generation"] = 1
-    begun: Body = {
+    created: Body = {
         **body,
         "apiVersion": entry.kind.api_version,
         "kind": entry.kind.name,
         "metadata": metadata,
     }
     if entry.has_status:
-        begun.pop("status", None)
-    first = FIRST_STATUSES.get(entry.kind)
-    begun |= {} if first is None else {"status": first}
+        created.pop("status", None)
+    initial_status = INITIAL_STATUSES.get(entry.kind)
+    created |= {} if initial_status is None else {"status": initial_status}
     if entry.resource == NAMESPACES:
-        return _namespace(begun, ref.name)
+        return _prepare_namespace(created, ref.name)
     if entry.resource == SERVICES:
-        return _service(begun, names)
+        return _prepare_service(created, identities)
     if entry.resource == PODS:
-        return {**begun, "status": {"phase": "Pending", "qosClass": service_class(begun)}}
+        return {**created, "status": {"phase": "Pending", "qosClass": compute_qos_class(created)}}
     if entry.resource == JOBS:
-        return select_own_pods(begun)
-    return begun
+        return generate_job_selector(created)
+    return created
 
 
-def _namespace(body: Body, name: str) -> Body:
-    metadata = metadata_of(body)
-    labels = {**mapping(metadata, "labels"), "kubernetes.io/metadata.name": name}
+def _prepare_namespace(body: Body, name: str) -> Body:
+    metadata = get_metadata(body)
+    labels = {**get_mapping(metadata, "labels"), "kubernetes.io/metadata.name": name}
     return {
         **body,
         "metadata": {**metadata, "labels": labels},
@@ -101,87 +117,114 @@ def _namespace(body: Body, name: str) -> Body:
     }
 
 
-def _service(body: Body, names: Names) -> Body:
-    known = dict(mapping(body, "spec"))
-    if known.get("type") != "ExternalName":
-        given = known.get("clusterIP") or names.address()
-        known |= {"clusterIP": given, "clusterIPs": known.get("clusterIPs") or [given]}
-    return {**body, "spec": known}
+def _prepare_service(body: Body, identities: IdentityGenerator) -> Body:
+    spec = dict(get_mapping(body, "spec"))
+    if spec.get("type") != "ExternalName":
+        cluster_ip = spec.get("clusterIP") or identities.new_cluster_ip()
+        spec |= {"clusterIP": cluster_ip, "clusterIPs": spec.get("clusterIPs") or [cluster_ip]}
+    return {**body, "spec": spec}
 
 
-def service_class(pod: Body) -> str:
-    """`BestEffort` where nothing is asked for, `Guaranteed` where all of it is a limit as well.
+def compute_qos_class(pod: Body) -> str:
+    """Return the QoS class of a pod, like `ComputePodQOS` of Kubernetes.
 
-    What a pod asks for as a whole counts more than what its containers do.
+    `BestEffort` without requests and limits, `Guaranteed` if all requests equal limits. Resources
+    of the pod take precedence over those of its containers.
     """
-    spec = mapping(pod, "spec")
-    whole = mapping(spec, "resources")
-    containers = [*mappings(spec, "containers"), *mappings(spec, "initContainers")]
-    shares = [whole] if whole else [mapping(one, "resources") for one in containers]
-    if not any(shares):
+    spec = get_mapping(pod, "spec")
+    pod_resources = get_mapping(spec, "resources")
+    containers = [*get_mappings(spec, "containers"), *get_mappings(spec, "initContainers")]
+    all_resources = (
+        [pod_resources]
+        if pod_resources
+        else [get_mapping(container, "resources") for container in containers]
+    )
+    if not any(all_resources):
         return "BestEffort"
-    read = [(_requests(share), _amounts(share, "limits")) for share in shares]
-    if not any(requests or limits for requests, limits in read):
+    amounts = [
+        (_effective_requests(resources), _amounts(resources, "limits"))
+        for resources in all_resources
+    ]
+    if not any(requests or limits for requests, limits in amounts):
         return "BestEffort"
     is_guaranteed = all(
-        len(limits) == len(COUNTED) and requests == limits for requests, limits in read
+        len(limits) == len(QOS_RESOURCES) and requests == limits for requests, limits in amounts
     )
     return "Guaranteed" if is_guaranteed else "Burstable"
 
 
-def _amounts(share: Body, name: str) -> Amounts:
-    given = mapping(share, name)
-    amounts = {key: quantity_of(given[key]) for key in COUNTED if key in given}
+def _amounts(resources: Body, name: str) -> Amounts:
+    quantities = get_mapping(resources, name)
+    amounts = {key: to_quantity(quantities[key]) for key in QOS_RESOURCES if key in quantities}
     return {key: amount for key, amount in amounts.items() if amount is not None and amount > 0}
 
 
-def _requests(share: Body) -> Amounts:
-    """What has a limit and no request requests its limit."""
-    requested = mapping(share, "requests")
-    limits = _amounts(share, "limits")
-    unsaid = {key: amount for key, amount in limits.items() if key not in requested}
-    return {**unsaid, **_amounts(share, "requests")}
+def _effective_requests(resources: Body) -> Amounts:
+    """Return the requests; a resource with a limit only requests its limit."""
+    requested = get_mapping(resources, "requests")
+    limits = _amounts(resources, "limits")
+    defaulted = {key: amount for key, amount in limits.items() if key not in requested}
+    return {**defaulted, **_amounts(resources, "requests")}
 
 
-def select_own_pods(job: Body) -> Body:
-    """A new Job with the labels that its pods will have, and a selector for them."""
-    if _chooses_itself(job):
+def generate_job_selector(job: Body) -> Body:
+    """Return a new Job with unique pod labels and a selector for them.
+
+    Like `generateSelector` of `pkg/registry/batch/job/strategy.go` in Kubernetes.
+    """
+    if _has_manual_selector(job):
         return job
-    spec, template = mapping(job, "spec"), mapping(job, "spec", "template")
-    selector = mapping(spec, "selector")
-    own = _own_labels(job)
-    labels: Body = {**own, **mapping(template, "metadata", "labels")}
-    wanted: Body = {UID: own[UID], **mapping(selector, "matchLabels")}
+    spec, template = get_mapping(job, "spec"), get_mapping(job, "spec", "template")
+    selector = get_mapping(spec, "selector")
+    generated = _generated_labels(job)
+    labels: Body = {**generated, **get_mapping(template, "metadata", "labels")}
+    match_labels: Body = {
+        CONTROLLER_UID_LABEL: generated[CONTROLLER_UID_LABEL],
+        **get_mapping(selector, "matchLabels"),
+    }
     completed: Body = {
         **spec,
-        "selector": {**selector, "matchLabels": wanted},
-        "template": {**template, "metadata": {**mapping(template, "metadata"), "labels": labels}},
+        "selector": {**selector, "matchLabels": match_labels},
+        "template": {
+            **template,
+            "metadata": {**get_mapping(template, "metadata"), "labels": labels},
+        },
     }
     return {**job, "spec": completed}
 
 
-def find_foreign_labels(job: Body) -> Iterator[Cause]:
-    """What a new Job says of its pods that is not so: labels of another Job, above all."""
-    selector, labels = part(job, "spec", "selector"), mapping(job, "spec", "template", "metadata")
-    given = mapping(labels, "labels")
+def find_selector_problems(job: Body) -> Iterator[Cause]:
+    """Yield problems of a new Job's selector and pod labels, such as labels of another Job."""
+    selector, template_metadata = (
+        get_value(job, "spec", "selector"),
+        get_mapping(job, "spec", "template", "metadata"),
+    )
+    labels = get_mapping(template_metadata, "labels")
     if selector is None:
         yield required("spec.selector")
-    if not _chooses_itself(job):
-        own = _own_labels(job)
-        for key in (OLD_UID, OLD_NAME, UID, NAME):
-            if given.get(key) != own[key]:
-                yield invalid(f"{LABELS}[{key}]", given, f"must be '{own[key]}'")
-        if not matches(selector, own):
+    if not _has_manual_selector(job):
+        generated = _generated_labels(job)
+        for key in (LEGACY_UID_LABEL, LEGACY_NAME_LABEL, CONTROLLER_UID_LABEL, JOB_NAME_LABEL):
+            if labels.get(key) != generated[key]:
+                yield invalid(f"{TEMPLATE_LABELS}[{key}]", labels, f"must be '{generated[key]}'")
+        if not selector_matches(selector, generated):
             yield invalid("spec.selector", selector, "`selector` not auto-generated")
-    if selector is None or not matches(selector, given):
-        yield invalid(LABELS, given or None, "`selector` does not match template `labels`")
+    if selector is None or not selector_matches(selector, labels):
+        yield invalid(
+            TEMPLATE_LABELS, labels or None, "`selector` does not match template `labels`"
+        )
 
 
-def _chooses_itself(job: Body) -> bool:
-    return part(job, "spec", "manualSelector") is True
+def _has_manual_selector(job: Body) -> bool:
+    return get_value(job, "spec", "manualSelector") is True
 
 
-def _own_labels(job: Body) -> dict[str, Json]:
-    metadata = metadata_of(job)
-    uid, name = text(metadata, "uid"), text(metadata, "name")
-    return {UID: uid, NAME: name, OLD_UID: uid, OLD_NAME: name}
+def _generated_labels(job: Body) -> dict[str, Json]:
+    metadata = get_metadata(job)
+    uid, name = get_text(metadata, "uid"), get_text(metadata, "name")
+    return {
+        CONTROLLER_UID_LABEL: uid,
+        JOB_NAME_LABEL: name,
+        LEGACY_UID_LABEL: uid,
+        LEGACY_NAME_LABEL: name,
+    }

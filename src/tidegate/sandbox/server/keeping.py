@@ -1,9 +1,9 @@
-"""Whether a body is an object of its kind, and how its server keeps it.
+"""Validation of a body, and the form in which a server stores it.
 
-It is read, cleared of what is unknown, completed and checked. Servers read objects into Go's types
-and write them out again. On the way empty maps and lists and nulls are left out, what is always
-there appears, and a few defaults are filled in: those that merging needs, that owners come to name
-or that verdicts about rollouts read. All other defaults are left out on purpose.
+A body is decoded, cleared of unknown fields, completed and checked. Servers decode objects into
+Go types and encode them again. This removes empty maps, empty lists and nulls, and adds fields
+that are always present and a few defaults: those that merging needs, that managed fields name,
+or that health checks of rollouts read. All other defaults are left out on purpose.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import base64
 from collections.abc import Callable, Iterable
 
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import mapping
-from tidegate.sandbox.kinds import DEFINITIONS
+from tidegate.model.reading import get_mapping
+from tidegate.sandbox.kinds import CRD
 from tidegate.sandbox.ownership.compare import SCALARS
-from tidegate.sandbox.ownership.layout import Layout, layout_of
-from tidegate.sandbox.ownership.rules import blank_of
-from tidegate.sandbox.server.register import KindEntry, RefusedCall, invalid
-from tidegate.sandbox.server.store import Body, metadata_of
+from tidegate.sandbox.ownership.layout import Layout, get_layout
+from tidegate.sandbox.ownership.rules import build_blank
+from tidegate.sandbox.server.register import KindEntry, StatusError, invalid_error
+from tidegate.sandbox.server.store import Body, get_metadata
 from tidegate.schema.builtin import object_meta
 from tidegate.schema.checks import find_problems
 from tidegate.schema.decoding import find_decode_problem
@@ -29,226 +29,242 @@ from tidegate.schema.validation.names import find_name_problems
 from tidegate.schema.validation.requirements import find_unmet
 from tidegate.world.facts import Cause, Invalid
 
-Part = dict[str, Json]
-ASIDE = frozenset({"metadata", "status"})
-"""What can change without anything that a kind requires."""
+JsonObject = dict[str, Json]
+UNCONSTRAINED_FIELDS = frozenset({"metadata", "status"})
+"""Fields that a kind can change without a check of its requirements."""
 
 
-def keep(body: Body, entry: KindEntry) -> Body:
-    """What is stored of a body."""
+def normalize_body(body: Body, entry: KindEntry) -> Body:
+    """Return the stored form of a body."""
     if entry.is_custom:
-        return {**body, "metadata": keep_part(body.get("metadata"), "metadata", entry)}
-    kept = _kept(body, layout_of(entry.shape))
-    if not isinstance(kept, dict):
-        raise TypeError(kept)
-    complete = DEFAULTS.get(entry.resource)
-    return complete(kept) if complete else kept
+        return {**body, "metadata": normalize_field(body.get("metadata"), "metadata", entry)}
+    normalized = _normalize(body, get_layout(entry.shape))
+    if not isinstance(normalized, dict):
+        raise TypeError(normalized)
+    set_defaults = DEFAULT_SETTERS.get(entry.resource)
+    return set_defaults(normalized) if set_defaults else normalized
 
 
-def keep_part(value: Json, name: str, entry: KindEntry) -> Json:
-    """What is stored of one part of a body."""
-    return _kept(value, layout_of(entry.shape).children[name])
+def normalize_field(value: Json, name: str, entry: KindEntry) -> Json:
+    """Return the stored form of one top-level field of a body."""
+    return _normalize(value, get_layout(entry.shape).children[name])
 
 
-def _kept(value: Json, layout: Layout) -> Json:
+def _normalize(value: Json, layout: Layout) -> Json:
     match value:
         case dict():
-            return _kept_object(value, layout)
+            return _normalize_object(value, layout)
         case list():
             items = layout.items
-            return unless_same(value, [_kept(item, items) for item in value])
+            return unless_same(value, [_normalize(item, items) for item in value])
         case _:
             return value
 
 
-def _kept_object(value: Part, layout: Layout) -> Json:
+def _normalize_object(value: JsonObject, layout: Layout) -> Json:
     shape = layout.shape
     if shape.values is not None and shape.values().type is Type.STRING:
         if None not in value.values():
             return value
         return {name: "" if inner is None else inner for name, inner in value.items()}
-    kept: Part = {}
+    normalized: JsonObject = {}
     is_same = True
     for name, inner in value.items():
         if type(inner) in SCALARS:
-            kept[name] = inner
+            normalized[name] = inner
             continue
-        place = layout.children[name]
-        told = _kept(inner, place)
-        if _is_left_out(told, place.shape):
+        child_layout = layout.children[name]
+        normalized_child = _normalize(inner, child_layout)
+        if _is_omitted(normalized_child, child_layout.shape):
             is_same = False
         else:
-            is_same = is_same and told is inner
-            kept[name] = told
-    for name, part in blank_of(shape).items():
-        kept.setdefault(name, part)
-    return value if is_same and len(kept) == len(value) else kept
+            is_same = is_same and normalized_child is inner
+            normalized[name] = normalized_child
+    for name, blank in build_blank(shape).items():
+        normalized.setdefault(name, blank)
+    return value if is_same and len(normalized) == len(value) else normalized
 
 
-def _is_left_out(value: Json, shape: Shape) -> bool:
-    """Maps and lists that hold nothing; a struct that holds nothing may mean something."""
+def _is_omitted(value: Json, shape: Shape) -> bool:
+    """Return whether a value is omitted: null, or an empty map or list; never a struct."""
     if value is None or value == []:
         return True
     return value == {} and shape.values is not None
 
 
-def _service(body: Body) -> Body:
-    spec = mapping(body, "spec")
+def _default_service(body: Body) -> Body:
+    spec = get_mapping(body, "spec")
     ports = spec.get("ports")
-    completed: Part = {"internalTrafficPolicy": "Cluster", **spec}
+    completed: JsonObject = {"internalTrafficPolicy": "Cluster", **spec}
     if isinstance(ports, list):
         completed["ports"] = [
-            {"protocol": "TCP", "targetPort": mapping(port).get("port"), **mapping(port)}
+            {"protocol": "TCP", "targetPort": get_mapping(port).get("port"), **get_mapping(port)}
             for port in ports
         ]
     return {**body, "spec": completed}
 
 
-def _deployment(body: Body) -> Body:
-    spec = mapping(body, "spec")
-    kept = {name: part for name, part in spec.items() if (name, part) != ("minReadySeconds", 0)}
-    completed: Part = {
+def _default_deployment(body: Body) -> Body:
+    spec = get_mapping(body, "spec")
+    explicit = {
+        name: value for name, value in spec.items() if (name, value) != ("minReadySeconds", 0)
+    }
+    completed: JsonObject = {
         "replicas": 1,
         "revisionHistoryLimit": 10,
         "progressDeadlineSeconds": 600,
-        **kept,
+        **explicit,
     }
-    template = mapping(spec.get("template"))
-    completed["template"] = {**template, "spec": _pod(mapping(template.get("spec")))}
+    template = get_mapping(spec.get("template"))
+    completed["template"] = {
+        **template,
+        "spec": _default_pod_spec(get_mapping(template.get("spec"))),
+    }
     return {**body, "spec": completed}
 
 
-def _stateful_set(body: Body) -> Body:
-    """Without a strategy of its own it rolls, all of it: whoever judges a rollout reads that."""
-    spec: Part = {"replicas": 1, **mapping(body, "spec")}
-    strategy: Part = {"type": "RollingUpdate", **mapping(spec.get("updateStrategy"))}
+def _default_stateful_set(body: Body) -> Body:
+    """Set the update strategy, which health checks of rollouts read."""
+    spec: JsonObject = {"replicas": 1, **get_mapping(body, "spec")}
+    strategy: JsonObject = {"type": "RollingUpdate", **get_mapping(spec.get("updateStrategy"))}
     if strategy["type"] == "RollingUpdate":
-        strategy["rollingUpdate"] = {"partition": 0, **mapping(strategy.get("rollingUpdate"))}
+        strategy["rollingUpdate"] = {"partition": 0, **get_mapping(strategy.get("rollingUpdate"))}
     return {**body, "spec": {**spec, "updateStrategy": strategy}}
 
 
-def _pod(spec: Part) -> Part:
+def _default_pod_spec(spec: JsonObject) -> JsonObject:
     containers = spec.get("containers")
-    completed: Part = {"terminationGracePeriodSeconds": 30, **spec}
+    completed: JsonObject = {"terminationGracePeriodSeconds": 30, **spec}
     if isinstance(containers, list):
-        completed["containers"] = [_container(mapping(one)) for one in containers]
+        completed["containers"] = [
+            _default_container(get_mapping(container)) for container in containers
+        ]
     return completed
 
 
-def _container(container: Part) -> Part:
-    completed: Part = {"imagePullPolicy": "IfNotPresent", **container}
+def _default_container(container: JsonObject) -> JsonObject:
+    completed: JsonObject = {"imagePullPolicy": "IfNotPresent", **container}
     ports = container.get("ports")
     if isinstance(ports, list):
-        completed["ports"] = [{"protocol": "TCP", **mapping(port)} for port in ports]
+        completed["ports"] = [{"protocol": "TCP", **get_mapping(port)} for port in ports]
     return completed
 
 
-def _secret(body: Body) -> Body:
-    """What is written as text is kept encoded, beside what was encoded already."""
-    texts = mapping(body, "stringData")
-    kept = {name: part for name, part in body.items() if name != "stringData"}
+def _default_secret(body: Body) -> Body:
+    """Encode `stringData` into `data`."""
+    texts = get_mapping(body, "stringData")
+    fields = {name: value for name, value in body.items() if name != "stringData"}
     if texts:
-        encoded: Part = {
+        encoded: JsonObject = {
             name: base64.b64encode(str(text).encode()).decode() for name, text in texts.items()
         }
-        kept["data"] = {**mapping(body, "data"), **encoded}
-    return {"type": "Opaque", **kept}
+        fields["data"] = {**get_mapping(body, "data"), **encoded}
+    return {"type": "Opaque", **fields}
 
 
-DEFAULTS: dict[tuple[str, str], Callable[[Body], Body]] = {
-    ("", "secrets"): _secret,
-    ("", "services"): _service,
-    ("apps", "deployments"): _deployment,
+DEFAULT_SETTERS: dict[tuple[str, str], Callable[[Body], Body]] = {
+    ("", "secrets"): _default_secret,
+    ("", "services"): _default_service,
+    ("apps", "deployments"): _default_deployment,
     ("apps", "replicasets"): lambda body: {
         **body,
-        "spec": {"replicas": 1, **mapping(body, "spec")},
+        "spec": {"replicas": 1, **get_mapping(body, "spec")},
     },
-    ("apps", "statefulsets"): _stateful_set,
+    ("apps", "statefulsets"): _default_stateful_set,
 }
 
 
-def inspect(
-    body: Body, entry: KindEntry, *, strict: bool, keeps_nulls: bool = False, through: str = ""
+def validate(
+    body: Body, entry: KindEntry, *, strict: bool, keep_nulls: bool = False, subresource: str = ""
 ) -> tuple[Body, tuple[str, ...]]:
-    """The object as it can be stored, and what the caller is warned of; or raise why not.
+    """Return the stored form of an object, and the warnings for the client. Raises StatusError.
 
-    A null that a CRD does not allow is dropped by those who create or replace, and refused to those
-    who apply. A status that is not written `through` its subresource is not looked at: it is not
-    kept.
+    A null that a CRD does not allow is dropped in creates and updates, and rejected in applies
+    (`keep_nulls`). The status of a custom resource is checked only if it is written with the
+    subresource `status`; otherwise it is not stored.
     """
-    known, warnings = _read(body, entry, strict=strict)
-    whole: Json = known
+    pruned, warnings = _prune_unknown(body, entry, strict=strict)
+    completed: Json = pruned
     if entry.is_custom:
-        whole = known if keeps_nulls else drop_nulls(known, entry.shape)
-        whole = fill_defaults(whole, entry.shape)
-    if not isinstance(whole, dict):
-        raise TypeError(whole)
-    kept = keep(whole, entry)
-    is_aside = entry.is_custom and entry.has_status and through != "status"
-    judged = {name: part for name, part in kept.items() if name != "status"} if is_aside else kept
-    check(judged, entry)
-    return kept, warnings
+        completed = pruned if keep_nulls else drop_nulls(pruned, entry.shape)
+        completed = fill_defaults(completed, entry.shape)
+    if not isinstance(completed, dict):
+        raise TypeError(completed)
+    normalized = normalize_body(completed, entry)
+    ignores_status = entry.is_custom and entry.has_status and subresource != "status"
+    checked = (
+        {name: value for name, value in normalized.items() if name != "status"}
+        if ignores_status
+        else normalized
+    )
+    check_body(checked, entry)
+    return normalized, warnings
 
 
-def inspect_change(
+def validate_update(
     before: Body, body: Body, entry: KindEntry, *, strict: bool
 ) -> tuple[Body, tuple[str, ...]]:
-    """The same for an object that changed. What it shares with the one before was inspected then:
-    a controller that writes a status does not pay for the spec."""
-    parts = {name: part for name, part in body.items() if before.get(name) is not part}
-    if entry.is_custom or not parts.keys() <= ASIDE:
-        return inspect(body, entry, strict=strict, through="status")
-    known, warnings = _read(parts, entry, strict=strict)
-    kept = {name: keep_part(part, name, entry) for name, part in known.items()}
-    if "metadata" in kept:
-        check(kept, entry, asks=find_name_problems(entry.kind, metadata_of(kept)))
-    return {**body, **kept}, warnings
+    """Return the stored form of an updated object, and the warnings. Raises StatusError.
+
+    Parts that are shared with the previous body are not checked again: a write of the status does
+    not pay for the spec.
+    """
+    changed = {name: value for name, value in body.items() if before.get(name) is not value}
+    if entry.is_custom or not changed.keys() <= UNCONSTRAINED_FIELDS:
+        return validate(body, entry, strict=strict, subresource="status")
+    pruned, warnings = _prune_unknown(changed, entry, strict=strict)
+    normalized = {name: normalize_field(value, name, entry) for name, value in pruned.items()}
+    if "metadata" in normalized:
+        check_body(
+            normalized, entry, causes=find_name_problems(entry.kind, get_metadata(normalized))
+        )
+    return {**body, **normalized}, warnings
 
 
-def _read(body: Body, entry: KindEntry, *, strict: bool) -> tuple[Body, tuple[str, ...]]:
-    """The body without what its kind does not know."""
-    if problem := _decode_problem(body, entry):
-        raise RefusedCall(Invalid(problem))
+def _prune_unknown(body: Body, entry: KindEntry, *, strict: bool) -> tuple[Body, tuple[str, ...]]:
+    """Return the body without unknown fields, and warnings. Raises StatusError if strict."""
+    if problem := _find_decode_problem(body, entry):
+        raise StatusError(Invalid(problem))
     unknown = unknown_fields(body, entry.shape)
     if entry.is_custom:
         unknown = tuple(sorted(unknown))
     if unknown and strict:
-        told = ", ".join(f'unknown field "{field}"' for field in unknown)
+        details = ", ".join(f'unknown field "{field}"' for field in unknown)
         causes = (Cause(field, "unknown", "unknown field") for field in unknown)
-        raise RefusedCall(Invalid(f"strict decoding error: {told}", tuple(sorted(causes))))
+        raise StatusError(Invalid(f"strict decoding error: {details}", tuple(sorted(causes))))
     warnings = tuple(f'unknown field "{field}"' for field in unknown)
-    known = prune(body, entry.shape) if unknown else body
-    if not isinstance(known, dict):
-        raise TypeError(known)
-    return known, warnings
+    pruned = prune(body, entry.shape) if unknown else body
+    if not isinstance(pruned, dict):
+        raise TypeError(pruned)
+    return pruned, warnings
 
 
-def _decode_problem(body: Body, entry: KindEntry) -> str:
-    """Of a custom object only the metadata is made a type of; the rest is checked by its schema."""
+def _find_decode_problem(body: Body, entry: KindEntry) -> str:
+    """Return why a body cannot be decoded; of a custom resource only the metadata is decoded."""
     if entry.is_custom:
         return find_decode_problem(body.get("metadata"), object_meta())
     return find_decode_problem(body, entry.shape)
 
 
-def check(body: Body, entry: KindEntry, asks: Iterable[Cause] | None = None) -> None:
-    """Raise what is wrong with an object, or with what is asked of it here."""
-    problems = list(find_unmet(entry.kind, body) if asks is None else asks)
+def check_body(body: Body, entry: KindEntry, causes: Iterable[Cause] | None = None) -> None:
+    """Raise StatusError for the problems of an object, or for the given `causes` only."""
+    problems = list(find_unmet(entry.kind, body) if causes is None else causes)
     if entry.is_custom:
         problems += find_problems(body, entry.shape)
-    if entry.kind == DEFINITIONS and asks is None:
+    if entry.kind == CRD and causes is None:
         problems += find_definition_problems(body)
     if problems:
-        raise invalid(entry, str(metadata_of(body).get("name", "")), problems)
+        raise invalid_error(entry, str(get_metadata(body).get("name", "")), problems)
 
 
-def unfit(problems: tuple[Cause, ...], entry: KindEntry, ref: Ref) -> RefusedCall:
-    """An intent that cannot be merged, in the words of the server."""
-    told = "; ".join(f".{cause.field}: {_in_typed_words(cause)}" for cause in problems)
+def invalid_intent_error(problems: tuple[Cause, ...], entry: KindEntry, ref: Ref) -> StatusError:
+    """Return the error for an intent that cannot be merged, in the server's words."""
+    details = "; ".join(f".{cause.field}: {_typed_message(cause)}" for cause in problems)
     group = f"{entry.kind.group}/{entry.kind.version}"
-    where = f"{ref.namespace}/{ref.name}; {group}, Kind={entry.kind.name}"
-    message = f"failed to create typed patch object ({where}): {told}"
-    return RefusedCall(Invalid(message, tuple(sorted(problems))))
+    subject = f"{ref.namespace}/{ref.name}; {group}, Kind={entry.kind.name}"
+    message = f"failed to create typed patch object ({subject}): {details}"
+    return StatusError(Invalid(message, tuple(sorted(problems))))
 
 
-def _in_typed_words(cause: Cause) -> str:
+def _typed_message(cause: Cause) -> str:
     return "field not declared in schema" if cause.reason == "unknown" else cause.message

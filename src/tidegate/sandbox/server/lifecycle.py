@@ -1,4 +1,4 @@
-"""An object's own facts: how it is counted, what of it its status changes, how it ends."""
+"""Lifecycle of stored objects: generation, status writes, deletion."""
 
 from __future__ import annotations
 
@@ -7,112 +7,116 @@ from functools import lru_cache
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Propagation
-from tidegate.model.reading import listed, mapping, mappings, number, text
-from tidegate.sandbox.kinds import STATUS_ALONE
-from tidegate.sandbox.ownership.compare import same
+from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text
+from tidegate.sandbox.kinds import STATUS_ONLY_KINDS
+from tidegate.sandbox.ownership.compare import is_same_json
 from tidegate.sandbox.server.register import KindEntry
-from tidegate.sandbox.server.store import Body, Resource, Stored, metadata_of
+from tidegate.sandbox.server.store import Body, GroupResource, StoredObject, get_metadata
 from tidegate.schema.causes import forbidden
 from tidegate.world.calls import Write
 from tidegate.world.facts import Cause
 
-NAMESPACES = Resource("", "namespaces")
-SERVICES = Resource("", "services")
-PODS = Resource("", "pods")
-JOBS = Resource("batch", "jobs")
-CRDS = Resource("apiextensions.k8s.io", "customresourcedefinitions")
-DEPLOYMENTS = Resource("apps", "deployments")
-KEPT = {("apps", "deployments"): ("labels",), PODS: ("ownerReferences",)}
-"""Parts of the metadata that a write of the status leaves as they were, though not the rest."""
-PODS_STAY = (
+NAMESPACES = GroupResource("", "namespaces")
+SERVICES = GroupResource("", "services")
+PODS = GroupResource("", "pods")
+JOBS = GroupResource("batch", "jobs")
+CRDS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
+DEPLOYMENTS = GroupResource("apps", "deployments")
+STATUS_PROTECTED_METADATA = {("apps", "deployments"): ("labels",), PODS: ("ownerReferences",)}
+"""Metadata fields that a status write cannot change, by resource."""
+ORPHANED_PODS_WARNING = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
     "to remove them or set propagationPolicy=Orphan to suppress this warning"
 )
-"""Of all kinds, Jobs alone leave what they own behind unless they are told not to."""
+"""Warning for the deletion of a Job: only Jobs orphan their dependents by default."""
 DEFAULT_GRACE = 30
-FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
-WAITING: dict[Propagation, Json] = {
-    Propagation.FOREGROUND: FOREGROUND,
-    Propagation.ORPHAN: ORPHAN,
+FOREGROUND_FINALIZER, ORPHAN_FINALIZER = "foregroundDeletion", "orphan"
+PROPAGATION_FINALIZERS: dict[Propagation, Json] = {
+    Propagation.FOREGROUND: FOREGROUND_FINALIZER,
+    Propagation.ORPHAN: ORPHAN_FINALIZER,
 }
-"""The finalizer of what waits for what it owns, or for letting go of it."""
-CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
-SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
-"""What servers put behind generated names: no vowels, so no words."""
-_SPELLED = bytes(ord(SUFFIX[byte % len(SUFFIX)]) for byte in range(256))
+"""Finalizers for the dependents of a deleted object, by propagation policy."""
+CRD_CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+"""Characters of generated names: no vowels, so that no words result."""
+_ALPHABET_TABLE = bytes(ord(NAME_ALPHABET[byte % len(NAME_ALPHABET)]) for byte in range(256))
 
 
-def spell(drawn: bytes) -> str:
-    """Bytes in the letters of generated names."""
-    return drawn.translate(_SPELLED).decode()
+def to_name_suffix(data: bytes) -> str:
+    """Return bytes in the characters of generated names."""
+    return data.translate(_ALPHABET_TABLE).decode()
 
 
-def timestamp(now: Ms) -> str:
-    return _second(now // SECOND)
+def format_rfc3339(now: Ms) -> str:
+    """Return a time as RFC 3339 in whole seconds."""
+    return _format_second(now // SECOND)
 
 
 @lru_cache(maxsize=256)
-def _second(second: int) -> str:
+def _format_second(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def count(body: Body, before: Stored, entry: KindEntry) -> Body:
-    """A spec that changed is counted: everything but metadata and status is spec.
+def increment_generation(body: Body, before: StoredObject, entry: KindEntry) -> Body:
+    """Return the body with a higher generation if its spec changed.
 
-    The annotations of a Deployment count too: its ReplicaSets get them.
+    Everything except metadata and status is spec. Annotations of a Deployment count as well,
+    because they are copied to its ReplicaSets.
     """
-    if not entry.is_counted:
+    if not entry.has_generation:
         return body
     names = (set(body) | set(before.body)) - {"metadata", "status", "apiVersion", "kind"}
-    is_same = all(same(body.get(name), before.body.get(name)) for name in names)
+    is_same = all(is_same_json(body.get(name), before.body.get(name)) for name in names)
     if is_same and entry.resource == DEPLOYMENTS:
-        is_same = metadata_of(body).get("annotations") == before.metadata.get("annotations")
+        is_same = get_metadata(body).get("annotations") == before.metadata.get("annotations")
     if is_same:
         return body
-    metadata = {**metadata_of(body), "generation": before.generation + 1}
+    metadata = {**get_metadata(body), "generation": before.generation + 1}
     return {**body, "metadata": metadata}
 
 
-def late_finalizers(before: Stored, body: Body) -> list[Cause]:
-    """An object that is being deleted takes no new finalizer."""
+def find_added_finalizers(before: StoredObject, body: Body) -> list[Cause]:
+    """Return a cause for finalizers that are added to an object during its deletion."""
     if not before.is_deleting:
         return []
-    known = listed(body, "metadata", "finalizers")
-    added = [str(one) for one in known if one not in before.finalizers]
+    finalizers = get_list(body, "metadata", "finalizers")
+    added = [str(finalizer) for finalizer in finalizers if finalizer not in before.finalizers]
     if not added:
         return []
-    named = ", ".join(f'"{one}"' for one in added)
-    why = (
+    quoted = ", ".join(f'"{finalizer}"' for finalizer in added)
+    message = (
         "no new finalizers can be added if the object is being deleted, "
-        f"found new finalizers []string{{{named}}}"
+        f"found new finalizers []string{{{quoted}}}"
     )
-    return [forbidden("metadata.finalizers", why)]
+    return [forbidden("metadata.finalizers", message)]
 
 
-def is_over(body: Body, entry: KindEntry) -> bool:
-    """Whether a deletion that was held has nothing left to wait for."""
-    metadata = metadata_of(body)
+def is_deletion_complete(body: Body, entry: KindEntry) -> bool:
+    """Return whether the deletion of an object has nothing left to wait for."""
+    metadata = get_metadata(body)
     if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
         return False
     if metadata.get("deletionGracePeriodSeconds"):
         return False
-    return not (entry.resource == NAMESPACES and listed(body, "spec", "finalizers"))
+    return not (entry.resource == NAMESPACES and get_list(body, "spec", "finalizers"))
 
 
-def end(before: Stored, entry: KindEntry, write: Write, *, now: Ms) -> Body | None:
-    """What a deletion leaves: the object that waits for its finalizers or its time, or nothing."""
+def start_deletion(before: StoredObject, entry: KindEntry, write: Write, *, now: Ms) -> Body | None:
+    """Return the object that waits for its finalizers or grace period, or None if it is gone."""
     if entry.resource == CRDS and not before.is_deleting:
-        return _leaving_definition(before, now)
+        return _terminating_crd(before, now)
     finalizers = _with_propagation(before.finalizers, write.propagation)
-    grace = _grace(before, entry, write.grace)
-    is_full = entry.resource == NAMESPACES and bool(listed(before.body, "spec", "finalizers"))
-    if not (finalizers or grace or is_full):
+    grace = _grace_period(before, entry, write.grace_period_seconds)
+    has_contents = entry.resource == NAMESPACES and bool(
+        get_list(before.body, "spec", "finalizers")
+    )
+    if not (finalizers or grace or has_contents):
         return None
     metadata = {**before.metadata, "finalizers": finalizers}
     if not finalizers:
         del metadata["finalizers"]
-    begun = _deletion_began(before, now)
-    metadata["deletionTimestamp"] = timestamp(Ms(begun + grace * SECOND))
+    started_at = _deletion_started_at(before, now)
+    metadata["deletionTimestamp"] = format_rfc3339(Ms(started_at + grace * SECOND))
     metadata["deletionGracePeriodSeconds"] = grace
     if not before.is_deleting and before.generation:
         metadata["generation"] = before.generation + 1
@@ -122,92 +126,106 @@ def end(before: Stored, entry: KindEntry, write: Write, *, now: Ms) -> Body | No
     return body
 
 
-def _leaving_definition(before: Stored, now: Ms) -> Body:
-    """A definition stays until its instances are gone, however its deletion was asked for."""
-    status = mapping(before.body, "status")
+def _terminating_crd(before: StoredObject, now: Ms) -> Body:
+    """Return the CRD with the finalizer for its instances, for any propagation policy."""
+    status = get_mapping(before.body, "status")
     terminating: Body = {
         "type": "Terminating",
         "status": "True",
         "reason": "InstanceDeletionPending",
         "message": "CustomResourceDefinition marked for deletion; "
         "CustomResource deletion will begin soon",
-        "lastTransitionTime": timestamp(now),
+        "lastTransitionTime": format_rfc3339(now),
     }
-    conditions: list[Json] = [*listed(status, "conditions"), terminating]
+    conditions: list[Json] = [*get_list(status, "conditions"), terminating]
     metadata: Body = {
         **before.metadata,
-        "deletionTimestamp": timestamp(now),
-        "finalizers": [*before.finalizers, CLEANUP],
+        "deletionTimestamp": format_rfc3339(now),
+        "finalizers": [*before.finalizers, CRD_CLEANUP_FINALIZER],
     }
     return {**before.body, "metadata": metadata, "status": {**status, "conditions": conditions}}
 
 
-def _grace(before: Stored, entry: KindEntry, wanted: int | None) -> int:
-    """The seconds that a pod has to end: none without a node, and never more than it had."""
+def _grace_period(before: StoredObject, entry: KindEntry, requested: int | None) -> int:
+    """Return the grace period of a pod in seconds: 0 without a node, and never increased."""
     if entry.resource != PODS:
         return 0
     if before.is_deleting:
-        left = number(before.metadata, "deletionGracePeriodSeconds")
-        return left if wanted is None else min(left, wanted)
-    spec, phase = mapping(before.body, "spec"), text(before.body, "status", "phase")
+        remaining = get_int(before.metadata, "deletionGracePeriodSeconds")
+        return remaining if requested is None else min(remaining, requested)
+    spec, phase = get_mapping(before.body, "spec"), get_text(before.body, "status", "phase")
     if not spec.get("nodeName") or phase in ("Failed", "Succeeded"):
         return 0
-    own = number(spec, "terminationGracePeriodSeconds", default=DEFAULT_GRACE)
-    return max(own if wanted is None else wanted, 0)
+    pod_grace_period = get_int(spec, "terminationGracePeriodSeconds", default=DEFAULT_GRACE)
+    return max(pod_grace_period if requested is None else requested, 0)
 
 
-def _deletion_began(before: Stored, now: Ms) -> Ms:
+def _deletion_started_at(before: StoredObject, now: Ms) -> Ms:
     if not before.is_deleting:
         return now
-    told = datetime.fromisoformat(str(before.metadata.get("deletionTimestamp")))
-    given = number(before.metadata, "deletionGracePeriodSeconds")
-    return Ms(int(told.timestamp() - given) * SECOND)
+    deletion_time = datetime.fromisoformat(str(before.metadata.get("deletionTimestamp")))
+    grace_period = get_int(before.metadata, "deletionGracePeriodSeconds")
+    return Ms(int(deletion_time.timestamp() - grace_period) * SECOND)
 
 
-def bind(pod: Stored, node: str, *, now: Ms) -> Body:
-    """A pod that a scheduler has put on a node."""
-    status = mapping(pod.body, "status")
-    conditions = mappings(status, "conditions")
-    others = [one for one in conditions if one.get("type") != "PodScheduled"]
-    placed: Json = {
+def bind_pod(pod: StoredObject, node: str, *, now: Ms) -> Body:
+    """Return a pod that is assigned to a node."""
+    status = get_mapping(pod.body, "status")
+    conditions = get_mappings(status, "conditions")
+    others = [condition for condition in conditions if condition.get("type") != "PodScheduled"]
+    scheduled: Json = {
         "type": "PodScheduled",
         "status": "True",
         "lastProbeTime": None,
-        "lastTransitionTime": timestamp(now),
+        "lastTransitionTime": format_rfc3339(now),
     }
     return {
         **pod.body,
-        "spec": {**mapping(pod.body, "spec"), "nodeName": node},
-        "status": {**status, "conditions": [*others, placed]},
+        "spec": {**get_mapping(pod.body, "spec"), "nodeName": node},
+        "status": {**status, "conditions": [*others, scheduled]},
     }
 
 
 def _with_propagation(finalizers: list[Json], propagation: Propagation | None) -> list[Json]:
     if propagation is None:
         return finalizers
-    kept = [one for one in finalizers if one not in (FOREGROUND, ORPHAN)]
-    return [*kept, WAITING[propagation]] if propagation in WAITING else kept
+    others = [
+        finalizer
+        for finalizer in finalizers
+        if finalizer not in (FOREGROUND_FINALIZER, ORPHAN_FINALIZER)
+    ]
+    return (
+        [*others, PROPAGATION_FINALIZERS[propagation]]
+        if propagation in PROPAGATION_FINALIZERS
+        else others
+    )
 
 
-def change_status(before: Stored, body: Body, entry: KindEntry) -> Body:
-    """The object as it was, with all of `body` that can be written through its status."""
-    changed: Body = {**before.body, "metadata": _metadata(before, body, entry)}
+def apply_status(before: StoredObject, body: Body, entry: KindEntry) -> Body:
+    """Return the previous object with the fields of `body` that a status write can change."""
+    changed: Body = {**before.body, "metadata": _status_metadata(before, body, entry)}
     status = body.get("status")
     if status is None:
         changed.pop("status", None)
     else:
         changed["status"] = status
-    given = mapping(before.body, "status").get("qosClass") if entry.resource == PODS else None
-    if given and not mapping(changed, "status").get("qosClass"):
-        changed["status"] = {**mapping(changed, "status"), "qosClass": given}
+    qos_class = (
+        get_mapping(before.body, "status").get("qosClass") if entry.resource == PODS else None
+    )
+    if qos_class and not get_mapping(changed, "status").get("qosClass"):
+        changed["status"] = {**get_mapping(changed, "status"), "qosClass": qos_class}
     return changed
 
 
-def _metadata(before: Stored, body: Body, entry: KindEntry) -> Body:
-    told = metadata_of(body)
+def _status_metadata(before: StoredObject, body: Body, entry: KindEntry) -> Body:
+    new_metadata = get_metadata(body)
     kind = entry.kind
-    if told is before.metadata or entry.is_custom or (kind.group, kind.name) in STATUS_ALONE:
+    if (
+        new_metadata is before.metadata
+        or entry.is_custom
+        or (kind.group, kind.name) in STATUS_ONLY_KINDS
+    ):
         return before.metadata
-    kept = KEPT.get(entry.resource, ())
-    metadata = {name: part for name, part in told.items() if name not in kept}
-    return metadata | {name: before.metadata[name] for name in kept if name in before.metadata}
+    protected = STATUS_PROTECTED_METADATA.get(entry.resource, ())
+    metadata = {name: value for name, value in new_metadata.items() if name not in protected}
+    return metadata | {name: before.metadata[name] for name in protected if name in before.metadata}

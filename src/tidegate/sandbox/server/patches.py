@@ -1,4 +1,4 @@
-"""JSON patch and merge patch. Nothing is changed in place; what is not touched is shared."""
+"""JSON patch and merge patch. Values are not changed in place; unchanged parts are shared."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ APPEND = "-"
 
 
 class PatchError(ValueError):
-    """A patch that cannot be done, with the server's reason."""
+    """A patch that cannot be applied, with the server's message."""
 
 
-def merge_patch(target: Json, patch: Json) -> Json:
-    """RFC 7386: what the patch names is replaced, what it nulls is removed."""
+def apply_merge_patch(target: Json, patch: Json) -> Json:
+    """Apply a merge patch (RFC 7386): named fields are replaced, null removes a field."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(target) if isinstance(target, dict) else {}
@@ -20,37 +20,37 @@ def merge_patch(target: Json, patch: Json) -> Json:
         if value is None:
             merged.pop(key, None)
         else:
-            merged[key] = merge_patch(merged.get(key), value)
+            merged[key] = apply_merge_patch(merged.get(key), value)
     return merged
 
 
-def json_patch(target: Json, operations: Json) -> Json:
-    """RFC 6902: all of the operations, or none."""
+def apply_json_patch(target: Json, operations: Json) -> Json:
+    """Apply a JSON patch (RFC 6902), all operations or none. Raises PatchError."""
     if not isinstance(operations, list):
         raise PatchError("a JSON patch is a list of operations")
     for operation in operations:
         if not isinstance(operation, dict):
             raise PatchError("an operation is a mapping")
-        target = _operate(target, operation)
+        target = _apply_operation(target, operation)
     return target
 
 
-def _operate(target: Json, operation: dict[str, Json]) -> Json:
-    path = _pointer(operation.get("path"))
+def _apply_operation(target: Json, operation: dict[str, Json]) -> Json:
+    path = _parse_pointer(operation.get("path"))
     match operation.get("op"):
         case "add":
-            return _put(target, path, operation.get("value"), inserts=True)
+            return _put(target, path, operation.get("value"), insert=True)
         case "replace":
             # Servers replace a field that is not there: they put it.
-            return _put(target, path, operation.get("value"), inserts=False)
+            return _put(target, path, operation.get("value"), insert=False)
         case "remove":
             return _remove(target, path)
         case "move":
-            source = _pointer(operation.get("from"))
-            return _put(_remove(target, source), path, _get(target, source), inserts=True)
+            source = _parse_pointer(operation.get("from"))
+            return _put(_remove(target, source), path, _get(target, source), insert=True)
         case "copy":
-            source = _pointer(operation.get("from"))
-            return _put(target, path, _get(target, source), inserts=True)
+            source = _parse_pointer(operation.get("from"))
+            return _put(target, path, _get(target, source), insert=True)
         case "test":
             if _get(target, path) != operation.get("value"):
                 raise PatchError(f"testing path {operation.get('path')} failed")
@@ -59,62 +59,62 @@ def _operate(target: Json, operation: dict[str, Json]) -> Json:
             raise PatchError(f"unknown operation: {unknown}")
 
 
-def _pointer(text: Json) -> list[str]:
+def _parse_pointer(text: Json) -> list[str]:
     if text == "":
         return []
     if not isinstance(text, str) or not text.startswith("/"):
         raise PatchError(f"not a path: {text}")
-    return [part.replace("~1", "/").replace("~0", "~") for part in text[1:].split("/")]
+    return [token.replace("~1", "/").replace("~0", "~") for token in text[1:].split("/")]
 
 
 def _get(target: Json, path: list[str]) -> Json:
-    for part in path:
-        if isinstance(target, dict) and part in target:
-            target = target[part]
+    for token in path:
+        if isinstance(target, dict) and token in target:
+            target = target[token]
         elif isinstance(target, list):
-            target = target[_index(target, part)]
+            target = target[_parse_index(target, token)]
         else:
             raise PatchError(f"nothing at {'/'.join(path)}")
     return target
 
 
-def _put(target: Json, path: list[str], value: Json, *, inserts: bool) -> Json:
+def _put(target: Json, path: list[str], value: Json, *, insert: bool) -> Json:
     if not path:
         return value
-    head, rest = path[0], path[1:]
+    token, remaining = path[0], path[1:]
     if isinstance(target, dict):
-        if rest and head not in target:
-            raise PatchError(f"nothing at {head}")
-        return {**target, head: _put(target.get(head), rest, value, inserts=inserts)}
+        if remaining and token not in target:
+            raise PatchError(f"nothing at {token}")
+        return {**target, token: _put(target.get(token), remaining, value, insert=insert)}
     if not isinstance(target, list):
-        raise PatchError(f"nothing at {head}")
-    if not rest and inserts:
-        place = len(target) if head == APPEND else _index(target, head, extra=1)
-        return [*target[:place], value, *target[place:]]
-    place = _index(target, head)
+        raise PatchError(f"nothing at {token}")
+    if not remaining and insert:
+        index = len(target) if token == APPEND else _parse_index(target, token, extra=1)
+        return [*target[:index], value, *target[index:]]
+    index = _parse_index(target, token)
     return [
-        *target[:place],
-        _put(target[place], rest, value, inserts=inserts),
-        *target[place + 1 :],
+        *target[:index],
+        _put(target[index], remaining, value, insert=insert),
+        *target[index + 1 :],
     ]
 
 
 def _remove(target: Json, path: list[str]) -> Json:
     if not path:
         return None
-    head, rest = path[0], path[1:]
-    if isinstance(target, dict) and head in target:
-        if rest:
-            return {**target, head: _remove(target[head], rest)}
-        return {key: value for key, value in target.items() if key != head}
+    token, remaining = path[0], path[1:]
+    if isinstance(target, dict) and token in target:
+        if remaining:
+            return {**target, token: _remove(target[token], remaining)}
+        return {key: value for key, value in target.items() if key != token}
     if isinstance(target, list):
-        place = _index(target, head)
-        kept = [_remove(target[place], rest)] if rest else []
-        return [*target[:place], *kept, *target[place + 1 :]]
-    raise PatchError(f"nothing at {head}")
+        index = _parse_index(target, token)
+        replacement = [_remove(target[index], remaining)] if remaining else []
+        return [*target[:index], *replacement, *target[index + 1 :]]
+    raise PatchError(f"nothing at {token}")
 
 
-def _index(target: list[Json], part: str, *, extra: int = 0) -> int:
-    if not part.isdigit() or int(part) >= len(target) + extra:
-        raise PatchError(f"no item {part}")
-    return int(part)
+def _parse_index(target: list[Json], token: str, *, extra: int = 0) -> int:
+    if not token.isdigit() or int(token) >= len(target) + extra:
+        raise PatchError(f"no item {token}")
+    return int(token)

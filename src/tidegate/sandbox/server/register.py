@@ -1,4 +1,4 @@
-"""Which kinds a cluster serves: Kubernetes' own and those of its CRDs; and how it refuses."""
+"""Registry of the kinds that a cluster serves, built-in and custom, and errors for requests."""
 
 from __future__ import annotations
 
@@ -7,23 +7,32 @@ from functools import cache
 
 import msgspec
 
-from tidegate.model.objects import Kind, Served
-from tidegate.model.reading import mapping, mappings, text
-from tidegate.sandbox.kinds import COUNTED
-from tidegate.sandbox.server.store import Body, Resource
+from tidegate.model.objects import Kind, ServedKind
+from tidegate.model.reading import get_mapping, get_mappings, get_text
+from tidegate.sandbox.kinds import GENERATION_RESOURCES
+from tidegate.sandbox.server.store import Body, GroupResource
 from tidegate.schema.builtin import served_kinds, shape_of
 from tidegate.schema.shape import ANY, Shape
-from tidegate.world.facts import Cause, Conflict, Invalid, Missing, NotServed, Refusal
+from tidegate.world.facts import Cause, Conflict, ErrorOutcome, Invalid, NotFound, NotServed
 
-VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+CUSTOM_RESOURCE_VERBS = (
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "update",
+    "watch",
+)
 
 
 class KindEntry(msgspec.Struct, frozen=True):
-    """A kind as the server deals with it."""
+    """A kind that the server serves."""
 
-    served: Served
+    served: ServedKind
     shape: Shape
-    resource: Resource
+    resource: GroupResource
     is_custom: bool = False
 
     @property
@@ -31,117 +40,131 @@ class KindEntry(msgspec.Struct, frozen=True):
         return self.served.kind
 
     @property
-    def is_counted(self) -> bool:
-        return self.is_custom or self.resource in COUNTED
+    def has_generation(self) -> bool:
+        """Whether objects have a `metadata.generation`."""
+        return self.is_custom or self.resource in GENERATION_RESOURCES
 
     @property
     def has_status(self) -> bool:
         return "status" in self.served.subresources
 
     @property
-    def title(self) -> str:
-        """As messages name it: `deployments.apps`."""
+    def group_resource(self) -> str:
+        """The resource as server messages name it: `deployments.apps`."""
         return f"{self.resource.plural}.{self.resource.group}".rstrip(".")
 
 
 @cache
-def _kept_kinds() -> tuple[Served, ...]:
-    """Reviews and bindings are questions and deeds, and no objects: nobody answers them here."""
+def _object_kinds() -> tuple[ServedKind, ...]:
+    """Return the built-in kinds that are stored as objects.
+
+    Reviews and bindings are not: this server does not answer them.
+    """
     return tuple(served for served in served_kinds() if "get" in served.verbs)
 
 
 @cache
-def _builtin() -> dict[Kind, KindEntry]:
+def _builtin_entries() -> dict[Kind, KindEntry]:
     return {
         served.kind: KindEntry(
-            served, shape_of(served.kind) or ANY, Resource(served.kind.group, served.plural)
+            served, shape_of(served.kind) or ANY, GroupResource(served.kind.group, served.plural)
         )
-        for served in reversed(_kept_kinds())
+        for served in reversed(_object_kinds())
     }
 
 
-class Register:
+class KindRegistry:
     """The kinds of one cluster."""
 
     def __init__(self) -> None:
-        self._builtin = _builtin()
-        self._custom: dict[Kind, KindEntry] = {}
+        self._builtin_kinds = _builtin_entries()
+        self._custom_kinds: dict[Kind, KindEntry] = {}
 
     def find(self, kind: Kind) -> KindEntry | None:
-        return self._builtin.get(kind) or self._custom.get(kind)
+        """Return the entry of a kind, or None if it is not served."""
+        return self._builtin_kinds.get(kind) or self._custom_kinds.get(kind)
 
-    def served(self, kind: Kind) -> KindEntry:
-        """The entry of a kind that must be served."""
+    def get_served(self, kind: Kind) -> KindEntry:
+        """Return the entry of a kind. Raises StatusError if it is not served."""
         entry = self.find(kind)
         if entry is None:
-            raise RefusedCall(NotServed(f"the server does not serve {kind}"))
+            raise StatusError(NotServed(f"the server does not serve {kind}"))
         return entry
 
-    def kinds(self) -> tuple[Served, ...]:
-        return (*_kept_kinds(), *(entry.served for entry in self._custom.values()))
+    def list_kinds(self) -> tuple[ServedKind, ...]:
+        return (*_object_kinds(), *(entry.served for entry in self._custom_kinds.values()))
 
-    def learn(self, definition: Body, shapes: dict[str, Shape]) -> None:
+    def add_crd(self, crd: Body, shapes: dict[str, Shape]) -> None:
         """Serve the versions of a CRD."""
-        self.unlearn(definition)
-        for entry in _entries(definition, shapes):
-            self._custom[entry.kind] = entry
+        self.remove_crd(crd)
+        for entry in _entries_from_crd(crd, shapes):
+            self._custom_kinds[entry.kind] = entry
 
-    def unlearn(self, definition: Body) -> Resource:
-        """Serve a CRD's kinds no longer."""
-        resource = resource_of(definition)
-        self._custom = {
-            kind: entry for kind, entry in self._custom.items() if entry.resource != resource
+    def remove_crd(self, crd: Body) -> GroupResource:
+        """Stop serving the versions of a CRD; return its resource."""
+        resource = resource_from_crd(crd)
+        self._custom_kinds = {
+            kind: entry for kind, entry in self._custom_kinds.items() if entry.resource != resource
         }
         return resource
 
 
-def resource_of(definition: Body) -> Resource:
-    return Resource(text(definition, "spec", "group"), text(definition, "spec", "names", "plural"))
+def resource_from_crd(crd: Body) -> GroupResource:
+    return GroupResource(get_text(crd, "spec", "group"), get_text(crd, "spec", "names", "plural"))
 
 
-def served_versions(definition: Body) -> Iterator[tuple[Kind, Body]]:
-    """The versions of a CRD that are served: the kind in each, and what it says of the version."""
-    spec = mapping(definition, "spec")
-    for version in mappings(spec, "versions"):
+def list_served_versions(crd: Body) -> Iterator[tuple[Kind, Body]]:
+    """Yield the served versions of a CRD: the kind, and its entry in `spec.versions`."""
+    spec = get_mapping(crd, "spec")
+    for version in get_mappings(spec, "versions"):
         if version.get("served"):
             yield (
-                Kind(text(spec, "group"), text(version, "name"), text(spec, "names", "kind")),
+                Kind(
+                    get_text(spec, "group"),
+                    get_text(version, "name"),
+                    get_text(spec, "names", "kind"),
+                ),
                 version,
             )
 
 
-def _entries(definition: Body, shapes: dict[str, Shape]) -> Iterator[KindEntry]:
-    resource = resource_of(definition)
-    for kind, version in served_versions(definition):
-        served = Served(
+def _entries_from_crd(crd: Body, shapes: dict[str, Shape]) -> Iterator[KindEntry]:
+    resource = resource_from_crd(crd)
+    for kind, version in list_served_versions(crd):
+        served = ServedKind(
             kind=kind,
             plural=resource.plural,
-            namespaced=text(definition, "spec", "scope") == "Namespaced",
-            verbs=VERBS,
-            subresources=tuple(sorted(mapping(version, "subresources"))),
+            namespaced=get_text(crd, "spec", "scope") == "Namespaced",
+            verbs=CUSTOM_RESOURCE_VERBS,
+            subresources=tuple(sorted(get_mapping(version, "subresources"))),
         )
         yield KindEntry(served, shapes.get(kind.version, ANY), resource, is_custom=True)
 
 
-class RefusedCall(Exception):  # noqa: N818 - it is an answer, not an error
-    """Raised where the reason is known, answered where the request came in."""
+class StatusError(Exception):
+    """An error outcome of a request, like `StatusError` of apimachinery.
 
-    def __init__(self, outcome: Refusal) -> None:
+    Raised where the request fails, and turned into the response of the request.
+    """
+
+    def __init__(self, outcome: ErrorOutcome) -> None:
         super().__init__(outcome)
         self.outcome = outcome
 
 
-def missing(entry: KindEntry, name: str) -> RefusedCall:
-    return RefusedCall(Missing(f'{entry.title} "{name}" not found'))
+def not_found_error(entry: KindEntry, name: str) -> StatusError:
+    return StatusError(NotFound(f'{entry.group_resource} "{name}" not found'))
 
 
-def invalid(entry: KindEntry, name: str, causes: Iterable[Cause]) -> RefusedCall:
+def invalid_error(entry: KindEntry, name: str, causes: Iterable[Cause]) -> StatusError:
     sorted_causes = tuple(sorted(causes))
-    told = ", ".join(f"{cause.field}: {cause.message}" for cause in sorted_causes)
-    shown = f"[{told}]" if len(sorted_causes) > 1 else told
-    title = f"{entry.kind.name}.{entry.kind.group}".rstrip(".")
-    return RefusedCall(Invalid(f'{title} "{name}" is invalid: {shown}', sorted_causes))
+    details = ", ".join(f"{cause.field}: {cause.message}" for cause in sorted_causes)
+    summary = f"[{details}]" if len(sorted_causes) > 1 else details
+    group_kind = f"{entry.kind.name}.{entry.kind.group}".rstrip(".")
+    return StatusError(Invalid(f'{group_kind} "{name}" is invalid: {summary}', sorted_causes))
 
 
-def stale(entry: KindEntry, name: str, why: str) -> RefusedCall:
-    return RefusedCall(Conflict(f'Operation cannot be fulfilled on {entry.title} "{name}": {why}'))
+def conflict_error(entry: KindEntry, name: str, reason: str) -> StatusError:
+    return StatusError(
+        Conflict(f'Operation cannot be fulfilled on {entry.group_resource} "{name}": {reason}')
+    )

@@ -1,4 +1,4 @@
-"""One cluster's API: a request in, an outcome out, at once; changes are told as they happen."""
+"""The API server of a cluster: requests are performed at once, and changes are reported."""
 
 from __future__ import annotations
 
@@ -9,132 +9,135 @@ import msgspec
 
 from tidegate.model.labels import SelectorError
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Live, Ref
-from tidegate.sandbox.server.beginning import Names
+from tidegate.model.objects import LiveObject, Ref
+from tidegate.sandbox.server.beginning import IdentityGenerator
 from tidegate.sandbox.server.lifecycle import CRDS
-from tidegate.sandbox.server.logs import Printed
-from tidegate.sandbox.server.register import KindEntry, RefusedCall, Register, missing
-from tidegate.sandbox.server.store import ObjectStore, Resource, Stored, Transition
-from tidegate.sandbox.server.streams import selects
+from tidegate.sandbox.server.logs import ContainerLogs
+from tidegate.sandbox.server.register import KindEntry, KindRegistry, StatusError, not_found_error
+from tidegate.sandbox.server.store import GroupResource, ObjectStore, StoredObject, StoreEvent
+from tidegate.sandbox.server.streams import build_predicate
 from tidegate.sandbox.server.writing import Writer
 from tidegate.schema.builtin import release
 from tidegate.schema.frozen import is_established
 from tidegate.schema.structural import shapes_of
 from tidegate.world import facts
-from tidegate.world.calls import Get, Http, Kinds, List, Logs, Selection, Write
+from tidegate.world.calls import Discover, Get, List, Logs, RawGet, Selection, Write
 
-SNAPSHOTS = 100
-"""How many unfinished lists are remembered."""
+MAX_LIST_SNAPSHOTS = 100
+"""Maximum number of unfinished paginated lists."""
 
 
 class Server:
-    """An API server in memory."""
+    """An in-memory API server."""
 
     def __init__(
         self,
         *,
         seed: str,
         now: Callable[[], Ms],
-        told: Callable[[Resource, Transition], None],
+        on_change: Callable[[GroupResource, StoreEvent], None],
     ) -> None:
-        self.register = Register()
-        self.store = ObjectStore(self._changed)
-        self._told = told
-        self._writer = Writer(self.store, now=now, names=Names(seed))
-        self.printed = Printed()
-        self._pages: dict[str, tuple[tuple[Live, ...], str]] = {}
-        self._page_numbers = count(1)
+        self.registry = KindRegistry()
+        self.store = ObjectStore(self._handle_change)
+        self._on_change = on_change
+        self._writer = Writer(self.store, now=now, identities=IdentityGenerator(seed))
+        self.logs = ContainerLogs()
+        self._list_snapshots: dict[str, tuple[tuple[LiveObject, ...], str]] = {}
+        self._snapshot_numbers = count(1)
 
-    def write(self, write: Write) -> facts.Outcome:
-        """Do what one of the cluster's own controllers asks."""
+    def perform_internal(self, write: Write) -> facts.Outcome:
+        """Perform a write of one of the cluster's own controllers."""
         try:
-            return self._writer.perform(write, self._entry_of(write), is_own=True)
-        except RefusedCall as refused:
-            return refused.outcome
+            return self._writer.perform(write, self._entry_for_write(write), is_internal=True)
+        except StatusError as error:
+            return error.outcome
 
-    def perform(self, request: Get | List | Write | Kinds | Logs | Http) -> facts.Outcome:
-        """Do what is asked."""
+    def perform(self, request: Get | List | Write | Discover | Logs | RawGet) -> facts.Outcome:
+        """Perform a request, and return its outcome."""
         try:
             match request:
                 case Get(ref=ref):
-                    return facts.Done(self._find(ref).live(ref.kind, request.view))
+                    return facts.Success(self._get_object(ref).to_live(ref.kind, request.view))
                 case List():
                     return self._list(request)
                 case Write():
-                    return self._writer.perform(request, self._entry_of(request))
-                case Kinds():
-                    return facts.Catalogue(self.register.kinds())
+                    return self._writer.perform(request, self._entry_for_write(request))
+                case Discover():
+                    return facts.ApiResources(self.registry.list_kinds())
                 case Logs():
-                    return self.printed.read(self._find(request.ref), request)
-                case Http():
-                    return self._http(request)
-        except RefusedCall as refused:
-            return refused.outcome
+                    return self.logs.read(self._get_object(request.ref), request)
+                case RawGet():
+                    return self._raw_get(request)
+        except StatusError as error:
+            return error.outcome
 
-    def find(self, selection: Selection) -> KindEntry:
-        """The kind of a selection, or why it cannot be asked for."""
-        entry = self.register.served(selection.kind)
+    def resolve_selection(self, selection: Selection) -> KindEntry:
+        """Return the kind of a selection.
+
+        Raises StatusError for a kind that is not served, and for an invalid selector.
+        """
+        entry = self.registry.get_served(selection.kind)
         try:
-            selects(selection)
+            build_predicate(selection)
         except SelectorError as error:
-            raise RefusedCall(facts.Invalid(str(error))) from None
+            raise StatusError(facts.Invalid(str(error))) from None
         return entry
 
     def compact(self) -> None:
-        """Forget all history: watches that resume and lists that go on are expired."""
-        for _, table in self.store.tables():
-            table.forget(self.store.version)
-        self._pages.clear()
+        """Drop all history: resumed watches and continued lists expire."""
+        for _, table in self.store.list_tables():
+            table.compact(self.store.version)
+        self._list_snapshots.clear()
 
-    def _entry_of(self, write: Write) -> KindEntry:
-        entry = self.register.served(write.ref.kind)
+    def _entry_for_write(self, write: Write) -> KindEntry:
+        entry = self.registry.get_served(write.ref.kind)
         if write.subresource and write.subresource not in entry.served.subresources:
-            raise RefusedCall(facts.NotServed("the server could not find the requested resource"))
+            raise StatusError(facts.NotServed("the server could not find the requested resource"))
         return entry
 
-    def _find(self, ref: Ref) -> Stored:
-        entry = self.register.served(ref.kind)
+    def _get_object(self, ref: Ref) -> StoredObject:
+        entry = self.registry.get_served(ref.kind)
         stored = self.store.get(entry.resource, ref.namespace, ref.name)
         if stored is None:
-            raise missing(entry, ref.name)
+            raise not_found_error(entry, ref.name)
         return stored
 
     def _list(self, request: List) -> facts.Outcome:
-        entry = self.find(request.selection)
-        if request.resume:
-            found = self._pages.pop(request.resume, None)
-            if found is None:
+        entry = self.resolve_selection(request.selection)
+        if request.continue_token:
+            snapshot = self._list_snapshots.pop(request.continue_token, None)
+            if snapshot is None:
                 return facts.Expired("The provided continue parameter is too old")
-            items, version = found
+            items, version = snapshot
         else:
-            items, version = self._rows(request.selection, entry), str(self.store.version)
+            items, version = self._select_objects(request.selection, entry), str(self.store.version)
         if not request.limit or len(items) <= request.limit:
-            return facts.Listed(items, version)
-        token = f"{version}.{next(self._page_numbers)}"
-        self._pages[token] = items[request.limit :], version
-        while len(self._pages) > SNAPSHOTS:
-            self._pages.pop(next(iter(self._pages)))
-        return facts.Listed(items[: request.limit], version, token)
+            return facts.ListPage(items, version)
+        token = f"{version}.{next(self._snapshot_numbers)}"
+        self._list_snapshots[token] = items[request.limit :], version
+        while len(self._list_snapshots) > MAX_LIST_SNAPSHOTS:
+            self._list_snapshots.pop(next(iter(self._list_snapshots)))
+        return facts.ListPage(items[: request.limit], version, token)
 
-    def _rows(self, selection: Selection, entry: KindEntry) -> tuple[Live, ...]:
-        belongs = selects(selection)
-        rows = self.store.table(entry.resource).rows(selection.namespace)
+    def _select_objects(self, selection: Selection, entry: KindEntry) -> tuple[LiveObject, ...]:
+        is_selected = build_predicate(selection)
+        objects = self.store.get_table(entry.resource).list_objects(selection.namespace)
         return tuple(
-            stored.live(entry.kind, selection.view)
-            for stored in rows
-            if belongs is None or belongs(stored)
+            stored.to_live(entry.kind, selection.view)
+            for stored in objects
+            if is_selected is None or is_selected(stored)
         )
 
-    def _http(self, request: Http) -> facts.Outcome:
+    def _raw_get(self, request: RawGet) -> facts.Outcome:
         if request.path == "/version":
-            return facts.Said(msgspec.json.encode({"gitVersion": release()}))
+            return facts.RawResponse(msgspec.json.encode({"gitVersion": release()}))
         return facts.NotServed("the server could not find the requested resource")
 
-    def _changed(self, resource: Resource, event: Transition) -> None:
+    def _handle_change(self, resource: GroupResource, event: StoreEvent) -> None:
         if resource == CRDS:
             body = event.stored.body
-            if event.change is facts.Change.DELETED:
-                self.store.drop(self.register.unlearn(body))
+            if event.change is facts.WatchEventType.DELETED:
+                self.store.drop_table(self.registry.remove_crd(body))
             elif is_established(body):
-                self.register.learn(body, shapes_of(body.get("spec")))
-        self._told(resource, event)
+                self.registry.add_crd(body, shapes_of(body.get("spec")))
+        self._on_change(resource, event)

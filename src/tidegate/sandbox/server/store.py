@@ -1,7 +1,7 @@
-"""What a cluster holds: objects by kind, a version for every change, and the changes themselves.
+"""The object store of a cluster: objects by resource, a version for every change, and a history.
 
-Bodies are shared and never changed. A write costs the same however much is stored; a list hands
-out what is there.
+Bodies are shared and never changed in place. The cost of a write does not depend on the number
+of stored objects.
 """
 
 from __future__ import annotations
@@ -12,42 +12,46 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.model.objects import Json, Kind, Live, Ref
-from tidegate.model.reading import text
-from tidegate.sandbox.ownership.owners import Owners, encode_owners, write_owners
+from tidegate.model.objects import Json, Kind, LiveObject, Ref
+from tidegate.model.reading import get_text
+from tidegate.sandbox.ownership.owners import (
+    ManagedFields,
+    encode_managed_fields,
+    managed_fields_to_json,
+)
 from tidegate.world.calls import View
-from tidegate.world.facts import Change
+from tidegate.world.facts import WatchEventType
 
 Body = dict[str, Json]
 NO_LABELS: dict[str, Json] = {}
-REMEMBERED = 10_000
-"""How many changes of a kind are remembered for watches that resume."""
+HISTORY_LIMIT = 10_000
+"""Number of changes per resource that are kept for watches that resume."""
 
 
-class Resource(NamedTuple):
-    """Where objects of a kind are kept, whatever version of it they are asked for in."""
+class GroupResource(NamedTuple):
+    """A resource without its version: objects of a kind are stored once for all versions."""
 
     group: str
     plural: str
 
 
-class Stored(msgspec.Struct, eq=False, gc=False):
-    """One state of one object. The version and the owners stand beside the body, not in it.
+class StoredObject(msgspec.Struct, eq=False, gc=False):
+    """One state of one object. Version and managed fields are kept outside of the body.
 
-    Thousands are kept. None can be part of a cycle, so the collector need not look at them.
+    Thousands are stored. None can be part of a reference cycle, so garbage collection is off.
     """
 
     ref: Ref
     body: Body
-    owners: Owners
+    managed_fields: ManagedFields
     version: int
     metadata: dict[str, Json] = msgspec.field(default_factory=dict)
-    """That of the body."""
-    _full: Live | None = None
-    _partial: Live | None = None
+    """The metadata of the body."""
+    _full: LiveObject | None = None
+    _partial: LiveObject | None = None
 
     def __post_init__(self) -> None:
-        self.metadata = metadata_of(self.body)
+        self.metadata = get_metadata(self.body)
 
     @property
     def uid(self) -> str:
@@ -72,174 +76,189 @@ class Stored(msgspec.Struct, eq=False, gc=False):
         finalizers = self.metadata.get("finalizers")
         return finalizers if isinstance(finalizers, list) else []
 
-    def live(self, kind: Kind, view: View = View.FULL) -> Live:
-        """This state as it is told; encoded once for a view."""
-        known = self._full if view is View.FULL else self._partial
-        if known is not None and known.ref.kind == kind:
-            return known
+    def to_live(self, kind: Kind, view: View = View.FULL) -> LiveObject:
+        """Return the object as clients get it; encoded once for each view."""
+        cached = self._full if view is View.FULL else self._partial
+        if cached is not None and cached.ref.kind == kind:
+            return cached
         ref = self.ref if kind == self.ref.kind else msgspec.structs.replace(self.ref, kind=kind)
-        body = msgspec.json.encode(self._shown(kind, view))
-        live = Live(ref, self.uid, self.generation, str(self.version), body)
+        body = msgspec.json.encode(self._to_response(kind, view))
+        live = LiveObject(ref, self.uid, self.generation, str(self.version), body)
         if view is View.FULL:
             self._full = live
         else:
             self._partial = live
         return live
 
-    def head(self) -> Live:
-        """What is known without encoding anything."""
-        return Live(self.ref, self.uid, self.generation, str(self.version), b"")
+    def to_live_head(self) -> LiveObject:
+        """Return the live object without a body; nothing is encoded."""
+        return LiveObject(self.ref, self.uid, self.generation, str(self.version), b"")
 
-    def whole(self, *, managed: bool = True) -> Body:
-        """The body with all that stands beside it, as a client would read it."""
+    def to_body(self, *, with_managed_fields: bool = True) -> Body:
+        """Return the full body as a client would read it, with version and managed fields."""
         metadata = {**self.metadata, "resourceVersion": str(self.version)}
-        if self.owners and managed:
-            metadata["managedFields"] = write_owners(self.owners)
+        if self.managed_fields and with_managed_fields:
+            metadata["managedFields"] = managed_fields_to_json(self.managed_fields)
         return {**self.body, "metadata": metadata}
 
-    def _shown(self, kind: Kind, view: View) -> dict[str, object]:
+    def _to_response(self, kind: Kind, view: View) -> dict[str, object]:
         metadata: dict[str, object] = {**self.metadata, "resourceVersion": str(self.version)}
-        if self.owners:
-            metadata["managedFields"] = encode_owners(self.owners)
+        if self.managed_fields:
+            metadata["managedFields"] = encode_managed_fields(self.managed_fields)
         if view is View.METADATA:
             return {
                 "apiVersion": "meta.k8s.io/v1",
                 "kind": "PartialObjectMetadata",
                 "metadata": metadata,
             }
-        head = {"apiVersion": kind.api_version, "kind": kind.name}
-        return {**self.body, "metadata": metadata, **head}
+        type_meta = {"apiVersion": kind.api_version, "kind": kind.name}
+        return {**self.body, "metadata": metadata, **type_meta}
 
 
-class Transition(msgspec.Struct, frozen=True, gc=False):
-    """A change: what is now, and what was before."""
+class StoreEvent(msgspec.Struct, frozen=True, gc=False):
+    """A change of an object: the new state and the previous one."""
 
-    change: Change
-    stored: Stored
-    before: Stored | None
+    change: WatchEventType
+    stored: StoredObject
+    before: StoredObject | None
 
 
-class Table(msgspec.Struct):
+class ResourceTable(msgspec.Struct):
     """All objects of one resource, by namespace and name, and their recent changes."""
 
-    objects: dict[str, dict[str, Stored]] = msgspec.field(default_factory=dict)
-    history: deque[Transition] = msgspec.field(default_factory=deque)
-    forgotten: int = 0
-    """Changes up to this version can no longer be told."""
-    latest: int = 0
+    objects: dict[str, dict[str, StoredObject]] = msgspec.field(default_factory=dict)
+    history: deque[StoreEvent] = msgspec.field(default_factory=deque)
+    compacted_version: int = 0
+    """Changes up to this version are no longer available, as after a compaction of etcd."""
+    latest_version: int = 0
 
-    def rows(self, namespace: str) -> list[Stored]:
-        """In the order of namespace and name, as a server lists."""
+    def list_objects(self, namespace: str) -> list[StoredObject]:
+        """Return the objects, sorted by namespace and name; an empty namespace means all."""
         if not self.objects:
             return []
         if namespace:
-            inside = self.objects.get(namespace, {})
-            return [inside[name] for name in sorted(inside)]
+            by_name = self.objects.get(namespace, {})
+            return [by_name[name] for name in sorted(by_name)]
         return [
-            inside[name] for _, inside in sorted(self.objects.items()) for name in sorted(inside)
+            by_name[name] for _, by_name in sorted(self.objects.items()) for name in sorted(by_name)
         ]
 
-    def since(self, version: int) -> Iterator[Transition]:
+    def events_since(self, version: int) -> Iterator[StoreEvent]:
+        """Return the changes after a version."""
         return (event for event in self.history if event.stored.version > version)
 
-    def forget(self, version: int) -> None:
+    def compact(self, version: int) -> None:
+        """Drop the changes up to a version."""
         while self.history and self.history[0].stored.version <= version:
             self.history.popleft()
-        self.forgotten = max(self.forgotten, version)
+        self.compacted_version = max(self.compacted_version, version)
 
 
 class ObjectStore:
-    """The tables of one cluster and the one counter of its versions."""
+    """The tables of one cluster, with a common version counter."""
 
-    def __init__(self, told: Callable[[Resource, Transition], None]) -> None:
+    def __init__(self, on_change: Callable[[GroupResource, StoreEvent], None]) -> None:
         self.version = 1
-        self._told = told
-        self._tables: dict[Resource, Table] = {}
-        self._owned: dict[str, dict[tuple[Resource, Ref], None]] = {}
+        self._on_change = on_change
+        self._tables: dict[GroupResource, ResourceTable] = {}
+        self._refs_by_owner: dict[str, dict[tuple[GroupResource, Ref], None]] = {}
 
-    def table(self, resource: Resource) -> Table:
-        found = self._tables.get(resource)
-        if found is None:
-            found = self._tables[resource] = Table(forgotten=self.version - 1)
-        return found
+    def get_table(self, resource: GroupResource) -> ResourceTable:
+        table = self._tables.get(resource)
+        if table is None:
+            table = self._tables[resource] = ResourceTable(compacted_version=self.version - 1)
+        return table
 
-    def tables(self) -> Iterator[tuple[Resource, Table]]:
+    def list_tables(self) -> Iterator[tuple[GroupResource, ResourceTable]]:
         return iter(sorted(self._tables.items()))
 
-    def drop(self, resource: Resource) -> None:
-        """Forget a resource and its history: its kind is no longer served."""
+    def drop_table(self, resource: GroupResource) -> None:
+        """Remove a resource and its history, because its kind is no longer served."""
         self._tables.pop(resource, None)
 
-    def get(self, resource: Resource, namespace: str, name: str) -> Stored | None:
+    def get(self, resource: GroupResource, namespace: str, name: str) -> StoredObject | None:
         table = self._tables.get(resource)
-        inside = table.objects.get(namespace) if table else None
-        return inside.get(name) if inside else None
+        by_name = table.objects.get(namespace) if table else None
+        return by_name.get(name) if by_name else None
 
-    def owned(self, uid: str) -> list[tuple[Resource, Ref]]:
-        """The objects that name this uid as an owner."""
-        return list(self._owned.get(uid, {}))
+    def list_owned(self, uid: str) -> list[tuple[GroupResource, Ref]]:
+        """Return the objects with an owner reference to this uid."""
+        return list(self._refs_by_owner.get(uid, {}))
 
-    def put(self, resource: Resource, ref: Ref, body: Body, owners: Owners) -> Stored:
-        table = self.table(resource)
-        inside = table.objects.setdefault(ref.namespace, {})
-        before = inside.get(ref.name)
+    def put(
+        self, resource: GroupResource, ref: Ref, body: Body, managed_fields: ManagedFields
+    ) -> StoredObject:
+        table = self.get_table(resource)
+        by_name = table.objects.setdefault(ref.namespace, {})
+        before = by_name.get(ref.name)
         self.version += 1
-        stored = Stored(ref, body, owners, self.version)
-        inside[ref.name] = stored
-        self._index(resource, ref, before, stored)
-        change = Change.MODIFIED if before else Change.ADDED
-        self._record(resource, table, Transition(change, stored, before))
+        stored = StoredObject(ref, body, managed_fields, self.version)
+        by_name[ref.name] = stored
+        self._index_owners(resource, ref, before, stored)
+        change = WatchEventType.MODIFIED if before else WatchEventType.ADDED
+        self._record(resource, table, StoreEvent(change, stored, before))
         return stored
 
-    def remove(self, resource: Resource, before: Stored) -> Stored:
-        table = self.table(resource)
-        inside = table.objects[before.ref.namespace]
-        del inside[before.ref.name]
-        if not inside:
+    def remove(self, resource: GroupResource, before: StoredObject) -> StoredObject:
+        table = self.get_table(resource)
+        by_name = table.objects[before.ref.namespace]
+        del by_name[before.ref.name]
+        if not by_name:
             del table.objects[before.ref.namespace]
         self.version += 1
-        last = Stored(before.ref, before.body, before.owners, self.version)
-        self._index(resource, before.ref, before, None)
-        self._record(resource, table, Transition(Change.DELETED, last, before))
-        return last
+        deleted = StoredObject(before.ref, before.body, before.managed_fields, self.version)
+        self._index_owners(resource, before.ref, before, None)
+        self._record(resource, table, StoreEvent(WatchEventType.DELETED, deleted, before))
+        return deleted
 
-    def _record(self, resource: Resource, table: Table, event: Transition) -> None:
+    def _record(self, resource: GroupResource, table: ResourceTable, event: StoreEvent) -> None:
         table.history.append(event)
-        table.latest = event.stored.version
-        if len(table.history) > REMEMBERED:
-            table.forgotten = table.history.popleft().stored.version
-        self._told(resource, event)
+        table.latest_version = event.stored.version
+        if len(table.history) > HISTORY_LIMIT:
+            table.compacted_version = table.history.popleft().stored.version
+        self._on_change(resource, event)
 
-    def _index(
-        self, resource: Resource, ref: Ref, before: Stored | None, after: Stored | None
+    def _index_owners(
+        self,
+        resource: GroupResource,
+        ref: Ref,
+        before: StoredObject | None,
+        after: StoredObject | None,
     ) -> None:
         if before and after and before.metadata is after.metadata:
             return
-        old = owner_uids(before.metadata) if before else ()
-        new = owner_uids(after.metadata) if after else ()
+        old = get_owner_uids(before.metadata) if before else ()
+        new = get_owner_uids(after.metadata) if after else ()
         if old == new:
             return
         for uid in old:
-            self._owned.get(uid, {}).pop((resource, ref), None)
+            self._refs_by_owner.get(uid, {}).pop((resource, ref), None)
         for uid in new:
-            self._owned.setdefault(uid, {})[resource, ref] = None
+            self._refs_by_owner.setdefault(uid, {})[resource, ref] = None
 
 
-def metadata_of(body: Body) -> dict[str, Json]:
+def get_metadata(body: Body) -> dict[str, Json]:
     metadata = body.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
 
-def ref_of(body: Body) -> Ref:
-    """Which object a body speaks of."""
-    metadata, kind = metadata_of(body), Kind.of(text(body, "apiVersion"), text(body, "kind"))
-    return Ref(kind, text(metadata, "namespace"), text(metadata, "name"))
+def ref_from_body(body: Body) -> Ref:
+    """Return the reference to the object of a body."""
+    metadata, kind = (
+        get_metadata(body),
+        Kind.of(get_text(body, "apiVersion"), get_text(body, "kind")),
+    )
+    return Ref(kind, get_text(metadata, "namespace"), get_text(metadata, "name"))
 
 
-def owner_references(metadata: dict[str, Json]) -> list[dict[str, Json]]:
-    found = metadata.get("ownerReferences")
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+def get_owner_references(metadata: dict[str, Json]) -> list[dict[str, Json]]:
+    references = metadata.get("ownerReferences")
+    return (
+        [reference for reference in references if isinstance(reference, dict)]
+        if isinstance(references, list)
+        else []
+    )
 
 
-def owner_uids(metadata: dict[str, Json]) -> tuple[str, ...]:
-    return tuple(str(one.get("uid", "")) for one in owner_references(metadata))
+def get_owner_uids(metadata: dict[str, Json]) -> tuple[str, ...]:
+    return tuple(str(reference.get("uid", "")) for reference in get_owner_references(metadata))

@@ -1,120 +1,147 @@
-"""Open watches: what a list or a watch is about, who is told of a change, and as what."""
+"""Open watches, and the selectors of lists and watches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tidegate.model.labels import SelectorError, read_fields, read_labels
-from tidegate.model.reading import part
-from tidegate.sandbox.kinds import SELECTABLE
+from tidegate.model.labels import SelectorError, parse_field_selector, parse_label_selector
+from tidegate.model.reading import get_value
+from tidegate.sandbox.kinds import SELECTABLE_FIELDS
 from tidegate.sandbox.server.register import KindEntry
-from tidegate.sandbox.server.store import Resource, Stored, Table, Transition
-from tidegate.world.calls import Selection, Ticket
-from tidegate.world.facts import Bookmark, Change, Changed
+from tidegate.sandbox.server.store import GroupResource, ResourceTable, StoredObject, StoreEvent
+from tidegate.world.calls import RequestId, Selection
+from tidegate.world.facts import Bookmark, WatchEvent, WatchEventType
 
-Predicate = Callable[[Stored], bool]
+Predicate = Callable[[StoredObject], bool]
 
-EVERYWHERE = frozenset({"metadata.name", "metadata.namespace"})
+COMMON_FIELDS = frozenset({"metadata.name", "metadata.namespace"})
+"""Fields for field selectors that every kind has."""
 
 
-def selects(selection: Selection) -> Predicate | None:
-    """Whether an object belongs; None where every one does."""
-    labels, fields = read_labels(selection.labels), read_fields(selection.fields)
-    known = EVERYWHERE | SELECTABLE.get(selection.kind, frozenset())
-    for one in fields:
-        if one.key not in known:
-            raise SelectorError(f"field label not supported: {one.key}")
-    if not labels and not fields:
+def build_predicate(selection: Selection) -> Predicate | None:
+    """Return a predicate for the objects of a selection, or None if all are selected.
+
+    Raises SelectorError for an unsupported field.
+    """
+    label_requirements, field_requirements = (
+        parse_label_selector(selection.label_selector),
+        parse_field_selector(selection.field_selector),
+    )
+    supported = COMMON_FIELDS | SELECTABLE_FIELDS.get(selection.kind, frozenset())
+    for requirement in field_requirements:
+        if requirement.key not in supported:
+            raise SelectorError(f"field label not supported: {requirement.key}")
+    if not label_requirements and not field_requirements:
         return None
     return lambda stored: (
-        all(one.holds(stored.labels) for one in labels)
-        and all(one.holds({one.key: _field(stored, one.key)}) for one in fields)
+        all(requirement.matches(stored.labels) for requirement in label_requirements)
+        and all(
+            requirement.matches({requirement.key: _field_value(stored, requirement.key)})
+            for requirement in field_requirements
+        )
     )
 
 
-def _field(stored: Stored, path: str) -> str:
+def _field_value(stored: StoredObject, path: str) -> str:
     match path:
         case "metadata.name":
             return stored.ref.name
         case "metadata.namespace":
             return stored.ref.namespace
         case _:
-            found = part(stored.body, *path.split("."))
-            return "" if found is None else str(found)
+            value = get_value(stored.body, *path.split("."))
+            return "" if value is None else str(value)
 
 
-class Stream:
-    """One watch. While it is silent, what it would tell is held back."""
+class WatchStream:
+    """The stream of one watch."""
 
     def __init__(
-        self, ticket: Ticket, selection: Selection, entry: KindEntry, *, since: int
+        self, request_id: RequestId, selection: Selection, entry: KindEntry, *, since: int
     ) -> None:
-        self.ticket = ticket
+        self.request_id = request_id
         self.selection = selection
         self.resource = entry.resource
         self.version = since
         self._kind = entry.kind
-        self._belongs = selects(selection)
+        self._predicate = build_predicate(selection)
 
-    def read(self, event: Transition) -> Changed | None:
-        """What the watcher sees of a change: entering its selection is an addition, leaving it a
-        deletion."""
-        place = self.selection.namespace
-        if place and event.stored.ref.namespace != place:
+    def to_watch_event(self, event: StoreEvent) -> WatchEvent | None:
+        """Return the watch event for a change, or None if it is not selected.
+
+        An object that enters the selection is added, and one that leaves it is deleted.
+        """
+        namespace = self.selection.namespace
+        if namespace and event.stored.ref.namespace != namespace:
             return None
-        was = event.before is not None and self._selects(event.before)
-        now = event.change is not Change.DELETED and self._selects(event.stored)
-        if not was and not now:
+        was_selected = event.before is not None and self._is_selected(event.before)
+        is_selected = event.change is not WatchEventType.DELETED and self._is_selected(event.stored)
+        if not was_selected and not is_selected:
             return None
-        change = Change.MODIFIED if was and now else Change.ADDED if now else Change.DELETED
-        return Changed(
-            self.ticket, change, self._state(event, change).live(self._kind, self.selection.view)
+        change = (
+            WatchEventType.MODIFIED
+            if was_selected and is_selected
+            else WatchEventType.ADDED
+            if is_selected
+            else WatchEventType.DELETED
+        )
+        return WatchEvent(
+            self.request_id,
+            change,
+            self._visible_state(event, change).to_live(self._kind, self.selection.view),
         )
 
-    def mark(self, table: Table) -> Bookmark | None:
-        """How far the watcher has come, if that is farther than it knows."""
-        if table.latest <= self.version:
+    def next_bookmark(self, table: ResourceTable) -> Bookmark | None:
+        """Return a bookmark, or None if the client already has the latest version."""
+        if table.latest_version <= self.version:
             return None
-        self.version = table.latest
-        return Bookmark(self.ticket, str(table.latest))
+        self.version = table.latest_version
+        return Bookmark(self.request_id, str(table.latest_version))
 
-    def _state(self, event: Transition, change: Change) -> Stored:
-        if change is Change.DELETED and event.change is not Change.DELETED and event.before:
+    def _visible_state(self, event: StoreEvent, change: WatchEventType) -> StoredObject:
+        if (
+            change is WatchEventType.DELETED
+            and event.change is not WatchEventType.DELETED
+            and event.before
+        ):
             before = event.before
-            return Stored(before.ref, before.body, before.owners, event.stored.version)
+            return StoredObject(
+                before.ref, before.body, before.managed_fields, event.stored.version
+            )
         return event.stored
 
-    def _selects(self, stored: Stored) -> bool:
-        return self._belongs is None or self._belongs(stored)
+    def _is_selected(self, stored: StoredObject) -> bool:
+        return self._predicate is None or self._predicate(stored)
 
 
-class Streams:
-    """The open watches of one cluster, by what they watch."""
+class WatchStreams:
+    """The open watches of one cluster, by resource."""
 
     def __init__(self) -> None:
-        self._by_resource: dict[Resource, dict[Ticket, Stream]] = {}
-        self._by_ticket: dict[Ticket, Stream] = {}
+        self._by_resource: dict[GroupResource, dict[RequestId, WatchStream]] = {}
+        self._by_request: dict[RequestId, WatchStream] = {}
 
-    def open(self, stream: Stream) -> None:
-        self._by_ticket[stream.ticket] = stream
-        self._by_resource.setdefault(stream.resource, {})[stream.ticket] = stream
+    def open(self, stream: WatchStream) -> None:
+        self._by_request[stream.request_id] = stream
+        self._by_resource.setdefault(stream.resource, {})[stream.request_id] = stream
 
-    def close(self, ticket: Ticket) -> Stream | None:
-        stream = self._by_ticket.pop(ticket, None)
+    def close(self, request_id: RequestId) -> WatchStream | None:
+        """Remove a stream; return None if it is not open."""
+        stream = self._by_request.pop(request_id, None)
         if stream is not None:
-            del self._by_resource[stream.resource][ticket]
+            del self._by_resource[stream.resource][request_id]
         return stream
 
-    def get(self, ticket: Ticket) -> Stream | None:
-        return self._by_ticket.get(ticket)
+    def get(self, request_id: RequestId) -> WatchStream | None:
+        return self._by_request.get(request_id)
 
-    def all(self) -> list[Stream]:
-        return list(self._by_ticket.values())
+    def list_streams(self) -> list[WatchStream]:
+        return list(self._by_request.values())
 
-    def read(self, resource: Resource, event: Transition) -> Iterator[Changed]:
-        """What each watcher sees of a change."""
+    def watch_events(self, resource: GroupResource, event: StoreEvent) -> Iterator[WatchEvent]:
+        """Yield the event of each watch for a change."""
         for stream in self._by_resource.get(resource, {}).values():
-            seen = stream.read(event)
-            if seen is not None:
+            watch_event = stream.to_watch_event(event)
+            if watch_event is not None:
                 stream.version = event.stored.version
-                yield seen
+                yield watch_event

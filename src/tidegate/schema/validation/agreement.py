@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from tidegate.model.labels import matches
+from tidegate.model.labels import selector_matches
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping, part
+from tidegate.model.reading import get_mapping, get_value
 from tidegate.schema.causes import duplicate, invalid, not_found, required, unsupported
 from tidegate.world.facts import Cause
 
@@ -42,7 +42,7 @@ def each(body: Json, path: str) -> Iterator[tuple[str, Json]]:
 
 def at(body: Json, path: str) -> Json:
     """What stands at a path without `[]`; None where nothing does."""
-    return part(body, *path.split("."))
+    return get_value(body, *path.split("."))
 
 
 def is_empty(value: Json) -> bool:
@@ -134,7 +134,7 @@ def _selector_problems(kind: Kind, body: Body) -> Iterator[Cause]:
     selector = at(body, "spec.selector")
     told = at(body, "spec.template.metadata.labels")
     # A null is read as an empty string.
-    labels: Body = {key: value or "" for key, value in mapping(told).items()}
+    labels: Body = {key: value or "" for key, value in get_mapping(told).items()}
     if selector is None and kind.name != "DaemonSet":
         yield required("spec.selector")
     is_open = selector is not None and all(
@@ -143,7 +143,7 @@ def _selector_problems(kind: Kind, body: Body) -> Iterator[Cause]:
     if is_open:
         whom = _UNSELECTED.get(kind.name, "deployment")
         yield invalid("spec.selector", {}, f"empty selector is invalid for {whom}")
-    elif selector is None or not matches(selector, labels):
+    elif selector is None or not selector_matches(selector, labels):
         detail = "`selector` does not match template `labels`"
         shown = labels if isinstance(told, dict) else None
         yield invalid("spec.template.metadata.labels", shown, detail)

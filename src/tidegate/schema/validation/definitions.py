@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping
+from tidegate.model.reading import get_list, get_mapping
 from tidegate.schema.causes import duplicate, forbidden, invalid, required, unsupported
 from tidegate.schema.checks import find_problems
 from tidegate.schema.mending import prune
@@ -48,9 +48,9 @@ _KEY_MISSING = (
 
 def find_definition_problems(body: Json) -> tuple[Cause, ...]:
     """Everything that is wrong with a CRD, sorted."""
-    spec = mapping(body, "spec")
-    causes = [*_name_problems(mapping(body), spec), *_version_problems(spec)]
-    schemas = [schema_in(mapping(each)) for each in listed(spec, "versions")]
+    spec = get_mapping(body, "spec")
+    causes = [*_name_problems(get_mapping(body), spec), *_version_problems(spec)]
+    schemas = [schema_in(get_mapping(each)) for each in get_list(spec, "versions")]
     is_one = all(schema == schemas[0] for schema in schemas)
     for place, schema in enumerate(schemas):
         path = f"spec.versions[{place}].schema.openAPIV3Schema"
@@ -64,8 +64,8 @@ def find_definition_problems(body: Json) -> tuple[Cause, ...]:
 
 
 def _name_problems(body: Schema, spec: Schema) -> Iterator[Cause]:
-    names, group = mapping(spec, "names"), spec.get("group")
-    name = mapping(body, "metadata").get("name")
+    names, group = get_mapping(spec, "names"), spec.get("group")
+    name = get_mapping(body, "metadata").get("name")
     if name != f"{names.get('plural', '')}.{group or ''}":
         yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     if not group:
@@ -85,7 +85,7 @@ def _name_problems(body: Schema, spec: Schema) -> Iterator[Cause]:
 
 
 def _version_problems(spec: Schema) -> Iterator[Cause]:
-    versions = [mapping(version) for version in listed(spec, "versions")]
+    versions = [get_mapping(version) for version in get_list(spec, "versions")]
     names: list[Json] = [version.get("name") for version in versions]
     stored = [str(version.get("name")) for version in versions if version.get("storage") is True]
     if len(stored) != 1:
@@ -114,8 +114,8 @@ def _schema_problems(schema: Schema, path: str) -> list[Cause]:
 def nodes_of(schema: Schema, path: str) -> Iterator[tuple[Schema, str]]:
     """A schema and all below it, with where they stand."""
     yield schema, path
-    for name, part in mapping(schema, "properties").items():
-        yield from nodes_of(mapping(part), f"{path}.properties[{name}]")
+    for name, part in get_mapping(schema, "properties").items():
+        yield from nodes_of(get_mapping(part), f"{path}.properties[{name}]")
     for name in ("items", "additionalProperties"):
         if isinstance(part := schema.get(name), dict):
             yield from nodes_of(part, f"{path}.{name}")
@@ -139,8 +139,8 @@ def _form_problems(schema: Schema, path: str) -> Iterator[Cause]:
 
 
 def _list_problems(schema: Schema, path: str) -> Iterator[Cause]:
-    kind, keys = schema.get(LIST_TYPE), listed(schema, LIST_KEYS)
-    items = mapping(schema, "items")
+    kind, keys = schema.get(LIST_TYPE), get_list(schema, LIST_KEYS)
+    items = get_mapping(schema, "items")
     if kind is None:
         if keys:
             detail = "must be map if x-kubernetes-list-map-keys is non-empty"
@@ -159,8 +159,8 @@ def _list_problems(schema: Schema, path: str) -> Iterator[Cause]:
 
 
 def _key_problems(items: Schema, keys: list[Json], path: str) -> Iterator[Cause]:
-    properties = mapping(items, "properties")
-    needed = listed(items, "required")
+    properties = get_mapping(items, "properties")
+    needed = get_list(items, "required")
     if not keys:
         detail = "must not be empty if x-kubernetes-list-type is map"
         yield required(f"{path}.{LIST_KEYS}", detail)
@@ -170,7 +170,7 @@ def _key_problems(items: Schema, keys: list[Json], path: str) -> Iterator[Cause]
     seen: list[Json] = []
     for place, key in enumerate(keys):
         at = f"{path}.items.properties[{key}]"
-        found = mapping(properties.get(str(key)))
+        found = get_mapping(properties.get(str(key)))
         if key in seen:
             yield duplicate(f"{path}.{LIST_KEYS}[{place}]", key)
         seen.append(key)
@@ -191,8 +191,8 @@ def _root_problems(schema: Schema, path: str) -> Iterator[Cause]:
             yield required(f"{path}.type", "must not be empty at the root")
     elif schema["type"] != "object":
         yield invalid(f"{path}.type", schema["type"], "must be object at the root")
-    metadata = mapping(schema, "properties", "metadata")
-    if mapping(metadata, "properties").keys() - {"name", "generateName"}:
+    metadata = get_mapping(schema, "properties", "metadata")
+    if get_mapping(metadata, "properties").keys() - {"name", "generateName"}:
         yield forbidden(f"{path}.properties[metadata]", _METADATA)
 
 

@@ -23,7 +23,7 @@ import base64
 from collections.abc import Callable, Iterable, Iterator
 
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping
+from tidegate.model.reading import get_mapping
 from tidegate.schema.causes import forbidden, invalid, required, too_long, unsupported
 from tidegate.schema.validation import agreement, names
 from tidegate.world.facts import Cause
@@ -50,7 +50,7 @@ def find_unmet(kind: Kind, body: Json) -> tuple[Cause, ...]:
     """What is wrong with an object of a built-in kind, or with a custom one's metadata, sorted."""
     if not isinstance(body, dict):
         return ()
-    causes = [*names.find_name_problems(kind, mapping(body, "metadata"))]
+    causes = [*names.find_name_problems(kind, get_mapping(body, "metadata"))]
     causes += _answers(ROWS.get((kind.group, kind.name), ()), body, "")
     if (kind.group, kind.name) in agreement.TEMPLATES:
         causes += agreement.workload_problems(kind, body)
@@ -95,7 +95,7 @@ def _port(field: str, value: Json) -> Iterator[Cause]:
 
 
 def _config_map_problems(body: Body) -> Iterator[Cause]:
-    text, binary = mapping(body, "data"), mapping(body, "binaryData")
+    text, binary = get_mapping(body, "data"), get_mapping(body, "binaryData")
     yield from names.key_problems(text, "data")
     yield from names.key_problems(binary, "binaryData")
     for key in (key for key in text if key in binary):
@@ -106,14 +106,16 @@ def _config_map_problems(body: Body) -> Iterator[Cause]:
 
 
 def _secret_problems(body: Body) -> Iterator[Cause]:
-    data, text = mapping(body, "data"), mapping(body, "stringData")
+    data, text = get_mapping(body, "data"), get_mapping(body, "stringData")
     yield from names.key_problems({**data, **text}, "data")
     held = {key: _decoded(value) for key, value in data.items()}
     held |= {key: _plain(value) for key, value in text.items()}
     if sum(map(len, held.values())) > MOST_DATA:
         yield too_long("data", MOST_DATA)
     yield from _typed_problems(str(body.get("type")), held)
-    if body.get("type") == _ACCOUNT and not mapping(body, "metadata", "annotations").get(_WHOSE):
+    if body.get("type") == _ACCOUNT and not get_mapping(body, "metadata", "annotations").get(
+        _WHOSE
+    ):
         yield required(f"metadata.annotations[{_WHOSE}]")
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.errors import Place, SourceError, foreign
-from tidegate.files import StrayPathError, tidy
+from tidegate.errors import Location, SourceError, sanitize
+from tidegate.files import PathEscapeError, normalize_path
 from tidegate.model.source import BucketSource, Revision, Snapshot
 from tidegate.source.access import Access
 from tidegate.source.bucket.listing import Bucket, BucketObject
@@ -34,11 +34,11 @@ AT_ONCE = 16
 
 async def fetch_bucket(source: BucketSource, access: Access) -> Snapshot:
     """The tree of all objects that count."""
-    where = Place(shown(source.url))
-    if source.cloud:
-        problem = f"objects of a bucket of `{source.cloud}` are not fetched"
+    where = Location(shown(source.url))
+    if source.provider:
+        problem = f"objects of a bucket of `{source.provider}` are not fetched"
         hint = f"`--repo-map {shown(source.url)}=PATH` puts a directory in its place"
-        raise SourceError("source.bucket.cloud", problem, where=where, hint=hint)
+        raise SourceError("source.bucket.cloud", problem, location=where, hint=hint)
     check_web_url(source.url)
     credentials = access.keyring.find(origin_of(source.url))
     latest = f"bucket {msgspec.json.encode(source).decode()}"
@@ -111,14 +111,14 @@ async def _fill(
                 group.create_task(get(one.name))
     except* OSError:
         problem = "an object of it has the name of a directory of others"
-        raise SourceError("source.bucket.object", problem, where=bucket.where) from None
+        raise SourceError("source.bucket.object", problem, location=bucket.where) from None
     except* SourceError as errors:
         raise errors.exceptions[0] from None
 
 
 def _path(name: str, bucket: Bucket) -> str:
     try:
-        return tidy(name)
-    except StrayPathError:
-        problem = f"the object `{foreign(name)}` has no path that could be inside of a tree"
-        raise SourceError("source.bucket.object", problem, where=bucket.where) from None
+        return normalize_path(name)
+    except PathEscapeError:
+        problem = f"the object `{sanitize(name)}` has no path that could be inside of a tree"
+        raise SourceError("source.bucket.object", problem, location=bucket.where) from None

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
-from tidegate.errors import Place, SourceError, foreign
+from tidegate.errors import Location, SourceError, sanitize
 from tidegate.model.source import BucketSource, Credentials
 from tidegate.source.bucket.signing import UNRESERVED, AccessKey, sign, write_query
 from tidegate.source.tree import MIB, TreeLimits
@@ -41,7 +41,7 @@ class Bucket:
             if credentials.password is not None and credentials.username
             else None
         )
-        self.where = Place(shown(source.url))
+        self.where = Location(shown(source.url))
 
     async def objects(self, limits: TreeLimits) -> list[BucketObject]:
         """All of them below the prefix, but those that stand for directories."""
@@ -100,17 +100,17 @@ class Bucket:
             problem = f"what is in it is larger than {limits.tree_size // MIB} MiB"
         else:
             return
-        raise SourceError("source.bucket.size", problem, where=self.where)
+        raise SourceError("source.bucket.size", problem, location=self.where)
 
     def _refusal(self, got: Got) -> SourceError:
         said = _text(_read(got.body, self.where), "Message") if got.body else ""
-        told = f": {foreign(said)}" if said else ""
+        told = f": {sanitize(said)}" if said else ""
         if got.status == MISSING:
-            problem = f"there is no bucket `{foreign(self._source.name)}`{told}"
-            return SourceError("source.bucket.missing", problem, where=self.where)
+            problem = f"there is no bucket `{sanitize(self._source.name)}`{told}"
+            return SourceError("source.bucket.missing", problem, location=self.where)
         problem = f"the server says no, with status {got.status}{told}"
         hint = "give a Secret with `accesskey` and `secretkey`, or map the address to a directory"
-        return SourceError("source.bucket.credentials", problem, where=self.where, hint=hint)
+        return SourceError("source.bucket.credentials", problem, location=self.where, hint=hint)
 
 
 def _region_of(endpoint: str) -> str:
@@ -121,8 +121,10 @@ def _region_of(endpoint: str) -> str:
     return region if amazon and before.startswith("s3") and region else DEFAULT_REGION
 
 
-def _read(body: bytes, where: Place) -> ET.Element:
-    refusal = SourceError("source.bucket.answer", "the answer is no list of objects", where=where)
+def _read(body: bytes, where: Location) -> ET.Element:
+    refusal = SourceError(
+        "source.bucket.answer", "the answer is no list of objects", location=where
+    )
     if b"<!" in body:  # nobody who lists objects has entities to declare
         raise refusal
     try:

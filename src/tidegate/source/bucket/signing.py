@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 import msgspec
 
-from tidegate.model.secret import Secret
+from tidegate.model.secret import SecretValue
 
 ALGORITHM, SERVICE = "AWS4-HMAC-SHA256", "s3"
 NOTHING = hashlib.sha256(b"").hexdigest()
@@ -21,7 +21,7 @@ class AccessKey(msgspec.Struct, frozen=True):
     """A key's name, and the secret that goes with it."""
 
     name: str
-    secret: Secret
+    secret: SecretValue
 
 
 class Signature(NamedTuple):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.errors import Place, SourceError, foreign
+from tidegate.errors import Location, SourceError, sanitize
 
 
 class Kept(StrEnum):
@@ -68,8 +68,8 @@ def listed(directory: Path) -> list[Path]:
 
 
 def unusable(root: Path, error: OSError) -> SourceError:
-    problem = f"the cache cannot be used: {foreign(error.strerror or str(error))}"
-    return SourceError("source.cache", problem, where=Place(str(root)))
+    problem = f"the cache cannot be used: {sanitize(error.strerror or str(error))}"
+    return SourceError("source.cache", problem, location=Location(str(root)))
 
 
 class Shelf:

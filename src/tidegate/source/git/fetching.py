@@ -12,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.errors import Place, SourceError, foreign
-from tidegate.model.patterns import late
-from tidegate.model.source import GitRef, GitSource, RefKind, Revision, Snapshot
+from tidegate.errors import Location, SourceError, sanitize
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.source import GitRef, GitRefKind, GitSource, Revision, Snapshot
 from tidegate.source.access import Access, not_at_hand
 from tidegate.source.cache import CachedTree
 from tidegate.source.git.program import Git, explain, git_for
@@ -33,18 +33,18 @@ from tidegate.source.urls import GitUrl, read_git_url, without_password
 
 EVERYTHING = ("+refs/heads/*:refs/remotes/all/*", "+refs/tags/*:refs/tags/*")
 LONG_NAME = 64
-_LISTED = late(rb"(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t(.*)", re.DOTALL)
+_LISTED = lazy_regex(rb"(\d+) (\w+) ([0-9a-f]+) +(\d+|-)\t(.*)", re.DOTALL)
 
 
 async def fetch_git(source: GitSource, access: Access) -> Snapshot:
     """The tree of the commit that a ref means, from the cache where it is known."""
     url = read_git_url(source.url, schemes=access.schemes)
-    check_ref(source.at)
+    check_ref(source.ref)
     async with (
-        access.cache.turn(f"git {url.text} {source.at}"),
+        access.cache.turn(f"git {url.text} {source.ref}"),
         git_for(url, access, submodules=source.submodules) as git,
     ):
-        revision = await _resolve(source.at, git, access)
+        revision = await _resolve(source.ref, git, access)
         tree = await _tree(source, revision, git, access)
     return Snapshot(source, revision, tree.root, tree.files, digest=tree.digest)
 
@@ -92,9 +92,9 @@ async def _find_short(at: GitRef, refs: RemoteRefs, git: Git, access: Access) ->
         objects = asked.stdout.split()
         commits = [name.decode() for name in objects if await _is_commit(name.decode(), git, cwd)]
     if len(commits) > 1:
-        where = Place(without_password(git.url.text))
-        problem = f"`{foreign(at.text)}` is the beginning of more than one commit"
-        raise SourceError("source.git.ref.ambiguous", problem, where=where)
+        where = Location(without_password(git.url.text))
+        problem = f"`{sanitize(at.text)}` is the beginning of more than one commit"
+        raise SourceError("source.git.ref.ambiguous", problem, location=where)
     if not commits:
         return None
     revision = Revision("", commit_digest(commits[0]))
@@ -113,7 +113,7 @@ async def _tree(source: GitSource, revision: Revision, git: Git, access: Access)
 
     url = git.url.text
     name = f"git {url} {revision.digest} {source.submodules}"
-    what = f"{url} at {source.at}"
+    what = f"{url} at {source.ref}"
     return await access.tree(name, fill, what=what, shown=without_password(url))
 
 
@@ -121,7 +121,7 @@ async def _check_out(
     source: GitSource, revision: Revision, git: Git, place: Path, limits: TreeLimits
 ) -> None:
     _make_repository(place, revision.digest.partition(":")[0])
-    await _get_commit(revision, source.at, git, place)
+    await _get_commit(revision, source.ref, git, place)
     listed = await git.run("ls-tree", "-r", "-l", "-z", "--full-tree", revision.hex, cwd=place)
     check_sizes(listed, limits, git.url)
     await git.run("checkout", "--quiet", "--force", "--detach", revision.hex, cwd=place)
@@ -148,15 +148,15 @@ async def _get_commit(revision: Revision, at: GitRef, git: Git, place: Path) -> 
     """The commit alone, or, from a server that does not give single commits, everything."""
     shallow = ("fetch", "--quiet", "--depth=1", "--no-tags", "--", git.url.text, revision.hex)
     first = await git.attempt(*shallow, cwd=place)
-    if first.code == 0:
+    if first.exit_code == 0:
         return
     trouble = explain(first, git.url)
     if trouble.code not in ("source.git.failed", "source.git.missing"):
         raise trouble
     await git.run("fetch", "--quiet", "--no-tags", "--", git.url.text, *EVERYTHING, cwd=place)
     found = await git.attempt("cat-file", "-e", revision.hex + "^{commit}", cwd=place)
-    if found.code:
-        wanted = at if at.kind is not RefKind.HEAD else GitRef(RefKind.COMMIT, revision.hex)
+    if found.exit_code:
+        wanted = at if at.kind is not GitRefKind.HEAD else GitRef(GitRefKind.COMMIT, revision.hex)
         raise missing_ref(wanted, git.url.text)
 
 
@@ -167,10 +167,10 @@ def check_sizes(listed: bytes, limits: TreeLimits, url: GitUrl) -> None:
         total, count = total + size, count + 1
         if size > limits.file_size or total > limits.tree_size or count > limits.files:
             problem = (
-                f"the tree is too large: `{foreign(path)}` is beyond {limits.files} files,"
+                f"the tree is too large: `{sanitize(path)}` is beyond {limits.files} files,"
                 f" {limits.file_size // MIB} MiB for one or {limits.tree_size // MIB} MiB for all"
             )
-            raise SourceError("source.size", problem, where=Place(without_password(url.text)))
+            raise SourceError("source.size", problem, location=Location(without_password(url.text)))
 
 
 def _sizes(listed: bytes) -> Iterator[tuple[int, str]]:

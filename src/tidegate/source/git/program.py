@@ -15,8 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.errors import Place, ProcessError, SourceError, foreign
-from tidegate.external.process import MIB, Command, Limits, Ran, run
+from tidegate.errors import Location, ProcessError, SourceError, sanitize
+from tidegate.external.process import MIB, Command, Limits, ProcessResult, run
 from tidegate.model.source import Credentials
 from tidegate.source.access import Access
 from tidegate.source.credentials import authorization
@@ -102,21 +102,21 @@ class Git(msgspec.Struct, frozen=True):
     async def run(self, *arguments: str, cwd: Path) -> bytes:
         """What git wrote; an error of ours if it gave up."""
         ran = await self.attempt(*arguments, cwd=cwd)
-        if ran.code:
+        if ran.exit_code:
             raise explain(ran, self.url)
         return ran.stdout
 
-    async def attempt(self, *arguments: str, cwd: Path) -> Ran:
+    async def attempt(self, *arguments: str, cwd: Path) -> ProcessResult:
         argv = ("git", *arguments)
-        command = Command(argv=argv, env=self.variables, cwd=cwd, accepts=ANY_CODE)
+        command = Command(argv=argv, env=self.variables, cwd=cwd, accepted_codes=ANY_CODE)
         try:
             return await run(command, limits=self.limits)
         except ProcessError as error:
             if error.code != "external.timeout":
                 raise
-            place = Place(without_password(self.url.text))
+            place = Location(without_password(self.url.text))
             problem = f"git had no answer within {self.limits.time // 1000} s"
-            raise SourceError("source.git.unreachable", problem, where=place) from error
+            raise SourceError("source.git.unreachable", problem, location=place) from error
 
 
 @asynccontextmanager
@@ -152,7 +152,7 @@ def plain_variables(home: Path, access: Access) -> dict[str, str]:
     return variables | passed
 
 
-def explain(ran: Ran, url: GitUrl) -> SourceError:
+def explain(ran: ProcessResult, url: GitUrl) -> SourceError:
     """git's last words, sorted."""
     words = ran.stderr.decode(errors="replace")
     spoken = [line for line in words.splitlines() if line.strip()]
@@ -161,9 +161,11 @@ def explain(ran: Ran, url: GitUrl) -> SourceError:
     low = words.lower()
     fitting = (one for one in TROUBLES if any(phrase in low for phrase in one.phrases))
     trouble = next(fitting, GitTrouble("source.git.failed"))
-    problem = f"git could not read the repository: {foreign(without_password(said) or 'no reason')}"
-    where = Place(without_password(url.text))
-    return SourceError(trouble.code, problem, where=where, hint=trouble.hint)
+    problem = (
+        f"git could not read the repository: {sanitize(without_password(said) or 'no reason')}"
+    )
+    where = Location(without_password(url.text))
+    return SourceError(trouble.code, problem, location=where, hint=trouble.hint)
 
 
 def _protocols(url: GitUrl, access: Access, *, submodules: bool) -> Iterator[str]:
@@ -185,8 +187,8 @@ def _key_settings(
         # A header would follow a redirect to another host, a helper's answer does not.
         settings["http.extraHeader"] = f"Authorization: {authorization(credentials)}"
         settings["http.followRedirects"] = "false"
-    if credentials.authority:
-        settings["http.sslCAInfo"] = _file(home, "authority", credentials.authority)
+    if credentials.ca_certificate:
+        settings["http.sslCAInfo"] = _file(home, "authority", credentials.ca_certificate)
     if credentials.certificate and credentials.key is not None:
         settings["http.sslCert"] = _file(home, "certificate", credentials.certificate)
         settings["http.sslKey"] = _file(home, "key", credentials.key.reveal())

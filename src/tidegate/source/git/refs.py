@@ -6,16 +6,16 @@ import re
 
 import msgspec
 
-from tidegate.errors import Place, SourceError, foreign
-from tidegate.model.patterns import late
-from tidegate.model.source import GitRef, RefKind, Revision
+from tidegate.errors import Location, SourceError, sanitize
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.source import GitRef, GitRefKind, Revision
 from tidegate.source.semver import pick_highest, read_range, read_version, require_range
 from tidegate.source.urls import without_password
 
 HEADS, TAGS, PEELED = "refs/heads/", "refs/tags/", "^{}"
-_WHOLE = late(r"(?:[0-9a-f]{40}|[0-9a-f]{64})", re.IGNORECASE)
-_SHORT = late(r"[0-9a-f]{4,64}", re.IGNORECASE)
-_FORBIDDEN = late(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(?:/|$)|^[-/.]|[/.]$")
+_WHOLE = lazy_regex(r"(?:[0-9a-f]{40}|[0-9a-f]{64})", re.IGNORECASE)
+_SHORT = lazy_regex(r"[0-9a-f]{4,64}", re.IGNORECASE)
+_FORBIDDEN = lazy_regex(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(?:/|$)|^[-/.]|[/.]$")
 
 
 class RemoteRefs(msgspec.Struct, frozen=True):
@@ -43,13 +43,13 @@ def check_ref(at: GitRef) -> None:
     """Refuse what no ref can be, before git is asked."""
     wanted = at.text
     match at.kind:
-        case RefKind.HEAD:
+        case GitRefKind.HEAD:
             return
-        case RefKind.RANGE:
+        case GitRefKind.RANGE:
             require_range(wanted)
-        case RefKind.COMMIT if not _SHORT.fullmatch(wanted):
+        case GitRefKind.COMMIT if not _SHORT.fullmatch(wanted):
             raise bad_ref(wanted, "is not a commit: those are hexadecimal")
-        case RefKind.ANY if read_range(wanted) is not None or not wanted:
+        case GitRefKind.ANY if read_range(wanted) is not None or not wanted:
             return
         case _ if not wanted or _FORBIDDEN.search(wanted):
             raise bad_ref(wanted, "cannot be the name of a branch, a tag or a commit")
@@ -59,53 +59,53 @@ def check_ref(at: GitRef) -> None:
 
 def whole_commit(at: GitRef) -> Revision | None:
     """The revision of a ref that needs no looking up."""
-    if at.kind in (RefKind.COMMIT, RefKind.ANY) and _WHOLE.fullmatch(at.text):
+    if at.kind in (GitRefKind.COMMIT, GitRefKind.ANY) and _WHOLE.fullmatch(at.text):
         return Revision("", commit_digest(at.text.lower()))
     return None
 
 
 def is_short_commit(at: GitRef) -> bool:
     """Whether it can be the beginning of a commit that no ref points to."""
-    return at.kind in (RefKind.COMMIT, RefKind.ANY) and bool(_SHORT.fullmatch(at.text))
+    return at.kind in (GitRefKind.COMMIT, GitRefKind.ANY) and bool(_SHORT.fullmatch(at.text))
 
 
 def choose_commit(at: GitRef, refs: RemoteRefs) -> Revision | None:
     """The commit that a ref means now; nothing if no ref is called so."""
     match at.kind:
-        case RefKind.HEAD:
+        case GitRefKind.HEAD:
             return _head(refs)
-        case RefKind.BRANCH:
+        case GitRefKind.BRANCH:
             return _named(refs, HEADS + at.text, at.text)
-        case RefKind.TAG:
+        case GitRefKind.TAG:
             return _named(refs, TAGS + at.text, at.text)
-        case RefKind.NAME:
+        case GitRefKind.NAME:
             return _named(refs, at.text, at.text)
-        case RefKind.RANGE:
+        case GitRefKind.RANGE:
             return _highest(at, refs)
-        case RefKind.COMMIT:
+        case GitRefKind.COMMIT:
             return _tip(refs, at.text)
-        case RefKind.ANY:
+        case GitRefKind.ANY:
             return _any(at, refs)
 
 
 def is_pinned(at: GitRef) -> bool:
     """Whether it is meant to stay the same: a commit, a tag, a version or a range of them."""
-    if at.kind is not RefKind.ANY:
-        return at.kind in (RefKind.COMMIT, RefKind.TAG, RefKind.RANGE)
+    if at.kind is not GitRefKind.ANY:
+        return at.kind in (GitRefKind.COMMIT, GitRefKind.TAG, GitRefKind.RANGE)
     known = (read_version(at.text), read_range(at.text))
     return bool(at.text) and (any(known) or is_short_commit(at) or at.text.startswith(TAGS))
 
 
 def is_range(at: GitRef) -> bool:
     """Whether it means the highest of several tags."""
-    if at.kind is RefKind.ANY:
+    if at.kind is GitRefKind.ANY:
         return read_version(at.text) is None and read_range(at.text) is not None
-    return at.kind is RefKind.RANGE
+    return at.kind is GitRefKind.RANGE
 
 
 def branch_of(at: GitRef) -> str:
     """The branch that a ref names, as far as it can be told; empty for HEAD."""
-    if at.kind is RefKind.HEAD or at.text == "HEAD":
+    if at.kind is GitRefKind.HEAD or at.text == "HEAD":
         return ""
     return at.text.removeprefix(HEADS)
 
@@ -115,15 +115,15 @@ def commit_digest(commit: str) -> str:
 
 
 def bad_ref(wanted: str, reason: str) -> SourceError:
-    return SourceError("source.git.ref", f"`{foreign(wanted)}` {reason}")
+    return SourceError("source.git.ref", f"`{sanitize(wanted)}` {reason}")
 
 
 def missing_ref(at: GitRef, url: str) -> SourceError:
-    kind = "ref" if at.kind is RefKind.ANY else at.kind.value
-    problem = f"there is no {kind} `{foreign(str(at))}`"
-    if at.kind is RefKind.RANGE:
-        problem = f"no tag is a version in `{foreign(at.text)}`"
-    return SourceError("source.git.ref.missing", problem, where=Place(without_password(url)))
+    kind = "ref" if at.kind is GitRefKind.ANY else at.kind.value
+    problem = f"there is no {kind} `{sanitize(str(at))}`"
+    if at.kind is GitRefKind.RANGE:
+        problem = f"no tag is a version in `{sanitize(at.text)}`"
+    return SourceError("source.git.ref.missing", problem, location=Location(without_password(url)))
 
 
 def _head(refs: RemoteRefs) -> Revision | None:

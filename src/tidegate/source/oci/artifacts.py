@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.errors import Place, SourceError, foreign
-from tidegate.model.patterns import late
+from tidegate.errors import Location, SourceError, sanitize
+from tidegate.model.patterns import lazy_regex
 from tidegate.model.source import ChartSource, OciSource, Revision, Snapshot
 from tidegate.source.access import Access, not_at_hand
 from tidegate.source.archive import unpack
@@ -32,12 +32,12 @@ LARGEST_MANIFEST = 4 * MIB
 HUB, HUB_API = "docker.io", "registry-1.docker.io"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
-_ADDRESS = late(
+_ADDRESS = lazy_regex(
     r"oci://(?P<host>(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]+\])(?::[0-9]{1,5})?)"
     r"/(?P<name>[a-z0-9]+(?:(?:[./]|__?|-+)[a-z0-9]+)*)/?"
 )
-_TAG = late(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
-_DIGEST = late(r"sha256:[0-9a-f]{64}")
+_TAG = lazy_regex(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
+_DIGEST = lazy_regex(r"sha256:[0-9a-f]{64}")
 
 
 class ArtifactLayer(msgspec.Struct, frozen=True, rename="camel"):
@@ -59,7 +59,7 @@ async def fetch_oci(source: OciSource, access: Access) -> Snapshot:
     """The tree, or with `copies` the one file, of an artifact."""
     async with (
         access.cache.turn(f"oci {source}"),
-        _registry(source.url, access, plain=source.plain) as registry,
+        _registry(source.url, access, plain=source.plain_http) as registry,
     ):
         tag = await _choose_tag(source, registry, access)
         digest = source.digest or await _digest_of(tag, registry, access)
@@ -76,7 +76,7 @@ async def fetch_oci_chart(source: ChartSource, access: Access) -> Snapshot:
         tag=wanted.replace("+", "_") if exact else "",
         range="" if exact else wanted or "*",
         media_type=CHART_LAYER,
-        plain=source.plain,
+        plain_http=source.plain_http,
     )
     found = await fetch_oci(artifact, access)
     check_chart(found.root, url)
@@ -90,7 +90,7 @@ async def _registry(url: str, access: Access, *, plain: bool) -> AsyncIterator[R
     if found is None:
         raise SourceError(
             "source.url",
-            f"`{foreign(url)}` is not an address in a registry",
+            f"`{sanitize(url)}` is not an address in a registry",
             hint="write it as `oci://host/path`, in small letters and without a tag",
         )
     host = HUB_API if found["host"] == HUB else found["host"]
@@ -113,8 +113,8 @@ async def _choose_tag(source: OciSource, registry: Registry, access: Access) -> 
     versions = {tag.replace("_", "+"): tag for tag in tags}
     found = pick_highest(wanted, versions)
     if found is None:
-        problem = f"no tag is a version in `{foreign(source.range)}`"
-        raise SourceError("source.oci.tag", problem, where=Place(registry.shown))
+        problem = f"no tag is a version in `{sanitize(source.range)}`"
+        raise SourceError("source.oci.tag", problem, location=Location(registry.shown))
     return versions[found.text]
 
 
@@ -144,7 +144,7 @@ async def _artifact(
     source: OciSource, revision: Revision, registry: Registry, access: Access
 ) -> Snapshot:
     _checked(revision.digest, _DIGEST, "is not a digest")
-    name = f"oci {registry.shown} {revision.digest} {source.media_type} {source.copies}"
+    name = f"oci {registry.shown} {revision.digest} {source.media_type} {source.copies_layer}"
     tree = access.cache.find(name)
     if tree is None and access.offline:
         raise not_at_hand(f"{registry.shown} at {revision}")
@@ -169,7 +169,9 @@ async def _manifest(digest: str, registry: Registry, access: Access) -> Artifact
         return msgspec.json.decode(body, type=ArtifactManifest)
     except (msgspec.MsgspecError, RecursionError) as error:
         problem = "the manifest cannot be read"
-        raise SourceError("source.oci.manifest", problem, where=Place(registry.shown)) from error
+        raise SourceError(
+            "source.oci.manifest", problem, location=Location(registry.shown)
+        ) from error
 
 
 def _layer(source: OciSource, manifest: ArtifactManifest, registry: Registry) -> ArtifactLayer:
@@ -178,9 +180,9 @@ def _layer(source: OciSource, manifest: ArtifactManifest, registry: Registry) ->
         if not wanted or layer.media_type == wanted:
             _checked(layer.digest, _DIGEST, "is not a digest")
             return layer
-    kind = f"of type `{foreign(wanted)}`" if wanted else "at all"
+    kind = f"of type `{sanitize(wanted)}`" if wanted else "at all"
     problem = f"the artifact has no layer {kind}"
-    raise SourceError("source.oci.layer", problem, where=Place(registry.shown))
+    raise SourceError("source.oci.layer", problem, location=Location(registry.shown))
 
 
 async def _get_layer(
@@ -191,7 +193,7 @@ async def _get_layer(
         ask = WebAsk(url="", into=packed, limit=access.limits.download)
         got = await registry.send(f"blobs/{layer.digest}", ask)
         check_digest(got.sha256, layer.digest, registry.shown)
-        if source.copies:
+        if source.copies_layer:
             shutil.copyfile(packed, place / "layer")
             return
         strip = 1 if layer.media_type == CHART_LAYER else 0
@@ -202,5 +204,5 @@ async def _get_layer(
 
 def _checked(text: str, shape: re.Pattern[str], reason: str) -> str:
     if not shape.fullmatch(text):
-        raise SourceError("source.oci.ref", f"`{foreign(text)}` {reason}")
+        raise SourceError("source.oci.ref", f"`{sanitize(text)}` {reason}")
     return text

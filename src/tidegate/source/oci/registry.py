@@ -14,10 +14,10 @@ from urllib.parse import urlencode, urljoin
 
 import msgspec
 
-from tidegate.errors import Place, ProcessError, SourceError, foreign
+from tidegate.errors import Location, ProcessError, SourceError, sanitize
 from tidegate.external.process import Command, Limits, run
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 from tidegate.model.source import Credentials
 from tidegate.source.credentials import authorization
 from tidegate.source.web import UNAUTHORIZED, Got, Web, WebAsk, origin_of
@@ -35,8 +35,8 @@ except re.error:
 json.dump([tag for tag in tags if shape.search(tag)], sys.stdout)
 """
 Shape = TypeVar("Shape")
-_PARAMETER = late(r'([a-z]+)="([^"]*)"', re.IGNORECASE)
-_NEXT = late(r'<([^>]+)>\s*;\s*rel="?next"?')
+_PARAMETER = lazy_regex(r'([a-z]+)="([^"]*)"', re.IGNORECASE)
+_NEXT = lazy_regex(r'<([^>]+)>\s*;\s*rel="?next"?')
 
 
 class _Token(msgspec.Struct):
@@ -93,7 +93,7 @@ class Registry:
             if origin_of(path) != self._origin:
                 break
         problem = "the list of tags has no end, or goes on elsewhere"
-        raise SourceError("source.oci.tags", problem, where=Place(self.shown))
+        raise SourceError("source.oci.tags", problem, location=Location(self.shown))
 
     async def _login(self, challenge: str) -> str:
         scheme, _, rest = challenge.partition(" ")
@@ -115,7 +115,9 @@ class Registry:
             return msgspec.json.decode(body, type=shape)
         except (msgspec.MsgspecError, RecursionError) as error:
             problem = "what the registry says cannot be read"
-            raise SourceError("source.oci.answer", problem, where=Place(self.shown)) from error
+            raise SourceError(
+                "source.oci.answer", problem, location=Location(self.shown)
+            ) from error
 
 
 async def filter_tags(text: str, tags: Sequence[str]) -> list[str]:
@@ -123,16 +125,16 @@ async def filter_tags(text: str, tags: Sequence[str]) -> list[str]:
     command = Command(
         argv=(sys.executable, "-I", "-S", "-c", SCRIPT),
         stdin=msgspec.json.encode([text, tags]),
-        accepts=frozenset({0, NOT_AN_EXPRESSION}),
+        accepted_codes=frozenset({0, NOT_AN_EXPRESSION}),
     )
     try:
         ran = await run(command, limits=Limits(time=PATIENCE))
     except ProcessError as error:
         raise _unusable(text, "takes too long") from error
-    if ran.code:
+    if ran.exit_code:
         raise _unusable(text, "is not a regular expression")
     return msgspec.json.decode(ran.stdout, type=list[str])
 
 
 def _unusable(text: str, reason: str) -> SourceError:
-    return SourceError("source.oci.filter", f"the filter `{foreign(text)}` {reason}")
+    return SourceError("source.oci.filter", f"the filter `{sanitize(text)}` {reason}")

@@ -2,6 +2,6 @@
 
     declared ── generators ──▶ parameters ── template ──▶ Applications ── steps ──▶ units
 
-All of it is pure. What a set must look up (the files of a repository, what Go makes of a template)
-it asks for, and is sent: see `asking`.
+Pure functions: queries (files of a repository, output of Go templates) are yielded, and their
+results are sent back; see `queries`.
 """

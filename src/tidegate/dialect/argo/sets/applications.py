@@ -1,4 +1,4 @@
-"""What a set generates: its template with each set of parameters, as Applications."""
+"""Applications of an ApplicationSet: its template, filled with each set of parameters."""
 
 from __future__ import annotations
 
@@ -11,268 +11,319 @@ import msgspec
 
 from tidegate.dialect.argo.sets.asking import (
     Body,
-    Errand,
-    Fault,
-    Known,
-    Language,
+    GeneratorContext,
+    GeneratorError,
+    GeneratorInputs,
     Params,
-    SetRun,
-    inside,
+    Procedure,
+    TemplateLanguage,
+    prefix_error_path,
 )
-from tidegate.dialect.argo.sets.combined import parameters_of
-from tidegate.dialect.argo.sets.leftovers import tell_left
-from tidegate.dialect.argo.sets.parameters import flattened
-from tidegate.dialect.argo.sets.templates import fill
-from tidegate.dialect.argo.telling import Telling
-from tidegate.dialect.declared import DeclaredSet
-from tidegate.documents import FieldPath, read_value
-from tidegate.errors import DocumentError, foreign
+from tidegate.dialect.argo.sets.combined import generate_parameters
+from tidegate.dialect.argo.sets.leftovers import report_unresolved
+from tidegate.dialect.argo.sets.parameters import flatten
+from tidegate.dialect.argo.sets.templates import fill_templates
+from tidegate.dialect.argo.telling import FindingCollector
+from tidegate.dialect.declared import ApplicationSet
+from tidegate.documents import FieldPath, read_first_value
+from tidegate.errors import DocumentError, sanitize
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
-from tidegate.model.paths import walk
-from tidegate.model.patterns import late
-from tidegate.model.reading import listed, mapping, part, text
+from tidegate.model.paths import follow_path
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_list, get_mapping, get_text, get_value
 
 FINALIZER = "resources-finalizer.argocd.argoproj.io"
-NAME = late(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-LONGEST_NAME, MOST_TOLD = 253, 2
-DERIVED = "Normalized"
-WHOLE = "valuesObject"
-"""A mapping that is never merged with another."""
-TEMPLATE, PATCH = ("spec", "template"), ("spec", "templatePatch")
-NAMED: FieldPath = (*TEMPLATE, "metadata", "name")
-JOINED = "finalizers"
-"""A list that a patch adds to; it replaces all others."""
+NAME_PATTERN = lazy_regex(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+MAX_NAME_LENGTH, MAX_SHOWN_PARAMS = 253, 2
+DERIVED_SUFFIX = "Normalized"
+UNMERGED_FIELD = "valuesObject"
+"""A mapping that is replaced instead of merged."""
+TEMPLATE_PATH, PATCH_PATH = ("spec", "template"), ("spec", "templatePatch")
+NAME_PATH: FieldPath = (*TEMPLATE_PATH, "metadata", "name")
+FINALIZERS = "finalizers"
+"""The list that a patch appends to; it replaces all other lists."""
 
 
-class Application(msgspec.Struct, frozen=True, kw_only=True):
-    """One that was generated: its object, where in the set it comes from, with what parameters."""
+class GeneratedApplication(msgspec.Struct, frozen=True, kw_only=True):
+    """Generated Application, with its generator and parameters."""
 
     body: Body
     path: FieldPath
     number: int
     params: Params
-    named: FieldPath = NAMED
-    """Where the template of its name stands."""
+    name_path: FieldPath = NAME_PATH
+    """Path of the template of its name."""
 
     @property
     def name(self) -> str:
-        return text(self.body, "metadata", "name")
+        return get_text(self.body, "metadata", "name")
 
     @property
     def labels(self) -> Body:
-        return mapping(self.body, "metadata", "labels")
+        return get_mapping(self.body, "metadata", "labels")
 
     @property
-    def spot(self) -> str:
-        """The generator, the number of the parameters, and the first of them."""
-        flat = (pair for pair in sorted(flattened(self.params)) if not pair[0].endswith(DERIVED))
-        few = islice(flat, MOST_TOLD)
-        told = ", ".join(f"{foreign(key)}={foreign(one)}" for key, one in few)
-        return f"generator {self.path[-1]}, {self.number}: {told}"
+    def origin(self) -> str:
+        """The generator, the number of the parameters, and the first ones."""
+        flat = (
+            pair for pair in sorted(flatten(self.params)) if not pair[0].endswith(DERIVED_SUFFIX)
+        )
+        first = islice(flat, MAX_SHOWN_PARAMS)
+        shown = ", ".join(f"{sanitize(key)}={sanitize(value)}" for key, value in first)
+        return f"generator {self.path[-1]}, {self.number}: {shown}"
 
 
-class Generated(msgspec.Struct, frozen=True, kw_only=True):
-    """The Applications of a set in the order of its generators, and what is to be said of it."""
+class GenerationResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Applications of an ApplicationSet, in the order of its generators, and the findings."""
 
-    applications: tuple[Application, ...] = ()
+    applications: tuple[GeneratedApplication, ...] = ()
     findings: tuple[Finding, ...] = ()
-    is_whole: bool = True
-    """Nothing of it is at fault: what is not here is no longer generated."""
+    is_complete: bool = True
+    """Whether there was no error, so Applications that are not listed are no longer generated."""
 
 
-def generate(one: DeclaredSet, known: Known) -> Errand[Generated]:
-    """Everything that a set generates; of one that is at fault, nothing, as Argo CD does it."""
-    telling, run = Telling(one.where), run_of(one, known)
-    made: list[Application] = []
-    barren: list[FieldPath] = []
-    for at, entry in enumerate(listed(one.body, "spec", "generators")):
-        path: FieldPath = ("spec", "generators", at)
+def generate_applications(
+    appset: ApplicationSet, inputs: GeneratorInputs
+) -> Procedure[GenerationResult]:
+    """Generate all Applications of an ApplicationSet; none if it has an error, like Argo CD."""
+    collector, context = FindingCollector(appset.location), generator_context(appset, inputs)
+    applications: list[GeneratedApplication] = []
+    empty_paths: list[FieldPath] = []
+    for index, entry in enumerate(get_list(appset.body, "spec", "generators")):
+        path: FieldPath = ("spec", "generators", index)
         try:
-            found = yield from generate_entry(mapping(entry), path, one, run)
-        except Fault as fault:
+            generated = yield from generate_from_entry(get_mapping(entry), path, appset, context)
+        except GeneratorError as error:
             why = "Argo CD generates nothing of a set that is at fault"
-            telling.error(fault.code, fault.path, fault.said, why, fault.fix)
-            return Generated(findings=telling.findings, is_whole=False)
-        if "clusters" in mapping(entry):
-            _tell_clusters(known, (*path, "clusters"), telling)
-        if not found:
-            barren.append((*path, *_sought(mapping(entry))))
-        made += found
-    _tell_barren(barren, telling, is_empty=not made)
-    if not made:
-        said = f"ApplicationSet `{one.namespace}/{one.name}` generates nothing"
+            collector.error(error.code, error.path, error.message, why, error.fix)
+            return GenerationResult(findings=collector.findings, is_complete=False)
+        if "clusters" in get_mapping(entry):
+            _report_clusters_from_git(inputs, (*path, "clusters"), collector)
+        if not generated:
+            empty_paths.append((*path, *_search_path(get_mapping(entry))))
+        applications += generated
+    _report_empty_generators(empty_paths, collector, is_empty=not applications)
+    if not applications:
+        message = f"ApplicationSet `{appset.namespace}/{appset.name}` generates nothing"
         fix = "`--allow-empty` prunes what it generated before"
-        telling.note("argo.set-empty", ("spec", "generators"), said, fix=fix)
-    sound = tuple(_sound(made, telling))
-    tell_left(((one.body, one.params) for one in sound if one.params), telling)
-    is_whole = len(sound) == len(made)
-    return Generated(applications=sound, findings=telling.findings, is_whole=is_whole)
+        collector.note("argo.set-empty", ("spec", "generators"), message, fix=fix)
+    valid = tuple(_valid_applications(applications, collector))
+    report_unresolved(
+        ((application.body, application.params) for application in valid if application.params),
+        collector,
+    )
+    is_complete = len(valid) == len(applications)
+    return GenerationResult(
+        applications=valid, findings=collector.findings, is_complete=is_complete
+    )
 
 
-def _tell_barren(generators: list[FieldPath], telling: Telling, *, is_empty: bool) -> None:
-    """Of several ways to name Applications some may be there for those to come."""
-    tell = telling.warn if is_empty else telling.note
-    said, why = "this generator finds nothing", "no Application comes of it"
-    for path in generators:
-        tell("argo.set-nothing", path, said, why, "correct its paths, or remove it")
+def _report_empty_generators(
+    paths: list[FieldPath], collector: FindingCollector, *, is_empty: bool
+) -> None:
+    """Report generators without results; a note only, if other generators have some."""
+    report = collector.warn if is_empty else collector.note
+    message, why = "this generator finds nothing", "no Application comes of it"
+    for path in paths:
+        report("argo.set-nothing", path, message, why, "correct its paths, or remove it")
 
 
-def _sought(entry: Body) -> FieldPath:
-    """What of a generator says what it looks for."""
+def _search_path(entry: Body) -> FieldPath:
+    """Return the path of the field that selects what a generator finds."""
     for kind in ("directories", "files"):
-        if listed(entry, "git", kind):
+        if get_list(entry, "git", kind):
             return ("git", kind)
     return ()
 
 
-def _tell_clusters(known: Known, path: FieldPath, telling: Telling) -> None:
-    if known.asked:
+def _report_clusters_from_git(
+    inputs: GeneratorInputs, path: FieldPath, collector: FindingCollector
+) -> None:
+    if inputs.includes_live_clusters:
         return
-    names = ", ".join(f"`{foreign(one.name)}`" for one in known.clusters)
-    said = f"the clusters are those that Git knows: {names}" if names else "Git knows no cluster"
+    names = ", ".join(f"`{sanitize(cluster.name)}`" for cluster in inputs.clusters)
+    message = f"the clusters are those that Git knows: {names}" if names else "Git knows no cluster"
     why = "a running Argo CD may know others; it is not asked"
     fix = "name them, with `server` and `labels`, in `clusters` of tidegate.yaml"
-    telling.note("argo.set-clusters", path, said, why, fix)
+    collector.note("argo.set-clusters", path, message, why, fix)
 
 
-def run_of(one: DeclaredSet, known: Known) -> SetRun:
-    """What its generators share."""
-    spec = mapping(one.body, "spec")
-    options = tuple(str(option) for option in listed(spec, "goTemplateOptions"))
-    return SetRun(known, Language(spec.get("goTemplate") is True, options))
+def generator_context(appset: ApplicationSet, inputs: GeneratorInputs) -> GeneratorContext:
+    """Return the inputs that all generators of an ApplicationSet share."""
+    spec = get_mapping(appset.body, "spec")
+    options = tuple(str(option) for option in get_list(spec, "goTemplateOptions"))
+    return GeneratorContext(inputs, TemplateLanguage(spec.get("goTemplate") is True, options))
 
 
-def generate_entry(
-    entry: Body, path: FieldPath, one: DeclaredSet, run: SetRun
-) -> Errand[list[Application]]:
-    """What one entry of `generators` comes to. Raises a Fault."""
-    spec, made = mapping(one.body, "spec"), list[Application]()
-    patch = text(spec, "templatePatch")
-    with inside(*path):
-        found = yield from parameters_of(entry, run)
-    for kind, params in found:
-        own = mapping(entry, kind, "template")
-        template = mapping(completed(own, part(spec, "template")))
-        named = (*path, kind, *NAMED[1:]) if part(own, "metadata", "name") else NAMED
-        with _in_templates(own, (*path, kind, "template")):
-            rows = yield from fill([template, patch], params, run.language)
-        for mine, (filled, patched) in zip(params, rows, strict=True):
-            body = _application(mapping(filled), one, spec if mine else {})
-            if patch:
-                with inside(*PATCH):
-                    body = _with_patch(body, str(patched), one.namespace)
-            made.append(
-                Application(body=body, path=path, number=len(made) + 1, params=mine, named=named)
+def generate_from_entry(
+    entry: Body, path: FieldPath, appset: ApplicationSet, context: GeneratorContext
+) -> Procedure[list[GeneratedApplication]]:
+    """Generate the Applications of one entry of `generators`. Raises a GeneratorError."""
+    spec, applications = get_mapping(appset.body, "spec"), list[GeneratedApplication]()
+    patch = get_text(spec, "templatePatch")
+    with prefix_error_path(*path):
+        results = yield from generate_parameters(entry, context)
+    for kind, params in results:
+        generator_template = get_mapping(entry, kind, "template")
+        template = get_mapping(merge_templates(generator_template, get_value(spec, "template")))
+        name_path = (
+            (*path, kind, *NAME_PATH[1:])
+            if get_value(generator_template, "metadata", "name")
+            else NAME_PATH
+        )
+        with _map_template_error(generator_template, (*path, kind, "template")):
+            rows = yield from fill_templates([template, patch], params, context.language)
+        for param_set, (filled_template, filled_patch) in zip(params, rows, strict=True):
+            body = _application_body(
+                get_mapping(filled_template), appset, spec if param_set else {}
             )
-    return made
+            if patch:
+                with prefix_error_path(*PATCH_PATH):
+                    body = _with_patch(body, str(filled_patch), appset.namespace)
+            applications.append(
+                GeneratedApplication(
+                    body=body,
+                    path=path,
+                    number=len(applications) + 1,
+                    params=param_set,
+                    name_path=name_path,
+                )
+            )
+    return applications
 
 
 @contextmanager
-def _in_templates(own: Body, start: FieldPath) -> Iterator[None]:
-    """A Fault in a template: the generator's own, the set's, or the patch of both."""
+def _map_template_error(generator_template: Body, generator_path: FieldPath) -> Iterator[None]:
+    """Map the path of a GeneratorError to the template or patch that contains the error."""
     try:
         yield
-    except Fault as fault:
-        number, *rest = fault.path
-        template = TEMPLATE if walk(own, rest) is None else start
-        fault.path = (*(PATCH if number else template), *rest)
+    except GeneratorError as error:
+        body_index, *subpath = error.path
+        template_path = (
+            TEMPLATE_PATH if follow_path(generator_template, subpath) is None else generator_path
+        )
+        error.path = (*(PATCH_PATH if body_index else template_path), *subpath)
         raise
 
 
-def completed(own: Json, base: Json) -> Json:
-    """A generator's template, and where that says nothing the set's own."""
-    if not isinstance(own, dict) or not isinstance(base, dict):
-        return own or base
-    keys = {**base, **own}
+def merge_templates(template: Json, base: Json) -> Json:
+    """Merge the template of a generator over that of the ApplicationSet."""
+    if not isinstance(template, dict) or not isinstance(base, dict):
+        return template or base
+    keys = {**base, **template}
     return {
-        key: completed(own.get(key), base.get(key))
-        if key != WHOLE
-        else own.get(key) or base.get(key)
+        key: (
+            merge_templates(template.get(key), base.get(key))
+            if key != UNMERGED_FIELD
+            else template.get(key) or base.get(key)
+        )
         for key in keys
     }
 
 
-def _application(template: Body, one: DeclaredSet, spec: Body) -> Body:
-    """The object. What it brought goes with it, unless the set says otherwise."""
-    metadata = mapping(template, "metadata")
-    keeps = part(spec, "syncPolicy", "preserveResourcesOnDeletion") is True
-    finalizers = listed(metadata, JOINED) or ([FINALIZER] if spec and not keeps else [])
-    known = {key: metadata[key] for key in ("name", "labels", "annotations") if metadata.get(key)}
-    ends: Body = {JOINED: finalizers} if finalizers else {}
+def _application_body(template: Body, appset: ApplicationSet, spec: Body) -> Body:
+    """Return the object, with the cascade finalizer unless resources are preserved on deletion."""
+    metadata = get_mapping(template, "metadata")
+    preserves = get_value(spec, "syncPolicy", "preserveResourcesOnDeletion") is True
+    finalizers = get_list(metadata, FINALIZERS) or ([FINALIZER] if spec and not preserves else [])
+    copied = {key: metadata[key] for key in ("name", "labels", "annotations") if metadata.get(key)}
+    finalizer_field: Body = {FINALIZERS: finalizers} if finalizers else {}
     return {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Application",
-        "metadata": {**known, "namespace": one.namespace, **ends},
-        "spec": mapping(template, "spec"),
+        "metadata": {**copied, "namespace": appset.namespace, **finalizer_field},
+        "spec": get_mapping(template, "spec"),
     }
 
 
 def _with_patch(body: Body, patch: str, namespace: str) -> Body:
     try:
-        found = read_value(patch, "templatePatch")
+        patch_value = read_first_value(patch, "templatePatch")
     except DocumentError as error:
-        said = f"`templatePatch` comes to what cannot be read: {error.problem}"
-        raise Fault("argo.set-patch", said, error.hint) from None
-    if not isinstance(found, dict | None):
-        raise Fault("argo.set-patch", "`templatePatch` comes to no mapping", "correct it")
-    made = mapping(patched(body, found or {}))
-    project = part(body, "spec", "project")
-    spec = {key: one for key, one in mapping(made, "spec").items() if key != "project"}
-    kept: Body = {} if project is None else {"project": project}
+        message = f"`templatePatch` comes to what cannot be read: {error.problem}"
+        raise GeneratorError("argo.set-patch", message, error.hint) from None
+    if not isinstance(patch_value, dict | None):
+        raise GeneratorError("argo.set-patch", "`templatePatch` comes to no mapping", "correct it")
+    merged = get_mapping(strategic_merge(body, patch_value or {}))
+    project = get_value(body, "spec", "project")
+    spec = {key: value for key, value in get_mapping(merged, "spec").items() if key != "project"}
+    fixed: Body = {} if project is None else {"project": project}
     return {
-        **made,
+        **merged,
         "apiVersion": body["apiVersion"],
         "kind": body["kind"],
-        "metadata": {**mapping(made, "metadata"), "namespace": namespace},
-        "spec": {**spec, **kept},
+        "metadata": {**get_mapping(merged, "metadata"), "namespace": namespace},
+        "spec": {**spec, **fixed},
     }
 
 
-def patched(old: Json, new: Json) -> Json:
-    """A strategic merge of Kubernetes': of an Application's lists it joins the finalizers alone."""
+def strategic_merge(old: Json, new: Json) -> Json:
+    """Apply a strategic merge patch; the only list that is merged is `finalizers`."""
     if not isinstance(new, dict):
         return new
     if new.get("$patch") == "replace" or not isinstance(old, dict):
-        return {key: one for key, one in new.items() if key != "$patch" and one is not None}
+        return {key: value for key, value in new.items() if key != "$patch" and value is not None}
     if new.get("$patch") == "delete":
         return {}
-    kept = new.get("$retainKeys", [*old])
-    made = {key: one for key, one in old.items() if key in listed(kept)}
-    for key, one in new.items():
-        was = made.pop(key, None)
-        if key == JOINED and isinstance(one, list):
-            made[key] = _joined(listed(was), one)
-        elif one is not None and key != "$retainKeys":
-            made[key] = patched(was, one)
-    return made
+    retained = new.get("$retainKeys", [*old])
+    merged = {key: value for key, value in old.items() if key in get_list(retained)}
+    for key, value in new.items():
+        old_value = merged.pop(key, None)
+        if key == FINALIZERS and isinstance(value, list):
+            merged[key] = _merge_finalizers(get_list(old_value), value)
+        elif value is not None and key != "$retainKeys":
+            merged[key] = strategic_merge(old_value, value)
+    return merged
 
 
-def _joined(old: list[Json], new: list[Json]) -> list[Json]:
-    """Each of them once, those that a patch names first."""
-    found: list[Json] = []
-    for one in (*new, *old):
-        found += [] if one in found else [one]
-    return found
+def _merge_finalizers(old: list[Json], new: list[Json]) -> list[Json]:
+    """Return each finalizer once, those of the patch first."""
+    merged: list[Json] = []
+    for finalizer in (*new, *old):
+        merged += [] if finalizer in merged else [finalizer]
+    return merged
 
 
-def _sound(made: list[Application], telling: Telling) -> Iterator[Application]:
-    """Those that Argo CD takes. Of several with one name it takes none."""
-    counts, told = Counter(one.name for one in made), set[str]()
-    for one in made:
+def _valid_applications(
+    applications: list[GeneratedApplication], collector: FindingCollector
+) -> Iterator[GeneratedApplication]:
+    """Yield the Applications that Argo CD accepts; none of several with the same name."""
+    counts, reported = Counter(application.name for application in applications), set[str]()
+    for application in applications:
         why, fix = "Argo CD leaves it out", "use more parameters in its name"
-        if counts[one.name] == 1 and NAME.fullmatch(one.name) and len(one.name) <= LONGEST_NAME:
-            yield one
-        elif one.name in told:
+        if (
+            counts[application.name] == 1
+            and NAME_PATTERN.fullmatch(application.name)
+            and len(application.name) <= MAX_NAME_LENGTH
+        ):
+            yield application
+        elif application.name in reported:
             continue
-        elif not one.name:
-            said = f"an Application comes out without a name ({one.spot})"
-            telling.error("argo.set-name", one.named, said, why, "write `template.metadata.name`")
-        elif counts[one.name] > 1:
-            said = f"{counts[one.name]} Applications come out as `{foreign(one.name)}`"
-            telling.error("argo.set-twice", one.named, said, "Argo CD takes none of them", fix)
+        elif not application.name:
+            message = f"an Application comes out without a name ({application.origin})"
+            collector.error(
+                "argo.set-name",
+                application.name_path,
+                message,
+                why,
+                "write `template.metadata.name`",
+            )
+        elif counts[application.name] > 1:
+            message = (
+                f"{counts[application.name]} Applications come out as"
+                f" `{sanitize(application.name)}`"
+            )
+            collector.error(
+                "argo.set-twice", application.name_path, message, "Argo CD takes none of them", fix
+            )
         else:
-            said = f"`{foreign(one.name)}` cannot be the name of an object ({one.spot})"
+            message = (
+                f"`{sanitize(application.name)}` cannot be the name of an object"
+                f" ({application.origin})"
+            )
             fix = "use lower-case letters, digits, `-` and `.`, or the function `normalize`"
-            telling.error("argo.set-name", one.named, said, "the API server refuses it", fix)
-        told.add(one.name)
+            collector.error(
+                "argo.set-name", application.name_path, message, "the API server refuses it", fix
+            )
+        reported.add(application.name)

@@ -1,7 +1,7 @@
-"""What a set must know and cannot see: files of repositories, and what Go makes of templates.
+"""Queries of ApplicationSet generators: files of repositories, and output of Go templates.
 
-A generator is an errand: it yields a question, and whoever runs it sends back the answer. So it
-touches nothing itself, and a question may depend on the answers before it.
+A generator is a Python generator: it yields a query and receives its result. It does no I/O
+itself, and a query may depend on earlier results.
 """
 
 from __future__ import annotations
@@ -17,62 +17,61 @@ from tidegate.model.objects import Json
 
 Body: TypeAlias = dict[str, Json]
 Params: TypeAlias = dict[str, Json]
-"""One set of parameters: flat texts, or for Go templates whatever they are."""
-Made = TypeVar("Made")
+"""One set of parameters: flat strings, or any JSON for Go templates."""
+Result = TypeVar("Result")
 
 
-class AskFiles(msgspec.Struct, frozen=True):
-    """Which files a Git repository has at a revision."""
+class FileListQuery(msgspec.Struct, frozen=True):
+    """Query for the files of a Git repository at a revision."""
 
     url: str
     revision: str
 
 
-class AskContents(msgspec.Struct, frozen=True):
-    """What stands in some of them."""
+class FileContentQuery(msgspec.Struct, frozen=True):
+    """Query for the contents of files."""
 
     url: str
     revision: str
     paths: tuple[str, ...]
 
 
-class AskTexts(msgspec.Struct, frozen=True):
-    """What Go makes of each template with each set of parameters.
-
-    One that is `lenient` gives a template back as it is where a parameter of it is missing.
-    """
+class TemplateQuery(msgspec.Struct, frozen=True):
+    """Query for the output of each Go template with each set of parameters."""
 
     texts: tuple[str, ...]
     params: tuple[Params, ...]
     options: tuple[str, ...] = ()
     lenient: bool = False
+    """Return a template unchanged if one of its parameters is missing."""
 
 
-Ask: TypeAlias = AskFiles | AskContents | AskTexts
+Query: TypeAlias = FileListQuery | FileContentQuery | TemplateQuery
 
 
-class TextFlaw(msgspec.Struct, frozen=True):
-    """A template that Go refuses."""
+class TemplateFailure(msgspec.Struct, frozen=True):
+    """Error of a Go template."""
 
     text: str
     problem: str
     hint: str = ""
 
 
-class SetAnswer(msgspec.Struct, frozen=True):
-    """The answer to one of them; `texts` has for each set of parameters one for each template."""
+class QueryResult(msgspec.Struct, frozen=True):
+    """Result of a query."""
 
     files: tuple[str, ...] = ()
     contents: Mapping[str, bytes] = {}
     texts: tuple[tuple[str, ...], ...] = ()
-    flaw: TextFlaw | None = None
+    """For each set of parameters, one text per template."""
+    failure: TemplateFailure | None = None
 
 
-Errand: TypeAlias = Generator[Ask, SetAnswer, Made]
+Procedure: TypeAlias = Generator[Query, QueryResult, Result]
 
 
-class KnownCluster(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster that Argo CD knows."""
+class RegisteredCluster(msgspec.Struct, frozen=True, kw_only=True):
+    """Cluster that is registered in Argo CD."""
 
     name: str
     server: str
@@ -81,47 +80,45 @@ class KnownCluster(msgspec.Struct, frozen=True, kw_only=True):
     annotations: Mapping[str, str] = {}
 
 
-class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known before anything is asked.
+class GeneratorInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """Inputs of generators that are known without a query."""
 
-    `given`: by the name of a generator, what somebody says it finds. `doublestar`: how patterns of
-    files are read, by a switch of the controller. `asked`: the clusters that a running Argo CD
-    knows are among the known ones.
-    """
-
-    clusters: tuple[KnownCluster, ...] = ()
-    given: Mapping[str, tuple[Params, ...]] = {}
+    clusters: tuple[RegisteredCluster, ...] = ()
+    provided: Mapping[str, tuple[Params, ...]] = {}
+    """Results of generators that query external services, by generator; supplied by the user."""
     doublestar: bool = False
-    asked: bool = False
+    """Whether file patterns are globs with `**`, a setting of the controller."""
+    includes_live_clusters: bool = False
+    """Whether `clusters` includes those that are registered in the running Argo CD."""
 
 
-class Language(msgspec.Struct, frozen=True):
-    """How the templates of a set are written."""
+class TemplateLanguage(msgspec.Struct, frozen=True):
+    """Template language of an ApplicationSet."""
 
     is_go: bool = False
     options: tuple[str, ...] = ()
 
 
-class SetRun(msgspec.Struct, frozen=True):
-    """What all generators of one set share."""
+class GeneratorContext(msgspec.Struct, frozen=True):
+    """Inputs that all generators of one ApplicationSet share."""
 
-    known: Known
-    language: Language
+    inputs: GeneratorInputs
+    language: TemplateLanguage
 
 
-class Fault(Exception):  # noqa: N818 - it becomes a finding
-    """Something for which Argo CD would generate nothing."""
+class GeneratorError(Exception):
+    """Error for which Argo CD would generate no Application."""
 
-    def __init__(self, code: str, said: str, fix: str = "", path: FieldPath = ()) -> None:
-        super().__init__(said)
-        self.code, self.said, self.fix, self.path = code, said, fix, path
+    def __init__(self, code: str, message: str, fix: str = "", path: FieldPath = ()) -> None:
+        super().__init__(message)
+        self.code, self.message, self.fix, self.path = code, message, fix, path
 
 
 @contextmanager
-def inside(*path: str | int) -> Iterator[None]:
-    """Whoever finds a fault knows the way from where it looks; here it gets the way to there."""
+def prefix_error_path(*path: str | int) -> Iterator[None]:
+    """Prefix the path of a GeneratorError that is raised in the block."""
     try:
         yield
-    except Fault as fault:
-        fault.path = (*path, *fault.path)
+    except GeneratorError as error:
+        error.path = (*path, *error.path)
         raise

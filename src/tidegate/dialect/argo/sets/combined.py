@@ -1,4 +1,4 @@
-"""Generators of generators, and the way from an entry of `generators` to its parameters."""
+"""Dispatch of generators, and the generators that combine others: matrix and merge."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import msgspec
 
 from tidegate.dialect.argo.sets.asking import (
     Body,
-    Errand,
-    Fault,
-    Language,
+    GeneratorContext,
+    GeneratorError,
     Params,
-    SetRun,
-    inside,
+    Procedure,
+    TemplateLanguage,
+    prefix_error_path,
 )
 from tidegate.dialect.argo.sets.given import (
     from_decisions,
@@ -22,172 +22,199 @@ from tidegate.dialect.argo.sets.given import (
     from_pull_requests,
     from_scm,
 )
-from tidegate.dialect.argo.sets.parameters import chosen, deep_merged, printed
+from tidegate.dialect.argo.sets.parameters import deep_merge, go_format, select_params
 from tidegate.dialect.argo.sets.simple import from_clusters, from_git, from_list
-from tidegate.dialect.argo.sets.templates import MISSING_FAILS, fill, located
-from tidegate.documents.decoding import suggest
-from tidegate.errors import foreign
+from tidegate.dialect.argo.sets.templates import MISSING_FAILS, fill_templates, map_error_path
+from tidegate.documents.decoding import format_suggestion
+from tidegate.errors import sanitize
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping
+from tidegate.model.reading import get_list, get_mapping
 
-Maker: TypeAlias = Callable[[Body, SetRun], Errand[list[Params]]]
+GeneratorFunction: TypeAlias = Callable[[Body, GeneratorContext], Procedure[list[Params]]]
 SELECTOR, PAIR = "selector", 2
-NOT_FILLED = ("template", "values")
-"""What of a generator the parameters of another do not reach, or in a way of their own."""
-DEEPEST = 1
-"""How many generators of generators may be inside of one."""
+EXCLUDED_FIELDS = ("template", "values")
+"""Fields of a generator that are not filled with the parameters of another, or separately."""
+MAX_DEPTH = 1
+"""Maximum nesting of combining generators."""
 
 
-def parameters_of(
-    entry: Body, run: SetRun, depth: int = 0
-) -> Errand[list[tuple[str, list[Params]]]]:
-    """For each generator that an entry names, the parameters that its selector takes."""
-    found = []
-    for kind in kinds_of(entry):
-        with inside(kind):
-            params = yield from _maker(kind, depth)(mapping(entry, kind), run)
-        with inside(SELECTOR):
-            found.append((kind, chosen(params, entry.get(SELECTOR))))
-    return found
+def generate_parameters(
+    entry: Body, context: GeneratorContext, depth: int = 0
+) -> Procedure[list[tuple[str, list[Params]]]]:
+    """Generate the parameters of each generator of an entry, filtered by its selector."""
+    results = []
+    for kind in generator_kinds(entry):
+        with prefix_error_path(kind):
+            params = yield from _generator_function(kind, depth)(get_mapping(entry, kind), context)
+        with prefix_error_path(SELECTOR):
+            results.append((kind, select_params(params, entry.get(SELECTOR))))
+    return results
 
 
-def kinds_of(entry: Body) -> list[str]:
-    """The generators of an entry, in Argo CD's order. Raises a Fault for what is none."""
-    strange = [key for key in entry if key not in MAKERS and key != SELECTOR]
-    if strange:
-        said = f"there is no generator `{foreign(strange[0])}`"
-        raise Fault("argo.set-generator", said, suggest(strange[0], tuple(MAKERS)), (strange[0],))
-    kinds = [key for key in MAKERS if entry.get(key) is not None]
+def generator_kinds(entry: Body) -> list[str]:
+    """Return the generators of an entry, in Argo CD's order. Raises a GeneratorError."""
+    unknown = [key for key in entry if key not in GENERATORS and key != SELECTOR]
+    if unknown:
+        message = f"there is no generator `{sanitize(unknown[0])}`"
+        raise GeneratorError(
+            "argo.set-generator",
+            message,
+            format_suggestion(unknown[0], tuple(GENERATORS)),
+            (unknown[0],),
+        )
+    kinds = [key for key in GENERATORS if entry.get(key) is not None]
     if not kinds:
-        said, fix = "an entry of `generators` names no generator", suggest("", tuple(MAKERS))
-        raise Fault("argo.set-generator", said, fix)
+        message, fix = (
+            "an entry of `generators` names no generator",
+            format_suggestion("", tuple(GENERATORS)),
+        )
+        raise GeneratorError("argo.set-generator", message, fix)
     return kinds
 
 
-def _maker(kind: str, depth: int) -> Maker:
+def _generator_function(kind: str, depth: int) -> GeneratorFunction:
     if kind not in {"matrix", "merge"}:
-        return MAKERS[kind]
-    if depth > DEEPEST:
-        said = f"`{kind}` is too deep inside of others: Argo CD takes one inside of one"
-        raise Fault("argo.set-nested", said, "put its parameters into a list")
-    inner = from_matrix if kind == "matrix" else from_merge
-    return lambda body, run: inner(body, run, depth)
+        return GENERATORS[kind]
+    if depth > MAX_DEPTH:
+        message = f"`{kind}` is too deep inside of others: Argo CD takes one inside of one"
+        raise GeneratorError("argo.set-nested", message, "put its parameters into a list")
+    combine = from_matrix if kind == "matrix" else from_merge
+    return lambda body, context: combine(body, context, depth)
 
 
-def from_matrix(body: Body, run: SetRun, depth: int = 0) -> Errand[list[Params]]:
-    """Every pair of what two generators find; the second may name parameters of the first."""
+def from_matrix(body: Body, context: GeneratorContext, depth: int = 0) -> Procedure[list[Params]]:
+    """Combine the parameters of two generators; the second may use parameters of the first."""
     entries = _entries(body)
     if len(entries) != PAIR:
-        said = f"a matrix has two generators, and this one has {len(entries)}"
-        raise Fault("argo.set-matrix", said, "put one matrix into another", ("generators",))
-    with inside("generators", 0):
-        first = yield from _only(entries[0], run, depth)
-    made: list[Params] = []
-    with inside("generators", 1):
-        seconds = yield from _interpolated(entries[1], first, run.language)
-        for one, entry in zip(first, seconds, strict=True):
-            others = yield from _only(entry, run, depth)
-            made += [_paired(one, other, is_go=run.language.is_go) for other in others]
-    return made
+        message = f"a matrix has two generators, and this one has {len(entries)}"
+        raise GeneratorError(
+            "argo.set-matrix", message, "put one matrix into another", ("generators",)
+        )
+    with prefix_error_path("generators", 0):
+        first = yield from _single_generator_params(entries[0], context, depth)
+    combined: list[Params] = []
+    with prefix_error_path("generators", 1):
+        second_entries = yield from _fill_entry(entries[1], first, context.language)
+        for first_params, entry in zip(first, second_entries, strict=True):
+            second = yield from _single_generator_params(entry, context, depth)
+            combined += [
+                _combine_params(first_params, second_params, is_go=context.language.is_go)
+                for second_params in second
+            ]
+    return combined
 
 
-def _paired(first: Params, second: Params, *, is_go: bool) -> Params:
+def _combine_params(first: Params, second: Params, *, is_go: bool) -> Params:
     if is_go:
-        return mapping(deep_merged(second, first))
-    texts = {key: printed(one) for key, one in first.items()}
-    for key, one in second.items():
-        if texts.setdefault(key, printed(one)) != printed(one):
-            said = f"both generators of a matrix have `{foreign(key)}`, with different values"
-            raise Fault("argo.set-matrix", said, "rename one, or use `pathParamPrefix`")
+        return get_mapping(deep_merge(second, first))
+    texts = {key: go_format(value) for key, value in first.items()}
+    for key, value in second.items():
+        if texts.setdefault(key, go_format(value)) != go_format(value):
+            message = f"both generators of a matrix have `{sanitize(key)}`, with different values"
+            raise GeneratorError("argo.set-matrix", message, "rename one, or use `pathParamPrefix`")
     return dict(texts)
 
 
-def _interpolated(entry: Body, params: list[Params], language: Language) -> Errand[list[Body]]:
-    """The entry once for each set of parameters, with these filled in.
+def _fill_entry(
+    entry: Body, params: list[Params], language: TemplateLanguage
+) -> Procedure[list[Body]]:
+    """Fill the entry with each set of parameters.
 
-    A parameter that `values` name and that is not there may be one of the generator's own.
+    A parameter that `values` uses may also be one of the generator itself: missing ones are
+    kept.
     """
     kinds = [key for key in entry if key != SELECTOR]
-    outer: Json = {key: _without(entry[key], NOT_FILLED) for key in kinds}
-    values: Json = {key: mapping(entry[key], "values") for key in kinds}
-    with located(()):
-        filled = yield from fill([outer], params, language)
-    strict = msgspec.structs.replace(language, options=(*_others(language), MISSING_FAILS))
-    with located(()):
-        kept = yield from fill([values], params, strict, lenient=True)
+    outer: Json = {key: _without(entry[key], EXCLUDED_FIELDS) for key in kinds}
+    values: Json = {key: get_mapping(entry[key], "values") for key in kinds}
+    with map_error_path(()):
+        filled = yield from fill_templates([outer], params, language)
+    strict = msgspec.structs.replace(
+        language, options=(*_without_missingkey(language), MISSING_FAILS)
+    )
+    with map_error_path(()):
+        filled_values = yield from fill_templates([values], params, strict, lenient=True)
     return [
-        _with_values(mapping(row[0]), mapping(own[0]), entry)
-        for row, own in zip(filled, kept, strict=True)
+        _with_values(get_mapping(row[0]), get_mapping(values_row[0]), entry)
+        for row, values_row in zip(filled, filled_values, strict=True)
     ]
 
 
 def _without(value: Json, keys: tuple[str, ...]) -> Json:
     if not isinstance(value, dict):
         return value
-    return {key: one for key, one in value.items() if key not in keys}
+    return {key: item for key, item in value.items() if key not in keys}
 
 
-def _others(language: Language) -> tuple[str, ...]:
-    return tuple(one for one in language.options if not one.startswith("missingkey="))
+def _without_missingkey(language: TemplateLanguage) -> tuple[str, ...]:
+    return tuple(option for option in language.options if not option.startswith("missingkey="))
 
 
 def _with_values(filled: Body, values: Body, entry: Body) -> Body:
-    made = {
-        kind: {**mapping(one), "values": values[kind]} if mapping(values, kind) else one
-        for kind, one in filled.items()
+    generators = {
+        kind: {**get_mapping(generator), "values": values[kind]}
+        if get_mapping(values, kind)
+        else generator
+        for kind, generator in filled.items()
     }
-    return {**made, **{key: entry[key] for key in (SELECTOR,) if key in entry}}
+    return {**generators, **{key: entry[key] for key in (SELECTOR,) if key in entry}}
 
 
-def from_merge(body: Body, run: SetRun, depth: int = 0) -> Errand[list[Params]]:
-    """What the first finds, with what the others say of the same keys; what is new is left out."""
-    entries, keys = _entries(body), [printed(one) for one in listed(body, "mergeKeys")]
+def from_merge(body: Body, context: GeneratorContext, depth: int = 0) -> Procedure[list[Params]]:
+    """Merge the parameters of generators by key; keys that only later ones have are dropped."""
+    entries, keys = (
+        _entries(body),
+        [go_format(merge_key) for merge_key in get_list(body, "mergeKeys")],
+    )
     if len(entries) < PAIR:
-        said = f"a merge needs two generators or more, and this one has {len(entries)}"
+        message = f"a merge needs two generators or more, and this one has {len(entries)}"
         fix = "add one, or use the generator by itself"
-        raise Fault("argo.set-merge", said, fix, ("generators",))
+        raise GeneratorError("argo.set-merge", message, fix, ("generators",))
     if not keys:
-        said = "a merge needs `mergeKeys`"
-        raise Fault("argo.set-merge", said, "name a parameter", ("mergeKeys",))
-    found = []
-    for at, entry in enumerate(entries):
-        with inside("generators", at):
-            found.append(_by_key((yield from _only(entry, run, depth)), keys))
-    base, *others = found
+        message = "a merge needs `mergeKeys`"
+        raise GeneratorError("argo.set-merge", message, "name a parameter", ("mergeKeys",))
+    groups = []
+    for index, entry in enumerate(entries):
+        with prefix_error_path("generators", index):
+            groups.append(
+                _by_key((yield from _single_generator_params(entry, context, depth)), keys)
+            )
+    base, *others = groups
     for other in others:
         for key in base.keys() & other.keys():
-            is_go = run.language.is_go
-            merged = deep_merged(base[key], other[key]) if is_go else {**base[key], **other[key]}
-            base[key] = mapping(merged)
+            is_go = context.language.is_go
+            merged = deep_merge(base[key], other[key]) if is_go else {**base[key], **other[key]}
+            base[key] = get_mapping(merged)
     return list(base.values())
 
 
 def _by_key(params: list[Params], keys: list[str]) -> dict[bytes, Params]:
-    found: dict[bytes, Params] = {}
-    for one in params:
-        key = msgspec.json.encode([one.get(name) for name in keys], order="deterministic")
-        if key in found:
-            said = (
-                f"a generator of a merge finds the same `{'`, `'.join(map(foreign, keys))}` twice"
+    by_key: dict[bytes, Params] = {}
+    for param_set in params:
+        key = msgspec.json.encode([param_set.get(name) for name in keys], order="deterministic")
+        if key in by_key:
+            message = (
+                f"a generator of a merge finds the same `{'`, `'.join(map(sanitize, keys))}` twice"
             )
-            raise Fault("argo.set-merge", said, "name more parameters in `mergeKeys`")
-        found[key] = one
-    return found
+            raise GeneratorError("argo.set-merge", message, "name more parameters in `mergeKeys`")
+        by_key[key] = param_set
+    return by_key
 
 
-def _only(entry: Body, run: SetRun, depth: int) -> Errand[list[Params]]:
-    if len(kinds_of(entry)) > 1:
-        said = "an entry inside of a matrix or merge names more than one generator"
-        raise Fault("argo.set-nested", said, "make entries of them")
-    ((_, params),) = yield from parameters_of(entry, run, depth + 1)
+def _single_generator_params(
+    entry: Body, context: GeneratorContext, depth: int
+) -> Procedure[list[Params]]:
+    if len(generator_kinds(entry)) > 1:
+        message = "an entry inside of a matrix or merge names more than one generator"
+        raise GeneratorError("argo.set-nested", message, "make entries of them")
+    ((_, params),) = yield from generate_parameters(entry, context, depth + 1)
     return params
 
 
 def _entries(body: Body) -> list[Body]:
-    return [mapping(one) for one in listed(body, "generators")]
+    return [get_mapping(entry) for entry in get_list(body, "generators")]
 
 
-MAKERS: dict[str, Maker] = {
+GENERATORS: dict[str, GeneratorFunction] = {
     "list": from_list,
     "clusters": from_clusters,
     "git": from_git,
@@ -198,4 +225,4 @@ MAKERS: dict[str, Maker] = {
     "merge": from_merge,
     "plugin": from_plugin,
 }
-"""In the order in which Argo CD goes through them."""
+"""Generators in Argo CD's order."""

@@ -1,4 +1,4 @@
-"""Parameters that nobody filled in: Argo CD leaves them in the text, and goes on."""
+"""Unresolved template parameters: Argo CD keeps the placeholder and continues."""
 
 from __future__ import annotations
 
@@ -6,51 +6,61 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 from tidegate.dialect.argo.sets.asking import Body, Params
-from tidegate.dialect.argo.telling import Telling
+from tidegate.dialect.argo.telling import FindingCollector
 from tidegate.documents import FieldPath
-from tidegate.errors import foreign
+from tidegate.errors import sanitize
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
-from tidegate.model.reading import mapping, mappings
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_mapping, get_mappings
 
-TEMPLATE: FieldPath = ("spec", "template")
-SOURCED = ("repoURL", "path", "chart", "targetRevision")
-LEFT = late(r"\{\{\s*([A-Za-z_][\w.\[\]/-]*)\s*\}\}")
+TEMPLATE_PATH: FieldPath = ("spec", "template")
+SOURCE_FIELDS = ("repoURL", "path", "chart", "targetRevision")
+PLACEHOLDER = lazy_regex(r"\{\{\s*([A-Za-z_][\w.\[\]/-]*)\s*\}\}")
 NO_VALUE = "<no value>"
-"""What Go writes for a parameter that is not there."""
+"""Output of Go for a missing parameter."""
 
 
-def tell_left(made: Iterable[tuple[Body, Params]], telling: Telling) -> None:
-    """Say once for each field what of it was not filled in, and what may be meant."""
-    told: dict[tuple[FieldPath, str], tuple[int, Params]] = {}
-    for body, params in made:
-        for path, name in _left_in(body):
-            count, _ = told.get((path, name), (0, params))
-            told[path, name] = (count + 1, params)
-    for (path, name), (count, params) in told.items():
-        what = f"`{{{{{foreign(name)}}}}}`" if name else "a parameter"
-        many = "an Application" if count == 1 else f"{count} Applications"
-        near = get_close_matches(name, params, n=1) if name else ()
-        fix = f"did you mean `{foreign(near[0])}`?" if near else "name a parameter that is found"
-        said = f"{what} is not filled in for {many}"
+def report_unresolved(
+    applications: Iterable[tuple[Body, Params]], collector: FindingCollector
+) -> None:
+    """Report each field with an unresolved parameter once, with a suggestion."""
+    unresolved: dict[tuple[FieldPath, str], tuple[int, Params]] = {}
+    for body, params in applications:
+        for path, name in _unresolved_in_application(body):
+            count, _ = unresolved.get((path, name), (0, params))
+            unresolved[path, name] = (count + 1, params)
+    for (path, name), (count, params) in unresolved.items():
+        parameter = f"`{{{{{sanitize(name)}}}}}`" if name else "a parameter"
+        subject = "an Application" if count == 1 else f"{count} Applications"
+        matches = get_close_matches(name, params, n=1) if name else ()
+        fix = (
+            f"did you mean `{sanitize(matches[0])}`?"
+            if matches
+            else "name a parameter that is found"
+        )
+        message = f"{parameter} is not filled in for {subject}"
         why = "no generator finds such a parameter, and Argo CD leaves the text as it is"
-        telling.warn("argo.set-left", (*TEMPLATE, *path), said, why, fix)
+        collector.warn("argo.set-left", (*TEMPLATE_PATH, *path), message, why, fix)
 
 
-def _left_in(body: Body) -> Iterator[tuple[FieldPath, str]]:
-    """Where something is left, of what says what an Application deploys, and where to."""
-    spec = mapping(body, "spec")
-    yield from _left(("spec", "project"), spec.get("project"))
+def _unresolved_in_application(body: Body) -> Iterator[tuple[FieldPath, str]]:
+    """Yield the unresolved parameters in the source, destination and project of an Application."""
+    spec = get_mapping(body, "spec")
+    yield from _unresolved_in_value(("spec", "project"), spec.get("project"))
     for key in ("server", "name", "namespace"):
-        yield from _left(("spec", "destination", key), mapping(spec, "destination").get(key))
-    for key in SOURCED:
-        yield from _left(("spec", "source", key), mapping(spec, "source").get(key))
-    for at, source in enumerate(mappings(spec, "sources")):
-        for key in SOURCED:
-            yield from _left(("spec", "sources", at, key), source.get(key))
+        yield from _unresolved_in_value(
+            ("spec", "destination", key), get_mapping(spec, "destination").get(key)
+        )
+    for key in SOURCE_FIELDS:
+        yield from _unresolved_in_value(
+            ("spec", "source", key), get_mapping(spec, "source").get(key)
+        )
+    for index, source in enumerate(get_mappings(spec, "sources")):
+        for key in SOURCE_FIELDS:
+            yield from _unresolved_in_value(("spec", "sources", index, key), source.get(key))
 
 
-def _left(path: FieldPath, value: Json) -> Iterator[tuple[FieldPath, str]]:
+def _unresolved_in_value(path: FieldPath, value: Json) -> Iterator[tuple[FieldPath, str]]:
     if isinstance(value, str):
-        yield from ((path, name) for name in LEFT.findall(value))
+        yield from ((path, name) for name in PLACEHOLDER.findall(value))
         yield from ((path, "") for _ in range(NO_VALUE in value))

@@ -1,4 +1,4 @@
-"""Parameters as Argo CD handles them: printed by Go, made flat, merged, chosen by a selector."""
+"""Parameters like Argo CD handles them: formatted by Go, flattened, merged, selected."""
 
 from __future__ import annotations
 
@@ -6,113 +6,120 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 
-from tidegate.dialect.argo.sets.asking import Body, Fault, Params
+from tidegate.dialect.argo.sets.asking import Body, GeneratorError, Params
 from tidegate.documents import FieldPath
-from tidegate.errors import foreign
-from tidegate.model.labels import matches
+from tidegate.errors import sanitize
+from tidegate.model.labels import selector_matches
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
-from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 
-LONGEST_NAME = 253
-LEAST_EXPONENT, LARGEST_EXPONENT = -4, 6
+MAX_NAME_LENGTH = 253
+MIN_EXPONENT, MAX_EXPONENT = -4, 6
 """Outside of these Go prints a number with its exponent."""
 OPERATORS = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
-"""Whether they need values, or must have none."""
-LABEL_KEY = late(
+"""Operators of a selector, and whether they need values or must have none."""
+LABEL_KEY = lazy_regex(
     r"([a-z0-9][-a-z0-9.]{0,251}[a-z0-9]/|[a-z0-9]/)?[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?",
     re.ASCII,
 )
-LABEL_VALUE = late(r"([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
+LABEL_VALUE = lazy_regex(r"([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
 
 
-def printed(value: Json) -> str:
-    """As Go prints it; every number is one that came out of JSON."""
+def go_format(value: Json) -> str:
+    """Format a value like Go's `%v`; every number is a float64 decoded from JSON."""
     match value:
         case None:
             return "<nil>"
         case bool():
             return str(value).lower()
         case int() | float():
-            return _number(float(value))
+            return _format_number(float(value))
         case list():
-            return f"[{' '.join(map(printed, value))}]"
+            return f"[{' '.join(map(go_format, value))}]"
         case dict():
-            return f"map[{' '.join(f'{key}:{printed(value[key])}' for key in sorted(value))}]"
+            return f"map[{' '.join(f'{key}:{go_format(value[key])}' for key in sorted(value))}]"
         case _:
             return value
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     power = len(digits) + int(exponent) - 1
-    if value == 0 or LEAST_EXPONENT <= power < LARGEST_EXPONENT or "n" in repr(value):
+    if value == 0 or MIN_EXPONENT <= power < MAX_EXPONENT or "n" in repr(value):
         return repr(value).removesuffix(".0") if "e" not in repr(value) else f"{value:f}"
     head, *tail = map(str, digits)
     fraction = f".{''.join(tail)}" if tail else ""
     return f"{'-' if sign else ''}{head}{fraction}e{'-' if power < 0 else '+'}{abs(power):02}"
 
 
-def flattened(value: Json, start: str = "") -> Iterator[tuple[str, str]]:
-    """Every leaf with its path, its parts joined by dots."""
-    known = value if isinstance(value, dict) else {}
-    many = value if isinstance(value, list) else []
-    for key, one in (*known.items(), *enumerate(many)):
-        path = f"{start}.{key}" if start else str(key)
-        if isinstance(one, dict | list):
-            yield from flattened(one, path)
+def flatten(value: Json, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each leaf with its path, the parts joined by dots."""
+    fields = value if isinstance(value, dict) else {}
+    items = value if isinstance(value, list) else []
+    for key, item in (*fields.items(), *enumerate(items)):
+        path = f"{prefix}.{key}" if prefix else str(key)
+        if isinstance(item, dict | list):
+            yield from flatten(item, path)
         else:
-            yield path, printed(one)
+            yield path, go_format(item)
 
 
-def deep_merged(under: Json, over: Json) -> Json:
-    """Mappings merged at any depth; of everything else the second counts."""
+def deep_merge(under: Json, over: Json) -> Json:
+    """Merge mappings at any depth; other values are replaced by those of `over`."""
     if not isinstance(under, dict) or not isinstance(over, dict):
         return over
-    return {**under, **{key: deep_merged(under.get(key), one) for key, one in over.items()}}
+    return {**under, **{key: deep_merge(under.get(key), value) for key, value in over.items()}}
 
 
-def normalized(name: str) -> str:
-    """A name that Kubernetes takes."""
-    return re.sub("[^-a-z0-9.]", "-", name.lower())[:LONGEST_NAME].strip("-.")
+def normalize_name(name: str) -> str:
+    """Return a valid Kubernetes name."""
+    return re.sub("[^-a-z0-9.]", "-", name.lower())[:MAX_NAME_LENGTH].strip("-.")
 
 
-def chosen(params: list[Params], selector: Json) -> list[Params]:
-    """Those whose flat parameters a selector takes."""
+def select_params(params: list[Params], selector: Json) -> list[Params]:
+    """Return the parameters that a selector matches, by their flat form."""
     if not isinstance(selector, dict):
         return params
-    refuse_wrong(selector)
-    return [one for one in params if matches(selector, dict(flattened(one)))]
+    validate_selector(selector)
+    return [
+        param_set for param_set in params if selector_matches(selector, dict(flatten(param_set)))
+    ]
 
 
-def refuse_wrong(selector: Body, *, of_labels: bool = False) -> None:
-    """Refuse what is no selector. Only values `of_labels` must be such as Kubernetes takes."""
-    for key, value in mapping(selector, "matchLabels").items():
-        _refuse_key(key, ("matchLabels", key))
-        _refuse_values([value] if of_labels else [], ("matchLabels", key))
-    for at, one in enumerate(mappings(selector, "matchExpressions")):
-        operator, values = text(one, "operator"), listed(one, "values")
+def validate_selector(selector: Body, *, check_values: bool = False) -> None:
+    """Validate a label selector. Raises a GeneratorError.
+
+    `check_values`: values must be valid label values.
+    """
+    for key, value in get_mapping(selector, "matchLabels").items():
+        _validate_key(key, ("matchLabels", key))
+        _validate_values([value] if check_values else [], ("matchLabels", key))
+    for index, expression in enumerate(get_mappings(selector, "matchExpressions")):
+        operator, values = get_text(expression, "operator"), get_list(expression, "values")
         if operator not in OPERATORS:
-            said = f"a selector has no operator `{foreign(operator)}`"
-            path = ("matchExpressions", at, "operator")
-            raise Fault("argo.set-selector", said, f"there are {', '.join(OPERATORS)}", path)
+            message = f"a selector has no operator `{sanitize(operator)}`"
+            path = ("matchExpressions", index, "operator")
+            raise GeneratorError(
+                "argo.set-selector", message, f"there are {', '.join(OPERATORS)}", path
+            )
         if bool(values) is not OPERATORS[operator]:
-            said = f"`{operator}` {'needs' if OPERATORS[operator] else 'takes no'} values"
-            path = ("matchExpressions", at, "values")
-            raise Fault("argo.set-selector", said, "correct the selector", path)
-        _refuse_key(text(one, "key"), ("matchExpressions", at, "key"))
-        _refuse_values(values if of_labels else [], ("matchExpressions", at, "values"))
+            message = f"`{operator}` {'needs' if OPERATORS[operator] else 'takes no'} values"
+            path = ("matchExpressions", index, "values")
+            raise GeneratorError("argo.set-selector", message, "correct the selector", path)
+        _validate_key(get_text(expression, "key"), ("matchExpressions", index, "key"))
+        _validate_values(values if check_values else [], ("matchExpressions", index, "values"))
 
 
-def _refuse_key(key: str, path: FieldPath) -> None:
+def _validate_key(key: str, path: FieldPath) -> None:
     if not LABEL_KEY.fullmatch(key):
-        said = f"`{foreign(key)}` is no key of a selector"
+        message = f"`{sanitize(key)}` is no key of a selector"
         fix = "write letters, digits, `-`, `_` and `.`, 63 at most"
-        raise Fault("argo.set-selector", said, fix, path)
+        raise GeneratorError("argo.set-selector", message, fix, path)
 
 
-def _refuse_values(values: list[Json], path: FieldPath) -> None:
-    for one in values:
-        if not isinstance(one, str) or not LABEL_VALUE.fullmatch(one):
-            said = f"no label has the value `{foreign(str(one))}`"
-            raise Fault("argo.set-selector", said, "correct the selector", path)
+def _validate_values(values: list[Json], path: FieldPath) -> None:
+    for value in values:
+        if not isinstance(value, str) or not LABEL_VALUE.fullmatch(value):
+            message = f"no label has the value `{sanitize(str(value))}`"
+            raise GeneratorError("argo.set-selector", message, "correct the selector", path)

@@ -1,86 +1,99 @@
-"""Patterns of paths in a Git repository, as Argo CD and Git read them."""
+"""Path patterns of Git generators, like Argo CD and Git read them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
-from tidegate.dialect.argo.sets.asking import Fault
-from tidegate.errors import foreign
-from tidegate.globs import compile_name, expand_braces
+from tidegate.dialect.argo.sets.asking import GeneratorError
+from tidegate.errors import sanitize
+from tidegate.globs import compile_name_glob, expand_braces
 
-DEEP = "**"
-SIGNS = frozenset("*?[\\")
+DOUBLE_STAR = "**"
+GLOB_CHARS = frozenset("*?[\\")
 
 
-def directories_of(files: Iterable[str]) -> list[str]:
-    """The directories that hold files, as one walks through them; hidden ones are passed over."""
-    found: set[tuple[str, ...]] = set()
+def list_directories(files: Iterable[str]) -> list[str]:
+    """Return the directories that contain files, sorted; hidden ones are skipped."""
+    directories: set[tuple[str, ...]] = set()
     for file in files:
         parts = file.split("/")[:-1]
-        shown = next((at for at, one in enumerate(parts) if one.startswith(".")), len(parts))
-        found |= {tuple(parts[:depth]) for depth in range(1, shown + 1)}
-    return ["/".join(one) for one in sorted(found)]
+        visible = next(
+            (index for index, name in enumerate(parts) if name.startswith(".")), len(parts)
+        )
+        directories |= {tuple(parts[:depth]) for depth in range(1, visible + 1)}
+    return ["/".join(directory) for directory in sorted(directories)]
 
 
-def directory_pattern(pattern: str) -> Callable[[str], bool]:
-    """No star reaches over a slash. What is no pattern matches nothing.
+def compile_directory_pattern(pattern: str) -> Callable[[str], bool]:
+    """Compile a pattern whose stars do not match a slash. An invalid pattern matches nothing.
 
-    It is Go that reads it, to whom `[!a]` is one of the two.
+    Go reads the pattern, for which `[!a]` means `!` or `a`.
     """
     try:
-        parts = [compile_name(one) for one in pattern.replace("[!", r"[\!").split("/")]
+        segments = [
+            compile_name_glob(segment) for segment in pattern.replace("[!", r"[\!").split("/")
+        ]
     except ValueError:
         return lambda _: False
 
-    def is_meant(path: str) -> bool:
+    def is_match(path: str) -> bool:
         names = path.split("/")
-        return len(names) == len(parts) and all(
-            part.fullmatch(name) for part, name in zip(parts, names, strict=True)
+        return len(names) == len(segments) and all(
+            part.fullmatch(name) for part, name in zip(segments, names, strict=True)
         )
 
-    return is_meant
+    return is_match
 
 
-def file_pattern(pattern: str, *, doublestar: bool) -> Callable[[str], bool]:
-    """As `git ls-files` reads it: stars reach over slashes, and a directory is all files in it."""
+def compile_file_pattern(pattern: str, *, doublestar: bool) -> Callable[[str], bool]:
+    """Compile a pattern like `git ls-files`: stars match slashes, directories all their files.
+
+    Raises a GeneratorError for an invalid pattern.
+    """
     if not doublestar and (not pattern or pattern.startswith("/")):
-        said = f"`{foreign(pattern)}` is no path of the repository"
-        raise Fault("argo.set-pattern", said, "write it from the top of the repository")
+        message = f"`{sanitize(pattern)}` is no path of the repository"
+        raise GeneratorError("argo.set-pattern", message, "write it from the top of the repository")
     try:
         if doublestar:
-            return _doublestar(pattern)
+            return _compile_doublestar(pattern)
         pattern = pattern.removeprefix("./")
-        whole = compile_name(pattern)
+        regex = compile_name_glob(pattern)
     except ValueError as error:
-        said = f"`{foreign(pattern)}` is no pattern: {error}"
-        raise Fault("argo.set-pattern", said, "correct it") from None
-    start = pattern.rstrip("/")
-    if SIGNS & set(pattern):
-        return lambda path: whole.fullmatch(path) is not None
-    return lambda path: start in {"", ".", path} or path.startswith(f"{start}/")
+        message = f"`{sanitize(pattern)}` is no pattern: {error}"
+        raise GeneratorError("argo.set-pattern", message, "correct it") from None
+    prefix = pattern.rstrip("/")
+    if GLOB_CHARS & set(pattern):
+        return lambda path: regex.fullmatch(path) is not None
+    return lambda path: prefix in {"", ".", path} or path.startswith(f"{prefix}/")
 
 
-def literal_start(pattern: str) -> str:
-    """The directories of a pattern before its first star."""
+def literal_prefix(pattern: str) -> str:
+    """Return the directories of a pattern before its first wildcard."""
     parts = pattern.split("/")
-    plain = next((at for at, one in enumerate(parts) if SIGNS & set(one)), len(parts))
-    return "/".join(parts[:plain]) or "."
+    literal = next(
+        (index for index, part in enumerate(parts) if GLOB_CHARS & set(part)), len(parts)
+    )
+    return "/".join(parts[:literal]) or "."
 
 
-def _doublestar(pattern: str) -> Callable[[str], bool]:
-    choices = [one.removeprefix("/").split("/") for one in expand_braces(pattern)]
-    return lambda path: any(_goes_along(one, path.split("/")) for one in choices)
+def _compile_doublestar(pattern: str) -> Callable[[str], bool]:
+    choices = [choice.removeprefix("/").split("/") for choice in expand_braces(pattern)]
+    return lambda path: any(_matches_segments(choice, path.split("/")) for choice in choices)
 
 
-def _goes_along(pattern: Sequence[str], names: Sequence[str]) -> bool:
+def _matches_segments(pattern: Sequence[str], names: Sequence[str]) -> bool:
     @cache
-    def fits(at: int, name: int) -> bool:
-        if at == len(pattern):
-            return name == len(names)
-        if pattern[at] == DEEP:
-            return fits(at + 1, name) or (name < len(names) and fits(at, name + 1))
-        is_there = name < len(names) and compile_name(pattern[at]).fullmatch(names[name])
-        return bool(is_there) and fits(at + 1, name + 1)
+    def match_from(index: int, name_index: int) -> bool:
+        if index == len(pattern):
+            return name_index == len(names)
+        if pattern[index] == DOUBLE_STAR:
+            return match_from(index + 1, name_index) or (
+                name_index < len(names) and match_from(index, name_index + 1)
+            )
+        is_match = name_index < len(names) and compile_name_glob(pattern[index]).fullmatch(
+            names[name_index]
+        )
+        return bool(is_match) and match_from(index + 1, name_index + 1)
 
-    return fits(0, 0)
+    return match_from(0, 0)

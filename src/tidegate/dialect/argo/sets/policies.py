@@ -1,6 +1,6 @@
-"""What a set may do to Applications: update and delete them, and which of their fields it leaves.
+"""Policy of an ApplicationSet: whether Applications are updated and deleted, and ignored fields.
 
-Argo CD's controller may have a policy of its own. It counts, unless that lets sets say otherwise.
+The policy of Argo CD's controller wins, unless the controller lets ApplicationSets override it.
 """
 
 from __future__ import annotations
@@ -9,94 +9,120 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tidegate.dialect.argo.ignoring import take_ignored
+from tidegate.dialect.argo.ignoring import parse_ignore_differences
 from tidegate.dialect.argo.sets.asking import Body
-from tidegate.dialect.argo.telling import Telling
-from tidegate.dialect.declared import DeclaredSet
-from tidegate.documents.decoding import suggest
-from tidegate.errors import foreign
-from tidegate.model.ignoring import Ignored
+from tidegate.dialect.argo.telling import FindingCollector
+from tidegate.dialect.declared import ApplicationSet
+from tidegate.documents.decoding import format_suggestion
+from tidegate.errors import sanitize
+from tidegate.model.ignoring import IgnoreDifference
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping, text
+from tidegate.model.reading import get_list, get_mapping, get_text
 
 POLICIES = ("create-only", "create-update", "create-delete", "sync")
-UPDATES, DELETES = ("create-update", "sync"), ("create-delete", "sync")
-POLICY = "applicationsetcontroller.policy"
-OVERRIDE = "applicationsetcontroller.enable.policy.override"
-FIELD = ("spec", "syncPolicy", "applicationsSync")
-PRESERVED, IGNORED = ("spec", "preservedFields"), ("spec", "ignoreApplicationDifferences")
-WRITTEN = ("/spec", "/metadata/labels", "/metadata/annotations", "/metadata/finalizers")
-"""What a set writes of an Application."""
+UPDATE_POLICIES, DELETE_POLICIES = ("create-update", "sync"), ("create-delete", "sync")
+POLICY_SETTING = "applicationsetcontroller.policy"
+OVERRIDE_SETTING = "applicationsetcontroller.enable.policy.override"
+POLICY_PATH = ("spec", "syncPolicy", "applicationsSync")
+PRESERVED_PATH, IGNORED_PATH = ("spec", "preservedFields"), ("spec", "ignoreApplicationDifferences")
+MANAGED_POINTERS = ("/spec", "/metadata/labels", "/metadata/annotations", "/metadata/finalizers")
+"""Fields of an Application that an ApplicationSet manages."""
 GROUP, KIND = "argoproj.io", "Application"
 
 
-class SetPolicy(msgspec.Struct, frozen=True):
-    """Whether Applications that are there are updated, and those no longer generated deleted."""
+class ApplicationSetPolicy(msgspec.Struct, frozen=True):
+    """Whether existing Applications are updated, and those no longer generated are deleted."""
 
-    updates: bool = True
-    deletes: bool = True
-
-
-def policy_of(one: DeclaredSet, settings: Mapping[str, str]) -> SetPolicy:
-    """By what the set says, and what its controller is told."""
-    own, theirs = text(one.body, *FIELD), settings.get(POLICY, "")
-    may_say = settings.get(OVERRIDE, "true" if not theirs else "false") == "true"
-    said = own if may_say and own in POLICIES else theirs
-    return SetPolicy(said in UPDATES, said in DELETES) if said in POLICIES else SetPolicy()
+    can_update: bool = True
+    can_delete: bool = True
 
 
-def tell_policy(one: DeclaredSet, settings: Mapping[str, str], telling: Telling) -> None:
-    """What keeps Applications from following their set."""
-    own, policy = text(one.body, *FIELD), policy_of(one, settings)
-    if own and own not in POLICIES:
-        said = f"there is no policy `{foreign(own)}`"
+def effective_policy(appset: ApplicationSet, settings: Mapping[str, str]) -> ApplicationSetPolicy:
+    """Return the policy that applies, by the ApplicationSet and the settings of its controller."""
+    requested, controller_policy = (
+        get_text(appset.body, *POLICY_PATH),
+        settings.get(POLICY_SETTING, ""),
+    )
+    can_override = (
+        settings.get(OVERRIDE_SETTING, "true" if not controller_policy else "false") == "true"
+    )
+    policy = requested if can_override and requested in POLICIES else controller_policy
+    return (
+        ApplicationSetPolicy(policy in UPDATE_POLICIES, policy in DELETE_POLICIES)
+        if policy in POLICIES
+        else ApplicationSetPolicy()
+    )
+
+
+def report_policy(
+    appset: ApplicationSet, settings: Mapping[str, str], collector: FindingCollector
+) -> None:
+    """Report what keeps Applications from following their ApplicationSet."""
+    requested, policy = get_text(appset.body, *POLICY_PATH), effective_policy(appset, settings)
+    if requested and requested not in POLICIES:
+        message = f"there is no policy `{sanitize(requested)}`"
         why = "the API server refuses the set"
-        telling.error("argo.set-policy", FIELD, said, why, suggest(own, POLICIES))
+        collector.error(
+            "argo.set-policy", POLICY_PATH, message, why, format_suggestion(requested, POLICIES)
+        )
         return
-    if own and policy != policy_of(one, {}):
-        said = f"`{own}` does not count: the controller's policy is `{settings.get(POLICY)}`"
-        fix = f"set `{OVERRIDE}: true` for the controller"
-        telling.warn("argo.set-policy", FIELD, said, "it lets no set say otherwise", fix)
-    if not policy.updates:
-        said = "Applications that are there already do not follow this set"
-        telling.note("argo.set-policy", FIELD, said, "its policy creates and does not update")
-    if not policy.deletes:
-        said = "Applications that are no longer generated stay"
-        telling.note("argo.set-policy", FIELD, said, "its policy does not delete")
+    if requested and policy != effective_policy(appset, {}):
+        message = (
+            f"`{requested}` does not count: the controller's policy is"
+            f" `{settings.get(POLICY_SETTING)}`"
+        )
+        fix = f"set `{OVERRIDE_SETTING}: true` for the controller"
+        collector.warn("argo.set-policy", POLICY_PATH, message, "it lets no set say otherwise", fix)
+    if not policy.can_update:
+        message = "Applications that are there already do not follow this set"
+        collector.note(
+            "argo.set-policy", POLICY_PATH, message, "its policy creates and does not update"
+        )
+    if not policy.can_delete:
+        message = "Applications that are no longer generated stay"
+        collector.note("argo.set-policy", POLICY_PATH, message, "its policy does not delete")
 
 
-def left_alone(one: DeclaredSet, policy: SetPolicy) -> tuple[Ignored, ...]:
-    """The fields of Applications that stay as they live: all, where they are not updated."""
-    whole = () if policy.updates else (Ignored(group=GROUP, kind=KIND, pointers=WRITTEN),)
-    return (*whole, *take_ignored(_entries(one))[0])
+def ignored_fields(
+    appset: ApplicationSet, policy: ApplicationSetPolicy
+) -> tuple[IgnoreDifference, ...]:
+    """Return the fields of Applications that keep their live values; all if updates are off."""
+    all_fields = (
+        ()
+        if policy.can_update
+        else (IgnoreDifference(group=GROUP, kind=KIND, pointers=MANAGED_POINTERS),)
+    )
+    return (*all_fields, *parse_ignore_differences(_entries(appset))[0])
 
 
-def _entries(one: DeclaredSet) -> list[Json]:
-    written = listed(one.body, *IGNORED)
-    return [{**mapping(entry), "group": GROUP, "kind": KIND} for entry in written]
+def _entries(appset: ApplicationSet) -> list[Json]:
+    entries = get_list(appset.body, *IGNORED_PATH)
+    return [{**get_mapping(entry), "group": GROUP, "kind": KIND} for entry in entries]
 
 
-def tell_left_alone(one: DeclaredSet, telling: Telling) -> None:
-    """Entries that name no field, or no pointer."""
-    for inside, flaw in take_ignored(_entries(one))[1]:
+def report_ignored_fields(appset: ApplicationSet, collector: FindingCollector) -> None:
+    """Report entries of `ignoreApplicationDifferences` without a field or a valid pointer."""
+    for subpath, error in parse_ignore_differences(_entries(appset))[1]:
         why = "nothing is ignored by it"
-        telling.warn("argo.ignored", (*IGNORED, *inside), flaw.problem, why, flaw.hint)
+        collector.warn("argo.ignored", (*IGNORED_PATH, *subpath), error.problem, why, error.hint)
 
 
-def is_strict(one: DeclaredSet, settings: Mapping[str, str]) -> bool:
-    """Whether Applications come to be as they are generated, whatever lives."""
-    keeps = mapping(one.body, *PRESERVED) or listed(one.body, *IGNORED)
-    return policy_of(one, settings).updates and not keeps
+def is_strict(appset: ApplicationSet, settings: Mapping[str, str]) -> bool:
+    """Return whether live Applications always become what is generated."""
+    exceptions = get_mapping(appset.body, *PRESERVED_PATH) or get_list(appset.body, *IGNORED_PATH)
+    return effective_policy(appset, settings).can_update and not exceptions
 
 
-def with_preserved(generated: Body, live: Body, one: DeclaredSet) -> Body:
-    """An Application with the annotations and labels that its set does not touch as they live."""
-    metadata = mapping(generated, "metadata")
+def with_preserved_fields(generated: Body, live: Body, appset: ApplicationSet) -> Body:
+    """Return an Application with the live values of preserved annotations and labels."""
+    metadata = get_mapping(generated, "metadata")
     for kind in ("annotations", "labels"):
-        lives = mapping(live, "metadata", kind)
-        kept = {
-            key: lives[key] for key in map(str, listed(one.body, *PRESERVED, kind)) if key in lives
+        live_values = get_mapping(live, "metadata", kind)
+        preserved = {
+            key: live_values[key]
+            for key in map(str, get_list(appset.body, *PRESERVED_PATH, kind))
+            if key in live_values
         }
-        if kept:
-            metadata = {**metadata, kind: {**mapping(metadata, kind), **kept}}
+        if preserved:
+            metadata = {**metadata, kind: {**get_mapping(metadata, kind), **preserved}}
     return {**generated, "metadata": metadata}

@@ -1,4 +1,4 @@
-"""ApplicationSets as they stand in files, and the units of what they generate."""
+"""ApplicationSets in files, and the units of the Applications that they generate."""
 
 from __future__ import annotations
 
@@ -8,139 +8,181 @@ from collections.abc import Mapping
 import msgspec
 
 from tidegate.dialect.argo.application import read_application
-from tidegate.dialect.argo.sets.applications import Application, Generated
-from tidegate.dialect.argo.sets.patterns import literal_start
+from tidegate.dialect.argo.sets.applications import GeneratedApplication, GenerationResult
+from tidegate.dialect.argo.sets.patterns import literal_prefix
 from tidegate.dialect.argo.sets.policies import (
-    SetPolicy,
-    left_alone,
-    tell_left_alone,
-    tell_policy,
+    ApplicationSetPolicy,
+    ignored_fields,
+    report_ignored_fields,
+    report_policy,
 )
-from tidegate.dialect.argo.sets.rolling import has_steps, steps_of, unautomated
-from tidegate.dialect.argo.telling import Telling
-from tidegate.dialect.declared import Declared, DeclaredSet
+from tidegate.dialect.argo.sets.rolling import has_steps, rollout_steps, without_auto_sync
+from tidegate.dialect.argo.telling import FindingCollector
+from tidegate.dialect.declared import ApplicationSet, Declarations
 from tidegate.documents import Document
-from tidegate.errors import foreign
+from tidegate.errors import sanitize
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
 from tidegate.model.policy import Order, Policy
-from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 from tidegate.model.semantics import ARGOCD
-from tidegate.model.unit import RolloutStep, Unit, UnitId
+from tidegate.model.unit import RollingSyncStep, Unit, UnitId
 
 KIND = "ApplicationSet"
 MANAGER = "argocd-applicationset-controller"
 
 
-def read_set(document: Document, namespace: str) -> Declared:
-    """A set, without what it generates."""
-    telling, body = Telling(document.place), document.body
-    home = text(body, "metadata", "namespace", default=namespace)
-    name = text(body, "metadata", "name")
-    if not listed(body, "spec", "generators"):
-        said = f"ApplicationSet `{home}/{foreign(name)}` has no generators"
+def read_application_set(document: Document, namespace: str) -> Declarations:
+    """Read an ApplicationSet, without its Applications."""
+    collector, body = FindingCollector(document.location), document.body
+    appset_namespace = get_text(body, "metadata", "namespace", default=namespace)
+    name = get_text(body, "metadata", "name")
+    if not get_list(body, "spec", "generators"):
+        message = f"ApplicationSet `{appset_namespace}/{sanitize(name)}` has no generators"
         why, fix = "it generates nothing", "write `spec.generators`"
-        telling.error("argo.set-generator", ("spec",), said, why, fix)
-    made = DeclaredSet(namespace=home, name=name, where=document.place, body=body)
-    return Declared(sets=(made,), findings=telling.findings)
+        collector.error("argo.set-generator", ("spec",), message, why, fix)
+    appset = ApplicationSet(
+        namespace=appset_namespace, name=name, location=document.location, body=body
+    )
+    return Declarations(application_sets=(appset,), findings=collector.findings)
 
 
-def unit_of(one: DeclaredSet, policy: SetPolicy, *, is_whole: bool) -> Unit:
-    """The set itself: what it deploys are Applications, in no order among themselves.
+def application_set_unit(
+    appset: ApplicationSet, policy: ApplicationSetPolicy, *, is_complete: bool
+) -> Unit:
+    """Return the unit of an ApplicationSet; its objects are Applications, without an order.
 
-    What is missing of one that is not whole may still be wanted: nothing is pruned.
+    If the generated Applications are not complete, nothing is pruned.
     """
-    own = Policy(
+    unit_policy = Policy(
         semantics=ARGOCD,
         manager=MANAGER,
         order=Order.NONE,
-        prunes=policy.deletes and is_whole,
-        cascades=policy.deletes,
-        ignores=left_alone(one, policy),
+        prunes=policy.can_delete and is_complete,
+        cascades=policy.can_delete,
+        ignores=ignored_fields(appset, policy),
         keeps_ignored=True,
-        asks_late=uses_clusters(one),
+        asks_late=uses_clusters(appset),
     )
-    return Unit(id=UnitId(KIND, "", one.namespace, one.name), policy=own, where=one.where)
+    return Unit(
+        id=UnitId(KIND, "", appset.namespace, appset.name),
+        policy=unit_policy,
+        location=appset.location,
+    )
 
 
-def objects_of(one: DeclaredSet, generated: Generated, *, rolls: bool) -> tuple[Document, ...]:
-    """The Applications as the set writes them; who comes step by step is not synced by itself."""
-    steps = rolls and has_steps(one)
+def application_documents(
+    appset: ApplicationSet, generated: GenerationResult, *, rolling_sync: bool
+) -> tuple[Document, ...]:
+    """Return the Applications as the ApplicationSet writes them; RollingSync disables auto-sync."""
+    has_rollout_steps = rolling_sync and has_steps(appset)
     return tuple(
-        Document(unautomated(each.body) if steps else each.body, one.where.at(each.spot))
-        for each in generated.applications
+        Document(
+            without_auto_sync(application.body) if has_rollout_steps else application.body,
+            appset.location.with_field(application.origin),
+        )
+        for application in generated.applications
     )
 
 
-def units_of(one: DeclaredSet, generated: Generated, settings: Mapping[str, str]) -> Declared:
-    """The units of what a set generates. What is said of many of them is said once.
+def application_units(
+    appset: ApplicationSet, generated: GenerationResult, settings: Mapping[str, str]
+) -> Declarations:
+    """Return the units of the generated Applications. The same finding about many is reported once.
 
-    Where they come step by step, those of a step have their turns by their names.
+    Units of a rollout step are sorted by name.
     """
-    telling = Telling(one.where)
-    tell_policy(one, settings, telling)
-    tell_left_alone(one, telling)
-    steps, wrong = steps_of(one, generated.applications)
-    made = generated.applications
-    in_turn = sorted(made, key=lambda each: each.name) if steps else made
-    read = [_read(each, one, steps.get(each.name)) for each in in_turn]
-    told: dict[Finding, list[str]] = {}
-    for each in read:
-        for finding in each.findings:
-            told.setdefault(finding, []).extend(unit.id.called for unit in each.units)
-    said = (msgspec.structs.replace(each, about=tuple(names)) for each, names in told.items())
-    return Declared(
-        units=tuple(unit for each in read for unit in each.units),
-        findings=(*telling.findings, *generated.findings, *wrong, *said),
+    collector = FindingCollector(appset.location)
+    report_policy(appset, settings, collector)
+    report_ignored_fields(appset, collector)
+    steps, step_findings = rollout_steps(appset, generated.applications)
+    applications = generated.applications
+    ordered = (
+        sorted(applications, key=lambda application: application.name) if steps else applications
+    )
+    declarations = [
+        _read_application(application, appset, steps.get(application.name))
+        for application in ordered
+    ]
+    names_by_finding: dict[Finding, list[str]] = {}
+    for declared in declarations:
+        for finding in declared.findings:
+            names_by_finding.setdefault(finding, []).extend(
+                unit.id.qualified_name for unit in declared.units
+            )
+    named_findings = (
+        msgspec.structs.replace(template_finding, unit_names=tuple(names))
+        for template_finding, names in names_by_finding.items()
+    )
+    return Declarations(
+        units=tuple(unit for declared in declarations for unit in declared.units),
+        findings=(*collector.findings, *generated.findings, *step_findings, *named_findings),
     )
 
 
-def _read(application: Application, one: DeclaredSet, step: RolloutStep | None) -> Declared:
-    where = one.where.at(application.spot)
-    found = read_application(Document(application.body, where), one.namespace)
-    group = f"{one.mark} step {step.number}" if step else ""
+def _read_application(
+    application: GeneratedApplication, appset: ApplicationSet, step: RollingSyncStep | None
+) -> Declarations:
+    location = appset.location.with_field(application.origin)
+    declared = read_application(Document(application.body, location), appset.namespace)
+    group = f"{appset.tracking_id} step {step.number}" if step else ""
     units = tuple(
-        msgspec.structs.replace(unit, made_by=one.mark, group=group, rollout=step)
-        for unit in found.units
+        msgspec.structs.replace(
+            unit, generated_by=appset.tracking_id, concurrency_group=group, rolling_sync_step=step
+        )
+        for unit in declared.units
     )
-    return Declared(units=units, findings=tuple(map(in_template, found.findings)))
+    return Declarations(units=units, findings=tuple(map(relocate_to_template, declared.findings)))
 
 
-def in_template(finding: Finding) -> Finding:
-    """What is said of a generated Application, said of the template that it comes from."""
-    where = finding.where
-    if where is None or not where.field.startswith(("metadata", "spec")):
+def relocate_to_template(finding: Finding) -> Finding:
+    """Relocate a finding about a generated Application to the template."""
+    location = finding.location
+    if location is None or not location.field.startswith(("metadata", "spec")):
         return finding
-    return msgspec.structs.replace(finding, where=where.at(f"spec.template.{where.field}"))
+    return msgspec.structs.replace(
+        finding, location=location.with_field(f"spec.template.{location.field}")
+    )
 
 
-def uses_clusters(one: DeclaredSet) -> bool:
-    """Whether a generator of it, at any depth, asks which clusters Argo CD knows."""
-    pending = [*listed(one.body, "spec", "generators")]
+def uses_clusters(appset: ApplicationSet) -> bool:
+    """Return whether a generator, at any depth, depends on the clusters registered in Argo CD."""
+    pending = [*get_list(appset.body, "spec", "generators")]
     for entry in pending:  # it grows meanwhile
-        if "clusters" in mapping(entry) or "clusterDecisionResource" in mapping(entry):
+        if "clusters" in get_mapping(entry) or "clusterDecisionResource" in get_mapping(entry):
             return True
-        pending += [*listed(entry, "matrix", "generators"), *listed(entry, "merge", "generators")]
+        pending += [
+            *get_list(entry, "matrix", "generators"),
+            *get_list(entry, "merge", "generators"),
+        ]
     return False
 
 
-def asked_paths(one: DeclaredSet) -> list[tuple[str, str]]:
-    """The repositories that a set and its template speak of, each with a directory of it."""
-    found = [pair for entry in listed(one.body, "spec", "generators") for pair in _asked(entry)]
-    spec = mapping(one.body, "spec", "template", "spec")
-    for source in (mapping(spec, "source"), *mappings(spec, "sources")):
-        url, path = text(source, "repoURL"), text(source, "path").partition("{{")[0]
-        start = posixpath.dirname(path) if path != text(source, "path") else path
-        if start and "{{" not in url:
-            found.append((url, start))
-    return found
+def referenced_paths(appset: ApplicationSet) -> list[tuple[str, str]]:
+    """Return the repositories in the generators and the template, each with a directory."""
+    paths = [
+        pair
+        for entry in get_list(appset.body, "spec", "generators")
+        for pair in _generator_paths(entry)
+    ]
+    spec = get_mapping(appset.body, "spec", "template", "spec")
+    for source in (get_mapping(spec, "source"), *get_mappings(spec, "sources")):
+        url, path = get_text(source, "repoURL"), get_text(source, "path").partition("{{")[0]
+        directory = posixpath.dirname(path) if path != get_text(source, "path") else path
+        if directory and "{{" not in url:
+            paths.append((url, directory))
+    return paths
 
 
-def _asked(entry: Json) -> list[tuple[str, str]]:
-    git, url = mapping(entry, "git"), text(entry, "git", "repoURL")
-    items = [*mappings(git, "directories"), *mappings(git, "files")] if "{{" not in url else []
-    found = [(url, literal_start(text(item, "path"))) for item in items if "{{" not in str(item)]
+def _generator_paths(entry: Json) -> list[tuple[str, str]]:
+    git, url = get_mapping(entry, "git"), get_text(entry, "git", "repoURL")
+    items = (
+        [*get_mappings(git, "directories"), *get_mappings(git, "files")] if "{{" not in url else []
+    )
+    paths = [
+        (url, literal_prefix(get_text(item, "path"))) for item in items if "{{" not in str(item)
+    ]
     for kind in ("matrix", "merge"):
-        for inner in listed(entry, kind, "generators"):
-            found += _asked(inner)
-    return found
+        for inner in get_list(entry, kind, "generators"):
+            paths += _generator_paths(inner)
+    return paths

@@ -1,184 +1,229 @@
-"""RollingSync: the steps of a set, which Applications are in which, and how many at once."""
+"""RollingSync: the steps of an ApplicationSet, their Applications, and how many sync at once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidegate.dialect.argo.sets.applications import Application
+from tidegate.dialect.argo.sets.applications import GeneratedApplication
 from tidegate.dialect.argo.sets.asking import Body
-from tidegate.dialect.argo.telling import Telling
-from tidegate.dialect.declared import DeclaredSet
+from tidegate.dialect.argo.telling import FindingCollector
+from tidegate.dialect.declared import ApplicationSet
 from tidegate.documents import FieldPath
-from tidegate.documents.decoding import suggest
-from tidegate.errors import foreign
+from tidegate.documents.decoding import format_suggestion
+from tidegate.errors import sanitize
 from tidegate.model.finding import Finding
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
-from tidegate.model.reading import listed, mapping, mappings, part, text
-from tidegate.model.unit import RolloutStep
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.model.unit import RollingSyncStep
 
-ROLLING, AT_ONCE = "RollingSync", "AllAtOnce"
+ROLLING_SYNC, ALL_AT_ONCE = "RollingSync", "AllAtOnce"
 REVERSE = "Reverse"
 OPERATORS = ("In", "NotIn")
-PERCENT = late(r"([-+]?\d+)%")
-STEPS: FieldPath = ("spec", "strategy", "rollingSync", "steps")
+PERCENTAGE = lazy_regex(r"([-+]?\d+)%")
+STEPS_PATH: FieldPath = ("spec", "strategy", "rollingSync", "steps")
 
 
-def steps_of(
-    one: DeclaredSet, applications: Sequence[Application]
-) -> tuple[dict[str, RolloutStep], tuple[Finding, ...]]:
-    """By name, the step of each Application of a set that has some; 0 where none takes it."""
-    telling, strategy = Telling(one.where), mapping(one.body, "spec", "strategy")
-    kind = text(strategy, "type", default=AT_ONCE)
-    _tell_deletion(strategy, kind, telling)
-    if kind != ROLLING:
-        if kind != AT_ONCE:
-            said, why = f"there is no strategy `{foreign(kind)}`", "Argo CD syncs all at once"
-            fix = suggest(kind, (AT_ONCE, ROLLING))
-            telling.error("argo.set-strategy", ("spec", "strategy", "type"), said, why, fix)
-        return {}, telling.findings
-    steps = mappings(strategy, "rollingSync", "steps")
+def rollout_steps(
+    appset: ApplicationSet, applications: Sequence[GeneratedApplication]
+) -> tuple[dict[str, RollingSyncStep], tuple[Finding, ...]]:
+    """Return the step of each Application by name, and the findings about the steps.
+
+    Empty for an ApplicationSet without steps. Number 0: no step matches the Application.
+    """
+    collector, strategy = (
+        FindingCollector(appset.location),
+        get_mapping(appset.body, "spec", "strategy"),
+    )
+    kind = get_text(strategy, "type", default=ALL_AT_ONCE)
+    _report_deletion_order(strategy, kind, collector)
+    if kind != ROLLING_SYNC:
+        if kind != ALL_AT_ONCE:
+            message, why = f"there is no strategy `{sanitize(kind)}`", "Argo CD syncs all at once"
+            fix = format_suggestion(kind, (ALL_AT_ONCE, ROLLING_SYNC))
+            collector.error("argo.set-strategy", ("spec", "strategy", "type"), message, why, fix)
+        return {}, collector.findings
+    steps = get_mappings(strategy, "rollingSync", "steps")
     if not steps:
         why, fix = "Argo CD syncs nothing of this set", "write `rollingSync.steps`"
-        telling.error("argo.set-steps", STEPS[:-1], "there are no steps", why, fix)
-        return {}, telling.findings
-    numbers = _numbers(steps, applications, telling)
-    limits = _limits(steps, numbers, telling)
-    _tell_unmatched(numbers, telling)
-    phases = {one.name: _phase(steps, numbers[one.name], one) for one in applications}
-    turned = text(strategy, "deletionOrder").lower() == REVERSE.lower()
+        collector.error("argo.set-steps", STEPS_PATH[:-1], "there are no steps", why, fix)
+        return {}, collector.findings
+    numbers = _step_numbers(steps, applications, collector)
+    limits = _step_limits(steps, numbers, collector)
+    _report_unmatched(numbers, collector)
+    phases = {
+        application.name: _phase(steps, numbers[application.name], application)
+        for application in applications
+    }
+    is_reversed = get_text(strategy, "deletionOrder").lower() == REVERSE.lower()
     return {
-        name: RolloutStep(
-            number=number, limit=limits.get(number), phase=phases[name], turned=turned
+        name: RollingSyncStep(
+            number=number,
+            limit=limits.get(number),
+            label_value=phases[name],
+            reverse_deletion=is_reversed,
         )
         for name, number in numbers.items()
-    }, telling.findings
+    }, collector.findings
 
 
-def _phase(steps: Sequence[Json], number: int, one: Application) -> str:
-    """What its label says by which a step takes it; empty where no step does, or by no value."""
+def _phase(steps: Sequence[Json], number: int, application: GeneratedApplication) -> str:
+    """Return the value of the label by which a step matches an Application; empty if none."""
     step = steps[number - 1] if number else None
     keys = [
-        text(expression, "key")
-        for expression in mappings(step, "matchExpressions")
-        if text(expression, "operator") == "In"
+        get_text(expression, "key")
+        for expression in get_mappings(step, "matchExpressions")
+        if get_text(expression, "operator") == "In"
     ]
-    return str(one.labels.get(keys[0], "")) if keys else ""
+    return str(application.labels.get(keys[0], "")) if keys else ""
 
 
-def _tell_deletion(strategy: Body, kind: str, telling: Telling) -> None:
-    """An order of deletion that Argo CD does not know, or does not obey without steps."""
+def _report_deletion_order(strategy: Body, kind: str, collector: FindingCollector) -> None:
+    """Report a `deletionOrder` that is unknown, or has no effect without steps."""
     path: FieldPath = ("spec", "strategy", "deletionOrder")
-    order = text(strategy, "deletionOrder", default=AT_ONCE)
-    if order.lower() not in {AT_ONCE.lower(), REVERSE.lower()}:
-        said, why = f"there is no order `{foreign(order)}`", "Argo CD deletes all at once"
-        telling.warn("argo.set-strategy", path, said, why, suggest(order, (AT_ONCE, REVERSE)))
-    elif order.lower() == REVERSE.lower() and kind != ROLLING:
-        said = f"`deletionOrder: {foreign(order)}` does nothing"
+    order = get_text(strategy, "deletionOrder", default=ALL_AT_ONCE)
+    if order.lower() not in {ALL_AT_ONCE.lower(), REVERSE.lower()}:
+        message, why = f"there is no order `{sanitize(order)}`", "Argo CD deletes all at once"
+        collector.warn(
+            "argo.set-strategy",
+            path,
+            message,
+            why,
+            format_suggestion(order, (ALL_AT_ONCE, REVERSE)),
+        )
+    elif order.lower() == REVERSE.lower() and kind != ROLLING_SYNC:
+        message = f"`deletionOrder: {sanitize(order)}` does nothing"
         why, fix = "Argo CD obeys it for sets with steps alone", "add `rollingSync`, or remove it"
-        telling.warn("argo.set-strategy", path, said, why, fix)
+        collector.warn("argo.set-strategy", path, message, why, fix)
 
 
-def has_steps(one: DeclaredSet) -> bool:
-    strategy = mapping(one.body, "spec", "strategy")
-    return text(strategy, "type") == ROLLING and bool(mappings(strategy, "rollingSync", "steps"))
+def has_steps(appset: ApplicationSet) -> bool:
+    strategy = get_mapping(appset.body, "spec", "strategy")
+    return get_text(strategy, "type") == ROLLING_SYNC and bool(
+        get_mappings(strategy, "rollingSync", "steps")
+    )
 
 
-def unautomated(body: Body) -> Body:
-    """An Application whose set syncs it: what it says of automated syncs is kept, and off."""
-    spec = mapping(body, "spec")
-    sync = mapping(spec, "syncPolicy")
+def without_auto_sync(body: Body) -> Body:
+    """Return an Application with automated sync disabled; the ApplicationSet syncs it."""
+    spec = get_mapping(body, "spec")
+    sync = get_mapping(spec, "syncPolicy")
     if not isinstance(sync.get("automated"), dict):
         return body
-    off: Body = {**mapping(sync, "automated"), "enabled": False}
-    return {**body, "spec": {**spec, "syncPolicy": {**sync, "automated": off}}}
+    disabled: Body = {**get_mapping(sync, "automated"), "enabled": False}
+    return {**body, "spec": {**spec, "syncPolicy": {**sync, "automated": disabled}}}
 
 
-def _numbers(
-    steps: Sequence[Json], applications: Sequence[Application], telling: Telling
+def _step_numbers(
+    steps: Sequence[Json], applications: Sequence[GeneratedApplication], collector: FindingCollector
 ) -> dict[str, int]:
-    """The first step that takes an Application; one that several take is told."""
+    """Return the first step that matches each Application; several matches are reported."""
     numbers: dict[str, int] = {}
-    taken: dict[int, int] = {}
-    for one in applications:
-        fits = [at for at, step in enumerate(steps, 1) if is_taken(step, one)]
-        numbers[one.name] = fits[0] if fits else 0
-        for at in fits:
-            taken[at] = taken.get(at, 0) + 1
-        if len(fits) > 1:
-            said = f"`{one.name}` is in steps {' and '.join(map(str, fits))}"
+    counts: dict[int, int] = {}
+    for application in applications:
+        matching = [
+            step_number
+            for step_number, step in enumerate(steps, 1)
+            if matches_step(step, application)
+        ]
+        numbers[application.name] = matching[0] if matching else 0
+        for step_number in matching:
+            counts[step_number] = counts.get(step_number, 0) + 1
+        if len(matching) > 1:
+            message = f"`{application.name}` is in steps {' and '.join(map(str, matching))}"
             why, fix = "it belongs to the first of them", "make the steps exclude each other"
-            telling.warn("argo.set-steps", (*STEPS, fits[1] - 1), said, why, fix)
-    for at, step in enumerate(steps, 1):
-        for number, expression in enumerate(mappings(step, "matchExpressions")):
-            path = (*STEPS, at - 1, "matchExpressions", number, "operator")
-            _tell_operator(text(expression, "operator"), path, telling)
+            collector.warn("argo.set-steps", (*STEPS_PATH, matching[1] - 1), message, why, fix)
+    for step_number, step in enumerate(steps, 1):
+        for expression_index, expression in enumerate(get_mappings(step, "matchExpressions")):
+            path = (*STEPS_PATH, step_number - 1, "matchExpressions", expression_index, "operator")
+            _report_operator(get_text(expression, "operator"), path, collector)
     if applications:  # where nothing is generated, that is what is told
-        _tell_empty([at for at in range(1, len(steps) + 1) if at not in taken], telling)
+        _report_empty_steps(
+            [step_number for step_number in range(1, len(steps) + 1) if step_number not in counts],
+            collector,
+        )
     return numbers
 
 
-def _tell_empty(empty: list[int], telling: Telling) -> None:
-    if empty:
-        few = len(empty) == 1
-        some = "a step takes" if few else f"steps {', '.join(map(str, empty))} take"
-        why = f"Argo CD passes over {'it' if few else 'them'}"
-        fix = f"correct {'its' if few else 'their'} labels"
-        telling.warn("argo.set-steps", (*STEPS, empty[0] - 1), f"{some} no Application", why, fix)
+def _report_empty_steps(step_numbers: list[int], collector: FindingCollector) -> None:
+    if step_numbers:
+        is_single = len(step_numbers) == 1
+        subject = "a step takes" if is_single else f"steps {', '.join(map(str, step_numbers))} take"
+        why = f"Argo CD passes over {'it' if is_single else 'them'}"
+        fix = f"correct {'its' if is_single else 'their'} labels"
+        collector.warn(
+            "argo.set-steps",
+            (*STEPS_PATH, step_numbers[0] - 1),
+            f"{subject} no Application",
+            why,
+            fix,
+        )
 
 
-def is_taken(step: Json, one: Application) -> bool:
-    """Whether all expressions take its labels. A label that it lacks fails `In` alone."""
-    for expression in mappings(step, "matchExpressions"):
-        key, operator = text(expression, "key"), text(expression, "operator")
-        values = listed(expression, "values")
-        if key not in one.labels:
+def matches_step(step: Json, application: GeneratedApplication) -> bool:
+    """Return whether all expressions match the labels. A missing label fails `In` only."""
+    for expression in get_mappings(step, "matchExpressions"):
+        key, operator = get_text(expression, "key"), get_text(expression, "operator")
+        values = get_list(expression, "values")
+        if key not in application.labels:
             if operator == "In":
                 return False
-        elif operator not in OPERATORS or (one.labels[key] in values) is (operator == "NotIn"):
+        elif operator not in OPERATORS or (application.labels[key] in values) is (
+            operator == "NotIn"
+        ):
             return False
     return True
 
 
-def _tell_operator(operator: str, path: FieldPath, telling: Telling) -> None:
+def _report_operator(operator: str, path: FieldPath, collector: FindingCollector) -> None:
     if operator not in OPERATORS:
-        said = f"a step has no operator `{foreign(operator)}`"
+        message = f"a step has no operator `{sanitize(operator)}`"
         why = "it takes no Application that has the label"
-        telling.error("argo.set-steps", path, said, why, suggest(operator, OPERATORS))
+        collector.error(
+            "argo.set-steps", path, message, why, format_suggestion(operator, OPERATORS)
+        )
 
 
-def _limits(steps: Sequence[Json], numbers: dict[str, int], telling: Telling) -> dict[int, int]:
-    """How many of a step may be under way. Argo CD counts those of no step with the first."""
-    found: dict[int, int] = {}
-    for at, step in enumerate(steps, 1):
-        most = part(step, "maxUpdate")
-        count = sum(number == at or (at == 1 and not number) for number in numbers.values())
-        if most is None:
+def _step_limits(
+    steps: Sequence[Json], numbers: dict[str, int], collector: FindingCollector
+) -> dict[int, int]:
+    """Return `maxUpdate` of each step. Argo CD counts Applications without a step to the first."""
+    limits: dict[int, int] = {}
+    for step_number, step in enumerate(steps, 1):
+        max_update = get_value(step, "maxUpdate")
+        count = sum(
+            number == step_number or (step_number == 1 and not number)
+            for number in numbers.values()
+        )
+        if max_update is None:
             continue
-        limit = limit_of(most, count)
+        limit = max_update_limit(max_update, count)
         if limit is None:
-            said = f"`maxUpdate` of step {at} is no number and no percentage"
-            path, why = (*STEPS, at - 1, "maxUpdate"), "Argo CD takes it for 1"
-            telling.error("argo.set-steps", path, said, why, "write it like `2` or `25%`")
-        found[at] = 1 if limit is None else limit
-    return found
+            message = f"`maxUpdate` of step {step_number} is no number and no percentage"
+            path, why = (*STEPS_PATH, step_number - 1, "maxUpdate"), "Argo CD takes it for 1"
+            collector.error("argo.set-steps", path, message, why, "write it like `2` or `25%`")
+        limits[step_number] = 1 if limit is None else limit
+    return limits
 
 
-def limit_of(most: Json, count: int) -> int | None:
-    """`maxUpdate` of so many; a percentage is rounded down, and is 1 at least unless it is `0%`."""
-    if isinstance(most, int) and not isinstance(most, bool):
-        return max(0, most)
-    share = PERCENT.fullmatch(most) if isinstance(most, str) else None
-    if share is None:
+def max_update_limit(max_update: Json, count: int) -> int | None:
+    """Return `maxUpdate` of a step with `count` Applications; None if it is invalid.
+
+    A percentage is rounded down, and is at least 1 unless it is `0%`.
+    """
+    if isinstance(max_update, int) and not isinstance(max_update, bool):
+        return max(0, max_update)
+    percentage = PERCENTAGE.fullmatch(max_update) if isinstance(max_update, str) else None
+    if percentage is None:
         return None
-    return 0 if most == "0%" else max(1, int(share[1]) * count // 100)
+    return 0 if max_update == "0%" else max(1, int(percentage[1]) * count // 100)
 
 
-def _tell_unmatched(numbers: dict[str, int], telling: Telling) -> None:
-    lost = [name for name, number in numbers.items() if not number]
-    if lost:
-        more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""  # noqa: PLR2004 - a few names
-        named = ", ".join(f"`{name}`" for name in lost[:3])
-        said = f"no step takes {named}{more}"
+def _report_unmatched(numbers: dict[str, int], collector: FindingCollector) -> None:
+    unmatched = [name for name, number in numbers.items() if not number]
+    if unmatched:
+        more = f" and {len(unmatched) - 3} more" if len(unmatched) > 3 else ""  # noqa: PLR2004 - a few names
+        names = ", ".join(f"`{name}`" for name in unmatched[:3])
+        message = f"no step takes {names}{more}"
         why = "Argo CD never syncs them; somebody has to, by hand"
-        telling.warn("argo.set-unmatched", STEPS, said, why, "add a step, or a label")
+        collector.warn("argo.set-unmatched", STEPS_PATH, message, why, "add a step, or a label")

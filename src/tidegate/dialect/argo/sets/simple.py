@@ -1,4 +1,4 @@
-"""Generators that look at something: a list, the files of a repository, clusters."""
+"""List, Git and cluster generators."""
 
 from __future__ import annotations
 
@@ -6,178 +6,214 @@ import posixpath
 from collections.abc import Iterable
 
 from tidegate.dialect.argo.sets.asking import (
-    AskContents,
-    AskFiles,
     Body,
-    Errand,
-    Fault,
-    KnownCluster,
+    FileContentQuery,
+    FileListQuery,
+    GeneratorContext,
+    GeneratorError,
     Params,
-    SetRun,
-    inside,
+    Procedure,
+    RegisteredCluster,
+    prefix_error_path,
 )
-from tidegate.dialect.argo.sets.parameters import flattened, normalized, refuse_wrong
-from tidegate.dialect.argo.sets.patterns import directories_of, directory_pattern, file_pattern
+from tidegate.dialect.argo.sets.parameters import flatten, normalize_name, validate_selector
+from tidegate.dialect.argo.sets.patterns import (
+    compile_directory_pattern,
+    compile_file_pattern,
+    list_directories,
+)
 from tidegate.dialect.argo.sets.templates import with_values
-from tidegate.documents import read_value
-from tidegate.errors import DocumentError, foreign
-from tidegate.model.labels import matches
+from tidegate.documents import read_first_value
+from tidegate.errors import DocumentError, sanitize
+from tidegate.model.labels import selector_matches
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 
 IN_CLUSTER, IN_CLUSTER_SERVER = "in-cluster", "https://kubernetes.default.svc"
 
 
-def from_list(body: Body, run: SetRun) -> Errand[list[Params]]:
-    """Its elements, and those that stand in a text."""
+def from_list(body: Body, context: GeneratorContext) -> Procedure[list[Params]]:
+    """Return the elements, and those of `elementsYaml`."""
     yield from ()
-    elements, is_go = listed(body, "elements"), run.language.is_go
-    found = [_element(one, at, is_go=is_go) for at, one in enumerate(elements)]
-    written = text(body, "elementsYaml")
-    if not written:
-        return found
-    with inside("elementsYaml"):
-        return [*found, *_read_elements(written, "elementsYaml", listed_only=True)]
+    elements, is_go = get_list(body, "elements"), context.language.is_go
+    params = [
+        _element_params(element, index, is_go=is_go) for index, element in enumerate(elements)
+    ]
+    elements_yaml = get_text(body, "elementsYaml")
+    if not elements_yaml:
+        return params
+    with prefix_error_path("elementsYaml"):
+        return [*params, *_read_elements(elements_yaml, "elementsYaml", must_be_list=True)]
 
 
-def _element(element: Json, at: int, *, is_go: bool) -> Params:
+def _element_params(element: Json, index: int, *, is_go: bool) -> Params:
     if not isinstance(element, dict):
-        said = "an element of a list must be a mapping"
-        raise Fault("argo.set-element", said, path=("elements", at))
+        message = "an element of a list must be a mapping"
+        raise GeneratorError("argo.set-element", message, path=("elements", index))
     if is_go:
         return element
-    made: Params = {}
+    params: Params = {}
     if not isinstance(element.get("values", {}), dict):
-        said, fix = "`values` of an element must be a mapping", "write `values: {NAME: TEXT}`"
-        raise Fault("argo.set-element", said, fix, ("elements", at, "values"))
+        message, fix = "`values` of an element must be a mapping", "write `values: {NAME: TEXT}`"
+        raise GeneratorError("argo.set-element", message, fix, ("elements", index, "values"))
     for key, value in element.items():
         inner = value.items() if key == "values" and isinstance(value, dict) else ((None, value),)
-        for name, one in inner:
-            full = key if name is None else f"values.{name}"
-            if not isinstance(one, str):
-                said = f"`{foreign(full)}` of an element must be text"
+        for name, leaf in inner:
+            full_name = key if name is None else f"values.{name}"
+            if not isinstance(leaf, str):
+                message = f"`{sanitize(full_name)}` of an element must be text"
                 fix = "put it in quotes, or write `goTemplate: true`"
-                spot = (key,) if name is None else (key, name)
-                raise Fault("argo.set-element", said, fix, ("elements", at, *spot))
-            made[full] = one
-    return made
+                subpath = (key,) if name is None else (key, name)
+                raise GeneratorError(
+                    "argo.set-element", message, fix, ("elements", index, *subpath)
+                )
+            params[full_name] = leaf
+    return params
 
 
-def _read_elements(content: str | bytes, name: str, *, listed_only: bool = False) -> list[Params]:
-    """A mapping, unless they must be listed, or a list of mappings."""
+def _read_elements(content: str | bytes, name: str, *, must_be_list: bool = False) -> list[Params]:
+    """Read a mapping, unless a list is required, or a list of mappings."""
     try:
-        value = read_value(content, name)
+        value = read_first_value(content, name)
     except DocumentError as error:
-        said = f"`{foreign(name)}` cannot be read: {error.problem}"
-        raise Fault("argo.set-file", said, error.hint) from None
-    found = value if isinstance(value, list) else [{} if value is None else value]
-    if listed_only and not isinstance(value, list | None):
-        raise Fault("argo.set-file", f"`{foreign(name)}` holds no list", "write a list of mappings")
-    if not all(isinstance(one, dict | None) for one in found):
-        said = f"`{foreign(name)}` holds neither a mapping nor a list of mappings"
-        raise Fault("argo.set-file", said, "write one of the two")
-    return [one for one in found if isinstance(one, dict)]
+        message = f"`{sanitize(name)}` cannot be read: {error.problem}"
+        raise GeneratorError("argo.set-file", message, error.hint) from None
+    elements = value if isinstance(value, list) else [{} if value is None else value]
+    if must_be_list and not isinstance(value, list | None):
+        raise GeneratorError(
+            "argo.set-file", f"`{sanitize(name)}` holds no list", "write a list of mappings"
+        )
+    if not all(isinstance(element, dict | None) for element in elements):
+        message = f"`{sanitize(name)}` holds neither a mapping nor a list of mappings"
+        raise GeneratorError("argo.set-file", message, "write one of the two")
+    return [element for element in elements if isinstance(element, dict)]
 
 
-def from_git(body: Body, run: SetRun) -> Errand[list[Params]]:
-    """The directories that are meant, else the files, and what stands in these."""
-    url, revision = text(body, "repoURL"), text(body, "revision")
-    directories, files = mappings(body, "directories"), mappings(body, "files")
+def from_git(body: Body, context: GeneratorContext) -> Procedure[list[Params]]:
+    """Return the matching directories, else the matching files with their contents."""
+    url, revision = get_text(body, "repoURL"), get_text(body, "revision")
+    directories, files = get_mappings(body, "directories"), get_mappings(body, "files")
     if not directories and not files:
-        said, fix = "a git generator needs `directories` or `files`", "write one of the two"
-        raise Fault("argo.set-git", said, fix)
-    answer = yield AskFiles(url, revision)
-    prefix, is_go = text(body, "pathParamPrefix"), run.language.is_go
+        message, fix = "a git generator needs `directories` or `files`", "write one of the two"
+        raise GeneratorError("argo.set-git", message, fix)
+    file_list = yield FileListQuery(url, revision)
+    prefix, is_go = get_text(body, "pathParamPrefix"), context.language.is_go
     if directories:
-        paths = _meant_directories(directories, answer.files)
-        found = [_at(one, prefix, is_go=is_go) for one in paths]
+        paths = _matching_directories(directories, file_list.files)
+        params = [_path_params(directory, prefix, is_go=is_go) for directory in paths]
     else:
-        meant = _meant_files(files, answer.files, doublestar=run.known.doublestar)
-        content = yield AskContents(url, revision, meant)
-        with inside("files"):
-            found = [
-                _put_together(one, path, prefix, is_go=is_go)
-                for path in meant
-                for one in _read_elements(content.contents.get(path, b""), path)
+        matching = _matching_files(files, file_list.files, doublestar=context.inputs.doublestar)
+        file_contents = yield FileContentQuery(url, revision, matching)
+        with prefix_error_path("files"):
+            params = [
+                _file_params(element, path, prefix, is_go=is_go)
+                for path in matching
+                for element in _read_elements(file_contents.contents.get(path, b""), path)
             ]
-    return (yield from with_values(found, mapping(body, "values"), run.language))
+    return (yield from with_values(params, get_mapping(body, "values"), context.language))
 
 
-def _meant_directories(wanted: list[Body], files: Iterable[str]) -> list[str]:
-    """Those that some item takes and none excludes."""
-    items = [(directory_pattern(text(one, "path")), bool(one.get("exclude"))) for one in wanted]
+def _matching_directories(entries: list[Body], files: Iterable[str]) -> list[str]:
+    """Return the directories that an entry includes and none excludes."""
+    patterns = [
+        (compile_directory_pattern(get_text(entry, "path")), bool(entry.get("exclude")))
+        for entry in entries
+    ]
     return [
         path
-        for path in directories_of(files)
-        if any(fits(path) for fits, excludes in items if not excludes)
-        and not any(fits(path) for fits, excludes in items if excludes)
+        for path in list_directories(files)
+        if any(is_match(path) for is_match, is_exclude in patterns if not is_exclude)
+        and not any(is_match(path) for is_match, is_exclude in patterns if is_exclude)
     ]
 
 
-def _meant_files(wanted: list[Body], files: Iterable[str], *, doublestar: bool) -> tuple[str, ...]:
-    items = []
-    for at, one in enumerate(wanted):
-        with inside("files", at, "path"):
-            fits = file_pattern(text(one, "path"), doublestar=doublestar)
-        items.append((fits, bool(one.get("exclude"))))
-    taken = {one for one in files for fits, excludes in items if not excludes and fits(one)}
+def _matching_files(
+    entries: list[Body], files: Iterable[str], *, doublestar: bool
+) -> tuple[str, ...]:
+    patterns = []
+    for index, entry in enumerate(entries):
+        with prefix_error_path("files", index, "path"):
+            is_match = compile_file_pattern(get_text(entry, "path"), doublestar=doublestar)
+        patterns.append((is_match, bool(entry.get("exclude"))))
+    included = {
+        path
+        for path in files
+        for is_match, is_exclude in patterns
+        if not is_exclude and is_match(path)
+    }
     return tuple(
-        sorted(one for one in taken if not any(fits(one) for fits, excludes in items if excludes))
+        sorted(
+            path
+            for path in included
+            if not any(is_match(path) for is_match, is_exclude in patterns if is_exclude)
+        )
     )
 
 
-def _put_together(element: Params, path: str, prefix: str, *, is_go: bool) -> Params:
-    folder, name = posixpath.split(path)
-    place = _at(folder or ".", prefix, is_go=is_go, file=name)
-    return {**(element if is_go else dict[str, Json](flattened(element))), **place}
+def _file_params(element: Params, path: str, prefix: str, *, is_go: bool) -> Params:
+    directory, name = posixpath.split(path)
+    path_params = _path_params(directory or ".", prefix, is_go=is_go, file=name)
+    return {**(element if is_go else dict[str, Json](flatten(element))), **path_params}
 
 
-def _at(path: str, prefix: str, *, is_go: bool, file: str = "") -> Params:
-    """The parameters that tell where something lies."""
+def _path_params(path: str, prefix: str, *, is_go: bool, file: str = "") -> Params:
+    """Return the parameters about a path."""
     base, segments = posixpath.basename(path), path.split("/")
-    names: dict[str, Json] = {"basename": base, "basenameNormalized": normalized(base)}
+    names: dict[str, Json] = {"basename": base, "basenameNormalized": normalize_name(base)}
     if file:
-        names |= {"filename": file, "filenameNormalized": normalized(file)}
+        names |= {"filename": file, "filenameNormalized": normalize_name(file)}
     if is_go:
         inner: Params = {"path": {"path": path, **names, "segments": [*segments]}}
         return {prefix: inner} if prefix else inner
-    start = f"{prefix}.path" if prefix else "path"
+    key_prefix = f"{prefix}.path" if prefix else "path"
     return {
-        start: path,
-        **{f"{start}.{key}": one for key, one in names.items()},
-        **{f"{start}[{at}]": one for at, one in enumerate(segments) if one},
+        key_prefix: path,
+        **{f"{key_prefix}.{key}": value for key, value in names.items()},
+        **{f"{key_prefix}[{index}]": segment for index, segment in enumerate(segments) if segment},
     }
 
 
-def from_clusters(body: Body, run: SetRun) -> Errand[list[Params]]:
-    """The clusters that a selector takes; with none, Argo CD's own too, which has no labels."""
-    selector = mapping(body, "selector")
-    with inside("selector"):
-        refuse_wrong(selector, of_labels=True)
-    chooses = bool(mapping(selector, "matchLabels") or listed(selector, "matchExpressions"))
-    named = {one.name: one for one in run.known.clusters}
-    taken = [named[name] for name in sorted(named) if matches(selector, dict(named[name].labels))]
-    if not chooses and not any(one.server == IN_CLUSTER_SERVER for one in taken):
-        taken.append(KnownCluster(name=IN_CLUSTER, server=IN_CLUSTER_SERVER))
-    found = [_cluster(one, is_go=run.language.is_go) for one in taken]
-    found = yield from with_values(found, mapping(body, "values"), run.language)
-    return [{"clusters": [*found]}] if body.get("flatList") else found
+def from_clusters(body: Body, context: GeneratorContext) -> Procedure[list[Params]]:
+    """Return the clusters that match the selector; without one, also the local cluster.
+
+    The local cluster has no labels.
+    """
+    selector = get_mapping(body, "selector")
+    with prefix_error_path("selector"):
+        validate_selector(selector, check_values=True)
+    has_selector = bool(
+        get_mapping(selector, "matchLabels") or get_list(selector, "matchExpressions")
+    )
+    by_name = {cluster.name: cluster for cluster in context.inputs.clusters}
+    selected = [
+        by_name[name]
+        for name in sorted(by_name)
+        if selector_matches(selector, dict(by_name[name].labels))
+    ]
+    if not has_selector and not any(cluster.server == IN_CLUSTER_SERVER for cluster in selected):
+        selected.append(RegisteredCluster(name=IN_CLUSTER, server=IN_CLUSTER_SERVER))
+    params = [_cluster_params(cluster, is_go=context.language.is_go) for cluster in selected]
+    params = yield from with_values(params, get_mapping(body, "values"), context.language)
+    return [{"clusters": [*params]}] if body.get("flatList") else params
 
 
-def _cluster(one: KnownCluster, *, is_go: bool) -> Params:
-    made: Params = {
-        "name": one.name,
-        "nameNormalized": normalized(one.name),
-        "server": one.server,
-        "project": one.project,
+def _cluster_params(cluster: RegisteredCluster, *, is_go: bool) -> Params:
+    params: Params = {
+        "name": cluster.name,
+        "nameNormalized": normalize_name(cluster.name),
+        "server": cluster.server,
+        "project": cluster.project,
     }
-    notes = {"annotations": one.annotations, "labels": one.labels}
+    metadata = {"annotations": cluster.annotations, "labels": cluster.labels}
     if not is_go:
-        return made | {
+        return params | {
             f"metadata.{kind}.{key}": value
-            for kind, mine in notes.items()
-            for key, value in mine.items()
+            for kind, entries in metadata.items()
+            for key, value in entries.items()
         }
-    if one.name == IN_CLUSTER and not one.labels and not one.annotations:
-        return made
-    return {**made, "metadata": {kind: dict(mine) for kind, mine in notes.items() if mine}}
+    if cluster.name == IN_CLUSTER and not cluster.labels and not cluster.annotations:
+        return params
+    return {
+        **params,
+        "metadata": {kind: dict(entries) for kind, entries in metadata.items() if entries},
+    }

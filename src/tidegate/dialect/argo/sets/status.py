@@ -1,7 +1,7 @@
-"""What Argo CD says of an ApplicationSet: its conditions, its Applications, and the steps of these.
+"""Status of an ApplicationSet: its conditions, its Applications and their steps.
 
-Its controller looks at nothing but the Applications themselves, and so do we: what they say of
-their last sync, of Git and of their health is all that a step is judged by.
+Like its controller, only the status of the Applications is read: their last sync, sync status and
+health decide the state of a step.
 """
 
 from __future__ import annotations
@@ -10,195 +10,247 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from tidegate.dialect.argo.sets.applications import Application
-from tidegate.dialect.argo.sets.rolling import has_steps, steps_of
-from tidegate.dialect.declared import DeclaredSet
-from tidegate.dialect.times import stamp
-from tidegate.errors import Place
-from tidegate.model.account import Going, ObjectAccount, OwnStatus, Provenance, UnitAccount
-from tidegate.model.event import Result
+from tidegate.dialect.argo.sets.applications import GeneratedApplication
+from tidegate.dialect.argo.sets.rolling import has_steps, rollout_steps
+from tidegate.dialect.declared import ApplicationSet
+from tidegate.dialect.times import format_rfc3339
+from tidegate.errors import Location
+from tidegate.model.account import (
+    ObjectProgress,
+    SourceRevision,
+    StatusUpdate,
+    UnitPhase,
+    UnitProgress,
+)
+from tidegate.model.event import RolloutOutcome
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping, mappings, text
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 
 Body = dict[str, Json]
-MOST_TOLD = 5_000
-"""Resources of a status."""
+MAX_RESOURCES = 5_000
+"""Maximum number of resources in a status."""
 WAITING, PROGRESSING, HEALTHY = "Waiting", "Progressing", "Healthy"
-SAID = {
+STATE_MESSAGES = {
     WAITING: "Application has pending changes, setting status to Waiting.",
     PROGRESSING: "Application resource became Progressing, updating status to Progressing.",
     HEALTHY: "Application resource became Healthy, updating status to Healthy.",
 }
 NO_STEP = "-1"
 ERROR, GENERATED, UP_TO_DATE = "ErrorOccurred", "ParametersGenerated", "ResourcesUpToDate"
-ROLLING, INVALID = "RolloutProgressing", "InvalidRolloutConfig"
-STATES = ((ERROR, "Degraded"), (ROLLING, PROGRESSING), (UP_TO_DATE, HEALTHY))
-"""What a set is called by the first of its conditions that holds."""
-ALL_WELL = "All applications have been generated successfully"
-PARAMETERS = "Successfully generated parameters for all Applications"
+ROLLOUT_PROGRESSING, INVALID_CONFIG = "RolloutProgressing", "InvalidRolloutConfig"
+HEALTH_BY_CONDITION = (
+    (ERROR, "Degraded"),
+    (ROLLOUT_PROGRESSING, PROGRESSING),
+    (UP_TO_DATE, HEALTHY),
+)
+"""Health of an ApplicationSet by the first of these conditions that is true."""
+GENERATED_MESSAGE = "All applications have been generated successfully"
+PARAMETERS_MESSAGE = "Successfully generated parameters for all Applications"
 
 
-def set_status(own: Body, account: UnitAccount, _sources: Sequence[Provenance]) -> OwnStatus | None:
-    """The status of a set, given the one it has; nothing before anything of it was looked at."""
-    if account.going is Going.WAITS:
+def application_set_status(
+    unit_resource: Body, progress: UnitProgress, _sources: Sequence[SourceRevision]
+) -> StatusUpdate | None:
+    """Return the new status of an ApplicationSet, based on its current one; None while it waits."""
+    if progress.phase is UnitPhase.WAITING:
         return None
-    before, now = mapping(own, "status"), stamp(account.now)
-    lives = [(one, _body(one)) for one in account.objects if one.lives and one.is_wanted]
-    entries, rollout = [*_entries(own, before, lives, now)], _is_rolling(own)
-    conditions = [*_told(before, [*_conditions(own, account, entries, lives)], now)]
-    resources = sorted(map(_resource, lives), key=lambda one: text(one, "name"))
+    previous, now = get_mapping(unit_resource, "status"), format_rfc3339(progress.now)
+    live_applications = [
+        (obj, _decode_body(obj)) for obj in progress.objects if obj.is_live and obj.is_desired
+    ]
+    entries, is_rolling = (
+        [*_application_entries(unit_resource, previous, live_applications, now)],
+        _is_rolling(unit_resource),
+    )
+    conditions = [
+        *_with_transition_times(
+            previous, [*_conditions(unit_resource, progress, entries, live_applications)], now
+        )
+    ]
+    resources = sorted(
+        map(_resource_entry, live_applications), key=lambda resource: get_text(resource, "name")
+    )
     status: Body = {
         "conditions": list[Json](conditions),
-        "health": _health(before, conditions, now),
-        "resources": list[Json](resources[:MOST_TOLD]),
+        "health": _health(previous, conditions, now),
+        "resources": list[Json](resources[:MAX_RESOURCES]),
         "resourcesCount": len(resources),
-        **({"applicationStatus": list[Json](entries)} if rollout else {}),
+        **({"applicationStatus": list[Json](entries)} if is_rolling else {}),
     }
-    return OwnStatus({name: one for name, one in status.items() if one not in ([], {})})
+    return StatusUpdate({name: value for name, value in status.items() if value not in ([], {})})
 
 
-def _is_rolling(own: Body) -> bool:
-    return has_steps(_declared(own))
+def _is_rolling(unit_resource: Body) -> bool:
+    return has_steps(_to_application_set(unit_resource))
 
 
-def _declared(own: Body) -> DeclaredSet:
-    home, name = (text(own, "metadata", one) for one in ("namespace", "name"))
-    return DeclaredSet(namespace=home, name=name, where=Place(name), body=own)
+def _to_application_set(unit_resource: Body) -> ApplicationSet:
+    namespace, name = (
+        get_text(unit_resource, "metadata", field) for field in ("namespace", "name")
+    )
+    return ApplicationSet(
+        namespace=namespace, name=name, location=Location(name), body=unit_resource
+    )
 
 
-def state_of(application: Body) -> str:
-    """Where in its step an Application is, by what it says itself."""
-    synced = text(application, "status", "sync", "status") == "Synced"
-    healthy = text(application, "status", "health", "status") == "Healthy"
-    phase = text(application, "status", "operationState", "phase")
+def application_state(application: Body) -> str:
+    """Return the state of an Application in its step, by its own status."""
+    synced = get_text(application, "status", "sync", "status") == "Synced"
+    healthy = get_text(application, "status", "health", "status") == "Healthy"
+    phase = get_text(application, "status", "operationState", "phase")
     if synced:
         return HEALTHY if healthy and phase != "Running" else PROGRESSING
     return PROGRESSING if phase in {"Running", "Failed", "Error"} else WAITING
 
 
-def _entries(
-    own: Body, before: Body, lives: Sequence[tuple[ObjectAccount, Body]], now: str
+def _application_entries(
+    unit_resource: Body,
+    previous: Body,
+    live_applications: Sequence[tuple[ObjectProgress, Body]],
+    now: str,
 ) -> Iterator[Body]:
-    """An entry for each Application, by name; the time of what was so before stays."""
-    made = [Application(body=body, path=(), number=0, params={}) for _, body in lives]
-    steps, _ = steps_of(_declared(own), made)
-    known = {text(one, "application"): one for one in mappings(before, "applicationStatus")}
-    for one in sorted(made, key=lambda each: each.name):
-        state, step = state_of(one.body), steps.get(one.name)
+    """Yield an entry for each Application, sorted by name; an unchanged one keeps its time."""
+    applications = [
+        GeneratedApplication(body=body, path=(), number=0, params={})
+        for _, body in live_applications
+    ]
+    steps, _ = rollout_steps(_to_application_set(unit_resource), applications)
+    old_entries = {
+        get_text(old_entry, "application"): old_entry
+        for old_entry in get_mappings(previous, "applicationStatus")
+    }
+    for application in sorted(applications, key=lambda app: app.name):
+        state, step = application_state(application.body), steps.get(application.name)
         entry: Body = {
-            "application": one.name,
+            "application": application.name,
             "status": state,
             "step": str(step.number) if step and step.number else NO_STEP,
-            "message": SAID[state],
-            "targetRevisions": _revisions(one.body),
+            "message": STATE_MESSAGES[state],
+            "targetRevisions": _revisions(application.body),
         }
-        old = known.get(one.name, {})
+        old = old_entries.get(application.name, {})
         same = {**old, "lastTransitionTime": None} == {**entry, "lastTransitionTime": None}
-        since = text(old, "lastTransitionTime") if same else now
+        since = get_text(old, "lastTransitionTime") if same else now
         yield {**entry, "lastTransitionTime": since or now}
 
 
 def _revisions(application: Body) -> list[Json]:
-    one = text(application, "status", "sync", "revision")
-    return [one] if one else [*listed(application, "status", "sync", "revisions")]
+    revision = get_text(application, "status", "sync", "revision")
+    return [revision] if revision else [*get_list(application, "status", "sync", "revisions")]
 
 
 def _conditions(
-    own: Body,
-    account: UnitAccount,
+    unit_resource: Body,
+    progress: UnitProgress,
     entries: Sequence[Body],
-    lives: Sequence[tuple[ObjectAccount, Body]],
+    live_applications: Sequence[tuple[ObjectProgress, Body]],
 ) -> Iterator[tuple[str, bool, str, str]]:
-    """Type, status, reason and message."""
-    wrong = _error(account)
-    if wrong:
-        yield ERROR, True, *wrong
+    """Yield type, status, reason and message of each condition."""
+    error = _error(progress)
+    if error:
+        yield ERROR, True, *error
         yield (
             GENERATED,
-            account.is_known,
+            progress.is_valid,
             *(
-                ("ParametersGenerated", PARAMETERS)
-                if account.is_known
-                else ("ErrorOccurred", wrong[1])
+                ("ParametersGenerated", PARAMETERS_MESSAGE)
+                if progress.is_valid
+                else ("ErrorOccurred", error[1])
             ),
         )
-        yield UP_TO_DATE, False, *wrong
+        yield UP_TO_DATE, False, *error
     else:
-        yield ERROR, False, "ApplicationSetUpToDate", PARAMETERS
-        yield GENERATED, True, "ParametersGenerated", PARAMETERS
-        yield UP_TO_DATE, True, "ApplicationSetUpToDate", ALL_WELL
-    if not _is_rolling(own):
+        yield ERROR, False, "ApplicationSetUpToDate", PARAMETERS_MESSAGE
+        yield GENERATED, True, "ParametersGenerated", PARAMETERS_MESSAGE
+        yield UP_TO_DATE, True, "ApplicationSetUpToDate", GENERATED_MESSAGE
+    if not _is_rolling(unit_resource):
         return
-    made = [Application(body=body, path=(), number=0, params={}) for _, body in lives]
-    _, findings = steps_of(_declared(own), made)
+    applications = [
+        GeneratedApplication(body=body, path=(), number=0, params={})
+        for _, body in live_applications
+    ]
+    _, findings = rollout_steps(_to_application_set(unit_resource), applications)
     yield (
-        INVALID,
+        INVALID_CONFIG,
         bool(findings),
         f"ApplicationSet{'Inv' if findings else 'V'}alidRolloutConfig",
-        findings[0].sentence if findings else "",
+        findings[0].message if findings else "",
     )
-    begun = [one for one in entries if text(one, "step") != NO_STEP]
-    open_steps = [int(text(one, "step")) for one in begun if text(one, "status") != HEALTHY]
+    in_steps = [entry for entry in entries if get_text(entry, "step") != NO_STEP]
+    open_steps = [
+        int(get_text(entry, "step")) for entry in in_steps if get_text(entry, "status") != HEALTHY
+    ]
     if open_steps:
-        said = f"ApplicationSet is performing rollout of step {min(open_steps)}"
-        yield ROLLING, True, "ApplicationSetModified", said
+        message = f"ApplicationSet is performing rollout of step {min(open_steps)}"
+        yield ROLLOUT_PROGRESSING, True, "ApplicationSetModified", message
     else:
-        said = "ApplicationSet Rollout has completed"
-        yield ROLLING, False, "ApplicationSetRolloutComplete", said
+        message = "ApplicationSet Rollout has completed"
+        yield ROLLOUT_PROGRESSING, False, "ApplicationSetRolloutComplete", message
 
 
-def _error(account: UnitAccount) -> tuple[str, str] | None:
-    if not account.is_known:
-        return "ApplicationGenerationFromParamsError", account.sentence
-    if account.result == Result.FAILED or account.reason:
-        return "UpdateApplicationError", account.sentence
+def _error(progress: UnitProgress) -> tuple[str, str] | None:
+    if not progress.is_valid:
+        return "ApplicationGenerationFromParamsError", progress.message
+    if progress.result == RolloutOutcome.FAILED or progress.reason:
+        return "UpdateApplicationError", progress.message
     return None
 
 
-def _told(before: Body, wanted: Sequence[tuple[str, bool, str, str]], now: str) -> Iterator[Body]:
-    known = {text(one, "type"): one for one in mappings(before, "conditions")}
-    for name, holds, reason, message in wanted:
-        told: Body = {
+def _with_transition_times(
+    previous: Body, conditions: Sequence[tuple[str, bool, str, str]], now: str
+) -> Iterator[Body]:
+    old_conditions = {
+        get_text(old_condition, "type"): old_condition
+        for old_condition in get_mappings(previous, "conditions")
+    }
+    for name, is_true, reason, message in conditions:
+        condition: Body = {
             "type": name,
-            "status": "True" if holds else "False",
+            "status": "True" if is_true else "False",
             "reason": reason,
             "message": message,
         }
-        old = known.get(name, {})
-        same = all(old.get(key) == one for key, one in told.items())
-        since = text(old, "lastTransitionTime") if same else now
-        yield {**told, "lastTransitionTime": since or now}
+        old = old_conditions.get(name, {})
+        same = all(old.get(key) == value for key, value in condition.items())
+        since = get_text(old, "lastTransitionTime") if same else now
+        yield {**condition, "lastTransitionTime": since or now}
 
 
-def _health(before: Body, conditions: Sequence[Body], now: str) -> Body:
-    held = {text(one, "type"): one for one in conditions if text(one, "status") == "True"}
-    name, state = next((one for one in STATES if one[0] in held), ("", "Unknown"))
-    message = text(held.get(name, {}), "message")
-    known = mapping(before, "health")
-    same = (text(known, "status"), text(known, "message")) == (state, message)
-    since = text(known, "lastTransitionTime") if same else now
+def _health(previous: Body, conditions: Sequence[Body], now: str) -> Body:
+    true_conditions = {
+        get_text(condition, "type"): condition
+        for condition in conditions
+        if get_text(condition, "status") == "True"
+    }
+    name, state = next(
+        (row for row in HEALTH_BY_CONDITION if row[0] in true_conditions), ("", "Unknown")
+    )
+    message = get_text(true_conditions.get(name, {}), "message")
+    old_health = get_mapping(previous, "health")
+    same = (get_text(old_health, "status"), get_text(old_health, "message")) == (state, message)
+    since = get_text(old_health, "lastTransitionTime") if same else now
     return {"status": state, "message": message, "lastTransitionTime": since or now}
 
 
-def _resource(live: tuple[ObjectAccount, Body]) -> Body:
-    one, body = live
-    kind = one.ref.kind
+def _resource_entry(live: tuple[ObjectProgress, Body]) -> Body:
+    obj, body = live
+    kind = obj.ref.kind
     health: Body = {
-        key: text(body, "status", "health", key)
+        key: get_text(body, "status", "health", key)
         for key in ("status", "message", "lastTransitionTime")
-        if text(body, "status", "health", key)
+        if get_text(body, "status", "health", key)
     }
     entry: Body = {
         "group": kind.group,
         "version": kind.version,
         "kind": kind.name,
-        "namespace": one.ref.namespace,
-        "name": one.ref.name,
-        "status": text(body, "status", "sync", "status"),
+        "namespace": obj.ref.namespace,
+        "name": obj.ref.name,
+        "status": get_text(body, "status", "sync", "status"),
     }
     return {**entry, "health": health} if health else entry
 
 
-def _body(one: ObjectAccount) -> Body:
-    body: Body = msgspec.json.decode(one.body) if one.body else {}
+def _decode_body(obj: ObjectProgress) -> Body:
+    body: Body = msgspec.json.decode(obj.body) if obj.body else {}
     return body

@@ -1,150 +1,172 @@
-"""Templates of both languages: `{{name}}` by ourselves, Go's by whoever can run Go."""
+"""Templates of both languages: `{{name}}`, and Go templates, which a query renders."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from tidegate.dialect.argo.sets.asking import AskTexts, Body, Errand, Fault, Language, Params
+from tidegate.dialect.argo.sets.asking import (
+    Body,
+    GeneratorError,
+    Params,
+    Procedure,
+    TemplateLanguage,
+    TemplateQuery,
+)
 from tidegate.documents import FieldPath
-from tidegate.errors import foreign
+from tidegate.errors import sanitize
 from tidegate.model.objects import Json
-from tidegate.model.patterns import late
+from tidegate.model.patterns import lazy_regex
 
 OPENS, CLOSES = "{{", "}}"
 MISSING_FAILS = "missingkey=error"
-_TEMPLATED = late(r"\{\{.*\}\}")
+_TEMPLATED = lazy_regex(r"\{\{.*\}\}")
 
 
-class UnclosedText(Exception):  # noqa: N818 - it becomes a Fault where its place is known
-    """A text that opens a parameter and does not close it."""
+class UnclosedParameter(Exception):  # noqa: N818 - it becomes a Fault where its place is known
+    """Text that opens a parameter and does not close it."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.text = text
 
 
-def filled(text: str, params: Params) -> str:
-    """The text with the parameters it names; what is not there, or is no text, stays as it is."""
+def fill_text(text: str, params: Params) -> str:
+    """Fill the parameters of a text; missing ones and those that are no strings are kept."""
     if not _TEMPLATED.search(text):
         return text
-    made, sign, rest = text.partition(OPENS)
-    while sign:
-        tag, end, rest = rest.partition(CLOSES)
-        if not end:
-            raise UnclosedText(text)
+    result, opening, remainder = text.partition(OPENS)
+    while opening:
+        tag, closing, remainder = remainder.partition(CLOSES)
+        if not closing:
+            raise UnclosedParameter(text)
         value = params.get(tag.strip()) if tag.strip() else None
-        made += value if isinstance(value, str) else f"{OPENS}{tag}{CLOSES}"
-        plain, sign, rest = rest.partition(OPENS)
-        made += plain
-    return made
+        result += value if isinstance(value, str) else f"{OPENS}{tag}{CLOSES}"
+        literal, opening, remainder = remainder.partition(OPENS)
+        result += literal
+    return result
 
 
-def fill(
-    bodies: Sequence[Json], params: Sequence[Params], language: Language, *, lenient: bool = False
-) -> Errand[list[list[Json]]]:
-    """For each set of parameters the bodies, with every text and every key filled in.
+def fill_templates(
+    bodies: Sequence[Json],
+    params: Sequence[Params],
+    language: TemplateLanguage,
+    *,
+    lenient: bool = False,
+) -> Procedure[list[list[Json]]]:
+    """Fill every text and key of the bodies, for each set of parameters.
 
-    Argo CD loses what is null in a mapping on the way. Without parameters nothing is touched.
-    The path of a Fault begins with the number of the body.
+    Null values in mappings are dropped, like in Argo CD. An empty set of parameters changes
+    nothing. The path of a GeneratorError begins with the index of the body.
     """
     if not language.is_go:
-        return [_each(bodies, _filler(mine)) if mine else list(bodies) for mine in params]
-    texts = tuple(dict.fromkeys(text for one in bodies for text in _texts(one)))
-    whole = tuple(mine for mine in params if mine)
-    if not texts or not whole:
-        return [_each(bodies, str) if mine else list(bodies) for mine in params]
-    answer = yield AskTexts(texts, whole, language.options, lenient)
-    if answer.flaw is not None:
-        flaw = answer.flaw
-        raise Fault("argo.set-template", flaw.problem, flaw.hint, _way_to(flaw.text, [*bodies]))
-    rows = iter(answer.texts)
-    found = (dict(zip(texts, next(rows), strict=True)) if mine else {} for mine in params)
-    return [_each(bodies, _finder(row)) if row else list(bodies) for row in found]
+        return [
+            _transform_all(bodies, _text_filler(param_set)) if param_set else list(bodies)
+            for param_set in params
+        ]
+    texts = tuple(dict.fromkeys(text for body in bodies for text in _template_texts(body)))
+    non_empty = tuple(param_set for param_set in params if param_set)
+    if not texts or not non_empty:
+        return [_transform_all(bodies, str) if param_set else list(bodies) for param_set in params]
+    result = yield TemplateQuery(texts, non_empty, language.options, lenient)
+    if result.failure is not None:
+        failure = result.failure
+        raise GeneratorError(
+            "argo.set-template", failure.problem, failure.hint, _find_path(failure.text, [*bodies])
+        )
+    rows = iter(result.texts)
+    tables = (
+        dict(zip(texts, next(rows), strict=True)) if param_set else {} for param_set in params
+    )
+    return [_transform_all(bodies, _table_lookup(row)) if row else list(bodies) for row in tables]
 
 
-def _filler(params: Params) -> Callable[[str], str]:
-    return lambda text: filled(text, params)
+def _text_filler(params: Params) -> Callable[[str], str]:
+    return lambda text: fill_text(text, params)
 
 
-def _finder(row: dict[str, str]) -> Callable[[str], str]:
+def _table_lookup(row: dict[str, str]) -> Callable[[str], str]:
     return lambda text: row.get(text, text)
 
 
 @contextmanager
-def located(*starts: FieldPath) -> Iterator[None]:
-    """Where the bodies that are filled in begin: a Fault in one of them gets the way to there."""
+def map_error_path(*paths: FieldPath) -> Iterator[None]:
+    """Replace the body index in the path of a GeneratorError by the path of that body."""
     try:
         yield
-    except Fault as fault:
-        number, *rest = fault.path
-        fault.path = (*starts[int(number)], *rest)
+    except GeneratorError as error:
+        body_index, *subpath = error.path
+        error.path = (*paths[int(body_index)], *subpath)
         raise
 
 
-def _way_to(wanted: str, value: Json) -> FieldPath:
-    """The way to a text, as a value or a key; as far as its container where it is not found."""
-    steps: Iterable[tuple[str | int, Json]] = ()
+def _find_path(target: str, value: Json) -> FieldPath:
+    """Return the path to a text, as a value or a key; empty if it is not found."""
+    children: Iterable[tuple[str | int, Json]] = ()
     if isinstance(value, list):
-        steps = enumerate(value)
+        children = enumerate(value)
     elif isinstance(value, dict):
-        steps = ((key, wanted if key == wanted else one) for key, one in value.items())
-    for step, one in steps:
-        if one == wanted:
-            return (step,)
-        if way := _way_to(wanted, one):
-            return (step, *way)
+        children = ((key, target if key == target else child) for key, child in value.items())
+    for part, child in children:
+        if child == target:
+            return (part,)
+        if subpath := _find_path(target, child):
+            return (part, *subpath)
     return ()
 
 
-def _each(bodies: Sequence[Json], change: Callable[[str], str]) -> list[Json]:
+def _transform_all(bodies: Sequence[Json], transform: Callable[[str], str]) -> list[Json]:
     try:
-        return [_walk(one, change) for one in bodies]
-    except UnclosedText as flaw:
+        return [_transform(body, transform) for body in bodies]
+    except UnclosedParameter as error:
         fix = f"write `{CLOSES}` behind it"
-        said = f"`{foreign(flaw.text)}` opens a parameter and does not close it"
-        raise Fault("argo.set-template", said, fix, _way_to(flaw.text, [*bodies])) from None
+        message = f"`{sanitize(error.text)}` opens a parameter and does not close it"
+        raise GeneratorError(
+            "argo.set-template", message, fix, _find_path(error.text, [*bodies])
+        ) from None
 
 
-def _texts(value: Json) -> Iterator[str]:
-    """Every text with a template in it, keys among them."""
+def _template_texts(value: Json) -> Iterator[str]:
+    """Yield every text with a template, including keys."""
     match value:
         case str() if OPENS in value:
             yield value
         case list():
-            for one in value:
-                yield from _texts(one)
+            for item in value:
+                yield from _template_texts(item)
         case dict():
-            for key, one in value.items():
-                yield from _texts(key)
-                yield from _texts(one)
+            for key, item in value.items():
+                yield from _template_texts(key)
+                yield from _template_texts(item)
         case _:
             pass
 
 
-def _walk(value: Json, change: Callable[[str], str]) -> Json:
+def _transform(value: Json, transform: Callable[[str], str]) -> Json:
     match value:
         case str():
-            return change(value)
+            return transform(value)
         case list():
-            return [_walk(one, change) for one in value]
+            return [_transform(item, transform) for item in value]
         case dict():
-            kept = ((key, one) for key, one in value.items() if one is not None)
-            return {change(key): _walk(one, change) for key, one in kept}
+            items = ((key, item) for key, item in value.items() if item is not None)
+            return {transform(key): _transform(item, transform) for key, item in items}
         case _:
             return value
 
 
-def with_values(params: list[Params], values: Body, language: Language) -> Errand[list[Params]]:
-    """The parameters with `values`, each filled in from the others: none of them sees another."""
+def with_values(
+    params: list[Params], values: Body, language: TemplateLanguage
+) -> Procedure[list[Params]]:
+    """Return the parameters with `values`, each filled from the parameters, not from each other."""
     if not values:
         return params
-    with located(*(("values", key) for key in values)):
-        made = yield from fill([*values.values()], params, language)
-    rows = (dict(zip(values, row, strict=True)) for row in made)
+    with map_error_path(*(("values", key) for key in values)):
+        filled_rows = yield from fill_templates([*values.values()], params, language)
+    rows = (dict(zip(values, row, strict=True)) for row in filled_rows)
     if language.is_go:
-        return [{**one, "values": row} for one, row in zip(params, rows, strict=True)]
+        return [{**param_set, "values": row} for param_set, row in zip(params, rows, strict=True)]
     return [
-        {**one, **{f"values.{key}": value for key, value in row.items()}}
-        for one, row in zip(params, rows, strict=True)
+        {**param_set, **{f"values.{key}": value for key, value in row.items()}}
+        for param_set, row in zip(params, rows, strict=True)
     ]

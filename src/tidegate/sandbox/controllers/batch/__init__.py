@@ -1,1 +1,1 @@
-"""Jobs and CronJobs."""
+"""Controllers of Jobs and CronJobs."""

@@ -1,8 +1,8 @@
-"""A Job's case: all that is known of it, whether it is decided, and what its status says.
+"""State of a Job: its counted pods, its outcome, and its status.
 
-The status goes in the steps of the real controller. Pods that ended are first named in it, then
-lose their finalizer, then are counted. So a Job's end is two writes: one that says how it will end,
-one that says it has.
+The status follows the steps of the Kubernetes job controller. Finished pods are first listed in
+the status, then lose their finalizer, then are counted. So the end of a Job takes two writes:
+one announces the outcome, one records it.
 """
 
 from __future__ import annotations
@@ -13,39 +13,39 @@ import msgspec
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings, number, part, text
+from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
 from tidegate.sandbox.controllers.batch.order import (
     FAILURES,
     Indexes,
     JobPod,
     JobSpec,
     format_indexes,
-    match_success,
+    match_success_policy,
     parse_indexes,
-    read_order,
-    restarts_of,
+    read_job_spec,
+    restart_count,
 )
 from tidegate.sandbox.controllers.conditions import (
     Conditions,
     find_condition,
-    moment_of,
     new_condition,
+    read_timestamp,
 )
-from tidegate.sandbox.controllers.reaction import Visible
-from tidegate.sandbox.controllers.writes import controlled
+from tidegate.sandbox.controllers.reaction import ObjectReader
+from tidegate.sandbox.controllers.writes import list_controlled
 from tidegate.sandbox.kinds import POD
-from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Body, Stored
+from tidegate.sandbox.server.lifecycle import format_rfc3339
+from tidegate.sandbox.server.store import Body, StoredObject
 
 CRITERIA_MET, FAILURE_TARGET = "SuccessCriteriaMet", "FailureTarget"
-PROBED = "lastProbeTime"
+PROBE_TIME = "lastProbeTime"
 
 
-class JobCase(msgspec.Struct, frozen=True, kw_only=True):
-    """A Job and its pods, counted. Pods without the tracking finalizer are in the status."""
+class JobState(msgspec.Struct, frozen=True, kw_only=True):
+    """A Job and its counted pods. Pods without the tracking finalizer are already in the status."""
 
-    job: Stored
-    order: JobSpec
+    job: StoredObject
+    spec: JobSpec
     pods: tuple[JobPod, ...]
     status: Body
     succeeded: int
@@ -62,254 +62,298 @@ class JobCase(msgspec.Struct, frozen=True, kw_only=True):
         return sum(pod.is_terminating for pod in self.pods)
 
     def awaiting_replacement(self) -> dict[int, JobPod]:
-        """By index, the failed pod whose count of failures its replacement is to inherit."""
-        settled = self.succeeded_indexes | self.failed_indexes
-        settled |= {pod.index for pod in self.active if pod.index is not None}
-        found: dict[int, JobPod] = {}
+        """Return, by index, the failed pod whose failure count its replacement inherits."""
+        excluded = self.succeeded_indexes | self.failed_indexes
+        excluded |= {pod.index for pod in self.active if pod.index is not None}
+        awaiting: dict[int, JobPod] = {}
         for pod in self.pods:
             index = pod.index
-            if index is None or index in settled or not (pod.is_tracked and pod.failed):
+            if index is None or index in excluded or not (pod.is_tracked and pod.failed):
                 continue
-            known = found.get(index)
-            if known is None or (known.failures, known.finished) <= (pod.failures, pod.finished):
-                found[index] = pod
-        return found
+            known = awaiting.get(index)
+            if known is None or (known.failures, known.finished_at) <= (
+                pod.failures,
+                pod.finished_at,
+            ):
+                awaiting[index] = pod
+        return awaiting
 
 
-class JobEnding(NamedTuple):
-    """How a Job is to end. `is_noted`: its status says so already."""
+class JobOutcome(NamedTuple):
+    """The outcome of a Job."""
 
     is_success: bool
     reason: str
     message: str
-    is_noted: bool = False
+    is_recorded: bool = False
+    """Whether the status already announces the outcome."""
 
 
-def read_case(view: Visible, job: Stored) -> JobCase:
-    order = read_order(job.body)
-    pods = tuple(JobPod(pod, order) for pod in controlled(view, job, POD))
-    status = mapping(job.body, "status")
-    fresh = [pod for pod in pods if pod.is_tracked and pod.is_valid]
-    done = _succeeded_indexes(order, status, fresh)
-    new = sum(pod.succeeded for pod in fresh)
-    lost = sum(pod.failed and pod.verdict.counts for pod in fresh)
-    return JobCase(
+def read_job_state(reader: ObjectReader, job: StoredObject) -> JobState:
+    spec = read_job_spec(job.body)
+    pods = tuple(JobPod(pod, spec) for pod in list_controlled(reader, job, POD))
+    status = get_mapping(job.body, "status")
+    uncounted = [pod for pod in pods if pod.is_tracked and pod.is_valid]
+    succeeded_indexes = _succeeded_indexes(spec, status, uncounted)
+    newly_succeeded = sum(pod.succeeded for pod in uncounted)
+    newly_failed = sum(pod.failed and pod.failure_match.counts_as_failure for pod in uncounted)
+    return JobState(
         job=job,
-        order=order,
+        spec=spec,
         pods=pods,
         status=status,
-        succeeded=len(done) if order.is_indexed else number(status, "succeeded") + new,
-        failed=number(status, "failed") + lost,
-        succeeded_indexes=done,
-        failed_indexes=_failed_indexes(order, status, fresh),
+        succeeded=len(succeeded_indexes)
+        if spec.is_indexed
+        else get_int(status, "succeeded") + newly_succeeded,
+        failed=get_int(status, "failed") + newly_failed,
+        succeeded_indexes=succeeded_indexes,
+        failed_indexes=_failed_indexes(spec, status, uncounted),
     )
 
 
-def _succeeded_indexes(order: JobSpec, status: Body, fresh: list[JobPod]) -> Indexes:
-    if not order.is_indexed:
+def _succeeded_indexes(spec: JobSpec, status: Body, uncounted: list[JobPod]) -> Indexes:
+    if not spec.is_indexed:
         return frozenset()
-    counted = parse_indexes(text(status, "completedIndexes"), order.span)
-    return counted | {pod.index for pod in fresh if pod.succeeded and pod.index is not None}
+    counted = parse_indexes(get_text(status, "completedIndexes"), spec.index_count)
+    return counted | {pod.index for pod in uncounted if pod.succeeded and pod.index is not None}
 
 
-def _failed_indexes(order: JobSpec, status: Body, fresh: list[JobPod]) -> Indexes:
-    if order.backoff_limit_per_index is None:
+def _failed_indexes(spec: JobSpec, status: Body, uncounted: list[JobPod]) -> Indexes:
+    if spec.backoff_limit_per_index is None:
         return frozenset()
-    counted = parse_indexes(text(status, "failedIndexes"), order.span)
+    counted = parse_indexes(get_text(status, "failedIndexes"), spec.index_count)
     return counted | {
-        pod.index for pod in fresh if pod.index is not None and _fails_index(pod, order)
+        pod.index for pod in uncounted if pod.index is not None and _fails_index(pod, spec)
     }
 
 
-def _fails_index(pod: JobPod, order: JobSpec) -> bool:
+def _fails_index(pod: JobPod, spec: JobSpec) -> bool:
     if not pod.failed:
         return False
-    if pod.verdict.action == "FailIndex":
+    if pod.failure_match.action == "FailIndex":
         return True
-    limit = order.backoff_limit_per_index or 0
-    return pod.verdict.counts and pod.noted(FAILURES) >= limit
+    limit = spec.backoff_limit_per_index or 0
+    return pod.failure_match.counts_as_failure and pod.annotated_count(FAILURES) >= limit
 
 
-def find_ending(case: JobCase, now: Ms) -> JobEnding | None:
-    """How the Job ends, if it is decided; completions are looked at later, with the pods."""
-    return _noted(case) or _by_failure(case, now) or _by_success_rule(case)
+def find_outcome(state: JobState, now: Ms) -> JobOutcome | None:
+    """Return the outcome of a Job, or None; completions are checked later, with the pods."""
+    return (
+        _recorded_outcome(state) or _failure_outcome(state, now) or _success_policy_outcome(state)
+    )
 
 
-def _noted(case: JobCase) -> JobEnding | None:
+def _recorded_outcome(state: JobState) -> JobOutcome | None:
     for name in (CRITERIA_MET, FAILURE_TARGET):
-        found = find_condition(mappings(case.status, "conditions"), name)
-        if found is not None and found.get("status") == "True":
-            reason, message = text(found, "reason"), text(found, "message")
-            return JobEnding(name == CRITERIA_MET, reason, message, is_noted=True)
+        condition = find_condition(get_mappings(state.status, "conditions"), name)
+        if condition is not None and condition.get("status") == "True":
+            reason, message = get_text(condition, "reason"), get_text(condition, "message")
+            return JobOutcome(name == CRITERIA_MET, reason, message, is_recorded=True)
     return None
 
 
-def _by_failure(case: JobCase, now: Ms) -> JobEnding | None:
-    for pod in case.pods:
-        if pod.failed and pod.verdict.action == "FailJob":
-            return JobEnding(False, "PodFailurePolicy", pod.verdict.message)
-    if case.failed > case.order.backoff_limit or _restarted_too_often(case):
-        return JobEnding(
+def _failure_outcome(state: JobState, now: Ms) -> JobOutcome | None:
+    for pod in state.pods:
+        if pod.failed and pod.failure_match.action == "FailJob":
+            return JobOutcome(False, "PodFailurePolicy", pod.failure_match.message)
+    if state.failed > state.spec.backoff_limit or _exceeds_restart_limit(state):
+        return JobOutcome(
             False, "BackoffLimitExceeded", "Job has reached the specified backoff limit"
         )
-    due = deadline_of(case)
-    if due is not None and now >= due:
-        return JobEnding(False, "DeadlineExceeded", "Job was active longer than specified deadline")
-    order, failed = case.order, len(case.failed_indexes)
-    if not order.is_indexed or order.backoff_limit_per_index is None:
+    deadline = job_deadline(state)
+    if deadline is not None and now >= deadline:
+        return JobOutcome(
+            False, "DeadlineExceeded", "Job was active longer than specified deadline"
+        )
+    spec, failed = state.spec, len(state.failed_indexes)
+    if not spec.is_indexed or spec.backoff_limit_per_index is None:
         return None
-    if order.max_failed_indexes is not None and failed > order.max_failed_indexes:
-        why = "Job has exceeded the specified maximal number of failed indexes"
-        return JobEnding(False, "MaxFailedIndexesExceeded", why)
-    if failed and failed + len(case.succeeded_indexes) >= order.span:
-        return JobEnding(False, "FailedIndexes", "Job has failed indexes")
+    if spec.max_failed_indexes is not None and failed > spec.max_failed_indexes:
+        message = "Job has exceeded the specified maximal number of failed indexes"
+        return JobOutcome(False, "MaxFailedIndexesExceeded", message)
+    if failed and failed + len(state.succeeded_indexes) >= spec.index_count:
+        return JobOutcome(False, "FailedIndexes", "Job has failed indexes")
     return None
 
 
-def _by_success_rule(case: JobCase) -> JobEnding | None:
-    message = match_success(case.order, case.succeeded_indexes)
-    return JobEnding(True, "SuccessPolicy", message) if message else None
+def _success_policy_outcome(state: JobState) -> JobOutcome | None:
+    message = match_success_policy(state.spec, state.succeeded_indexes)
+    return JobOutcome(True, "SuccessPolicy", message) if message else None
 
 
-def _restarted_too_often(case: JobCase) -> bool:
-    if not case.order.restarts_in_place:
+def _exceeds_restart_limit(state: JobState) -> bool:
+    if not state.spec.restarts_in_place:
         return False
-    going = (pod for pod in case.pods if pod.phase in ("Running", "Pending"))
-    restarts = sum(restarts_of(pod.stored.body) for pod in going)
-    return restarts > 0 if case.order.backoff_limit == 0 else restarts >= case.order.backoff_limit
+    unfinished = (pod for pod in state.pods if pod.phase in ("Running", "Pending"))
+    restarts = sum(restart_count(pod.stored.body) for pod in unfinished)
+    return restarts > 0 if state.spec.backoff_limit == 0 else restarts >= state.spec.backoff_limit
 
 
-def deadline_of(case: JobCase) -> Ms | None:
-    """When the Job, once it has started, will have been active for too long."""
-    start = moment_of(case.status.get("startTime"))
-    if case.order.deadline is None or start is None or case.order.is_suspended:
+def job_deadline(state: JobState) -> Ms | None:
+    """Return when a started Job exceeds `activeDeadlineSeconds`; None without a deadline."""
+    start = read_timestamp(state.status.get("startTime"))
+    if state.spec.active_deadline is None or start is None or state.spec.is_suspended:
         return None
-    return Ms(start + case.order.deadline * SECOND)
+    return Ms(start + state.spec.active_deadline * SECOND)
 
 
-class UnderWay(msgspec.Struct, frozen=True):
-    """The pods that are under way."""
+class PodCounts(msgspec.Struct, frozen=True):
+    """Counts of the unfinished pods of a Job."""
 
     active: int
     ready: int
     terminating: int
 
-    def less(self, pods: list[JobPod]) -> UnderWay:
-        """After these were told to go."""
+    def after_deletion(self, pods: list[JobPod]) -> PodCounts:
+        """Return the counts after these pods were deleted."""
         ready = sum(pod.is_ready for pod in pods)
-        gone = len(pods)
-        return UnderWay(self.active - gone, self.ready - ready, self.terminating + gone)
+        deleted = len(pods)
+        return PodCounts(self.active - deleted, self.ready - ready, self.terminating + deleted)
 
 
-class Counting(msgspec.Struct, frozen=True):
-    """The pods to be let go of now, and those of them that count."""
+class UncountedPods(msgspec.Struct, frozen=True):
+    """Finished pods whose tracking finalizer is removed now, and those of them that are counted."""
 
     released: tuple[JobPod, ...]
     succeeded: tuple[JobPod, ...]
     failed: tuple[JobPod, ...]
 
 
-def finished_as(job: Body) -> str:
-    """`Complete`, `Failed`, or empty while it goes on."""
-    for condition in mappings(job, "status", "conditions"):
+def finished_condition(job: Body) -> str:
+    """Return `Complete` or `Failed`; empty for a Job that is not finished."""
+    for condition in get_mappings(job, "status", "conditions"):
         if condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True":
-            return text(condition, "type")
+            return get_text(condition, "type")
     return ""
 
 
-def count_pods(case: JobCase, ending: JobEnding | None) -> Counting:
-    awaited = {pod.uid for pod in case.awaiting_replacement().values()}
-    keeps_last = case.order.backoff_limit_per_index is not None
-    is_over = ending is not None or case.job.is_deleting
+def find_uncounted_pods(state: JobState, outcome: JobOutcome | None) -> UncountedPods:
+    awaited = {pod.uid for pod in state.awaiting_replacement().values()}
+    keeps_failed_pods = state.spec.backoff_limit_per_index is not None
+    is_over = outcome is not None or state.job.is_deleting
     released = [
         pod
-        for pod in case.pods
+        for pod in state.pods
         if pod.is_tracked
-        and (is_over or pod.succeeded or (pod.failed and not (keeps_last and pod.uid in awaited)))
+        and (
+            is_over
+            or pod.succeeded
+            or (pod.failed and not (keeps_failed_pods and pod.uid in awaited))
+        )
     ]
-    is_failure = ending is not None and not ending.is_success
-    succeeded = [] if case.order.is_indexed else [pod for pod in released if pod.succeeded]
+    is_failure = outcome is not None and not outcome.is_success
+    succeeded = [] if state.spec.is_indexed else [pod for pod in released if pod.succeeded]
     failed = [
         pod
         for pod in released
-        if not pod.succeeded and (pod.failed or is_failure) and pod.is_valid and pod.verdict.counts
+        if not pod.succeeded
+        and (pod.failed or is_failure)
+        and pod.is_valid
+        and pod.failure_match.counts_as_failure
     ]
-    return Counting(tuple(released), tuple(succeeded), tuple(failed))
+    return UncountedPods(tuple(released), tuple(succeeded), tuple(failed))
 
 
-def status_before(
-    case: JobCase, running: UnderWay, counting: Counting, conditions: Conditions, start: str
+def status_before_counting(
+    state: JobState,
+    counts: PodCounts,
+    uncounted_pods: UncountedPods,
+    conditions: Conditions,
+    start: str,
 ) -> Body:
-    """The status while pods are being counted."""
-    uncounted: dict[str, Json] = {
+    """Return the status that lists the pods to be counted."""
+    uids_by_result: dict[str, Json] = {
         name: [pod.uid for pod in pods]
-        for name, pods in (("succeeded", counting.succeeded), ("failed", counting.failed))
+        for name, pods in (
+            ("succeeded", uncounted_pods.succeeded),
+            ("failed", uncounted_pods.failed),
+        )
         if pods
     }
     status: Body = {
-        **case.status,
-        "active": running.active,
-        "ready": running.ready,
-        "terminating": running.terminating,
-        "uncountedTerminatedPods": uncounted,
+        **state.status,
+        "active": counts.active,
+        "ready": counts.ready,
+        "terminating": counts.terminating,
+        "uncountedTerminatedPods": uids_by_result,
         "conditions": [*conditions],
         "startTime": start,
     }
-    if case.order.is_indexed:
-        status["succeeded"] = len(case.succeeded_indexes)
-        status["completedIndexes"] = format_indexes(case.succeeded_indexes)
-        if case.order.backoff_limit_per_index is not None:
-            status["failedIndexes"] = format_indexes(case.failed_indexes)
-    return _tidy(status)
+    if state.spec.is_indexed:
+        status["succeeded"] = len(state.succeeded_indexes)
+        status["completedIndexes"] = format_indexes(state.succeeded_indexes)
+        if state.spec.backoff_limit_per_index is not None:
+            status["failedIndexes"] = format_indexes(state.failed_indexes)
+    return _without_empty(status)
 
 
-def status_after(before: Body, counting: Counting) -> Body:
-    """The status when they have been counted."""
-    return _tidy(
+def status_after_counting(before: Body, uncounted_pods: UncountedPods) -> Body:
+    """Return the status with these pods counted."""
+    return _without_empty(
         {
             **before,
-            "succeeded": number(before, "succeeded") + len(counting.succeeded),
-            "failed": number(before, "failed") + len(counting.failed),
+            "succeeded": get_int(before, "succeeded") + len(uncounted_pods.succeeded),
+            "failed": get_int(before, "failed") + len(uncounted_pods.failed),
             "uncountedTerminatedPods": {},
         }
     )
 
 
-def _tidy(status: Body) -> Body:
-    """Counts of nothing are not written, other than those of ready and terminating pods."""
-    empty = ("active", "succeeded", "failed", "conditions", "startTime", "completedIndexes")
-    return {k: v for k, v in status.items() if v or k not in empty}
+def _without_empty(status: Body) -> Body:
+    """Return the status without empty fields, except the counts of ready and terminating pods."""
+    omitted_if_empty = (
+        "active",
+        "succeeded",
+        "failed",
+        "conditions",
+        "startTime",
+        "completedIndexes",
+    )
+    return {k: v for k, v in status.items() if v or k not in omitted_if_empty}
 
 
-def foretell(conditions: Conditions, ending: JobEnding | None, now: Ms) -> Conditions:
-    """Say how the Job will end."""
-    if ending is None or ending.is_noted:
+def with_target_condition(
+    conditions: Conditions, outcome: JobOutcome | None, now: Ms
+) -> Conditions:
+    """Return the conditions with the one that announces the outcome."""
+    if outcome is None or outcome.is_recorded:
         return conditions
-    name = CRITERIA_MET if ending.is_success else FAILURE_TARGET
+    name = CRITERIA_MET if outcome.is_success else FAILURE_TARGET
     return [
         *conditions,
-        new_condition(name, "True", ending.reason, ending.message, now=now, dated=PROBED),
+        new_condition(
+            name, "True", outcome.reason, outcome.message, now=now, extra_time_field=PROBE_TIME
+        ),
     ]
 
 
-def finish(status: Body, ending: JobEnding, now: Ms) -> Body:
-    """Say that the Job has ended."""
-    name = "Complete" if ending.is_success else "Failed"
-    last = new_condition(name, "True", ending.reason, ending.message, now=now, dated=PROBED)
-    finished: Body = {**status, "conditions": [*mappings(status, "conditions"), last]}
-    return finished | ({"completionTime": timestamp(now)} if ending.is_success else {})
+def finished_status(status: Body, outcome: JobOutcome, now: Ms) -> Body:
+    """Return the status with the final condition of the Job."""
+    name = "Complete" if outcome.is_success else "Failed"
+    final_condition = new_condition(
+        name, "True", outcome.reason, outcome.message, now=now, extra_time_field=PROBE_TIME
+    )
+    finished: Body = {
+        **status,
+        "conditions": [*get_mappings(status, "conditions"), final_condition],
+    }
+    return finished | ({"completionTime": format_rfc3339(now)} if outcome.is_success else {})
 
 
-def note_suspension(conditions: Conditions, *, suspended: bool, now: Ms) -> Conditions:
-    """Suspended, or resumed: the same conditions again where nothing changed."""
-    status = "True" if suspended else "False"
-    known = next((one for one in conditions if one.get("type") == "Suspended"), None)
-    if (known is None and not suspended) or part(known, "status") == status:
+def with_suspended_condition(conditions: Conditions, *, is_suspended: bool, now: Ms) -> Conditions:
+    """Return the conditions with Suspended updated; unchanged if the state is the same."""
+    status = "True" if is_suspended else "False"
+    existing = next(
+        (condition for condition in conditions if condition.get("type") == "Suspended"), None
+    )
+    if (existing is None and not is_suspended) or get_value(existing, "status") == status:
         return conditions
     reason, message = (
-        ("JobSuspended", "Job suspended") if suspended else ("JobResumed", "Job resumed")
+        ("JobSuspended", "Job suspended") if is_suspended else ("JobResumed", "Job resumed")
     )
-    fresh = new_condition("Suspended", status, reason, message, now=now, dated=PROBED)
-    if known is None:
+    fresh = new_condition(
+        "Suspended", status, reason, message, now=now, extra_time_field=PROBE_TIME
+    )
+    if existing is None:
         return [*conditions, fresh]
-    return [fresh if one is known else one for one in conditions]
+    return [fresh if condition is existing else condition for condition in conditions]

@@ -1,4 +1,4 @@
-"""CronJobs: make a Job when its time has come, and keep only so many of those that ended."""
+"""CronJobs: create a Job at each scheduled time, and keep a limited history of finished ones."""
 
 from __future__ import annotations
 
@@ -8,192 +8,224 @@ from typing import TypeAlias
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import mapping, mappings, part, text
+from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 from tidegate.model.schedule import (
-    Interval,
-    Schedule,
+    CronSchedule,
+    FixedInterval,
     ScheduleError,
     parse_schedule,
-    read_zone,
+    parse_time_zone,
 )
 from tidegate.sandbox.controllers import writes
-from tidegate.sandbox.controllers.batch.case import finished_as
-from tidegate.sandbox.controllers.batch.order import whole
-from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
-from tidegate.sandbox.controllers.writes import Voice
+from tidegate.sandbox.controllers.batch.case import finished_condition
+from tidegate.sandbox.controllers.batch.order import optional_int
+from tidegate.sandbox.controllers.conditions import read_timestamp
+from tidegate.sandbox.controllers.reaction import (
+    Controller,
+    ObjectReader,
+    Reconciliation,
+    RequeueAt,
+)
+from tidegate.sandbox.controllers.writes import EventRecorder
 from tidegate.sandbox.kinds import CRON_JOB, JOB
-from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Body, Stored
+from tidegate.sandbox.server.lifecycle import format_rfc3339
+from tidegate.sandbox.server.store import Body, StoredObject
 from tidegate.world.calls import Write
-from tidegate.world.facts import Done, Exists, Outcome, is_refusal
+from tidegate.world.facts import AlreadyExists, Outcome, Success, is_error
 
-VOICE = Voice("cronjob-controller")
+RECORDER = EventRecorder("cronjob-controller")
 SKEW = Ms(100)
-"""So long behind the minute the real controller looks."""
+"""Delay after the full minute with which the Kubernetes controller reconciles."""
 RETRY = Ms(5 * SECOND)
-SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
-FORBIDDEN = "Not starting job because prior execution is running and concurrency policy is Forbid"
-KEPT = (("Complete", "successfulJobsHistoryLimit", 3), ("Failed", "failedJobsHistoryLimit", 1))
+SCHEDULED_TIME = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+CONCURRENCY_FORBIDDEN = (
+    "Not starting job because prior execution is running and concurrency policy is Forbid"
+)
+HISTORY_LIMITS = (
+    ("Complete", "successfulJobsHistoryLimit", 3),
+    ("Failed", "failedJobsHistoryLimit", 1),
+)
 
-Deeds: TypeAlias = Generator[Write | At, Outcome | None, Body]
+StatusWrites: TypeAlias = Generator[Write | RequeueAt, Outcome | None, Body]
+"""Writes, and the new status."""
 
 
-def keep_schedule(view: Visible, ref: Ref, now: Ms) -> Looking:
-    """Tidy up what ended, make what is due, and say what is going on."""
-    cron_job = view.get(ref)
+def reconcile_cron_job(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
+    """Delete old Jobs, create a due one, and update the status."""
+    cron_job = reader.get(ref)
     if cron_job is None:
         return
-    jobs = writes.controlled(view, cron_job, JOB)
-    status = mapping(cron_job.body, "status")
-    fresh = yield from _see(cron_job, jobs, status, now)
-    yield from _forget_oldest(cron_job, jobs, now)
-    if not cron_job.is_deleting and part(cron_job.body, "spec", "suspend") is not True:
-        fresh = yield from _make_due(view, cron_job, fresh, now)
-    yield from writes.say(cron_job, fresh)
+    jobs = writes.list_controlled(reader, cron_job, JOB)
+    status = get_mapping(cron_job.body, "status")
+    new_status = yield from _sync_active_jobs(cron_job, jobs, status, now)
+    yield from _delete_old_jobs(cron_job, jobs, now)
+    if not cron_job.is_deleting and get_value(cron_job.body, "spec", "suspend") is not True:
+        new_status = yield from _create_due_job(reader, cron_job, new_status, now)
+    yield from writes.update_status(cron_job, new_status)
 
 
-def _see(cron_job: Stored, jobs: list[Stored], status: Body, now: Ms) -> Deeds:
-    """Jobs that ended or are gone are no longer active."""
+def _sync_active_jobs(
+    cron_job: StoredObject, jobs: list[StoredObject], status: Body, now: Ms
+) -> StatusWrites:
+    """Remove finished and deleted Jobs from the active ones."""
     active: list[Json] = []
-    there = {job.uid: job for job in jobs}
-    for known in mappings(status, "active"):
-        job, name = there.get(text(known, "uid")), text(known, "name")
-        ended = finished_as(job.body) if job else ""
-        if job and not ended:
-            active.append(known)
+    jobs_by_uid = {job.uid: job for job in jobs}
+    for reference in get_mappings(status, "active"):
+        job, name = jobs_by_uid.get(get_text(reference, "uid")), get_text(reference, "name")
+        finished = finished_condition(job.body) if job else ""
+        if job and not finished:
+            active.append(reference)
         elif job:
-            said = f"Saw completed job: {name}, condition: {ended}"
-            yield VOICE.tell(cron_job, "SawCompletedJob", said, now)
+            message = f"Saw completed job: {name}, condition: {finished}"
+            yield RECORDER.record(cron_job, "SawCompletedJob", message, now)
         else:
-            yield VOICE.tell(cron_job, "MissingJob", f"Active job went missing: {name}", now)
-    passed = [
-        text(job.body, "status", "completionTime")
+            yield RECORDER.record(cron_job, "MissingJob", f"Active job went missing: {name}", now)
+    completion_times = [
+        get_text(job.body, "status", "completionTime")
         for job in jobs
-        if finished_as(job.body) == "Complete"
+        if finished_condition(job.body) == "Complete"
     ]
-    last = max([text(status, "lastSuccessfulTime"), *passed])
-    return _with(status, active=active, lastSuccessfulTime=last)
+    last_success = max([get_text(status, "lastSuccessfulTime"), *completion_times])
+    return _with_fields(status, active=active, lastSuccessfulTime=last_success)
 
 
-def _with(status: Body, **parts: Json) -> Body:
-    return {name: value for name, value in {**status, **parts}.items() if value}
+def _with_fields(status: Body, **fields: Json) -> Body:
+    return {name: value for name, value in {**status, **fields}.items() if value}
 
 
-def _forget_oldest(cron_job: Stored, jobs: list[Stored], now: Ms) -> Iterator[Write]:
-    for ending, limit_name, default in KEPT:
-        limit = whole(cron_job.body, "spec", limit_name)
-        ended = [job for job in jobs if finished_as(job.body) == ending and not job.is_deleting]
-        ended.sort(key=lambda job: (text(job.body, "status", "startTime"), job.ref.name))
-        surplus = len(ended) - (default if limit is None else limit)
-        for job in ended[: max(0, surplus)]:
+def _delete_old_jobs(cron_job: StoredObject, jobs: list[StoredObject], now: Ms) -> Iterator[Write]:
+    for condition_type, limit_name, default in HISTORY_LIMITS:
+        limit = optional_int(cron_job.body, "spec", limit_name)
+        finished = [
+            job
+            for job in jobs
+            if finished_condition(job.body) == condition_type and not job.is_deleting
+        ]
+        finished.sort(key=lambda job: (get_text(job.body, "status", "startTime"), job.ref.name))
+        surplus = len(finished) - (default if limit is None else limit)
+        for job in finished[: max(0, surplus)]:
             yield writes.delete(job)
-            yield _deleted(cron_job, job.ref.name, now)
+            yield _deletion_event(cron_job, job.ref.name, now)
 
 
-def _deleted(cron_job: Stored, name: str, now: Ms) -> Write:
-    return VOICE.tell(cron_job, "SuccessfulDelete", f"Deleted job {name}", now)
+def _deletion_event(cron_job: StoredObject, name: str, now: Ms) -> Write:
+    return RECORDER.record(cron_job, "SuccessfulDelete", f"Deleted job {name}", now)
 
 
-def _make_due(view: Visible, cron_job: Stored, status: Body, now: Ms) -> Deeds:
-    spec = mapping(cron_job.body, "spec")
+def _create_due_job(
+    reader: ObjectReader, cron_job: StoredObject, status: Body, now: Ms
+) -> StatusWrites:
+    spec = get_mapping(cron_job.body, "spec")
     try:
-        schedule = parse_schedule(text(spec, "schedule"), text(spec, "timeZone"))
+        schedule = parse_schedule(get_text(spec, "schedule"), get_text(spec, "timeZone"))
     except ScheduleError as error:
-        yield VOICE.warn(cron_job, _trouble(spec), str(error), now)
+        yield RECORDER.record_warning(cron_job, _schedule_error_reason(spec), str(error), now)
         return status
-    due = _due(cron_job, status, schedule, now)
-    if due is not None and timestamp(due) != text(status, "lastScheduleTime"):
-        status = yield from _start(view, cron_job, status, due, now)
-    following = schedule.next(now)
-    if following is not None:
-        yield At(Ms(following + SKEW))
+    scheduled_at = _last_missed_time(cron_job, status, schedule, now)
+    if scheduled_at is not None and format_rfc3339(scheduled_at) != get_text(
+        status, "lastScheduleTime"
+    ):
+        status = yield from _start_job(reader, cron_job, status, scheduled_at, now)
+    next_time = schedule.next_time(now)
+    if next_time is not None:
+        yield RequeueAt(Ms(next_time + SKEW))
     return status
 
 
-def _trouble(spec: Body) -> str:
+def _schedule_error_reason(spec: Body) -> str:
     try:
-        read_zone(text(spec, "timeZone"))
+        parse_time_zone(get_text(spec, "timeZone"))
     except ScheduleError:
         return "UnknownTimeZone"
     return "UnparseableSchedule"
 
 
-def _due(cron_job: Stored, status: Body, schedule: Schedule | Interval, now: Ms) -> Ms | None:
-    """The last time that has come and was not used; those before it are missed for good."""
-    begun = moment_of(status.get("lastScheduleTime"))
-    if begun is None:
-        begun = moment_of(cron_job.metadata.get("creationTimestamp")) or now
-    patience = whole(cron_job.body, "spec", "startingDeadlineSeconds")
-    if patience is not None:
-        begun = Ms(max(begun, now - patience * SECOND))
-    return _last_before(schedule, begun, now)
+def _last_missed_time(
+    cron_job: StoredObject, status: Body, schedule: CronSchedule | FixedInterval, now: Ms
+) -> Ms | None:
+    """Return the last scheduled time that has passed unused; earlier ones are missed for good."""
+    since = read_timestamp(status.get("lastScheduleTime"))
+    if since is None:
+        since = read_timestamp(cron_job.metadata.get("creationTimestamp")) or now
+    starting_deadline = optional_int(cron_job.body, "spec", "startingDeadlineSeconds")
+    if starting_deadline is not None:
+        since = Ms(max(since, now - starting_deadline * SECOND))
+    return _last_before(schedule, since, now)
 
 
-def _last_before(schedule: Schedule | Interval, begun: Ms, now: Ms) -> Ms | None:
-    """The last moment up to now. Whole strides of a long time are not walked one by one."""
-    following = schedule.next(begun)
-    second = schedule.next(following) if following is not None else None
-    if following is not None and second is not None:
-        strides = (now - following) // (second - following) - 1
-        if strides > 0:
-            following = schedule.next(Ms(following + strides * (second - following) - 1))
+def _last_before(schedule: CronSchedule | FixedInterval, since: Ms, now: Ms) -> Ms | None:
+    """Return the last scheduled time up to now, or None; long gaps are skipped in one stride."""
+    next_time = schedule.next_time(since)
+    time_after_next = schedule.next_time(next_time) if next_time is not None else None
+    if next_time is not None and time_after_next is not None:
+        skipped = (now - next_time) // (time_after_next - next_time) - 1
+        if skipped > 0:
+            next_time = schedule.next_time(
+                Ms(next_time + skipped * (time_after_next - next_time) - 1)
+            )
     last = None
-    while following is not None and following <= now:
-        last, following = following, schedule.next(following)
+    while next_time is not None and next_time <= now:
+        last, next_time = next_time, schedule.next_time(next_time)
     return last
 
 
-def _start(view: Visible, cron_job: Stored, status: Body, due: Ms, now: Ms) -> Deeds:
-    policy = text(cron_job.body, "spec", "concurrencyPolicy", default="Allow")
-    active = mappings(status, "active")
+def _start_job(
+    reader: ObjectReader, cron_job: StoredObject, status: Body, scheduled_at: Ms, now: Ms
+) -> StatusWrites:
+    policy = get_text(cron_job.body, "spec", "concurrencyPolicy", default="Allow")
+    active = get_mappings(status, "active")
     if policy == "Forbid" and active:
-        yield VOICE.tell(cron_job, "JobAlreadyActive", FORBIDDEN, now)
+        yield RECORDER.record(cron_job, "JobAlreadyActive", CONCURRENCY_FORBIDDEN, now)
         return status
     if policy == "Replace":
-        for known in active:
-            job = view.get(Ref(JOB, cron_job.ref.namespace, text(known, "name")))
+        for reference in active:
+            job = reader.get(Ref(JOB, cron_job.ref.namespace, get_text(reference, "name")))
             if job is not None:
                 yield writes.delete(job)
-                yield _deleted(cron_job, job.ref.name, now)
+                yield _deletion_event(cron_job, job.ref.name, now)
         active = []
-    outcome = yield _job_of(cron_job, due)
-    if outcome is None or (is_refusal(outcome) and not isinstance(outcome, Exists)):
-        said = f"Error creating job: {outcome.message if outcome is not None else ''}"
-        yield VOICE.warn(cron_job, "FailedCreate", said, now)
-        yield At(Ms(now + RETRY))
+    outcome = yield _new_job(cron_job, scheduled_at)
+    if outcome is None or (is_error(outcome) and not isinstance(outcome, AlreadyExists)):
+        message = f"Error creating job: {outcome.message if outcome is not None else ''}"
+        yield RECORDER.record_warning(cron_job, "FailedCreate", message, now)
+        yield RequeueAt(Ms(now + RETRY))
         return status
-    name = _name(cron_job, due)
-    job = view.get(Ref(JOB, cron_job.ref.namespace, name))
+    name = _job_name(cron_job, scheduled_at)
+    job = reader.get(Ref(JOB, cron_job.ref.namespace, name))
     if job is None or not writes.is_controlled_by(job, cron_job):
         return status
-    if isinstance(outcome, Done):
-        yield VOICE.tell(cron_job, "SuccessfulCreate", f"Created job {name}", now)
-    made: Body = {**writes.object_reference(job), "resourceVersion": str(job.version)}
-    return _with(status, active=[*active, made], lastScheduleTime=timestamp(due))
+    if isinstance(outcome, Success):
+        yield RECORDER.record(cron_job, "SuccessfulCreate", f"Created job {name}", now)
+    created: Body = {**writes.object_reference(job), "resourceVersion": str(job.version)}
+    return _with_fields(
+        status, active=[*active, created], lastScheduleTime=format_rfc3339(scheduled_at)
+    )
 
 
-def _name(cron_job: Stored, due: Ms) -> str:
-    return f"{cron_job.ref.name}-{due // MINUTE}"
+def _job_name(cron_job: StoredObject, scheduled_at: Ms) -> str:
+    return f"{cron_job.ref.name}-{scheduled_at // MINUTE}"
 
 
-def _job_of(cron_job: Stored, due: Ms) -> Write:
-    template = mapping(cron_job.body, "spec", "jobTemplate")
-    zone = read_zone(text(cron_job.body, "spec", "timeZone"))
-    local = datetime.fromtimestamp(due // SECOND, UTC).astimezone(zone)
-    stamp = local.isoformat().replace("+00:00", "Z")
-    labels = mapping(template, "metadata", "labels")
+def _new_job(cron_job: StoredObject, scheduled_at: Ms) -> Write:
+    template = get_mapping(cron_job.body, "spec", "jobTemplate")
+    zone = parse_time_zone(get_text(cron_job.body, "spec", "timeZone"))
+    local = datetime.fromtimestamp(scheduled_at // SECOND, UTC).astimezone(zone)
+    scheduled_time = local.isoformat().replace("+00:00", "Z")
+    labels = get_mapping(template, "metadata", "labels")
     metadata: Body = {
-        "name": _name(cron_job, due),
+        "name": _job_name(cron_job, scheduled_at),
         "namespace": cron_job.ref.namespace,
         **({"labels": labels} if labels else {}),
-        "annotations": {**mapping(template, "metadata", "annotations"), SCHEDULED: stamp},
+        "annotations": {
+            **get_mapping(template, "metadata", "annotations"),
+            SCHEDULED_TIME: scheduled_time,
+        },
         "ownerReferences": [writes.owner_reference(cron_job)],
     }
-    body: Body = {"metadata": metadata, "spec": mapping(template, "spec")}
+    body: Body = {"metadata": metadata, "spec": get_mapping(template, "spec")}
     return writes.create(JOB, cron_job.ref.namespace, body)
 
 
 CRON_JOBS = Controller(
-    "cron-jobs", keep_schedule, writes.with_controlled(CRON_JOB, JOB), kinds=(CRON_JOB, JOB)
+    "cron-jobs", reconcile_cron_job, writes.map_to_owner(CRON_JOB, JOB), kinds=(CRON_JOB, JOB)
 )

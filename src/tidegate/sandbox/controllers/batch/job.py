@@ -1,8 +1,8 @@
-"""Jobs: make pods until enough have succeeded, or one too many has failed.
+"""Jobs: create pods until enough have succeeded, or too many have failed.
 
-The real controller looks at once when a Job is made or its spec changes, and a second after its
-pods or its status change. So there are two controllers with one way to look. Two more see to what a
-Job leaves behind: itself when its time is up, and pods that nobody counts any more.
+The Kubernetes controller reconciles at once when a Job is created or its spec changes, and a
+second after its pods or its status change. So two controllers share one reconcile function. Two
+more clean up: one deletes Jobs after their TTL, one removes the finalizer from orphaned pods.
 """
 
 from __future__ import annotations
@@ -11,186 +11,221 @@ from collections.abc import Iterator
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Propagation, Ref
-from tidegate.model.reading import mappings, text
+from tidegate.model.reading import get_mappings, get_text
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.batch.case import (
-    JobCase,
-    JobEnding,
-    UnderWay,
-    count_pods,
-    deadline_of,
-    find_ending,
-    finish,
-    finished_as,
-    foretell,
-    note_suspension,
-    read_case,
-    status_after,
-    status_before,
+    JobOutcome,
+    JobState,
+    PodCounts,
+    find_outcome,
+    find_uncounted_pods,
+    finished_condition,
+    finished_status,
+    job_deadline,
+    read_job_state,
+    status_after_counting,
+    status_before_counting,
+    with_suspended_condition,
+    with_target_condition,
 )
-from tidegate.sandbox.controllers.batch.managing import BATCH, VOICE, manage, release, stop
-from tidegate.sandbox.controllers.batch.order import TRACKING, whole
+from tidegate.sandbox.controllers.batch.managing import (
+    RECORDER,
+    SYNC_BATCH_PERIOD,
+    delete_active_pods,
+    manage_pods,
+    remove_tracking,
+)
+from tidegate.sandbox.controllers.batch.order import TRACKING, optional_int
 from tidegate.sandbox.controllers.conditions import (
     Conditions,
     conditions_of,
     find_condition,
-    moment_of,
+    read_timestamp,
 )
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
+from tidegate.sandbox.controllers.reaction import (
+    Controller,
+    ObjectReader,
+    Reconciliation,
+    RequeueAt,
+)
 from tidegate.sandbox.kinds import JOB, POD
-from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Stored, Transition, owner_references
+from tidegate.sandbox.server.lifecycle import format_rfc3339
+from tidegate.sandbox.server.store import StoredObject, StoreEvent, get_owner_references
 from tidegate.world.calls import Write
-from tidegate.world.facts import Change
+from tidegate.world.facts import WatchEventType
 
 
-def keep_job(view: Visible, ref: Ref, now: Ms) -> Looking:
-    """Judge a Job by its pods, make or delete some, and say how it stands."""
-    job = view.get(ref)
-    if job is None or finished_as(job.body):
+def reconcile_job(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
+    """Evaluate a Job by its pods, create or delete pods, and update its status."""
+    job = reader.get(ref)
+    if job is None or finished_condition(job.body):
         return
-    case = read_case(view, job)
-    if case.order.is_foreign:
+    state = read_job_state(reader, job)
+    if state.spec.is_managed_elsewhere:
         return
-    ending = find_ending(case, now)
-    active = case.active
-    running = UnderWay(len(active), sum(pod.is_ready for pod in active), case.terminating)
-    suspends = False
-    if ending is not None:
-        running = yield from stop(case, running, now)
+    outcome = find_outcome(state, now)
+    active = state.active
+    counts = PodCounts(len(active), sum(pod.is_ready for pod in active), state.terminating)
+    updates_suspension = False
+    if outcome is not None:
+        counts = yield from delete_active_pods(state, counts, now)
     else:
         if not job.is_deleting:
-            running = yield from manage(case, running, now)
-            suspends = True
-        ending = _completed(case, running)
-    conditions = conditions_of(case.job)
-    if suspends and ending is None:
-        conditions = note_suspension(conditions, suspended=case.order.is_suspended, now=now)
-    yield from _report(case, running, ending, foretell(conditions, ending, now), now)
-    due = deadline_of(case)
-    if due is not None and due > now and ending is None:
-        yield At(due)
+            counts = yield from manage_pods(state, counts, now)
+            updates_suspension = True
+        outcome = _completion_outcome(state, counts)
+    conditions = conditions_of(state.job)
+    if updates_suspension and outcome is None:
+        conditions = with_suspended_condition(
+            conditions, is_suspended=state.spec.is_suspended, now=now
+        )
+    yield from _update_job_status(
+        state, counts, outcome, with_target_condition(conditions, outcome, now), now
+    )
+    deadline = job_deadline(state)
+    if deadline is not None and deadline > now and outcome is None:
+        yield RequeueAt(deadline)
 
 
-def _completed(case: JobCase, running: UnderWay) -> JobEnding | None:
-    wanted = 1 if case.order.completions is None else case.order.completions
-    if case.succeeded < wanted or running.active:
+def _completion_outcome(state: JobState, counts: PodCounts) -> JobOutcome | None:
+    desired = 1 if state.spec.completions is None else state.spec.completions
+    if state.succeeded < desired or counts.active:
         return None
-    return JobEnding(True, "CompletionsReached", "Reached expected number of succeeded pods")
+    return JobOutcome(True, "CompletionsReached", "Reached expected number of succeeded pods")
 
 
-def _report(
-    case: JobCase, running: UnderWay, ending: JobEnding | None, conditions: Conditions, now: Ms
+def _update_job_status(
+    state: JobState, counts: PodCounts, outcome: JobOutcome | None, conditions: Conditions, now: Ms
 ) -> Iterator[Write]:
-    """Name the pods that ended, let go of them, count them; then say that the Job has ended."""
-    known = [one for one in conditions_of(case.job) if one.get("type") == "Suspended"]
-    changed = known != [one for one in conditions if one.get("type") == "Suspended"]
-    start = _start(case, changed=changed, now=now)
-    counting = count_pods(case, ending)
-    before = status_before(case, running, counting, conditions, start)
-    yield from writes.say(case.job, before)
+    """Yield status writes: list finished pods, release them, count them, finish the Job."""
+    known = [
+        condition for condition in conditions_of(state.job) if condition.get("type") == "Suspended"
+    ]
+    changed = known != [
+        condition for condition in conditions if condition.get("type") == "Suspended"
+    ]
+    start = _start_time(state, changed=changed, now=now)
+    uncounted_pods = find_uncounted_pods(state, outcome)
+    before = status_before_counting(state, counts, uncounted_pods, conditions, start)
+    yield from writes.update_status(state.job, before)
     if changed:
-        reason = "Suspended" if case.order.is_suspended else "Resumed"
-        yield VOICE.tell(case.job, reason, f"Job {reason.lower()}", now)
-    yield from (release(pod) for pod in counting.released)
-    after = status_after(before, counting)
-    is_over = ending is not None and running.terminating == 0
-    if ending is not None and is_over:
-        after = finish(after, ending, now)
+        reason = "Suspended" if state.spec.is_suspended else "Resumed"
+        yield RECORDER.record(state.job, reason, f"Job {reason.lower()}", now)
+    yield from (remove_tracking(pod) for pod in uncounted_pods.released)
+    after = status_after_counting(before, uncounted_pods)
+    is_over = outcome is not None and counts.terminating == 0
+    if outcome is not None and is_over:
+        after = finished_status(after, outcome, now)
     if after != before:
-        yield writes.set_status(case.job, after)
-    if ending is not None and is_over:
-        yield _ended(case.job, ending, now)
+        yield writes.set_status(state.job, after)
+    if outcome is not None and is_over:
+        yield _outcome_event(state.job, outcome, now)
 
 
-def _start(case: JobCase, *, changed: bool, now: Ms) -> str:
-    """A Job that is resumed starts anew; one that is suspended has not started."""
-    if case.order.is_suspended:
-        return "" if changed else text(case.status, "startTime")
-    return timestamp(now) if changed else text(case.status, "startTime", default=timestamp(now))
+def _start_time(state: JobState, *, changed: bool, now: Ms) -> str:
+    """Return the start time: a resumed Job starts again, a suspended one has not started."""
+    if state.spec.is_suspended:
+        return "" if changed else get_text(state.status, "startTime")
+    return (
+        format_rfc3339(now)
+        if changed
+        else get_text(state.status, "startTime", default=format_rfc3339(now))
+    )
 
 
-def _ended(job: Stored, ending: JobEnding, now: Ms) -> Write:
-    if ending.is_success:
-        return VOICE.tell(job, "Completed", "Job completed", now)
-    return VOICE.warn(job, ending.reason, ending.message, now)
+def _outcome_event(job: StoredObject, outcome: JobOutcome, now: Ms) -> Write:
+    if outcome.is_success:
+        return RECORDER.record(job, "Completed", "Job completed", now)
+    return RECORDER.record_warning(job, outcome.reason, outcome.message, now)
 
 
-def _is_respecified(event: Transition) -> bool:
+def _is_spec_change(event: StoreEvent) -> bool:
     return event.before is None or event.before.generation != event.stored.generation
 
 
-def _concerns_at_once(_view: Visible, event: Transition) -> Iterator[Ref]:
+def _map_spec_event(_reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
     ref = event.stored.ref
-    if ref.kind == JOB and event.change is not Change.DELETED and _is_respecified(event):
+    if ref.kind == JOB and event.change is not WatchEventType.DELETED and _is_spec_change(event):
         yield ref
 
 
-def _concerns_batched(_view: Visible, event: Transition) -> Iterator[Ref]:
+def _map_batched_event(_reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == POD:
-        owner = writes.controller_of(event.stored, JOB)
+        owner = writes.controller_of_kind(event.stored, JOB)
         if owner is not None:
             yield owner
-    elif ref.kind == JOB and event.change is Change.MODIFIED and not _is_respecified(event):
+    elif ref.kind == JOB and event.change is WatchEventType.MODIFIED and not _is_spec_change(event):
         yield ref
 
 
-JOBS = Controller("jobs", keep_job, _concerns_at_once, kinds=(JOB,))
-JOB_PODS = Controller("job-pods", keep_job, _concerns_batched, delay=BATCH, kinds=(POD, JOB))
+JOBS = Controller("jobs", reconcile_job, _map_spec_event, kinds=(JOB,))
+JOB_PODS = Controller(
+    "job-pods", reconcile_job, _map_batched_event, delay=SYNC_BATCH_PERIOD, kinds=(POD, JOB)
+)
 
 
-def remove_finished(view: Visible, ref: Ref, now: Ms) -> Looking:
+def delete_expired_job(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
     """Delete a Job `ttlSecondsAfterFinished` after its end, its pods first."""
-    job = view.get(ref)
-    due = _due(job) if job is not None else None
-    if job is None or due is None or job.is_deleting:
+    job = reader.get(ref)
+    expires_at = _expiry_time(job) if job is not None else None
+    if job is None or expires_at is None or job.is_deleting:
         return
-    if now < due:
-        yield At(due)
+    if now < expires_at:
+        yield RequeueAt(expires_at)
     else:
         yield writes.delete(job, Propagation.FOREGROUND)
 
 
-def _due(job: Stored) -> Ms | None:
-    span = whole(job.body, "spec", "ttlSecondsAfterFinished")
-    ended = find_condition(mappings(job.body, "status", "conditions"), finished_as(job.body))
-    moment = moment_of(ended.get("lastTransitionTime")) if ended else None
-    return Ms(moment + span * SECOND) if moment is not None and span is not None else None
+def _expiry_time(job: StoredObject) -> Ms | None:
+    ttl = optional_int(job.body, "spec", "ttlSecondsAfterFinished")
+    condition = find_condition(
+        get_mappings(job.body, "status", "conditions"), finished_condition(job.body)
+    )
+    finished_at = read_timestamp(condition.get("lastTransitionTime")) if condition else None
+    return Ms(finished_at + ttl * SECOND) if finished_at is not None and ttl is not None else None
 
 
-def release_pod(view: Visible, ref: Ref, _now: Ms) -> Looking:
-    """A pod whose Job is gone or has ended is not held back."""
-    pod = view.get(ref)
-    if pod is not None and _is_left(view, pod):
-        yield writes.without_finalizer(pod, TRACKING)
+def release_orphan_pod(reader: ObjectReader, ref: Ref, _now: Ms) -> Reconciliation:
+    """Remove the tracking finalizer from a pod whose Job is gone or finished."""
+    pod = reader.get(ref)
+    if pod is not None and _is_orphan(reader, pod):
+        yield writes.remove_finalizer(pod, TRACKING)
 
 
-def _is_left(view: Visible, pod: Stored) -> bool:
+def _is_orphan(reader: ObjectReader, pod: StoredObject) -> bool:
     if TRACKING not in pod.finalizers:
         return False
-    owner = writes.controller_of(pod, JOB)
+    owner = writes.controller_of_kind(pod, JOB)
     if owner is None:
-        return not any(one.get("controller") for one in owner_references(pod.metadata))
-    job = view.get(owner)
-    uids = [one.get("uid") for one in owner_references(pod.metadata)]
-    return job is None or job.uid not in uids or finished_as(job.body) != ""
+        return not any(
+            reference.get("controller") for reference in get_owner_references(pod.metadata)
+        )
+    job = reader.get(owner)
+    uids = [reference.get("uid") for reference in get_owner_references(pod.metadata)]
+    return job is None or job.uid not in uids or finished_condition(job.body) != ""
 
 
-def _concerns_job(_view: Visible, event: Transition) -> Iterator[Ref]:
+def _map_finished_job_event(_reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
     ref = event.stored.ref
-    if ref.kind == JOB and event.change is not Change.DELETED and finished_as(event.stored.body):
+    if (
+        ref.kind == JOB
+        and event.change is not WatchEventType.DELETED
+        and finished_condition(event.stored.body)
+    ):
         yield ref
 
 
-def _concerns_pods(view: Visible, event: Transition) -> Iterator[Ref]:
-    stored, is_gone = event.stored, event.change is Change.DELETED
-    if stored.ref.kind == POD and not is_gone and _is_left(view, stored):
+def _map_orphan_pod_event(reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
+    stored, is_deleted = event.stored, event.change is WatchEventType.DELETED
+    if stored.ref.kind == POD and not is_deleted and _is_orphan(reader, stored):
         yield stored.ref
-    elif stored.ref.kind == JOB and (is_gone or finished_as(stored.body)):
-        yield from (own.ref for own in view.owned_by(stored.uid) if own.ref.kind == POD)
+    elif stored.ref.kind == JOB and (is_deleted or finished_condition(stored.body)):
+        yield from (owned.ref for owned in reader.list_owned(stored.uid) if owned.ref.kind == POD)
 
 
-FINISHED_JOBS = Controller("finished-jobs", remove_finished, _concerns_job, kinds=(JOB,))
-LEFT_PODS = Controller("left-pods", release_pod, _concerns_pods, kinds=(POD, JOB))
-JOB_CONTROLLERS = (JOBS, JOB_PODS, FINISHED_JOBS, LEFT_PODS)
+FINISHED_JOBS = Controller(
+    "finished-jobs", delete_expired_job, _map_finished_job_event, kinds=(JOB,)
+)
+ORPHAN_PODS = Controller("left-pods", release_orphan_pod, _map_orphan_pod_event, kinds=(POD, JOB))
+JOB_CONTROLLERS = (JOBS, JOB_PODS, FINISHED_JOBS, ORPHAN_PODS)

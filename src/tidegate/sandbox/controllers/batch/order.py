@@ -1,7 +1,7 @@
-"""What a Job asks for, and how each of its pods fares.
+"""Spec of a Job, and the state of its pods.
 
-Its spec, with what Kubernetes puts where nothing is said. Its indexes are written as in its status:
-`0,2,3,5-9`. Its rules say what a pod's failure means, and when enough indexes have succeeded.
+Defaults are those of Kubernetes. Indexes have the format of the status: `0,2,3,5-9`. Policies
+tell what the failure of a pod means, and when enough indexes have succeeded.
 """
 
 from __future__ import annotations
@@ -15,194 +15,206 @@ import msgspec
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mappings, number, part, text
-from tidegate.sandbox.controllers.conditions import find_condition, moment_of
+from tidegate.model.reading import get_int, get_list, get_mappings, get_text, get_value
+from tidegate.sandbox.controllers.conditions import find_condition, read_timestamp
 from tidegate.sandbox.controllers.pods import is_ready
-from tidegate.sandbox.server.store import Body, Stored
+from tidegate.sandbox.server.store import Body, StoredObject
 
 Indexes = frozenset[int]
 BACKOFF_LIMIT = 6
 UNLIMITED = 2**31 - 1
-OWN_CONTROLLER = "kubernetes.io/job-controller"
+JOB_CONTROLLER = "kubernetes.io/job-controller"
 TRACKING = "batch.kubernetes.io/job-tracking"
 INDEX = "batch.kubernetes.io/job-completion-index"
 FAILURES = "batch.kubernetes.io/job-index-failure-count"
 IGNORED_FAILURES = "batch.kubernetes.io/job-index-ignored-failure-count"
-FIRST_BACKOFF = Ms(10 * SECOND)
-LONGEST_BACKOFF = Ms(600 * SECOND)
+INITIAL_BACKOFF = Ms(10 * SECOND)
+MAX_BACKOFF = Ms(600 * SECOND)
 
 
 def parse_indexes(text: str, completions: int) -> Indexes:
-    """The indexes below `completions`; what is no number is passed over."""
-    found: set[int] = set()
+    """Return the indexes below `completions`; parts that are not numbers are ignored."""
+    indexes: set[int] = set()
     for piece in text.split(","):
         first, _, last = piece.partition("-")
         if first.isdigit() and (not last or last.isdigit()):
-            found.update(range(int(first), min(int(last or first), completions - 1) + 1))
-    return frozenset(found)
+            indexes.update(range(int(first), min(int(last or first), completions - 1) + 1))
+    return frozenset(indexes)
 
 
 def format_indexes(indexes: Iterable[int]) -> str:
-    """Ranges of three and more are written with a dash."""
-    spans: list[list[int]] = []
+    """Return the indexes as text; ranges of three or more are written with a dash."""
+    ranges: list[list[int]] = []
     for index in sorted(indexes):
-        if spans and spans[-1][1] == index - 1:
-            spans[-1][1] = index
+        if ranges and ranges[-1][1] == index - 1:
+            ranges[-1][1] = index
         else:
-            spans.append([index, index])
-    return ",".join(_span(first, last) for first, last in spans)
+            ranges.append([index, index])
+    return ",".join(_format_range(first, last) for first, last in ranges)
 
 
-def _span(first: int, last: int) -> str:
+def _format_range(first: int, last: int) -> str:
     if first == last:
         return str(first)
     return f"{first},{last}" if last == first + 1 else f"{first}-{last}"
 
 
-def first_free(count: int, completions: int, taken: Indexes) -> list[int]:
-    """The lowest `count` indexes that nobody has."""
+def lowest_free_indexes(count: int, completions: int, taken: Indexes) -> list[int]:
+    """Return the lowest `count` indexes that are not taken."""
     return list(islice((index for index in range(completions) if index not in taken), count))
 
 
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A Job's spec, read."""
+    """The parsed spec of a Job."""
 
     parallelism: int
     completions: int | None
-    """None: done as soon as one pod succeeds and the others have ended."""
+    """Desired successes; None: complete once one pod succeeded and the others have ended."""
     backoff_limit: int
     backoff_limit_per_index: int | None
     max_failed_indexes: int | None
-    deadline: int | None
+    active_deadline: int | None
     is_indexed: bool
     is_suspended: bool
-    is_foreign: bool
-    """Another controller looks after this Job."""
+    is_managed_elsewhere: bool
+    """Whether another controller manages this Job (`managedBy`)."""
     restarts_in_place: bool
     replaces_only_failed: bool
-    """A pod that is still terminating is not replaced yet."""
+    """Whether a terminating pod is replaced only after it has failed."""
     failure_rules: tuple[dict[str, Json], ...]
     success_rules: tuple[dict[str, Json], ...]
 
     @property
-    def span(self) -> int:
-        """How many indexes there are."""
+    def index_count(self) -> int:
+        """The number of indexes."""
         return self.completions or 0
 
 
-def read_order(job: Body) -> JobSpec:
-    spec = part(job, "spec")
-    parallelism, completions = whole(spec, "parallelism"), whole(spec, "completions")
+def read_job_spec(job: Body) -> JobSpec:
+    spec = get_value(job, "spec")
+    parallelism, completions = optional_int(spec, "parallelism"), optional_int(spec, "completions")
     if parallelism is None and completions is None:
         completions = 1
-    per_index = whole(spec, "backoffLimitPerIndex")
-    limit = whole(spec, "backoffLimit")
+    per_index = optional_int(spec, "backoffLimitPerIndex")
+    limit = optional_int(spec, "backoffLimit")
     default_limit = BACKOFF_LIMIT if per_index is None else UNLIMITED
-    rules = tuple(mappings(spec, "podFailurePolicy", "rules"))
+    rules = tuple(get_mappings(spec, "podFailurePolicy", "rules"))
     return JobSpec(
         parallelism=1 if parallelism is None else parallelism,
         completions=completions,
         backoff_limit=default_limit if limit is None else limit,
         backoff_limit_per_index=per_index,
-        max_failed_indexes=whole(spec, "maxFailedIndexes"),
-        deadline=whole(spec, "activeDeadlineSeconds"),
-        is_indexed=text(spec, "completionMode") == "Indexed",
-        is_suspended=part(spec, "suspend") is True,
-        is_foreign=text(spec, "managedBy") not in ("", OWN_CONTROLLER),
-        restarts_in_place=text(spec, "template", "spec", "restartPolicy") == "OnFailure",
-        replaces_only_failed=text(spec, "podReplacementPolicy") == "Failed" or bool(rules),
+        max_failed_indexes=optional_int(spec, "maxFailedIndexes"),
+        active_deadline=optional_int(spec, "activeDeadlineSeconds"),
+        is_indexed=get_text(spec, "completionMode") == "Indexed",
+        is_suspended=get_value(spec, "suspend") is True,
+        is_managed_elsewhere=get_text(spec, "managedBy") not in ("", JOB_CONTROLLER),
+        restarts_in_place=get_text(spec, "template", "spec", "restartPolicy") == "OnFailure",
+        replaces_only_failed=get_text(spec, "podReplacementPolicy") == "Failed" or bool(rules),
         failure_rules=rules,
-        success_rules=tuple(mappings(spec, "successPolicy", "rules")),
+        success_rules=tuple(get_mappings(spec, "successPolicy", "rules")),
     )
 
 
-def whole(body: Json, *path: str) -> int | None:
-    """A number where one is given, zero included."""
-    found = part(body, *path)
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+def optional_int(body: Json, *path: str) -> int | None:
+    """Return an integer field, or None if it is absent or no integer."""
+    value = get_value(body, *path)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def restarts_of(pod: Body) -> int:
-    """How often the containers of a pod were started again."""
+def restart_count(pod: Body) -> int:
+    """Return how often the containers of a pod were restarted."""
     statuses = (
-        *mappings(pod, "status", "initContainerStatuses"),
-        *mappings(pod, "status", "containerStatuses"),
+        *get_mappings(pod, "status", "initContainerStatuses"),
+        *get_mappings(pod, "status", "containerStatuses"),
     )
-    return sum(number(one, "restartCount") for one in statuses)
+    return sum(get_int(status, "restartCount") for status in statuses)
 
 
-class RuleMatch(NamedTuple):
-    """What the first rule that fits says: `action` is empty where none does."""
+class FailureRuleMatch(NamedTuple):
+    """The first matching rule of `podFailurePolicy`; `action` is empty without one."""
 
     action: str = ""
     message: str = ""
 
     @property
-    def counts(self) -> bool:
+    def counts_as_failure(self) -> bool:
         return self.action != "Ignore"
 
 
-def match_failure(order: JobSpec, pod: Stored) -> RuleMatch:
-    """What `podFailurePolicy` makes of a failed pod."""
-    for place, rule in enumerate(order.failure_rules):
-        action = text(rule, "action")
+def match_failure_policy(spec: JobSpec, pod: StoredObject) -> FailureRuleMatch:
+    """Match a failed pod against `podFailurePolicy`.
+
+    Like `pkg/controller/job/pod_failure_policy.go` of Kubernetes.
+    """
+    for index, rule in enumerate(spec.failure_rules):
+        action = get_text(rule, "action")
         if "onExitCodes" in rule:
-            why = _by_exit_code(part(rule, "onExitCodes"), pod)
+            problem = _match_exit_code(get_value(rule, "onExitCodes"), pod)
         else:
-            why = _by_condition(mappings(rule, "onPodConditions"), pod)
-        if why:
-            return RuleMatch(action, f"{why} matching {action} rule at index {place}")
-    return RuleMatch()
+            problem = _match_condition(get_mappings(rule, "onPodConditions"), pod)
+        if problem:
+            return FailureRuleMatch(action, f"{problem} matching {action} rule at index {index}")
+    return FailureRuleMatch()
 
 
-def _by_exit_code(requirement: Json, pod: Stored) -> str:
-    only, operator = text(requirement, "containerName"), text(requirement, "operator")
-    values = listed(requirement, "values")
+def _match_exit_code(requirement: Json, pod: StoredObject) -> str:
+    container_name, operator = (
+        get_text(requirement, "containerName"),
+        get_text(requirement, "operator"),
+    )
+    values = get_list(requirement, "values")
     statuses = (
-        *mappings(pod.body, "status", "containerStatuses"),
-        *mappings(pod.body, "status", "initContainerStatuses"),
+        *get_mappings(pod.body, "status", "containerStatuses"),
+        *get_mappings(pod.body, "status", "initContainerStatuses"),
     )
     for status in statuses:
-        code = whole(status, "state", "terminated", "exitCode")
-        name = text(status, "name")
-        if code and only in ("", name) and (code in values) is (operator == "In"):
-            where = f"{pod.ref.namespace}/{pod.ref.name}"
-            return f"Container {name} for pod {where} failed with exit code {code}"
+        code = optional_int(status, "state", "terminated", "exitCode")
+        name = get_text(status, "name")
+        if code and container_name in ("", name) and (code in values) is (operator == "In"):
+            pod_name = f"{pod.ref.namespace}/{pod.ref.name}"
+            return f"Container {name} for pod {pod_name} failed with exit code {code}"
     return ""
 
 
-def _by_condition(patterns: list[dict[str, Json]], pod: Stored) -> str:
-    wanted = [(one.get("type"), one.get("status", "True")) for one in patterns]
-    for condition in mappings(pod.body, "status", "conditions"):
-        if (condition.get("type"), condition.get("status")) in wanted:
-            where = f"{pod.ref.namespace}/{pod.ref.name}"
-            return f"Pod {where} has condition {condition.get('type')}"
+def _match_condition(patterns: list[dict[str, Json]], pod: StoredObject) -> str:
+    type_and_status = [(pattern.get("type"), pattern.get("status", "True")) for pattern in patterns]
+    for condition in get_mappings(pod.body, "status", "conditions"):
+        if (condition.get("type"), condition.get("status")) in type_and_status:
+            pod_name = f"{pod.ref.namespace}/{pod.ref.name}"
+            return f"Pod {pod_name} has condition {condition.get('type')}"
     return ""
 
 
-def match_success(order: JobSpec, succeeded: Indexes) -> str:
-    """Which rule of `successPolicy` is met; empty where none is."""
+def match_success_policy(spec: JobSpec, succeeded: Indexes) -> str:
+    """Return which rule of `successPolicy` is met; empty for none.
+
+    Like `pkg/controller/job/success_policy.go` of Kubernetes.
+    """
     if not succeeded:
         return ""
-    for place, rule in enumerate(order.success_rules):
-        count, named = whole(rule, "succeededCount"), text(rule, "succeededIndexes")
-        wanted = parse_indexes(named, order.span) if named else succeeded
-        enough = [len(wanted)] if named else []
-        enough += [] if count is None else [count]
-        if wanted and enough and len(wanted & succeeded) >= min(enough):
-            return f"Matched rules at index {place}"
+    for index, rule in enumerate(spec.success_rules):
+        count, rule_indexes = (
+            optional_int(rule, "succeededCount"),
+            get_text(rule, "succeededIndexes"),
+        )
+        required = parse_indexes(rule_indexes, spec.index_count) if rule_indexes else succeeded
+        thresholds = [len(required)] if rule_indexes else []
+        thresholds += [] if count is None else [count]
+        if required and thresholds and len(required & succeeded) >= min(thresholds):
+            return f"Matched rules at index {index}"
     return ""
 
 
 class JobPod:
-    """One pod, as its Job sees it."""
+    """A pod of a Job."""
 
-    def __init__(self, stored: Stored, order: JobSpec) -> None:
+    def __init__(self, stored: StoredObject, spec: JobSpec) -> None:
         self.stored = stored
-        self._order = order
-        self.phase = text(stored.body, "status", "phase")
+        self._spec = spec
+        self.phase = get_text(stored.body, "status", "phase")
         self.is_tracked = TRACKING in stored.finalizers
-        """Not counted yet: whoever counts it takes the finalizer away."""
+        """Whether the pod is not counted yet; counting removes its finalizer."""
 
     @property
     def uid(self) -> str:
@@ -226,80 +238,82 @@ class JobPod:
 
     @property
     def failed(self) -> bool:
-        """A pod that is being deleted has failed, unless the Job waits for how it ends."""
+        """Whether the pod failed, or is being deleted and the Job does not wait for its end."""
         if self.phase == "Failed":
             return True
-        return self.is_terminating and not self._order.replaces_only_failed
+        return self.is_terminating and not self._spec.replaces_only_failed
 
     @cached_property
-    def verdict(self) -> RuleMatch:
-        return match_failure(self._order, self.stored)
+    def failure_match(self) -> FailureRuleMatch:
+        return match_failure_policy(self._spec, self.stored)
 
     @cached_property
     def index(self) -> int | None:
-        """The completion index; None where it has none that counts."""
-        told = text(self.stored.metadata, "annotations", INDEX)
-        index = int(told) if told.isdigit() else None
-        return index if index is not None and index < self._order.span else None
+        """The completion index; None without a valid one."""
+        value = get_text(self.stored.metadata, "annotations", INDEX)
+        index = int(value) if value.isdigit() else None
+        return index if index is not None and index < self._spec.index_count else None
 
     @property
     def is_valid(self) -> bool:
-        return not self._order.is_indexed or self.index is not None
+        return not self._spec.is_indexed or self.index is not None
 
-    def noted(self, annotation: str) -> int:
-        told = text(self.stored.metadata, "annotations", annotation)
-        return int(told) if told.isdigit() else 0
+    def annotated_count(self, annotation: str) -> int:
+        value = get_text(self.stored.metadata, "annotations", annotation)
+        return int(value) if value.isdigit() else 0
 
     @property
     def failures(self) -> int:
-        """How many pods of its index failed before it."""
-        return self.noted(FAILURES) + self.noted(IGNORED_FAILURES)
+        """The number of earlier failed pods of the same index."""
+        return self.annotated_count(FAILURES) + self.annotated_count(IGNORED_FAILURES)
 
     @cached_property
-    def finished(self) -> Ms:
-        """When it ended, as far as it can be told."""
-        ends = [
-            moment_of(part(one, "state", "terminated", "finishedAt"))
-            for one in mappings(self.stored.body, "status", "containerStatuses")
+    def finished_at(self) -> Ms:
+        """The best known time at which the pod ended."""
+        end_times = [
+            read_timestamp(get_value(status, "state", "terminated", "finishedAt"))
+            for status in get_mappings(self.stored.body, "status", "containerStatuses")
         ]
-        known = [end for end in ends if end is not None]
-        if known and len(known) == len(ends):
-            return max(known)
-        ready = find_condition(mappings(self.stored.body, "status", "conditions"), "Ready") or {}
-        changed = moment_of(ready.get("lastTransitionTime"))
+        known_times = [end for end in end_times if end is not None]
+        if known_times and len(known_times) == len(end_times):
+            return max(known_times)
+        ready = (
+            find_condition(get_mappings(self.stored.body, "status", "conditions"), "Ready") or {}
+        )
+        changed = read_timestamp(ready.get("lastTransitionTime"))
         if ready.get("status") == "False" and changed is not None:
             return changed
         metadata = self.stored.metadata
-        if (deleted := moment_of(metadata.get("deletionTimestamp"))) is not None:
-            return Ms(deleted - number(metadata, "deletionGracePeriodSeconds") * SECOND)
-        return moment_of(metadata.get("creationTimestamp")) or Ms(0)
+        if (deleted := read_timestamp(metadata.get("deletionTimestamp"))) is not None:
+            return Ms(deleted - get_int(metadata, "deletionGracePeriodSeconds") * SECOND)
+        return read_timestamp(metadata.get("creationTimestamp")) or Ms(0)
 
 
-def pause_after(failures: int) -> Ms:
-    """How long after the last of so many failures the next pod may come: 10 s, 20 s, 40 s, ..."""
+def backoff_after(failures: int) -> Ms:
+    """Return the delay after this many failures: 10 s, 20 s, 40 s, ..."""
     if failures <= 0:
         return Ms(0)
-    return Ms(min(FIRST_BACKOFF << min(failures - 1, 10), LONGEST_BACKOFF))
+    return Ms(min(INITIAL_BACKOFF << min(failures - 1, 10), MAX_BACKOFF))
 
 
-def next_start(pods: Iterable[JobPod], counted: int) -> Ms:
-    """When a Job may make its next pod: failures since its last success hold it back.
+def next_creation_time(pods: Iterable[JobPod], counted: int) -> Ms:
+    """Return when a Job may create its next pod: failures since its last success delay it.
 
     `counted` failures are known from the status; some of their pods may be gone.
     """
-    ended = list(pods)
-    last_success = max((pod.finished for pod in ended if pod.succeeded), default=None)
+    all_pods = list(pods)
+    last_success = max((pod.finished_at for pod in all_pods if pod.succeeded), default=None)
     failures = [
-        pod.finished
-        for pod in ended
-        if pod.failed and (last_success is None or pod.finished > last_success)
+        pod.finished_at
+        for pod in all_pods
+        if pod.failed and (last_success is None or pod.finished_at > last_success)
     ]
     if not failures:
         return Ms(0)
     count = len(failures) if last_success is not None else max(len(failures), counted)
-    return Ms(max(failures) + pause_after(count))
+    return Ms(max(failures) + backoff_after(count))
 
 
-def next_start_of_index(last: JobPod | None) -> Ms:
-    """When an index may have its next pod, where indexes fail on their own."""
-    return Ms(last.finished + pause_after(last.failures + 1)) if last else Ms(0)
+def next_creation_time_for_index(last: JobPod | None) -> Ms:
+    """Return when an index may get its next pod, with a backoff limit per index."""
+    return Ms(last.finished_at + backoff_after(last.failures + 1)) if last else Ms(0)

@@ -1,1 +1,1 @@
-"""Claims for storage, and the volumes that meet them."""
+"""Controllers of PersistentVolumeClaims and PersistentVolumes."""

@@ -1,6 +1,6 @@
-"""Claims: each gets a volume, at once or when a pod wants it, if its class can make one.
+"""PersistentVolumeClaims: bound at once or for the first consumer, and provisioned by their class.
 
-A claim that a pod uses is not gone before the pod is.
+A claim that a pod uses is not deleted before the pod.
 """
 
 from __future__ import annotations
@@ -8,288 +8,322 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from tidegate.model.labels import matches
+from tidegate.model.labels import selector_matches
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.model.quantity import quantity_of
-from tidegate.model.reading import listed, mapping, mappings, part, text
+from tidegate.model.quantity import to_quantity
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.sandbox.controllers import writes
-from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
+from tidegate.sandbox.controllers.reaction import Controller, ObjectReader, Reconciliation
 from tidegate.sandbox.kinds import CLAIM, POD, STORAGE_CLASS, VOLUME
-from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Body, Stored, Transition
+from tidegate.sandbox.server.lifecycle import format_rfc3339
+from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent
 from tidegate.world.calls import Write
-from tidegate.world.facts import Change
+from tidegate.world.facts import WatchEventType
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-PROVISIONERS = (
+PROVISIONER_ANNOTATIONS = (
     "volume.beta.kubernetes.io/storage-provisioner",
     "volume.kubernetes.io/storage-provisioner",
 )
-DEFAULTS = (
+DEFAULT_CLASS_ANNOTATIONS = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 )
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
-VOICE = writes.Voice("persistentvolume-controller")
+RECORDER = writes.EventRecorder("persistentvolume-controller")
 NO_VOLUME = "no persistent volumes available for this claim and no storage class is set"
 NO_CONSUMER = "waiting for first consumer to be created before binding"
 PROTECTION = "kubernetes.io/pvc-protection"
 
 
 def volume_status(phase: str, now: Ms) -> Body:
-    return {"phase": phase, "lastPhaseTransitionTime": timestamp(now)}
+    return {"phase": phase, "lastPhaseTransitionTime": format_rfc3339(now)}
 
 
-def made_name(claim: Stored) -> str:
-    """The name of the volume that a provisioner makes for a claim."""
+def provisioned_volume_name(claim: StoredObject) -> str:
+    """Return the name of the volume that a provisioner creates for a claim."""
     return f"pvc-{claim.uid}"
 
 
-def best_volume(view: Visible, claim: Stored, class_name: str) -> Stored | None:
-    """The volume that is kept for this claim, or the smallest free one that is large enough."""
-    made = view.get(Ref(VOLUME, "", made_name(claim)))
-    if made is not None and is_kept_for(made, claim):
-        return made
-    volumes = view.all_of(VOLUME)
+def find_best_volume(
+    reader: ObjectReader, claim: StoredObject, class_name: str
+) -> StoredObject | None:
+    """Return the volume reserved for a claim, or the smallest unclaimed one that fits, or None."""
+    provisioned = reader.get(Ref(VOLUME, "", provisioned_volume_name(claim)))
+    if provisioned is not None and is_reserved_for(provisioned, claim):
+        return provisioned
+    volumes = reader.list_objects(VOLUME)
     for volume in volumes:
-        if is_kept_for(volume, claim):
+        if is_reserved_for(volume, claim):
             return volume
-    fitting = [one for one in volumes if is_free(one) and _fits(one, claim, class_name)]
+    fitting = [
+        candidate
+        for candidate in volumes
+        if is_unclaimed(candidate) and _satisfies(candidate, claim, class_name)
+    ]
     return min(fitting, key=_size, default=None)
 
 
-def is_free(volume: Stored) -> bool:
-    return not mapping(volume.body, "spec", "claimRef") and not volume.is_deleting
+def is_unclaimed(volume: StoredObject) -> bool:
+    return not get_mapping(volume.body, "spec", "claimRef") and not volume.is_deleting
 
 
-def is_kept_for(volume: Stored, claim: Stored) -> bool:
-    kept = mapping(volume.body, "spec", "claimRef")
-    names = (text(kept, "namespace"), text(kept, "name"))
-    return names == (claim.ref.namespace, claim.ref.name) and text(kept, "uid") in ("", claim.uid)
-
-
-def _size(volume: Stored) -> Fraction:
-    return quantity_of(part(volume.body, "spec", "capacity", "storage")) or Fraction(0)
-
-
-def _fits(volume: Stored, claim: Stored, class_name: str) -> bool:
-    offered, wanted = mapping(volume.body, "spec"), mapping(claim.body, "spec")
-    modes = listed(offered, "accessModes")
-    return (
-        text(offered, "storageClassName") == class_name
-        and text(offered, "volumeMode", default="Filesystem")
-        == text(wanted, "volumeMode", default="Filesystem")
-        and all(mode in modes for mode in listed(wanted, "accessModes"))
-        and _size(volume) >= (quantity_of(part(wanted, "resources", "requests", "storage")) or 0)
-        and matches(part(wanted, "selector"), volume.labels)
+def is_reserved_for(volume: StoredObject, claim: StoredObject) -> bool:
+    claim_ref = get_mapping(volume.body, "spec", "claimRef")
+    claim_name = (get_text(claim_ref, "namespace"), get_text(claim_ref, "name"))
+    return claim_name == (claim.ref.namespace, claim.ref.name) and get_text(claim_ref, "uid") in (
+        "",
+        claim.uid,
     )
 
 
-def keep_claim(view: Visible, ref: Ref, now: Ms) -> Looking:
-    """Bind a claim, ask for a volume, or say why it waits."""
-    claim = view.get(ref)
+def _size(volume: StoredObject) -> Fraction:
+    return to_quantity(get_value(volume.body, "spec", "capacity", "storage")) or Fraction(0)
+
+
+def _satisfies(volume: StoredObject, claim: StoredObject, class_name: str) -> bool:
+    volume_spec, claim_spec = get_mapping(volume.body, "spec"), get_mapping(claim.body, "spec")
+    modes = get_list(volume_spec, "accessModes")
+    return (
+        get_text(volume_spec, "storageClassName") == class_name
+        and get_text(volume_spec, "volumeMode", default="Filesystem")
+        == get_text(claim_spec, "volumeMode", default="Filesystem")
+        and all(mode in modes for mode in get_list(claim_spec, "accessModes"))
+        and _size(volume)
+        >= (to_quantity(get_value(claim_spec, "resources", "requests", "storage")) or 0)
+        and selector_matches(get_value(claim_spec, "selector"), volume.labels)
+    )
+
+
+def reconcile_claim(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
+    """Bind a claim, request a volume for it, or record why it is pending."""
+    claim = reader.get(ref)
     if claim is None or claim.is_deleting:
         return
-    if not text(claim.body, "status", "phase"):
+    if not get_text(claim.body, "status", "phase"):
         yield writes.set_status(claim, {"phase": "Pending"})
-    named = text(claim.body, "spec", "volumeName")
-    if named:
-        yield from _follow(view, claim, named, now)
+    volume_name = get_text(claim.body, "spec", "volumeName")
+    if volume_name:
+        yield from _sync_named_volume(reader, claim, volume_name, now)
         return
-    class_name = class_of(view, claim)
-    if class_name and part(claim.body, "spec", "storageClassName") is None:
+    class_name = storage_class_name(reader, claim)
+    if class_name and get_value(claim.body, "spec", "storageClassName") is None:
         yield writes.patch(claim, {"spec": {"storageClassName": class_name}})
-    volume = best_volume(view, claim, class_name)
+    volume = find_best_volume(reader, claim, class_name)
     if volume is not None:
         yield from _bind(claim, volume, now)
     elif class_name:
-        yield from _ask(view, claim, class_name, now)
+        yield from _request_volume(reader, claim, class_name, now)
     else:
-        yield VOICE.tell(claim, "FailedBinding", NO_VOLUME, now)
+        yield RECORDER.record(claim, "FailedBinding", NO_VOLUME, now)
 
 
-def class_of(view: Visible, claim: Stored) -> str:
-    """The class a claim names, or the default where it leaves that open; empty for none."""
-    named = part(claim.body, "spec", "storageClassName")
+def storage_class_name(reader: ObjectReader, claim: StoredObject) -> str:
+    """Return the storage class of a claim, or the default class; empty for none.
+
+    Of several default classes the newest counts.
+    """
+    named = get_value(claim.body, "spec", "storageClassName")
     if isinstance(named, str):
         return named
     # The newest of the classes that say so.
     defaults = [
-        one
-        for one in view.all_of(STORAGE_CLASS)
-        if any(text(one.metadata, "annotations", name) == "true" for name in DEFAULTS)
+        storage_class
+        for storage_class in reader.list_objects(STORAGE_CLASS)
+        if any(
+            get_text(storage_class.metadata, "annotations", name) == "true"
+            for name in DEFAULT_CLASS_ANNOTATIONS
+        )
     ]
-    newest_last = sorted(defaults, key=lambda one: text(one.metadata, "creationTimestamp"))
+    newest_last = sorted(
+        defaults, key=lambda storage_class: get_text(storage_class.metadata, "creationTimestamp")
+    )
     return newest_last[-1].ref.name if newest_last else ""
 
 
-def _follow(view: Visible, claim: Stored, name: str, now: Ms) -> Iterator[Write]:
-    """A claim that names its volume waits for it, has it, or has lost it."""
-    volume = view.get(Ref(VOLUME, "", name))
-    is_bound = BIND_COMPLETED in mapping(claim.metadata, "annotations")
+def _sync_named_volume(
+    reader: ObjectReader, claim: StoredObject, name: str, now: Ms
+) -> Iterator[Write]:
+    """Yield writes for a claim that names its volume: bind it, or mark it as lost."""
+    volume = reader.get(Ref(VOLUME, "", name))
+    is_bound = BIND_COMPLETED in get_mapping(claim.metadata, "annotations")
     if volume is None:
-        if is_bound and text(claim.body, "status", "phase") != "Lost":
+        if is_bound and get_text(claim.body, "status", "phase") != "Lost":
             yield writes.set_status(claim, {"phase": "Lost"})
-    elif is_free(volume) or is_kept_for(volume, claim):
+    elif is_unclaimed(volume) or is_reserved_for(volume, claim):
         yield from _bind(claim, volume, now)
 
 
-def _bind(claim: Stored, volume: Stored, now: Ms) -> Iterator[Write]:
-    """The volume first, then the claim: each in its spec, then in its status."""
-    if text(volume.body, "spec", "claimRef", "uid") != claim.uid:
-        kept = writes.object_reference(claim)
-        notes: Json = {BOUND_BY_CONTROLLER: "yes"}
-        yield writes.patch(volume, {"metadata": {"annotations": notes}, "spec": {"claimRef": kept}})
-    if text(volume.body, "status", "phase") != "Bound":
+def _bind(claim: StoredObject, volume: StoredObject, now: Ms) -> Iterator[Write]:
+    """Yield the binding: the volume first, then the claim; each with its spec, then its status."""
+    if get_text(volume.body, "spec", "claimRef", "uid") != claim.uid:
+        claim_ref = writes.object_reference(claim)
+        annotations: Json = {BOUND_BY_CONTROLLER: "yes"}
+        yield writes.patch(
+            volume, {"metadata": {"annotations": annotations}, "spec": {"claimRef": claim_ref}}
+        )
+    if get_text(volume.body, "status", "phase") != "Bound":
         yield writes.set_status(volume, volume_status("Bound", now))
-    if BIND_COMPLETED not in mapping(claim.metadata, "annotations"):
-        yield _name_volume(claim, volume)
-    spec = mapping(volume.body, "spec")
-    wanted = {
+    if BIND_COMPLETED not in get_mapping(claim.metadata, "annotations"):
+        yield _set_volume_name(claim, volume)
+    spec = get_mapping(volume.body, "spec")
+    desired = {
         "phase": "Bound",
         "accessModes": spec.get("accessModes"),
         "capacity": spec.get("capacity"),
     }
-    yield from writes.say(claim, wanted)
+    yield from writes.update_status(claim, desired)
 
 
-def _name_volume(claim: Stored, volume: Stored) -> Write:
-    notes: dict[str, Json] = {BIND_COMPLETED: "yes"}
-    if not text(claim.body, "spec", "volumeName"):
-        notes[BOUND_BY_CONTROLLER] = "yes"
-    named: Json = {"volumeName": volume.ref.name}
-    return writes.patch(claim, {"metadata": {"annotations": notes}, "spec": named})
+def _set_volume_name(claim: StoredObject, volume: StoredObject) -> Write:
+    annotations: dict[str, Json] = {BIND_COMPLETED: "yes"}
+    if not get_text(claim.body, "spec", "volumeName"):
+        annotations[BOUND_BY_CONTROLLER] = "yes"
+    spec: Json = {"volumeName": volume.ref.name}
+    return writes.patch(claim, {"metadata": {"annotations": annotations}, "spec": spec})
 
 
-def _ask(view: Visible, claim: Stored, class_name: str, now: Ms) -> Iterator[Write]:
-    found = view.get(Ref(STORAGE_CLASS, "", class_name))
-    if found is None:
-        said = f'storageclass.storage.k8s.io "{class_name}" not found'
-        yield VOICE.warn(claim, "ProvisioningFailed", said, now)
+def _request_volume(
+    reader: ObjectReader, claim: StoredObject, class_name: str, now: Ms
+) -> Iterator[Write]:
+    storage_class = reader.get(Ref(STORAGE_CLASS, "", class_name))
+    if storage_class is None:
+        message = f'storageclass.storage.k8s.io "{class_name}" not found'
+        yield RECORDER.record_warning(claim, "ProvisioningFailed", message, now)
         return
-    notes = mapping(claim.metadata, "annotations")
-    if _waits_for_pod(found) and SELECTED_NODE not in notes:
-        yield VOICE.tell(claim, "WaitForFirstConsumer", NO_CONSUMER, now)
+    annotations = get_mapping(claim.metadata, "annotations")
+    if _is_wait_for_consumer(storage_class) and SELECTED_NODE not in annotations:
+        yield RECORDER.record(claim, "WaitForFirstConsumer", NO_CONSUMER, now)
         return
-    provisioner = text(found.body, "provisioner")
+    provisioner = get_text(storage_class.body, "provisioner")
     if provisioner == NO_PROVISIONER:
-        said = f"no volume plugin matched name: {provisioner}"
-        yield VOICE.warn(claim, "ProvisioningFailed", said, now)
-    elif any(notes.get(name) != provisioner for name in PROVISIONERS):
+        message = f"no volume plugin matched name: {provisioner}"
+        yield RECORDER.record_warning(claim, "ProvisioningFailed", message, now)
+    elif any(annotations.get(name) != provisioner for name in PROVISIONER_ANNOTATIONS):
         yield writes.patch(
-            claim, {"metadata": {"annotations": dict.fromkeys(PROVISIONERS, provisioner)}}
+            claim,
+            {"metadata": {"annotations": dict.fromkeys(PROVISIONER_ANNOTATIONS, provisioner)}},
         )
-        said = (
+        message = (
             f"Waiting for a volume to be created either by the external provisioner '{provisioner}'"
             " or manually by the system administrator. If volume creation is delayed, please verify"
             " that the provisioner is running and correctly registered."
         )
-        yield VOICE.tell(claim, "ExternalProvisioning", said, now)
+        yield RECORDER.record(claim, "ExternalProvisioning", message, now)
 
 
-def choose_node(view: Visible, ref: Ref, _now: Ms) -> Looking:
-    """A pod's claims that wait for it may be met: what the scheduler says when it places a pod."""
-    pod = view.get(ref)
+def set_selected_node(reader: ObjectReader, ref: Ref, _now: Ms) -> Reconciliation:
+    """Set the selected node on the waiting claims of a pod, as the scheduler does."""
+    pod = reader.get(ref)
     for claim_ref in claims_of(pod) if pod is not None else ():
-        claim = view.get(claim_ref)
-        if claim is None or text(claim.body, "spec", "volumeName"):
+        claim = reader.get(claim_ref)
+        if claim is None or get_text(claim.body, "spec", "volumeName"):
             continue
-        if SELECTED_NODE in mapping(claim.metadata, "annotations"):
+        if SELECTED_NODE in get_mapping(claim.metadata, "annotations"):
             continue
-        if pod is not None and waits_for_pod(view, claim):
-            node = text(pod.body, "spec", "nodeName", default="node")
+        if pod is not None and waits_for_consumer(reader, claim):
+            node = get_text(pod.body, "spec", "nodeName", default="node")
             yield writes.patch(claim, {"metadata": {"annotations": {SELECTED_NODE: node}}})
 
 
-def claims_of(pod: Stored) -> list[Ref]:
-    """The claims that a pod mounts."""
+def claims_of(pod: StoredObject) -> list[Ref]:
+    """Return the claims that a pod mounts."""
     refs: list[Ref] = []
-    for volume in mappings(pod.body, "spec", "volumes"):
-        name = text(volume, "persistentVolumeClaim", "claimName")
+    for volume in get_mappings(pod.body, "spec", "volumes"):
+        name = get_text(volume, "persistentVolumeClaim", "claimName")
         if "ephemeral" in volume:
-            name = f"{pod.ref.name}-{text(volume, 'name')}"
+            name = f"{pod.ref.name}-{get_text(volume, 'name')}"
         if name:
             refs.append(Ref(CLAIM, pod.ref.namespace, name))
     return refs
 
 
-def _concerns_claims(view: Visible, event: Transition) -> Iterator[Ref]:
+def _map_claim_event(reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == CLAIM:
         yield ref
     elif ref.kind == VOLUME:
-        kept = mapping(event.stored.body, "spec", "claimRef")
-        if kept:
-            yield Ref(CLAIM, text(kept, "namespace"), text(kept, "name"))
+        claim_ref = get_mapping(event.stored.body, "spec", "claimRef")
+        if claim_ref:
+            yield Ref(CLAIM, get_text(claim_ref, "namespace"), get_text(claim_ref, "name"))
         elif event.before is None:
-            yield from _pending(view)
-    elif ref.kind == STORAGE_CLASS and event.change is not Change.DELETED:
-        yield from _pending(view)
+            yield from _unbound_claims(reader)
+    elif ref.kind == STORAGE_CLASS and event.change is not WatchEventType.DELETED:
+        yield from _unbound_claims(reader)
 
 
-def _pending(view: Visible) -> Iterator[Ref]:
+def _unbound_claims(reader: ObjectReader) -> Iterator[Ref]:
     return (
-        claim.ref for claim in view.all_of(CLAIM) if text(claim.body, "status", "phase") != "Bound"
+        claim.ref
+        for claim in reader.list_objects(CLAIM)
+        if get_text(claim.body, "status", "phase") != "Bound"
     )
 
 
-def _concerns_pods(view: Visible, event: Transition) -> Iterator[Ref]:
+def _map_consumer_event(reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
     stored = event.stored
-    if event.change is Change.DELETED:
+    if event.change is WatchEventType.DELETED:
         return
     if stored.ref.kind == POD:
-        if any(view.get(claim) is not None for claim in claims_of(stored)):
+        if any(reader.get(claim) is not None for claim in claims_of(stored)):
             yield stored.ref
-    elif stored.ref.kind == CLAIM and event.before is None and waits_for_pod(view, stored):
-        pods = view.all_of(POD, stored.ref.namespace)
+    elif stored.ref.kind == CLAIM and event.before is None and waits_for_consumer(reader, stored):
+        pods = reader.list_objects(POD, stored.ref.namespace)
         yield from (pod.ref for pod in pods if stored.ref in claims_of(pod))
 
 
-def waits_for_pod(view: Visible, claim: Stored) -> bool:
-    """Whether its class makes no volume before a pod that wants it is placed."""
-    found = view.get(Ref(STORAGE_CLASS, "", class_of(view, claim)))
-    return found is not None and _waits_for_pod(found)
+def waits_for_consumer(reader: ObjectReader, claim: StoredObject) -> bool:
+    """Return whether the class of a claim provisions no volume before a consumer is scheduled."""
+    storage_class = reader.get(Ref(STORAGE_CLASS, "", storage_class_name(reader, claim)))
+    return storage_class is not None and _is_wait_for_consumer(storage_class)
 
 
-def _waits_for_pod(storage_class: Stored) -> bool:
-    return text(storage_class.body, "volumeBindingMode") == "WaitForFirstConsumer"
+def _is_wait_for_consumer(storage_class: StoredObject) -> bool:
+    return get_text(storage_class.body, "volumeBindingMode") == "WaitForFirstConsumer"
 
 
-CLAIMS = Controller("claims", keep_claim, _concerns_claims, kinds=(CLAIM, VOLUME, STORAGE_CLASS))
-CONSUMERS = Controller("consumers", choose_node, _concerns_pods, kinds=(POD, CLAIM))
+CLAIMS = Controller(
+    "claims", reconcile_claim, _map_claim_event, kinds=(CLAIM, VOLUME, STORAGE_CLASS)
+)
+CONSUMERS = Controller("consumers", set_selected_node, _map_consumer_event, kinds=(POD, CLAIM))
 
 
-def protect(view: Visible, ref: Ref, _now: Ms) -> Looking:
-    """Every claim is held; one that is to go is let go of when no pod on a node mounts it."""
-    claim = view.get(ref)
+def protect_claim(reader: ObjectReader, ref: Ref, _now: Ms) -> Reconciliation:
+    """Add the protection finalizer to a claim, or remove it from a deleted one.
+
+    The finalizer is removed once no pod that is bound to a node mounts the claim.
+    """
+    claim = reader.get(ref)
     if claim is None:
         return
-    is_held = PROTECTION in claim.finalizers
-    if not claim.is_deleting and not is_held:
+    is_protected = PROTECTION in claim.finalizers
+    if not claim.is_deleting and not is_protected:
         yield writes.patch(claim, {"metadata": {"finalizers": [*claim.finalizers, PROTECTION]}})
-    elif claim.is_deleting and is_held and not _is_used(view, claim):
-        yield writes.without_finalizer(claim, PROTECTION)
+    elif claim.is_deleting and is_protected and not _is_used(reader, claim):
+        yield writes.remove_finalizer(claim, PROTECTION)
 
 
-def _is_used(view: Visible, claim: Stored) -> bool:
+def _is_used(reader: ObjectReader, claim: StoredObject) -> bool:
     return any(
-        text(pod.body, "spec", "nodeName") and claim.ref in claims_of(pod)
-        for pod in view.all_of(POD, claim.ref.namespace)
+        get_text(pod.body, "spec", "nodeName") and claim.ref in claims_of(pod)
+        for pod in reader.list_objects(POD, claim.ref.namespace)
     )
 
 
-def _concerns_held(view: Visible, event: Transition) -> Iterator[Ref]:
+def _map_protection_event(reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
     stored = event.stored
-    if stored.ref.kind == CLAIM and event.change is not Change.DELETED:
+    if stored.ref.kind == CLAIM and event.change is not WatchEventType.DELETED:
         yield stored.ref
-    elif stored.ref.kind == POD and event.change is Change.DELETED:
+    elif stored.ref.kind == POD and event.change is WatchEventType.DELETED:
         for ref in claims_of(stored):
-            claim = view.get(ref)
+            claim = reader.get(ref)
             if claim is not None and claim.is_deleting:
                 yield ref
 
 
-PROTECTED_CLAIMS = Controller("protected-claims", protect, _concerns_held, kinds=(CLAIM, POD))
+PROTECTED_CLAIMS = Controller(
+    "protected-claims", protect_claim, _map_protection_event, kinds=(CLAIM, POD)
+)

@@ -1,4 +1,4 @@
-"""Volumes: made for a claim by its provisioner, and given up when the claim is gone."""
+"""PersistentVolumes: provisioned for a claim, and released when the claim is gone."""
 
 from __future__ import annotations
 
@@ -6,102 +6,118 @@ from collections.abc import Iterator
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import mapping, part, text
-from tidegate.sandbox.controllers.reaction import Controller, Looking, Visible
+from tidegate.model.reading import get_mapping, get_text, get_value
+from tidegate.sandbox.controllers.reaction import Controller, ObjectReader, Reconciliation
 from tidegate.sandbox.controllers.storage import claims
-from tidegate.sandbox.controllers.writes import Voice, create, delete, object_reference, set_status
+from tidegate.sandbox.controllers.writes import (
+    EventRecorder,
+    create,
+    delete,
+    object_reference,
+    set_status,
+)
 from tidegate.sandbox.kinds import CLAIM, STORAGE_CLASS, VOLUME
-from tidegate.sandbox.server.store import Body, Stored, Transition
+from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent
 from tidegate.world.calls import Write
-from tidegate.world.facts import Change, Done
+from tidegate.world.facts import Success, WatchEventType
 
-PROVISIONING = Ms(2 * SECOND)
-"""How long a provisioner takes, unless told otherwise; assumed."""
+PROVISIONING_TIME = Ms(2 * SECOND)
+"""Assumed default time that a provisioner takes."""
 
 
-def provision(view: Visible, ref: Ref, now: Ms) -> Looking:
-    """Make the volume that a claim asks its provisioner for."""
-    claim = view.get(ref)
-    if claim is None or claim.is_deleting or text(claim.body, "spec", "volumeName"):
+def provision(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
+    """Create the volume that a claim requests from its provisioner."""
+    claim = reader.get(ref)
+    if claim is None or claim.is_deleting or get_text(claim.body, "spec", "volumeName"):
         return
-    storage_class = view.get(Ref(STORAGE_CLASS, "", claims.class_of(view, claim)))
-    provisioner = text(claim.metadata, "annotations", claims.PROVISIONERS[-1])
+    storage_class = reader.get(Ref(STORAGE_CLASS, "", claims.storage_class_name(reader, claim)))
+    provisioner = get_text(claim.metadata, "annotations", claims.PROVISIONER_ANNOTATIONS[-1])
     if storage_class is None or not provisioner:
         return
-    write = _volume_for(claim, storage_class, provisioner)
-    if isinstance((yield write), Done):
-        said = f"Successfully provisioned volume {write.ref.name}"
-        yield Voice(provisioner).tell(claim, "ProvisioningSucceeded", said, now)
+    write = _new_volume(claim, storage_class, provisioner)
+    if isinstance((yield write), Success):
+        message = f"Successfully provisioned volume {write.ref.name}"
+        yield EventRecorder(provisioner).record(claim, "ProvisioningSucceeded", message, now)
 
 
-def _volume_for(claim: Stored, storage_class: Stored, provisioner: str) -> Write:
-    wanted = mapping(claim.body, "spec")
-    name = claims.made_name(claim)
+def _new_volume(claim: StoredObject, storage_class: StoredObject, provisioner: str) -> Write:
+    claim_spec = get_mapping(claim.body, "spec")
+    name = claims.provisioned_volume_name(claim)
     spec: Body = {
-        "capacity": {"storage": part(wanted, "resources", "requests", "storage")},
-        "accessModes": wanted.get("accessModes"),
-        "volumeMode": text(wanted, "volumeMode", default="Filesystem"),
-        "persistentVolumeReclaimPolicy": text(
+        "capacity": {"storage": get_value(claim_spec, "resources", "requests", "storage")},
+        "accessModes": claim_spec.get("accessModes"),
+        "volumeMode": get_text(claim_spec, "volumeMode", default="Filesystem"),
+        "persistentVolumeReclaimPolicy": get_text(
             storage_class.body, "reclaimPolicy", default="Delete"
         ),
         "storageClassName": storage_class.ref.name,
         "claimRef": object_reference(claim),
-        **_place_of(name, provisioner),
+        **_volume_source(name, provisioner),
     }
-    notes: Json = {"pv.kubernetes.io/provisioned-by": provisioner}
-    return create(VOLUME, "", {"metadata": {"name": name, "annotations": notes}, "spec": spec})
+    annotations: Json = {"pv.kubernetes.io/provisioned-by": provisioner}
+    return create(
+        VOLUME, "", {"metadata": {"name": name, "annotations": annotations}, "spec": spec}
+    )
 
 
-def _place_of(name: str, provisioner: str) -> Body:
-    """Drivers of CSI have no slash in their names; who has one makes volumes of another kind."""
+def _volume_source(name: str, provisioner: str) -> Body:
+    """Return the volume source: CSI, or hostPath for a provisioner with a slash in its name.
+
+    Names of CSI drivers contain no slash.
+    """
     if "/" in provisioner:
         return {"hostPath": {"path": f"/var/lib/volumes/{name}"}}
     return {"csi": {"driver": provisioner, "volumeHandle": name}}
 
 
-def keep_volume(view: Visible, ref: Ref, now: Ms) -> Looking:
-    """A volume is free, or kept for a claim, or left behind by one."""
-    volume = view.get(ref)
+def reconcile_volume(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
+    """Set the phase of a volume: Available, or Released if its claim is gone."""
+    volume = reader.get(ref)
     if volume is None or volume.is_deleting:
         return
-    phase, kept = text(volume.body, "status", "phase"), mapping(volume.body, "spec", "claimRef")
-    if not text(kept, "uid"):
+    phase, claim_ref = (
+        get_text(volume.body, "status", "phase"),
+        get_mapping(volume.body, "spec", "claimRef"),
+    )
+    if not get_text(claim_ref, "uid"):
         if phase != "Available":
             yield set_status(volume, claims.volume_status("Available", now))
         return
-    claim = view.get(Ref(CLAIM, text(kept, "namespace"), text(kept, "name")))
-    if claim is not None and claim.uid == text(kept, "uid"):
+    claim = reader.get(Ref(CLAIM, get_text(claim_ref, "namespace"), get_text(claim_ref, "name")))
+    if claim is not None and claim.uid == get_text(claim_ref, "uid"):
         return
     if phase != "Released":
         yield set_status(volume, claims.volume_status("Released", now))
-    if text(volume.body, "spec", "persistentVolumeReclaimPolicy") == "Delete":
+    if get_text(volume.body, "spec", "persistentVolumeReclaimPolicy") == "Delete":
         yield delete(volume)
 
 
-def _concerns_asked(_view: Visible, event: Transition) -> Iterator[Ref]:
+def _map_provision_event(_reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
     stored = event.stored
-    if stored.ref.kind != CLAIM or event.change is Change.DELETED:
+    if stored.ref.kind != CLAIM or event.change is WatchEventType.DELETED:
         return
     before = event.before.metadata if event.before else {}
-    asked = text(stored.metadata, "annotations", claims.PROVISIONERS[-1])
-    if asked and asked != text(before, "annotations", claims.PROVISIONERS[-1]):
+    requested = get_text(stored.metadata, "annotations", claims.PROVISIONER_ANNOTATIONS[-1])
+    if requested and requested != get_text(
+        before, "annotations", claims.PROVISIONER_ANNOTATIONS[-1]
+    ):
         yield stored.ref
 
 
-def _concerns_volumes(_view: Visible, event: Transition) -> Iterator[Ref]:
+def _map_volume_event(_reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
     ref = event.stored.ref
     if ref.kind == VOLUME:
         yield ref
-    elif ref.kind == CLAIM and event.change is Change.DELETED:
-        name = text(event.stored.body, "spec", "volumeName")
+    elif ref.kind == CLAIM and event.change is WatchEventType.DELETED:
+        name = get_text(event.stored.body, "spec", "volumeName")
         if name:
             yield Ref(VOLUME, "", name)
 
 
-def provisioner(delay: Ms = PROVISIONING) -> Controller:
-    """Whoever makes volumes, for every class alike, in the time it takes."""
-    return Controller("provisioner", provision, _concerns_asked, delay=delay, kinds=(CLAIM,))
+def provisioner_controller(delay: Ms = PROVISIONING_TIME) -> Controller:
+    """Return the controller that provisions volumes of every class, after a delay."""
+    return Controller("provisioner", provision, _map_provision_event, delay=delay, kinds=(CLAIM,))
 
 
-VOLUMES = Controller("volumes", keep_volume, _concerns_volumes, kinds=(VOLUME, CLAIM))
+VOLUMES = Controller("volumes", reconcile_volume, _map_volume_event, kinds=(VOLUME, CLAIM))
 STORAGE_CONTROLLERS = (claims.CLAIMS, claims.CONSUMERS, VOLUMES, claims.PROTECTED_CLAIMS)

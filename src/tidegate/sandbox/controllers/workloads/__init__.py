@@ -1,1 +1,1 @@
-"""Workloads: Deployments and their ReplicaSets, StatefulSets, DaemonSets."""
+"""Controllers of workloads: Deployments and their ReplicaSets, StatefulSets, DaemonSets."""

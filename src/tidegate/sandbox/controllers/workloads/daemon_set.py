@@ -7,220 +7,236 @@ from typing import NamedTuple
 
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import mapping, mappings, number, part, text
+from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
 from tidegate.sandbox.controllers import writes
-from tidegate.sandbox.controllers.conditions import share, without_zeros
+from tidegate.sandbox.controllers.conditions import scaled_value, without_zeros
 from tidegate.sandbox.controllers.pods import (
-    await_next,
+    creation_error,
     is_available,
     is_ready,
     new_pod,
     phase_of,
-    refusal_of,
+    requeue_when_available,
     retry_at,
 )
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
+from tidegate.sandbox.controllers.reaction import (
+    Controller,
+    ObjectReader,
+    Reconciliation,
+    RequeueAt,
+)
 from tidegate.sandbox.controllers.workloads import placement
-from tidegate.sandbox.controllers.writes import Voice, first_warning
+from tidegate.sandbox.controllers.writes import EventRecorder, first_warning_time
 from tidegate.sandbox.kinds import DAEMON_SET, NODE, POD
-from tidegate.sandbox.server.store import Body, Stored, Transition
+from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent
 from tidegate.world.calls import Write
-from tidegate.world.facts import Change, Outcome
+from tidegate.world.facts import Outcome, WatchEventType
 
-VOICE = Voice("daemonset-controller")
+RECORDER = EventRecorder("daemonset-controller")
 REVISION_LABEL = "controller-revision-hash"
-OF_PODS = writes.with_controlled(DAEMON_SET, POD)
+MAP_PODS = writes.map_to_owner(DAEMON_SET, POD)
 
 
-class Patrol(NamedTuple):
-    """A DaemonSet at one look: its nodes, and its pods by node, the oldest first."""
+class DaemonSetState(NamedTuple):
+    """A DaemonSet as read for one reconciliation: node fits, and pods by node, the oldest first."""
 
-    owner: Stored
+    owner: StoredObject
     digest: str
     fits: dict[str, placement.NodeFit]
-    pods: dict[str, list[Stored]]
+    pods: dict[str, list[StoredObject]]
     now: Ms
 
     @property
-    def least(self) -> int:
-        return number(self.owner.body, "spec", "minReadySeconds")
+    def min_ready_seconds(self) -> int:
+        return get_int(self.owner.body, "spec", "minReadySeconds")
 
     @property
     def desired(self) -> int:
-        return sum(fit.runs for fit in self.fits.values())
+        return sum(fit.should_run for fit in self.fits.values())
 
     def limit(self, name: str, default: int) -> int:
-        given = part(self.owner.body, "spec", "updateStrategy", "rollingUpdate", name)
-        return share(default if given is None else given, of=self.desired, rounds_up=True)
+        value = get_value(self.owner.body, "spec", "updateStrategy", "rollingUpdate", name)
+        return scaled_value(default if value is None else value, total=self.desired, round_up=True)
 
-    def is_new(self, pod: Stored) -> bool:
+    def is_new(self, pod: StoredObject) -> bool:
         return pod.labels.get(REVISION_LABEL) == self.digest
 
-    def is_well(self, pod: Stored) -> bool:
-        return is_available(pod, self.least, now=self.now)
+    def is_available(self, pod: StoredObject) -> bool:
+        return is_available(pod, self.min_ready_seconds, now=self.now)
 
-    def staying(self, node: str) -> list[Stored]:
-        """The pods of a node that are not on their way out."""
+    def remaining_pods(self, node: str) -> list[StoredObject]:
+        """Return the pods of a node that are not being deleted."""
         return [pod for pod in self.pods.get(node, []) if not pod.is_deleting]
 
-    def sorted_out(self, pods: list[Stored]) -> tuple[list[Stored], list[Stored]]:
-        """The new ones and the old ones."""
+    def split_by_revision(
+        self, pods: list[StoredObject]
+    ) -> tuple[list[StoredObject], list[StoredObject]]:
+        """Return the pods of the current revision, and the others."""
         new = [pod for pod in pods if self.is_new(pod)]
         return new, [pod for pod in pods if not self.is_new(pod)]
 
 
-def keep_watch(view: Visible, ref: Ref, now: Ms) -> Looking:
-    """A pod on every node that should have one; old ones are replaced a few at a time."""
-    owner = view.get(ref)
+def reconcile_daemon_set(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
+    """Run a pod on every node that should have one; replace old pods a few at a time."""
+    owner = reader.get(ref)
     if owner is None or owner.is_deleting:
         return
-    patrol = _read(view, owner, now)
-    refusal = yield from _man(patrol)
-    if refusal:
-        since = first_warning(view, owner, reason="FailedCreate")
-        yield At(retry_at(since, now=now, longest=MINUTE))
-    patrol = _read(view, owner, now)
-    if not refusal and text(owner.body, "spec", "updateStrategy", "type") != "OnDelete":
-        yield from _renew(patrol)
-    yield from writes.say(owner, _status(patrol))
-    everyone = [pod for pods in patrol.pods.values() for pod in pods]
-    yield from await_next(everyone, patrol.least, now=now)
+    state = _read_state(reader, owner, now)
+    error = yield from _manage_pods(state)
+    if error:
+        since = first_warning_time(reader, owner, reason="FailedCreate")
+        yield RequeueAt(retry_at(since, now=now, max_delay=MINUTE))
+    state = _read_state(reader, owner, now)
+    if not error and get_text(owner.body, "spec", "updateStrategy", "type") != "OnDelete":
+        yield from _rolling_update(state)
+    yield from writes.update_status(owner, _status(state))
+    all_pods = [pod for pods in state.pods.values() for pod in pods]
+    yield from requeue_when_available(all_pods, state.min_ready_seconds, now=now)
 
 
-def _read(view: Visible, owner: Stored, now: Ms) -> Patrol:
-    template = mapping(owner.body, "spec", "template")
-    fits = {node.ref.name: placement.fit_of(template, node) for node in view.all_of(NODE)}
-    pods: dict[str, list[Stored]] = {}
-    for pod in writes.controlled(view, owner, POD):
-        pods.setdefault(placement.node_of(pod), []).append(pod)
-    return Patrol(owner, writes.digest_of(template), fits, pods, now)
+def _read_state(reader: ObjectReader, owner: StoredObject, now: Ms) -> DaemonSetState:
+    template = get_mapping(owner.body, "spec", "template")
+    fits = {node.ref.name: placement.node_fit(template, node) for node in reader.list_objects(NODE)}
+    pods: dict[str, list[StoredObject]] = {}
+    for pod in writes.list_controlled(reader, owner, POD):
+        pods.setdefault(placement.target_node(pod), []).append(pod)
+    return DaemonSetState(owner, writes.compute_hash(template), fits, pods, now)
 
 
-def _man(patrol: Patrol) -> Generator[Write, Outcome | None, str]:
-    """Make what is missing and delete what should not be; why something could not be made."""
+def _manage_pods(state: DaemonSetState) -> Generator[Write, Outcome | None, str]:
+    """Create missing pods and delete unwanted ones; return why a pod could not be created."""
     problem = ""
-    for node, fit in patrol.fits.items():
-        pods = patrol.staying(node)
+    for node, fit in state.fits.items():
+        pods = state.remaining_pods(node)
         # Beside one that ends, the next may run only where there may be two.
-        there = pods if patrol.limit("maxSurge", 0) else patrol.pods.get(node)
-        if fit.runs and not there:
-            problem = problem or (yield from _make(patrol, node))
-        elif fit.stays:
-            yield from _tidy(patrol, node, pods)
+        existing = pods if state.limit("maxSurge", 0) else state.pods.get(node)
+        if fit.should_run and not existing:
+            problem = problem or (yield from _create_pod(state, node))
+        elif fit.should_continue:
+            yield from _delete_surplus(state, node, pods)
         else:
             yield from writes.delete_all(pods)
     return problem
 
 
-def _tidy(patrol: Patrol, node: str, pods: list[Stored]) -> Iterator[Write]:
-    """Pods that have ended go, and so do those beyond the first, unless they are the next ones."""
+def _delete_surplus(state: DaemonSetState, node: str, pods: list[StoredObject]) -> Iterator[Write]:
+    """Delete finished pods and duplicates, except a new pod that is surging."""
     for pod in pods:
         if phase_of(pod) == "Failed":
-            place = f"{pod.ref.namespace}/{pod.ref.name} on node {node}"
-            said = f"Found failed daemon pod {place}, will try to kill it"
-            yield VOICE.tell(patrol.owner, "FailedDaemonPod", said, patrol.now)
+            pod_on_node = f"{pod.ref.namespace}/{pod.ref.name} on node {node}"
+            message = f"Found failed daemon pod {pod_on_node}, will try to kill it"
+            yield RECORDER.record(state.owner, "FailedDaemonPod", message, state.now)
             yield writes.delete(pod)
         elif phase_of(pod) == "Succeeded":
             yield writes.delete(pod)
     running = [pod for pod in pods if phase_of(pod) not in ("Failed", "Succeeded")]
-    new, old = patrol.sorted_out(running)
-    if not patrol.limit("maxSurge", 0):
+    new, old = state.split_by_revision(running)
+    if not state.limit("maxSurge", 0):
         yield from writes.delete_all(running[1:])
         return
     yield from writes.delete_all((*new[1:], *old[1:]))
-    if new and old and (not is_ready(old[0]) or patrol.is_well(new[0])):
+    if new and old and (not is_ready(old[0]) or state.is_available(new[0])):
         yield writes.delete(old[0])
 
 
-def _make(patrol: Patrol, node: str) -> Generator[Write, Outcome | None, str]:
-    template = mapping(patrol.owner.body, "spec", "template")
-    spec = mapping(template, "spec")
-    borne: list[Json] = [*mappings(spec, "tolerations"), *placement.ALWAYS_TOLERATED]
+def _create_pod(state: DaemonSetState, node: str) -> Generator[Write, Outcome | None, str]:
+    template = get_mapping(state.owner.body, "spec", "template")
+    spec = get_mapping(template, "spec")
+    tolerations: list[Json] = [*get_mappings(spec, "tolerations"), *placement.DAEMON_TOLERATIONS]
     write = new_pod(
-        patrol.owner,
+        state.owner,
         template,
         metadata={
-            "generateName": f"{patrol.owner.ref.name}-",
-            "labels": {REVISION_LABEL: patrol.digest},
+            "generateName": f"{state.owner.ref.name}-",
+            "labels": {REVISION_LABEL: state.digest},
         },
-        spec={"affinity": placement.pinned(spec, node), "tolerations": borne},
+        spec={"affinity": placement.pin_to_node(spec, node), "tolerations": tolerations},
     )
-    refusal = refusal_of((yield write))
-    if refusal:
-        yield VOICE.warn(patrol.owner, "FailedCreate", f"Error creating: {refusal}", patrol.now)
-    return refusal
+    error = creation_error((yield write))
+    if error:
+        yield RECORDER.record_warning(
+            state.owner, "FailedCreate", f"Error creating: {error}", state.now
+        )
+    return error
 
 
-def _renew(patrol: Patrol) -> Generator[Write, Outcome | None, None]:
-    """Old pods make room for new ones: as many as may be missing, or may be there twice."""
-    if surge := patrol.limit("maxSurge", 0):
-        yield from _renew_beside(patrol, surge)
+def _rolling_update(state: DaemonSetState) -> Generator[Write, Outcome | None, None]:
+    """Delete old pods within `maxUnavailable`, or surge within `maxSurge`.
+
+    Like `rollingUpdate` of `pkg/controller/daemon/update.go` in Kubernetes.
+    """
+    if surge := state.limit("maxSurge", 0):
+        yield from _surge_update(state, surge)
         return
-    spare = patrol.limit("maxUnavailable", 1) or 1
-    candidates: list[Stored] = []
-    for node, fit in patrol.fits.items():
-        pods = patrol.staying(node)
-        if not fit.runs and not pods:
+    spare = state.limit("maxUnavailable", 1) or 1
+    candidates: list[StoredObject] = []
+    for node, fit in state.fits.items():
+        pods = state.remaining_pods(node)
+        if not fit.should_run and not pods:
             continue
-        if len(pods) != 1 or not patrol.is_well(pods[0]):
+        if len(pods) != 1 or not state.is_available(pods[0]):
             spare -= 1
-            yield from writes.delete_all([pod for pod in pods if not patrol.is_new(pod)])
-        elif not patrol.is_new(pods[0]):
+            yield from writes.delete_all([pod for pod in pods if not state.is_new(pod)])
+        elif not state.is_new(pods[0]):
             candidates.append(pods[0])
     yield from writes.delete_all(candidates[: max(0, spare)])
 
 
-def _renew_beside(patrol: Patrol, surge: int) -> Generator[Write, Outcome | None, None]:
+def _surge_update(state: DaemonSetState, surge: int) -> Generator[Write, Outcome | None, None]:
     candidates: list[str] = []
-    for node, fit in patrol.fits.items():
-        new, old = patrol.sorted_out(patrol.staying(node))
+    for node, fit in state.fits.items():
+        new, old = state.split_by_revision(state.remaining_pods(node))
         if new and old:
-            surge -= not patrol.is_well(new[0])
-        elif old and fit.runs and not patrol.is_well(old[0]):
-            yield from _make(patrol, node)
-        elif old and fit.runs:
+            surge -= not state.is_available(new[0])
+        elif old and fit.should_run and not state.is_available(old[0]):
+            yield from _create_pod(state, node)
+        elif old and fit.should_run:
             candidates.append(node)
     for node in candidates[: max(0, surge)]:
-        yield from _make(patrol, node)
+        yield from _create_pod(state, node)
 
 
-def _status(patrol: Patrol) -> Body:
-    first = {
-        node: patrol.pods[node][0]
-        for node, fit in patrol.fits.items()
-        if fit.runs and patrol.pods.get(node)
+def _status(state: DaemonSetState) -> Body:
+    first_pods = {
+        node: state.pods[node][0]
+        for node, fit in state.fits.items()
+        if fit.should_run and state.pods.get(node)
     }
-    available = sum(is_ready(pod) and patrol.is_well(pod) for pod in first.values())
+    available = sum(is_ready(pod) and state.is_available(pod) for pod in first_pods.values())
     counts: Body = {
-        "observedGeneration": patrol.owner.generation,
-        "updatedNumberScheduled": sum(map(patrol.is_new, first.values())),
+        "observedGeneration": state.owner.generation,
+        "updatedNumberScheduled": sum(map(state.is_new, first_pods.values())),
         "numberAvailable": available,
-        "numberUnavailable": patrol.desired - available,
+        "numberUnavailable": state.desired - available,
     }
     return {
-        "currentNumberScheduled": len(first),
+        "currentNumberScheduled": len(first_pods),
         "numberMisscheduled": sum(
-            not fit.runs and bool(patrol.pods.get(node)) for node, fit in patrol.fits.items()
+            not fit.should_run and bool(state.pods.get(node)) for node, fit in state.fits.items()
         ),
-        "desiredNumberScheduled": patrol.desired,
-        "numberReady": sum(map(is_ready, first.values())),
+        "desiredNumberScheduled": state.desired,
+        "numberReady": sum(map(is_ready, first_pods.values())),
         **without_zeros(counts),
     }
 
 
-def _concerns(view: Visible, event: Transition) -> Iterator[Ref]:
-    yield from OF_PODS(view, event)
-    if event.stored.ref.kind == NODE and _moves_pods(event):
-        yield from (daemon_set.ref for daemon_set in view.all_of(DAEMON_SET))
+def _map_event(reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
+    yield from MAP_PODS(reader, event)
+    if event.stored.ref.kind == NODE and _affects_placement(event):
+        yield from (daemon_set.ref for daemon_set in reader.list_objects(DAEMON_SET))
 
 
-def _moves_pods(event: Transition) -> bool:
-    """Nodes report all the time; only their labels and taints say who may run there."""
+def _affects_placement(event: StoreEvent) -> bool:
+    """Return whether labels or taints of a node changed; other reports of nodes move no pods."""
     before = event.before
-    if event.change is not Change.MODIFIED or before is None:
+    if event.change is not WatchEventType.MODIFIED or before is None:
         return True
-    taints = part(event.stored.body, "spec", "taints") != part(before.body, "spec", "taints")
-    return taints or event.stored.labels != before.labels
+    taints_changed = get_value(event.stored.body, "spec", "taints") != get_value(
+        before.body, "spec", "taints"
+    )
+    return taints_changed or event.stored.labels != before.labels
 
 
-DAEMON_SETS = Controller("daemon-sets", keep_watch, _concerns, kinds=(DAEMON_SET, POD, NODE))
+DAEMON_SETS = Controller(
+    "daemon-sets", reconcile_daemon_set, _map_event, kinds=(DAEMON_SET, POD, NODE)
+)

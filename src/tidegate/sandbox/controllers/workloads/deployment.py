@@ -1,6 +1,6 @@
-"""Deployments: a ReplicaSet for each template, the newest made large as the others are made small.
+"""Deployments: one ReplicaSet for each template; the newest grows while the others shrink.
 
-One look does one thing and says so; what it wrote brings the next look.
+One reconciliation takes one step and reports it; its writes trigger the next reconciliation.
 """
 
 from __future__ import annotations
@@ -11,15 +11,20 @@ import msgspec
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import mapping, number, part, text
+from tidegate.model.reading import get_int, get_mapping, get_text, get_value
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import conditions_of, new_condition, with_condition
-from tidegate.sandbox.controllers.pods import phase_of, refusal_of, retry_at
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
+from tidegate.sandbox.controllers.pods import creation_error, phase_of, retry_at
+from tidegate.sandbox.controllers.reaction import (
+    Controller,
+    ObjectReader,
+    Reconciliation,
+    RequeueAt,
+)
 from tidegate.sandbox.controllers.workloads import progress
 from tidegate.sandbox.controllers.workloads.rollout import (
-    HASH,
     REVISION,
+    TEMPLATE_HASH,
     DeploymentRollout,
     Sizes,
     is_scaling,
@@ -28,274 +33,309 @@ from tidegate.sandbox.controllers.workloads.rollout import (
     read_rollout,
     scaled_sizes,
 )
-from tidegate.sandbox.controllers.writes import Voice
+from tidegate.sandbox.controllers.writes import EventRecorder
 from tidegate.sandbox.kinds import DEPLOYMENT, POD, REPLICA_SET
-from tidegate.sandbox.server.store import Body, Transition
+from tidegate.sandbox.server.store import Body, StoreEvent
 from tidegate.world.calls import Write
-from tidegate.world.facts import Change, Exists, Outcome, is_refusal
+from tidegate.world.facts import AlreadyExists, Outcome, WatchEventType, is_error
 
-VOICE = Voice("deployment-controller")
-LONGEST_NAME = 253
+RECORDER = EventRecorder("deployment-controller")
+MAX_NAME = 253
 
-Deeds = Generator[Write | At, Outcome | None, bool]
-"""Writes, and whether this look is over with them."""
+ReconcileStep = Generator[Write | RequeueAt, Outcome | None, bool]
+"""Writes, and whether the reconciliation ends with them."""
 
 
-def roll_out(view: Visible, ref: Ref, now: Ms) -> Looking:
-    """Bring a Deployment one step nearer to what is asked of it."""
-    deployment = view.get(ref)
+def reconcile_deployment(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
+    """Bring a Deployment one step closer to its desired state."""
+    deployment = reader.get(ref)
     if deployment is None:
         return
-    rollout = read_rollout(view, deployment)
+    rollout = read_rollout(reader, deployment)
     if deployment.is_deleting:
-        yield from writes.say(deployment, progress.plain_status(rollout, now))
-    elif (yield from _note_pause(rollout, now)):
-        yield from _before_status(_proceed(view, rollout, now))
+        yield from writes.update_status(deployment, progress.base_status(rollout, now))
+    elif (yield from _record_pause(rollout, now)):
+        yield from _until_status_write(_sync(reader, rollout, now))
     else:
-        yield from _proceed(view, rollout, now)
+        yield from _sync(reader, rollout, now)
 
 
-def _proceed(view: Visible, rollout: DeploymentRollout, now: Ms) -> Looking:
-    if (yield from _number(rollout, now)):
+def _sync(reader: ObjectReader, rollout: DeploymentRollout, now: Ms) -> Reconciliation:
+    if (yield from _sync_revision(rollout, now)):
         return
     if rollout.is_paused or is_scaling(rollout):
-        yield from _stand(view, rollout, now)
-    elif rollout.is_recreated:
-        yield from _recreate(view, rollout, now)
+        yield from _scale_only(reader, rollout, now)
+    elif rollout.is_recreate:
+        yield from _recreate(reader, rollout, now)
     else:
-        yield from _roll(view, rollout, now)
+        yield from _rolling_update(reader, rollout, now)
 
 
-def _before_status(deeds: Looking) -> Looking:
-    """A look that has told of a pause tells no more: its next status would be of a stale version.
+def _until_status_write(reconciliation: Reconciliation) -> Reconciliation:
+    """Run a reconciliation up to its first status write.
 
-    So a Deployment that is resumed makes its ReplicaSet, and never says that it did.
+    A reconciliation that recorded a pause writes no second status: its version would be stale.
+    So a resumed Deployment creates its ReplicaSet and never reports it.
     """
     outcome: Outcome | None = None
     while True:
         try:
-            wanted = deeds.send(outcome)
+            request = reconciliation.send(outcome)
         except StopIteration:
             return
-        if isinstance(wanted, Write) and wanted.subresource == "status":
+        if isinstance(request, Write) and request.subresource == "status":
             return
-        outcome = yield wanted
+        outcome = yield request
 
 
-def _stand(view: Visible, rollout: DeploymentRollout, now: Ms) -> Looking:
-    """Scale, and nothing else: while paused, or on the first look after a change of scale."""
-    yield from _resize(rollout, scaled_sizes(rollout), now)
+def _scale_only(reader: ObjectReader, rollout: DeploymentRollout, now: Ms) -> Reconciliation:
+    """Scale only: while paused, or in the first reconciliation after a change of scale."""
+    yield from _scale(rollout, scaled_sizes(rollout), now)
     if rollout.is_paused:
-        yield from _forget_old(rollout)
-    after = read_rollout(view, rollout.deployment)
-    yield from writes.say(rollout.deployment, progress.plain_status(after, now))
+        yield from _clean_up_old(rollout)
+    after = read_rollout(reader, rollout.deployment)
+    yield from writes.update_status(rollout.deployment, progress.base_status(after, now))
 
 
-def _roll(view: Visible, rollout: DeploymentRollout, now: Ms) -> Looking:
+def _rolling_update(reader: ObjectReader, rollout: DeploymentRollout, now: Ms) -> Reconciliation:
     if rollout.new is None:
-        yield from _begin(view, rollout, now)
+        yield from _create_replica_set(reader, rollout, now)
         return
-    grown = yield from _resize(rollout, [(rollout.new, new_size(rollout))], now)
-    shrunk = grown or (yield from _resize(rollout, old_sizes(rollout), now))
-    if shrunk:
-        rollout = read_rollout(view, rollout.deployment)
-    elif progress.is_complete(rollout, mapping(rollout.deployment.body, "status")):
-        yield from _forget_old(rollout)
-    yield from _say_progress(rollout, now)
+    scaled_up = yield from _scale(rollout, [(rollout.new, new_size(rollout))], now)
+    scaled = scaled_up or (yield from _scale(rollout, old_sizes(rollout), now))
+    if scaled:
+        rollout = read_rollout(reader, rollout.deployment)
+    elif progress.is_complete(rollout, get_mapping(rollout.deployment.body, "status")):
+        yield from _clean_up_old(rollout)
+    yield from _update_progress(rollout, now)
 
 
-def _recreate(view: Visible, rollout: DeploymentRollout, now: Ms) -> Looking:
-    """No new pod before the last old one is gone."""
-    shrunk = yield from _resize(rollout, [(crew, 0) for crew in rollout.old if crew.size], now)
-    if not shrunk and not _has_old_pods(view, rollout):
+def _recreate(reader: ObjectReader, rollout: DeploymentRollout, now: Ms) -> Reconciliation:
+    """Create no new pod before the last old one is gone."""
+    scaled_down = yield from _scale(
+        rollout, [(replica_set, 0) for replica_set in rollout.old if replica_set.size], now
+    )
+    if not scaled_down and not _has_old_pods(reader, rollout):
         if rollout.new is None:
-            yield from _begin(view, rollout, now)
+            yield from _create_replica_set(reader, rollout, now)
             return
-        yield from _resize(rollout, [(rollout.new, rollout.replicas)], now)
-        if progress.is_complete(rollout, mapping(rollout.deployment.body, "status")):
-            yield from _forget_old(rollout)
-    yield from _say_progress(read_rollout(view, rollout.deployment), now)
+        yield from _scale(rollout, [(rollout.new, rollout.replicas)], now)
+        if progress.is_complete(rollout, get_mapping(rollout.deployment.body, "status")):
+            yield from _clean_up_old(rollout)
+    yield from _update_progress(read_rollout(reader, rollout.deployment), now)
 
 
-def _has_old_pods(view: Visible, rollout: DeploymentRollout) -> bool:
+def _has_old_pods(reader: ObjectReader, rollout: DeploymentRollout) -> bool:
     return any(
-        crew.pods
+        replica_set.pods
         or any(
             phase_of(pod) not in ("Succeeded", "Failed")
-            for pod in writes.controlled(view, crew.stored, POD)
+            for pod in writes.list_controlled(reader, replica_set.stored, POD)
         )
-        for crew in rollout.old
+        for replica_set in rollout.old
     )
 
 
-def _note_pause(rollout: DeploymentRollout, now: Ms) -> Deeds:
-    """A pause is no lack of progress: the clock of the deadline starts anew when it ends."""
-    _, reason = progress.progress_of(conditions_of(rollout.deployment))
+def _record_pause(rollout: DeploymentRollout, now: Ms) -> ReconcileStep:
+    """Record a pause or its end in Progressing, so that the progress deadline starts again.
+
+    Like `checkPausedConditions` of `pkg/controller/deployment/sync.go` in Kubernetes.
+    """
+    _, reason = progress.progressing_state(conditions_of(rollout.deployment))
     if (
         not progress.has_deadline(rollout)
         or reason == progress.TIMED_OUT
         or rollout.is_paused == (reason == progress.PAUSED)
     ):
         return False
-    done = "paused" if rollout.is_paused else "resumed"
-    yield _with_progress(
-        rollout, "Unknown", f"Deployment{done.title()}", f"Deployment is {done}", now
+    state = "paused" if rollout.is_paused else "resumed"
+    yield _set_progressing(
+        rollout, "Unknown", f"Deployment{state.title()}", f"Deployment is {state}", now
     )
     return True
 
 
-def _number(rollout: DeploymentRollout, now: Ms) -> Deeds:
-    """The new ReplicaSet has the highest revision, and the Deployment says which that is."""
+def _sync_revision(rollout: DeploymentRollout, now: Ms) -> ReconcileStep:
+    """Give the new ReplicaSet the highest revision, and record that revision on the Deployment."""
     if rollout.new is None:
         return False
-    notes = mapping(rollout.new.stored.metadata, "annotations")
-    wanted = {**notes, **rollout.notes()}
-    least = number(rollout.spec, "minReadySeconds")
-    if wanted != notes or number(rollout.new.stored.body, "spec", "minReadySeconds") != least:
-        change: Body = {"metadata": {"annotations": wanted}, "spec": {"minReadySeconds": least}}
+    annotations = get_mapping(rollout.new.stored.metadata, "annotations")
+    desired = {**annotations, **rollout.annotations()}
+    min_ready_seconds = get_int(rollout.spec, "minReadySeconds")
+    if (
+        desired != annotations
+        or get_int(rollout.new.stored.body, "spec", "minReadySeconds") != min_ready_seconds
+    ):
+        change: Body = {
+            "metadata": {"annotations": desired},
+            "spec": {"minReadySeconds": min_ready_seconds},
+        }
         yield writes.patch(rollout.new.stored, change)
         return False
-    yield from _note_revision(rollout, text(notes, REVISION))
-    if not progress.has_deadline(rollout) or progress.progress_of(
+    yield from _record_revision(rollout, get_text(annotations, REVISION))
+    if not progress.has_deadline(rollout) or progress.progressing_state(
         conditions_of(rollout.deployment)
     ) != ("", ""):
         return False
-    said = f'Found new replica set "{rollout.new.stored.ref.name}"'
-    yield _with_progress(rollout, "True", "FoundNewReplicaSet", said, now)
+    message = f'Found new replica set "{rollout.new.stored.ref.name}"'
+    yield _set_progressing(rollout, "True", "FoundNewReplicaSet", message, now)
     return True
 
 
-def _note_revision(rollout: DeploymentRollout, revision: str) -> Iterator[Write]:
-    """Written through the status, where an annotation does not count as a change of the spec."""
-    if text(rollout.deployment.metadata, "annotations", REVISION) != revision:
-        note = writes.patch(rollout.deployment, {"metadata": {"annotations": {REVISION: revision}}})
-        yield msgspec.structs.replace(note, subresource="status")
+def _record_revision(rollout: DeploymentRollout, revision: str) -> Iterator[Write]:
+    """Yield the revision annotation, written through the status to keep the generation."""
+    if get_text(rollout.deployment.metadata, "annotations", REVISION) != revision:
+        write = writes.patch(
+            rollout.deployment, {"metadata": {"annotations": {REVISION: revision}}}
+        )
+        yield msgspec.structs.replace(write, subresource="status")
 
 
-def _begin(view: Visible, rollout: DeploymentRollout, now: Ms) -> Looking:
-    """Make the ReplicaSet of a new template."""
-    deployment, size, notes = rollout.deployment, new_size(rollout), rollout.notes()
-    name = f"{deployment.ref.name[: LONGEST_NAME - 1 - len(rollout.hash)]}-{rollout.hash}"
+def _create_replica_set(
+    reader: ObjectReader, rollout: DeploymentRollout, now: Ms
+) -> Reconciliation:
+    """Create the ReplicaSet of a new template."""
+    deployment, size, annotations = rollout.deployment, new_size(rollout), rollout.annotations()
+    prefix = deployment.ref.name[: MAX_NAME - 1 - len(rollout.template_hash)]
+    name = f"{prefix}-{rollout.template_hash}"
     outcome = yield writes.create(
-        REPLICA_SET, deployment.ref.namespace, _body(rollout, name, size, notes)
+        REPLICA_SET, deployment.ref.namespace, _replica_set_body(rollout, name, size, annotations)
     )
-    if isinstance(outcome, Exists):
-        yield from _adopt(view, rollout, name)
+    if isinstance(outcome, AlreadyExists):
+        yield from _adopt(reader, rollout, name)
         return
-    refusal = refusal_of(outcome)
-    if not refusal and outcome is not None and is_refusal(outcome):
+    error = creation_error(outcome)
+    if not error and outcome is not None and is_error(outcome):
         return
-    if refusal:
-        said = f'Failed to create new replica set "{name}": {refusal}'
-        yield _with_progress(rollout, "False", "ReplicaSetCreateError", said, now)
-        yield VOICE.warn(deployment, "ReplicaSetCreateError", said, now)
-        yield At(retry_at(None, now=now))
+    if error:
+        message = f'Failed to create new replica set "{name}": {error}'
+        yield _set_progressing(rollout, "False", "ReplicaSetCreateError", message, now)
+        yield RECORDER.record_warning(deployment, "ReplicaSetCreateError", message, now)
+        yield RequeueAt(retry_at(None, now=now))
         return
     if size:
-        said = f"Scaled up replica set {name} from 0 to {size}"
-        yield VOICE.tell(deployment, "ScalingReplicaSet", said, now)
-    yield from _note_revision(rollout, text(notes, REVISION))
+        message = f"Scaled up replica set {name} from 0 to {size}"
+        yield RECORDER.record(deployment, "ScalingReplicaSet", message, now)
+    yield from _record_revision(rollout, get_text(annotations, REVISION))
     if progress.has_deadline(rollout):
-        said = f'Created new replica set "{name}"'
-        yield _with_progress(rollout, "True", "NewReplicaSetCreated", said, now)
+        message = f'Created new replica set "{name}"'
+        yield _set_progressing(rollout, "True", "NewReplicaSetCreated", message, now)
 
 
-def _body(rollout: DeploymentRollout, name: str, size: int, notes: Body) -> Body:
+def _replica_set_body(rollout: DeploymentRollout, name: str, size: int, annotations: Body) -> Body:
     template = rollout.template
-    metadata = mapping(template, "metadata")
-    labels: Body = {**mapping(metadata, "labels"), HASH: rollout.hash}
-    selector = mapping(rollout.spec, "selector")
-    matched: Body = {**mapping(selector, "matchLabels"), HASH: rollout.hash}
-    least = number(rollout.spec, "minReadySeconds")
+    metadata = get_mapping(template, "metadata")
+    labels: Body = {**get_mapping(metadata, "labels"), TEMPLATE_HASH: rollout.template_hash}
+    selector = get_mapping(rollout.spec, "selector")
+    match_labels: Body = {
+        **get_mapping(selector, "matchLabels"),
+        TEMPLATE_HASH: rollout.template_hash,
+    }
+    min_ready_seconds = get_int(rollout.spec, "minReadySeconds")
     return {
         "metadata": {
             "name": name,
             "namespace": rollout.deployment.ref.namespace,
             "labels": labels,
-            "annotations": notes,
+            "annotations": annotations,
             "ownerReferences": [writes.owner_reference(rollout.deployment)],
         },
         "spec": {
             "replicas": size,
-            **({"minReadySeconds": least} if least else {}),
-            "selector": {**selector, "matchLabels": matched},
+            **({"minReadySeconds": min_ready_seconds} if min_ready_seconds else {}),
+            "selector": {**selector, "matchLabels": match_labels},
             "template": {**template, "metadata": {**metadata, "labels": labels}},
         },
     }
 
 
-def _adopt(view: Visible, rollout: DeploymentRollout, name: str) -> Iterator[Write]:
-    """A ReplicaSet of this template that lost its Deployment is taken over."""
-    found = view.get(Ref(REPLICA_SET, rollout.deployment.ref.namespace, name))
-    if found is not None and not part(found.metadata, "ownerReferences"):
+def _adopt(reader: ObjectReader, rollout: DeploymentRollout, name: str) -> Iterator[Write]:
+    """Yield the adoption of an orphaned ReplicaSet of this template."""
+    replica_set = reader.get(Ref(REPLICA_SET, rollout.deployment.ref.namespace, name))
+    if replica_set is not None and not get_value(replica_set.metadata, "ownerReferences"):
         owner: Json = [writes.owner_reference(rollout.deployment)]
-        yield writes.patch(found, {"metadata": {"ownerReferences": owner}})
+        yield writes.patch(replica_set, {"metadata": {"ownerReferences": owner}})
 
 
-def _resize(rollout: DeploymentRollout, sizes: Sizes, now: Ms) -> Deeds:
+def _scale(rollout: DeploymentRollout, sizes: Sizes, now: Ms) -> ReconcileStep:
     resized = False
-    for crew, size in sizes:
-        notes = mapping(crew.stored.metadata, "annotations")
-        scale = rollout.scale_notes()
-        if crew.size == size and scale.items() <= notes.items():
+    for replica_set, size in sizes:
+        annotations = get_mapping(replica_set.stored.metadata, "annotations")
+        scale_annotations = rollout.scale_annotations()
+        if replica_set.size == size and scale_annotations.items() <= annotations.items():
             continue
         yield writes.patch(
-            crew.stored, {"metadata": {"annotations": scale}, "spec": {"replicas": size}}
+            replica_set.stored,
+            {"metadata": {"annotations": scale_annotations}, "spec": {"replicas": size}},
         )
-        if crew.size != size:
+        if replica_set.size != size:
             resized = True
-            way = "up" if size > crew.size else "down"
-            said = f"Scaled {way} replica set {crew.stored.ref.name} from {crew.size} to {size}"
-            yield VOICE.tell(rollout.deployment, "ScalingReplicaSet", said, now)
+            direction = "up" if size > replica_set.size else "down"
+            message = (
+                f"Scaled {direction} replica set {replica_set.stored.ref.name} from"
+                f" {replica_set.size} to {size}"
+            )
+            yield RECORDER.record(rollout.deployment, "ScalingReplicaSet", message, now)
     return resized
 
 
-def _forget_old(rollout: DeploymentRollout) -> Iterator[Write]:
-    """Old ReplicaSets are kept for going back, but not all of them for ever."""
-    limit = number(rollout.spec, "revisionHistoryLimit", default=10)
-    kept = [crew for crew in rollout.old if not crew.stored.is_deleting]
-    kept.sort(key=lambda crew: crew.revision)
-    for crew in kept[: max(0, len(kept) - limit)]:
-        observed = number(crew.stored.body, "status", "observedGeneration")
-        if not crew.pods and not crew.size and observed >= crew.stored.generation:
-            yield writes.delete(crew.stored)
+def _clean_up_old(rollout: DeploymentRollout) -> Iterator[Write]:
+    """Yield deletions of old ReplicaSets beyond `revisionHistoryLimit`.
+
+    Like `cleanupDeployment` of `pkg/controller/deployment/sync.go` in Kubernetes.
+    """
+    limit = get_int(rollout.spec, "revisionHistoryLimit", default=10)
+    candidates = [replica_set for replica_set in rollout.old if not replica_set.stored.is_deleting]
+    candidates.sort(key=lambda replica_set: replica_set.revision)
+    for replica_set in candidates[: max(0, len(candidates) - limit)]:
+        observed = get_int(replica_set.stored.body, "status", "observedGeneration")
+        if (
+            not replica_set.pods
+            and not replica_set.size
+            and observed >= replica_set.stored.generation
+        ):
+            yield writes.delete(replica_set.stored)
 
 
-def _say_progress(rollout: DeploymentRollout, now: Ms) -> Looking:
-    status = progress.full_status(rollout, now)
-    yield from writes.say(rollout.deployment, status)
-    if (moment := progress.next_check(rollout, status)) is not None:
-        yield At(moment)
+def _update_progress(rollout: DeploymentRollout, now: Ms) -> Reconciliation:
+    status = progress.status_with_progress(rollout, now)
+    yield from writes.update_status(rollout.deployment, status)
+    if (check_time := progress.progress_check_time(rollout, status)) is not None:
+        yield RequeueAt(check_time)
 
 
-def _with_progress(
+def _set_progressing(
     rollout: DeploymentRollout, status: str, reason: str, message: str, now: Ms
 ) -> Write:
-    """What was said before, with one other condition Progressing."""
+    """Return a write of the previous status with another Progressing condition."""
     condition = new_condition(progress.PROGRESSING, status, reason, message, now=now)
     conditions = with_condition(conditions_of(rollout.deployment), condition)
     return writes.set_status(
         rollout.deployment,
-        progress.with_conditions(mapping(rollout.deployment.body, "status"), conditions),
+        progress.with_conditions(get_mapping(rollout.deployment.body, "status"), conditions),
     )
 
 
-def _concerns(view: Visible, event: Transition) -> Iterator[Ref]:
+def _map_event(reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
     stored = event.stored
     if stored.ref.kind == DEPLOYMENT:
         yield stored.ref
         return
     owner: Ref | None = None
     if stored.ref.kind == REPLICA_SET:
-        owner = writes.controller_of(stored, DEPLOYMENT)
-    elif stored.ref.kind == POD and event.change is Change.DELETED:
-        crew = writes.controller_of(stored, REPLICA_SET)
-        found = view.get(crew) if crew else None
-        owner = writes.controller_of(found, DEPLOYMENT) if found else None
+        owner = writes.controller_of_kind(stored, DEPLOYMENT)
+    elif stored.ref.kind == POD and event.change is WatchEventType.DELETED:
+        replica_set_ref = writes.controller_of_kind(stored, REPLICA_SET)
+        replica_set = reader.get(replica_set_ref) if replica_set_ref else None
+        owner = writes.controller_of_kind(replica_set, DEPLOYMENT) if replica_set else None
     if owner is not None:
         yield owner
 
 
 DEPLOYMENTS = Controller(
-    "deployments", roll_out, _concerns, delay=Ms(5), kinds=(DEPLOYMENT, REPLICA_SET, POD)
+    "deployments",
+    reconcile_deployment,
+    _map_event,
+    delay=Ms(5),
+    kinds=(DEPLOYMENT, REPLICA_SET, POD),
 )

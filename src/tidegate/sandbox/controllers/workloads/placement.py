@@ -1,17 +1,17 @@
-"""On which nodes a pod template may run: names, labels and taints; not how much room there is."""
+"""Node placement of pod templates by name, label and taint; free capacity is not considered."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidegate.model.labels import requirement
+from tidegate.model.labels import parse_requirement
 from tidegate.model.objects import Json
-from tidegate.model.reading import listed, mapping, mappings, text
-from tidegate.sandbox.server.store import Body, Stored
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
+from tidegate.sandbox.server.store import Body, StoredObject
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 NO_EXECUTE = "NoExecute"
-ALWAYS_TOLERATED: tuple[Body, ...] = tuple(
+DAEMON_TOLERATIONS: tuple[Body, ...] = tuple(
     {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": effect}
     for name, effect in (
         ("not-ready", NO_EXECUTE),
@@ -22,83 +22,91 @@ ALWAYS_TOLERATED: tuple[Body, ...] = tuple(
         ("unschedulable", "NoSchedule"),
     )
 )
-"""What every DaemonSet's pod puts up with."""
+"""Tolerations of every pod of a DaemonSet."""
 
 
 class NodeFit(NamedTuple):
-    """Whether a new pod goes to a node, and whether one that is there may stay."""
+    """Whether a new pod should run on a node, and whether an existing one should continue to run.
 
-    runs: bool
-    stays: bool
+    Like `NodeShouldRunDaemonPod` of `pkg/controller/daemon/daemon_controller.go` in Kubernetes.
+    """
+
+    should_run: bool
+    should_continue: bool
 
 
-def fit_of(template: Json, node: Stored) -> NodeFit:
-    """How a DaemonSet's template and a node go together."""
-    spec = mapping(template, "spec")
-    if text(spec, "nodeName", default=node.ref.name) != node.ref.name:
-        return NodeFit(runs=False, stays=False)
-    if not _is_chosen(spec, node):
-        return NodeFit(runs=False, stays=False)
-    tolerations: list[Body] = [*mappings(spec, "tolerations"), *ALWAYS_TOLERATED]
-    hard = [
+def node_fit(template: Json, node: StoredObject) -> NodeFit:
+    """Return whether the pods of a DaemonSet's template should run on a node."""
+    spec = get_mapping(template, "spec")
+    if get_text(spec, "nodeName", default=node.ref.name) != node.ref.name:
+        return NodeFit(should_run=False, should_continue=False)
+    if not _matches_affinity(spec, node):
+        return NodeFit(should_run=False, should_continue=False)
+    tolerations: list[Body] = [*get_mappings(spec, "tolerations"), *DAEMON_TOLERATIONS]
+    untolerated = [
         taint
-        for taint in mappings(node.body, "spec", "taints")
+        for taint in get_mappings(node.body, "spec", "taints")
         if taint.get("effect") in ("NoSchedule", NO_EXECUTE)
         and not any(_tolerates(toleration, taint) for toleration in tolerations)
     ]
-    return NodeFit(runs=not hard, stays=not any(one.get("effect") == NO_EXECUTE for one in hard))
+    return NodeFit(
+        should_run=not untolerated,
+        should_continue=not any(
+            blocking_taint.get("effect") == NO_EXECUTE for blocking_taint in untolerated
+        ),
+    )
 
 
-def pinned(spec: Body, node: str) -> Body:
-    """A pod's affinity, narrowed to one node; every other requirement on nodes was met already."""
+def pin_to_node(spec: Body, node: str) -> Body:
+    """Return a pod's affinity narrowed to one node that already met all requirements."""
     field: Body = {"key": "metadata.name", "operator": "In", "values": [node]}
     term: Body = {"matchFields": [field]}
-    affinity = mapping(spec, "affinity")
-    towards: Body = {
-        **mapping(affinity, "nodeAffinity"),
+    affinity = get_mapping(spec, "affinity")
+    node_affinity: Body = {
+        **get_mapping(affinity, "nodeAffinity"),
         REQUIRED: {"nodeSelectorTerms": [term]},
     }
-    return {**affinity, "nodeAffinity": towards}
+    return {**affinity, "nodeAffinity": node_affinity}
 
 
-def node_of(pod: Stored) -> str:
-    """The node a pod is on, or the one it is meant for."""
-    placed = text(pod.body, "spec", "nodeName")
-    if placed:
-        return placed
-    affinity = mapping(pod.body, "spec", "affinity", "nodeAffinity")
-    for term in mappings(affinity, REQUIRED, "nodeSelectorTerms"):
-        for field in mappings(term, "matchFields"):
+def target_node(pod: StoredObject) -> str:
+    """Return the node a pod is assigned to, or the one its affinity selects; empty for none."""
+    assigned = get_text(pod.body, "spec", "nodeName")
+    if assigned:
+        return assigned
+    affinity = get_mapping(pod.body, "spec", "affinity", "nodeAffinity")
+    for term in get_mappings(affinity, REQUIRED, "nodeSelectorTerms"):
+        for field in get_mappings(term, "matchFields"):
             if field.get("key") == "metadata.name":
-                return str(next(iter(listed(field, "values")), ""))
+                return str(next(iter(get_list(field, "values")), ""))
     return ""
 
 
-def _is_chosen(spec: Body, node: Stored) -> bool:
-    if not mapping(spec, "nodeSelector").items() <= node.labels.items():
+def _matches_affinity(spec: Body, node: StoredObject) -> bool:
+    if not get_mapping(spec, "nodeSelector").items() <= node.labels.items():
         return False
-    terms = mappings(spec, "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
-    return not terms or any(_is_met(term, node) for term in terms)
+    terms = get_mappings(spec, "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
+    return not terms or any(_matches_term(term, node) for term in terms)
 
 
-def _is_met(term: Body, node: Stored) -> bool:
-    expressions = mappings(term, "matchExpressions")
-    fields = mappings(term, "matchFields")
+def _matches_term(term: Body, node: StoredObject) -> bool:
+    expressions = get_mappings(term, "matchExpressions")
+    fields = get_mappings(term, "matchFields")
     names: Body = {"metadata.name": node.ref.name}
     return bool(expressions or fields) and all(
         [
-            *(requirement(one).holds(node.labels) for one in expressions),
-            *(requirement(one).holds(names) for one in fields),
+            *(parse_requirement(expression).matches(node.labels) for expression in expressions),
+            *(parse_requirement(expression).matches(names) for expression in fields),
         ]
     )
 
 
 def _tolerates(toleration: Body, taint: Body) -> bool:
-    key, effect = text(toleration, "key"), text(toleration, "effect")
+    key, effect = get_text(toleration, "key"), get_text(toleration, "effect")
     if effect and effect != taint.get("effect"):
         return False
     if key and key != taint.get("key"):
         return False
     if toleration.get("operator") == "Exists":
         return True
-    return bool(key) and text(toleration, "value") == text(taint, "value")
+    return bool(key) and get_text(toleration, "value") == get_text(taint, "value")

@@ -1,16 +1,19 @@
-"""What a Deployment says of itself: counts, Available, Progressing, ReplicaFailure."""
+"""Status of a Deployment: counts, and the conditions Available, Progressing, ReplicaFailure.
+
+Like `pkg/controller/deployment/progress.go` of Kubernetes.
+"""
 
 from __future__ import annotations
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, mappings, number
+from tidegate.model.reading import get_int, get_mapping, get_mappings
 from tidegate.sandbox.controllers.conditions import (
     Conditions,
     conditions_of,
     find_condition,
-    moment_of,
     new_condition,
+    read_timestamp,
     with_condition,
     without_condition,
     without_zeros,
@@ -25,8 +28,8 @@ COMPLETE, TIMED_OUT, PAUSED = (
     "ProgressDeadlineExceeded",
     "DeploymentPaused",
 )
-ENOUGH = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
-TOO_FEW = (
+MINIMUM_AVAILABLE = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+MINIMUM_UNAVAILABLE = (
     "False",
     "MinimumReplicasUnavailable",
     "Deployment does not have minimum availability.",
@@ -39,48 +42,55 @@ def has_deadline(rollout: DeploymentRollout) -> bool:
     return rollout.deadline != NO_DEADLINE
 
 
-def progress_of(conditions: Conditions) -> tuple[str, str]:
-    """Status and reason of the condition Progressing."""
-    found = find_condition(conditions, PROGRESSING) or {}
-    return str(found.get("status", "")), str(found.get("reason", ""))
+def progressing_state(conditions: Conditions) -> tuple[str, str]:
+    """Return status and reason of the condition Progressing; empty strings without one."""
+    condition = find_condition(conditions, PROGRESSING) or {}
+    return str(condition.get("status", "")), str(condition.get("reason", ""))
 
 
 def with_conditions(status: Body, conditions: Conditions) -> Body:
-    listed: list[Json] = [*conditions]
-    kept = {name: value for name, value in status.items() if name != "conditions"}
-    return {**kept, "conditions": listed} if listed else kept
+    listed_conditions: list[Json] = [*conditions]
+    fields = {name: value for name, value in status.items() if name != "conditions"}
+    return {**fields, "conditions": listed_conditions} if listed_conditions else fields
 
 
-def plain_status(rollout: DeploymentRollout, now: Ms) -> Body:
-    """The counts and Available; nothing is said of progress."""
-    available = sum(crew.available for crew in rollout.all)
+def base_status(rollout: DeploymentRollout, now: Ms) -> Body:
+    """Return the status with counts and Available, and Progressing unchanged."""
+    available = sum(replica_set.available for replica_set in rollout.replica_sets)
     new = rollout.new
     counts: Body = {
         "observedGeneration": rollout.deployment.generation,
-        "replicas": sum(crew.pods for crew in rollout.all),
+        "replicas": sum(replica_set.pods for replica_set in rollout.replica_sets),
         "updatedReplicas": new.pods if new else 0,
-        "readyReplicas": sum(crew.ready for crew in rollout.all),
+        "readyReplicas": sum(replica_set.ready for replica_set in rollout.replica_sets),
         "availableReplicas": available,
-        "unavailableReplicas": max(0, sum(crew.size for crew in rollout.all) - available),
+        "unavailableReplicas": max(
+            0, sum(replica_set.size for replica_set in rollout.replica_sets) - available
+        ),
     }
     status = without_zeros(counts)
     status["terminatingReplicas"] = sum(
-        number(crew.stored.body, "status", "terminatingReplicas") for crew in rollout.all
+        get_int(replica_set.stored.body, "status", "terminatingReplicas")
+        for replica_set in rollout.replica_sets
     )
-    words = ENOUGH if available >= rollout.replicas - rollout.unavailable else TOO_FEW
-    condition = new_condition(AVAILABLE, *words, now=now)
+    availability = (
+        MINIMUM_AVAILABLE
+        if available >= rollout.replicas - rollout.max_unavailable
+        else MINIMUM_UNAVAILABLE
+    )
+    condition = new_condition(AVAILABLE, *availability, now=now)
     return with_conditions(status, with_condition(conditions_of(rollout.deployment), condition))
 
 
-def full_status(rollout: DeploymentRollout, now: Ms) -> Body:
-    """The status while a rollout is watched: with progress, and what ReplicaSets complain of."""
-    status = plain_status(rollout, now)
-    conditions = mappings(status, "conditions")
+def status_with_progress(rollout: DeploymentRollout, now: Ms) -> Body:
+    """Return the status during a rollout, with Progressing and failures of ReplicaSets."""
+    status = base_status(rollout, now)
+    conditions = get_mappings(status, "conditions")
     if not has_deadline(rollout):
         conditions = without_condition(conditions, PROGRESSING)
     else:
         conditions = _with_progress(rollout, status, conditions, now)
-    failure = _failure(rollout)
+    failure = _replica_failure(rollout)
     conditions = (
         with_condition(conditions, failure) if failure else without_condition(conditions, FAILURE)
     )
@@ -88,18 +98,18 @@ def full_status(rollout: DeploymentRollout, now: Ms) -> Body:
 
 
 def is_complete(rollout: DeploymentRollout, status: Body) -> bool:
-    counts = (number(status, name) for name in COUNTS if name != "readyReplicas")
-    observed = number(status, "observedGeneration") >= rollout.deployment.generation
+    counts = (get_int(status, name) for name in COUNTS if name != "readyReplicas")
+    observed = get_int(status, "observedGeneration") >= rollout.deployment.generation
     return observed and all(count == rollout.replicas for count in counts)
 
 
-def next_check(rollout: DeploymentRollout, status: Body) -> Ms | None:
-    """When a rollout that does not move has to be looked at again: a second past its deadline."""
-    found = find_condition(mappings(status, "conditions"), PROGRESSING)
-    if found is None or not has_deadline(rollout) or is_complete(rollout, status):
+def progress_check_time(rollout: DeploymentRollout, status: Body) -> Ms | None:
+    """Return when to check a stalled rollout: a second after its deadline; None if it has none."""
+    condition = find_condition(get_mappings(status, "conditions"), PROGRESSING)
+    if condition is None or not has_deadline(rollout) or is_complete(rollout, status):
         return None
-    updated = moment_of(found.get("lastUpdateTime"))
-    if found.get("reason") in (TIMED_OUT, COMPLETE) or updated is None:
+    updated = read_timestamp(condition.get("lastUpdateTime"))
+    if condition.get("reason") in (TIMED_OUT, COMPLETE) or updated is None:
         return None
     return Ms(updated + (rollout.deadline + 1) * SECOND)
 
@@ -107,8 +117,8 @@ def next_check(rollout: DeploymentRollout, status: Body) -> Ms | None:
 def _with_progress(
     rollout: DeploymentRollout, status: Body, conditions: Conditions, now: Ms
 ) -> Conditions:
-    known, reason = progress_of(conditions)
-    is_settled = number(status, "replicas") == number(status, "updatedReplicas")
+    known_status, reason = progressing_state(conditions)
+    is_settled = get_int(status, "replicas") == get_int(status, "updatedReplicas")
     if is_settled and reason == COMPLETE:
         return conditions
     subject = (
@@ -117,28 +127,28 @@ def _with_progress(
         else f'Deployment "{rollout.deployment.ref.name}"'
     )
     if is_complete(rollout, status):
-        said = f"{subject} has successfully progressed."
+        message = f"{subject} has successfully progressed."
         return with_condition(
-            conditions, new_condition(PROGRESSING, "True", COMPLETE, said, now=now)
+            conditions, new_condition(PROGRESSING, "True", COMPLETE, message, now=now)
         )
-    if _has_moved(rollout, status):
-        said = f"{subject} is progressing."
-        moved = new_condition(PROGRESSING, "True", "ReplicaSetUpdated", said, now=now)
+    if _has_progressed(rollout, status):
+        message = f"{subject} is progressing."
+        progressed = new_condition(PROGRESSING, "True", "ReplicaSetUpdated", message, now=now)
         before = find_condition(conditions, PROGRESSING)
-        if before is not None and known == "True":
-            moved["lastTransitionTime"] = before.get("lastTransitionTime")
-        return [*without_condition(conditions, PROGRESSING), moved]
-    if _is_late(rollout, conditions, now):
-        said = f"{subject} has timed out progressing."
-        late = new_condition(PROGRESSING, "False", TIMED_OUT, said, now=now)
-        return with_condition(conditions, late)
+        if before is not None and known_status == "True":
+            progressed["lastTransitionTime"] = before.get("lastTransitionTime")
+        return [*without_condition(conditions, PROGRESSING), progressed]
+    if _is_timed_out(rollout, conditions, now):
+        message = f"{subject} has timed out progressing."
+        timed_out = new_condition(PROGRESSING, "False", TIMED_OUT, message, now=now)
+        return with_condition(conditions, timed_out)
     return conditions
 
 
-def _has_moved(rollout: DeploymentRollout, status: Body) -> bool:
-    before = mapping(rollout.deployment.body, "status")
+def _has_progressed(rollout: DeploymentRollout, status: Body) -> bool:
+    before = get_mapping(rollout.deployment.body, "status")
     pods, updated, ready, available = (
-        (number(before, name), number(status, name)) for name in COUNTS
+        (get_int(before, name), get_int(status, name)) for name in COUNTS
     )
     return (
         updated[1] > updated[0]
@@ -148,18 +158,20 @@ def _has_moved(rollout: DeploymentRollout, status: Body) -> bool:
     )
 
 
-def _is_late(rollout: DeploymentRollout, conditions: Conditions, now: Ms) -> bool:
-    found = find_condition(conditions, PROGRESSING)
-    updated = moment_of(found.get("lastUpdateTime")) if found else None
-    if found is None or updated is None or found.get("reason") == COMPLETE:
+def _is_timed_out(rollout: DeploymentRollout, conditions: Conditions, now: Ms) -> bool:
+    condition = find_condition(conditions, PROGRESSING)
+    updated = read_timestamp(condition.get("lastUpdateTime")) if condition else None
+    if condition is None or updated is None or condition.get("reason") == COMPLETE:
         return False
-    return found.get("reason") == TIMED_OUT or updated + rollout.deadline * SECOND < now
+    return condition.get("reason") == TIMED_OUT or updated + rollout.deadline * SECOND < now
 
 
-def _failure(rollout: DeploymentRollout) -> Body | None:
-    """What the new ReplicaSet complains of, or else an old one."""
-    for crew in ((rollout.new,) if rollout.new else ()) + rollout.old:
-        found = find_condition(mappings(crew.stored.body, "status", "conditions"), FAILURE)
-        if found is not None:
-            return {**found, "lastUpdateTime": found.get("lastTransitionTime")}
+def _replica_failure(rollout: DeploymentRollout) -> Body | None:
+    """Return the ReplicaFailure condition of the new ReplicaSet, or of an old one, or None."""
+    for replica_set in ((rollout.new,) if rollout.new else ()) + rollout.old:
+        condition = find_condition(
+            get_mappings(replica_set.stored.body, "status", "conditions"), FAILURE
+        )
+        if condition is not None:
+            return {**condition, "lastUpdateTime": condition.get("lastTransitionTime")}
     return None

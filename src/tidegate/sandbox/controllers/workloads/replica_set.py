@@ -1,4 +1,4 @@
-"""ReplicaSets: as many pods of one template as are asked for, and what became of them."""
+"""ReplicaSets: create or delete pods of one template until the desired number runs."""
 
 from __future__ import annotations
 
@@ -6,93 +6,116 @@ from collections.abc import Generator
 
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import mapping, mappings, number
+from tidegate.model.reading import get_int, get_mapping, get_mappings
 from tidegate.sandbox.controllers.conditions import (
     Conditions,
     find_condition,
-    moment_of,
     new_condition,
+    read_timestamp,
     without_condition,
     without_zeros,
 )
 from tidegate.sandbox.controllers.pods import (
-    await_next,
+    creation_error,
     is_active,
     is_available,
     is_ready,
-    least_wanted,
     new_pod,
-    refusal_of,
+    pods_to_delete,
+    requeue_when_available,
     retry_at,
 )
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
-from tidegate.sandbox.controllers.writes import Voice, controlled, delete, say, with_controlled
+from tidegate.sandbox.controllers.reaction import (
+    Controller,
+    ObjectReader,
+    Reconciliation,
+    RequeueAt,
+)
+from tidegate.sandbox.controllers.writes import (
+    EventRecorder,
+    delete,
+    list_controlled,
+    map_to_owner,
+    update_status,
+)
 from tidegate.sandbox.kinds import POD, REPLICA_SET
-from tidegate.sandbox.server.store import Body, Stored
+from tidegate.sandbox.server.store import Body, StoredObject
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome
 
-VOICE = Voice("replicaset-controller")
+RECORDER = EventRecorder("replicaset-controller")
 FAILURE = "ReplicaFailure"
 BURST = 500
-"""So many pods are made or deleted in one look."""
+"""Maximum number of pods that one reconciliation creates or deletes."""
 
 
-def keep_replicas(view: Visible, ref: Ref, now: Ms) -> Looking:
-    """Make or delete pods until there are as many as asked for; say how many there were."""
-    owner = view.get(ref)
+def reconcile_replica_set(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
+    """Create or delete pods up to the desired number, and report how many there were."""
+    owner = reader.get(ref)
     if owner is None:
         return
-    pods = controlled(view, owner, POD)
+    pods = list_controlled(reader, owner, POD)
     active = [pod for pod in pods if is_active(pod)]
     problem = ""
     if not owner.is_deleting:
-        problem = yield from _make_up(owner, active, now)
+        problem = yield from _manage_replicas(owner, active, now)
     status = _status(owner, pods, active, problem, now)
-    yield from say(owner, status)
+    yield from update_status(owner, status)
     if problem:
-        failed = find_condition(mappings(status, "conditions"), FAILURE)
-        since = moment_of(failed.get("lastTransitionTime")) if failed else None
-        yield At(retry_at(since, now=now))
-    yield from await_next(active, _least(owner), now=now)
+        failed = find_condition(get_mappings(status, "conditions"), FAILURE)
+        since = read_timestamp(failed.get("lastTransitionTime")) if failed else None
+        yield RequeueAt(retry_at(since, now=now))
+    yield from requeue_when_available(active, _min_ready_seconds(owner), now=now)
 
 
-def _least(owner: Stored) -> int:
-    return number(owner.body, "spec", "minReadySeconds")
+def _min_ready_seconds(owner: StoredObject) -> int:
+    return get_int(owner.body, "spec", "minReadySeconds")
 
 
-def _make_up(owner: Stored, active: list[Stored], now: Ms) -> Generator[Write, Outcome | None, str]:
-    """The difference between what is and what should be; why it could not be made up."""
-    missing = number(owner.body, "spec", "replicas", default=1) - len(active)
+def _manage_replicas(
+    owner: StoredObject, active: list[StoredObject], now: Ms
+) -> Generator[Write, Outcome | None, str]:
+    """Create missing pods or delete surplus ones; return why a pod could not be created.
+
+    Like `manageReplicas` of `pkg/controller/replicaset/replica_set.go` in Kubernetes.
+    """
+    missing = get_int(owner.body, "spec", "replicas", default=1) - len(active)
     if missing > 0:
-        return (yield from _make_pods(owner, min(missing, BURST), now))
-    for pod in least_wanted(active, min(-missing, BURST)) if missing else ():
+        return (yield from _create_pods(owner, min(missing, BURST), now))
+    for pod in pods_to_delete(active, min(-missing, BURST)) if missing else ():
         yield delete(pod)
     return ""
 
 
-def _make_pods(owner: Stored, count: int, now: Ms) -> Generator[Write, Outcome | None, str]:
-    """In batches of one, two, four; the first batch with a refusal is the last."""
-    template = mapping(owner.body, "spec", "template")
+def _create_pods(owner: StoredObject, count: int, now: Ms) -> Generator[Write, Outcome | None, str]:
+    """Create pods in batches of one, two, four; stop after the first batch with an error.
+
+    Like `slowStartBatch` of `replica_set.go` in Kubernetes.
+    """
+    template = get_mapping(owner.body, "spec", "template")
     write = new_pod(owner, template, metadata={"generateName": f"{owner.ref.name}-"})
     batch, problem = 1, ""
     while count > 0 and not problem:
         for _ in range(min(batch, count)):
-            refusal = refusal_of((yield write))
-            if refusal:
-                yield VOICE.warn(owner, "FailedCreate", f"Error creating: {refusal}", now)
-            problem = problem or refusal
+            error = creation_error((yield write))
+            if error:
+                yield RECORDER.record_warning(
+                    owner, "FailedCreate", f"Error creating: {error}", now
+                )
+            problem = problem or error
         count, batch = count - batch, batch * 2
     return problem
 
 
-def _status(owner: Stored, pods: list[Stored], active: list[Stored], problem: str, now: Ms) -> Body:
-    least = _least(owner)
-    labels = mapping(owner.body, "spec", "template", "metadata", "labels")
+def _status(
+    owner: StoredObject, pods: list[StoredObject], active: list[StoredObject], problem: str, now: Ms
+) -> Body:
+    min_ready_seconds = _min_ready_seconds(owner)
+    labels = get_mapping(owner.body, "spec", "template", "metadata", "labels")
     counts: Body = {
         "fullyLabeledReplicas": sum(labels.items() <= pod.labels.items() for pod in active),
         "readyReplicas": sum(map(is_ready, active)),
-        "availableReplicas": sum(is_available(pod, least, now=now) for pod in active),
+        "availableReplicas": sum(is_available(pod, min_ready_seconds, now=now) for pod in active),
         "observedGeneration": owner.generation,
     }
     conditions: list[Json] = [*_conditions(owner, len(active), problem, now)]
@@ -104,17 +127,17 @@ def _status(owner: Stored, pods: list[Stored], active: list[Stored], problem: st
     }
 
 
-def _conditions(owner: Stored, active: int, problem: str, now: Ms) -> Conditions:
-    known = mappings(owner.body, "status", "conditions")
+def _conditions(owner: StoredObject, active: int, problem: str, now: Ms) -> Conditions:
+    known = get_mappings(owner.body, "status", "conditions")
     if not problem:
         return without_condition(known, FAILURE)
     if find_condition(known, FAILURE):
         return known
-    wanted = number(owner.body, "spec", "replicas", default=1)
-    reason = "FailedCreate" if active < wanted else "FailedDelete"
-    return [*known, new_condition(FAILURE, "True", reason, problem, now=now, dated="")]
+    desired = get_int(owner.body, "spec", "replicas", default=1)
+    reason = "FailedCreate" if active < desired else "FailedDelete"
+    return [*known, new_condition(FAILURE, "True", reason, problem, now=now, extra_time_field="")]
 
 
 REPLICA_SETS = Controller(
-    "replica-sets", keep_replicas, with_controlled(REPLICA_SET, POD), kinds=(REPLICA_SET, POD)
+    "replica-sets", reconcile_replica_set, map_to_owner(REPLICA_SET, POD), kinds=(REPLICA_SET, POD)
 )

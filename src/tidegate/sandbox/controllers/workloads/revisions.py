@@ -1,4 +1,4 @@
-"""The templates of a StatefulSet, kept as ControllerRevisions so that it can go back to one."""
+"""Templates of a StatefulSet, stored as ControllerRevisions for rollback."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 from tidegate.model.objects import Json, Kind
-from tidegate.model.reading import mapping, number, part, text
+from tidegate.model.reading import get_int, get_mapping, get_text, get_value
 from tidegate.sandbox.controllers import writes
-from tidegate.sandbox.controllers.reaction import Visible
-from tidegate.sandbox.server.store import Stored
+from tidegate.sandbox.controllers.reaction import ObjectReader
+from tidegate.sandbox.server.store import StoredObject
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome
 
@@ -18,56 +18,74 @@ DIGEST_LABEL = "controller.kubernetes.io/hash"
 HISTORY_LIMIT = 10
 
 
-class Revisions(NamedTuple):
-    """By name: what the pods have had so far, and what they are to have."""
+class StatefulSetRevisions(NamedTuple):
+    """The revisions of a StatefulSet, by name."""
 
     current: str
+    """The revision that the pods had so far."""
     update: str
+    """The revision that the pods are updated to."""
     templates: dict[str, Json]
 
     def template(self, name: str) -> dict[str, Json]:
-        return mapping(self.templates, name)
+        return get_mapping(self.templates, name)
 
 
-def keep_revisions(view: Visible, owner: Stored) -> Generator[Write, Outcome | None, Revisions]:
-    """Record the template of now, unless it is known; one that comes back is the newest again."""
-    known = revisions_of(view, owner)
-    template = part(owner.body, "spec", "template")
-    digest = writes.digest_of(template)
+def sync_revisions(
+    reader: ObjectReader, owner: StoredObject
+) -> Generator[Write, Outcome | None, StatefulSetRevisions]:
+    """Record the current template; one that was recorded before becomes the newest again."""
+    revisions = list_revisions(reader, owner)
+    template = get_value(owner.body, "spec", "template")
+    digest = writes.compute_hash(template)
     name = f"{owner.ref.name}-{digest}"
-    newest = number(known[-1].body, "revision") if known else 0
-    found = next((one for one in known if one.ref.name == name), None)
-    if found is None:
+    newest = get_int(revisions[-1].body, "revision") if revisions else 0
+    existing = next((revision for revision in revisions if revision.ref.name == name), None)
+    if existing is None:
         yield _new_revision(owner, name, digest, newest + 1)
-    elif number(found.body, "revision") < newest:
-        yield writes.patch(found, {"revision": newest + 1})
-    templates = {one.ref.name: part(one.body, "data", "spec", "template") for one in known}
-    said = text(owner.body, "status", "currentRevision")
-    current = said if said in templates else name
-    return Revisions(current, name, {**templates, name: template})
+    elif get_int(existing.body, "revision") < newest:
+        yield writes.patch(existing, {"revision": newest + 1})
+    templates = {
+        revision.ref.name: get_value(revision.body, "data", "spec", "template")
+        for revision in revisions
+    }
+    recorded = get_text(owner.body, "status", "currentRevision")
+    current = recorded if recorded in templates else name
+    return StatefulSetRevisions(current, name, {**templates, name: template})
 
 
-def revisions_of(view: Visible, owner: Stored) -> list[Stored]:
-    """The oldest first."""
-    found = writes.controlled(view, owner, CONTROLLER_REVISION)
-    return sorted(found, key=lambda one: (number(one.body, "revision"), one.ref.name))
+def list_revisions(reader: ObjectReader, owner: StoredObject) -> list[StoredObject]:
+    """Return the ControllerRevisions, the oldest first."""
+    revisions = writes.list_controlled(reader, owner, CONTROLLER_REVISION)
+    return sorted(
+        revisions, key=lambda revision: (get_int(revision.body, "revision"), revision.ref.name)
+    )
 
 
-def forget_revisions(
-    view: Visible, owner: Stored, revisions: Revisions, pods: list[Stored]
+def truncate_history(
+    reader: ObjectReader,
+    owner: StoredObject,
+    revisions: StatefulSetRevisions,
+    pods: list[StoredObject],
 ) -> Iterator[Write]:
-    """Those that no pod has and that are too many for the history."""
+    """Delete unused revisions beyond `revisionHistoryLimit`.
+
+    Like `truncateHistory` of `pkg/controller/statefulset/stateful_set_control.go` in
+    Kubernetes.
+    """
     used = {revisions.current, revisions.update}
-    used |= {text(pod.metadata, "labels", "controller-revision-hash") for pod in pods}
-    idle = [one for one in revisions_of(view, owner) if one.ref.name not in used]
-    limit = number(owner.body, "spec", "revisionHistoryLimit", default=HISTORY_LIMIT)
-    for one in idle[: max(0, len(idle) - limit)]:
-        yield writes.delete(one)
+    used |= {get_text(pod.metadata, "labels", "controller-revision-hash") for pod in pods}
+    unused = [
+        revision for revision in list_revisions(reader, owner) if revision.ref.name not in used
+    ]
+    limit = get_int(owner.body, "spec", "revisionHistoryLimit", default=HISTORY_LIMIT)
+    for revision in unused[: max(0, len(unused) - limit)]:
+        yield writes.delete(revision)
 
 
-def _new_revision(owner: Stored, name: str, digest: str, revision: int) -> Write:
-    template = mapping(owner.body, "spec", "template")
-    labels = {**mapping(template, "metadata", "labels"), DIGEST_LABEL: digest}
+def _new_revision(owner: StoredObject, name: str, digest: str, revision: int) -> Write:
+    template = get_mapping(owner.body, "spec", "template")
+    labels = {**get_mapping(template, "metadata", "labels"), DIGEST_LABEL: digest}
     return writes.create(
         CONTROLLER_REVISION,
         owner.ref.namespace,

@@ -1,4 +1,7 @@
-"""StatefulSets: pods with names that last, made and replaced one after the other."""
+"""StatefulSets: pods with stable names, created and replaced in order.
+
+Like `pkg/controller/statefulset/stateful_set_control.go` of Kubernetes.
+"""
 
 from __future__ import annotations
 
@@ -7,180 +10,191 @@ from typing import NamedTuple
 
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import mapping, mappings, number, part, text
+from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import without_zeros
 from tidegate.sandbox.controllers.pods import (
-    await_next,
+    creation_error,
     is_available,
     is_ready,
     new_pod,
     phase_of,
-    refusal_of,
+    requeue_when_available,
     retry_at,
 )
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Visible
-from tidegate.sandbox.controllers.workloads.revisions import (
-    Revisions,
-    forget_revisions,
-    keep_revisions,
+from tidegate.sandbox.controllers.reaction import (
+    Controller,
+    ObjectReader,
+    Reconciliation,
+    RequeueAt,
 )
-from tidegate.sandbox.controllers.writes import Voice, first_warning
+from tidegate.sandbox.controllers.workloads.revisions import (
+    StatefulSetRevisions,
+    sync_revisions,
+    truncate_history,
+)
+from tidegate.sandbox.controllers.writes import EventRecorder, first_warning_time
 from tidegate.sandbox.kinds import CLAIM, POD, STATEFUL_SET
-from tidegate.sandbox.server.store import Body, Stored
+from tidegate.sandbox.server.store import Body, StoredObject
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome
 
-VOICE = Voice("statefulset-controller")
+RECORDER = EventRecorder("statefulset-controller")
 REVISION_LABEL = "controller-revision-hash"
 
-Deeds = Generator[Write | At, Outcome | None, bool]
-"""Writes, and whether the next pod in order has to wait for what they do."""
+ReconcileStep = Generator[Write | RequeueAt, Outcome | None, bool]
+"""Writes, and whether the next pod in order has to wait for them."""
 
 
-class PodLine(NamedTuple):
-    """The pods of a StatefulSet at one look, by their places."""
+class StatefulSetState(NamedTuple):
+    """A StatefulSet and its pods by ordinal, as read for one reconciliation."""
 
-    owner: Stored
-    revisions: Revisions
-    placed: dict[int, Stored]
-    condemned: list[tuple[int, Stored]]
-    """Those whose place is not asked for any more; the last place first."""
+    owner: StoredObject
+    revisions: StatefulSetRevisions
+    replicas: dict[int, StoredObject]
+    """Pods with a desired ordinal, by ordinal."""
+    condemned: list[tuple[int, StoredObject]]
+    """Pods whose ordinal is no longer desired, the highest ordinal first."""
     now: Ms
-    refused_since: Ms | None = None
+    create_failed_since: Ms | None = None
+    """Time of the first failed pod creation, or None."""
 
     @property
     def spec(self) -> dict[str, Json]:
-        return mapping(self.owner.body, "spec")
+        return get_mapping(self.owner.body, "spec")
 
     @property
-    def places(self) -> range:
-        return _places(self.owner)
+    def ordinals(self) -> range:
+        return _ordinals(self.owner)
 
     @property
-    def least(self) -> int:
-        return number(self.spec, "minReadySeconds")
+    def min_ready_seconds(self) -> int:
+        return get_int(self.spec, "minReadySeconds")
 
     @property
-    def in_order(self) -> bool:
+    def is_ordered(self) -> bool:
         return self.spec.get("podManagementPolicy") != "Parallel"
 
     @property
     def partition(self) -> int:
-        return number(self.spec, "updateStrategy", "rollingUpdate", "partition")
+        return get_int(self.spec, "updateStrategy", "rollingUpdate", "partition")
 
     @property
-    def rolls(self) -> bool:
-        return text(self.spec, "updateStrategy", "type", default="RollingUpdate") != "OnDelete"
+    def is_rolling_update(self) -> bool:
+        return get_text(self.spec, "updateStrategy", "type", default="RollingUpdate") != "OnDelete"
 
-    def is_well(self, pod: Stored) -> bool:
-        return not pod.is_deleting and is_available(pod, self.least, now=self.now)
+    def is_available(self, pod: StoredObject) -> bool:
+        return not pod.is_deleting and is_available(pod, self.min_ready_seconds, now=self.now)
 
 
-def keep_line(view: Visible, ref: Ref, now: Ms) -> Looking:
-    """Bring a StatefulSet one step nearer to what is asked of it."""
-    owner = view.get(ref)
+def reconcile_stateful_set(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
+    """Bring a StatefulSet one step closer to its desired state."""
+    owner = reader.get(ref)
     if owner is None:
         return
-    revisions = yield from keep_revisions(view, owner)
-    line = _read_line(view, owner, revisions, now)
-    renewed = False
+    revisions = yield from sync_revisions(reader, owner)
+    state = _read_state(reader, owner, revisions, now)
+    is_updating = False
     if not owner.is_deleting:
-        waits = yield from _fill(line)
-        waits = waits or (yield from _shorten(line))
-        renewed = not waits and line.rolls and (yield from _renew(line))
-    pods = [*line.placed.values(), *(pod for _, pod in line.condemned)]
-    yield from writes.say(owner, _status(line, pods, renewed=renewed))
-    yield from forget_revisions(view, owner, revisions, pods)
-    yield from await_next(pods, line.least, now=now)
+        must_wait = yield from _sync_replicas(state)
+        must_wait = must_wait or (yield from _delete_condemned(state))
+        is_updating = (
+            not must_wait and state.is_rolling_update and (yield from _rolling_update(state))
+        )
+    pods = [*state.replicas.values(), *(pod for _, pod in state.condemned)]
+    yield from writes.update_status(owner, _status(state, pods, is_updating=is_updating))
+    yield from truncate_history(reader, owner, revisions, pods)
+    yield from requeue_when_available(pods, state.min_ready_seconds, now=now)
 
 
-def _places(owner: Stored) -> range:
-    first = number(owner.body, "spec", "ordinals", "start")
-    return range(first, first + number(owner.body, "spec", "replicas", default=1))
+def _ordinals(owner: StoredObject) -> range:
+    first = get_int(owner.body, "spec", "ordinals", "start")
+    return range(first, first + get_int(owner.body, "spec", "replicas", default=1))
 
 
-def _read_line(view: Visible, owner: Stored, revisions: Revisions, now: Ms) -> PodLine:
-    placed: dict[int, Stored] = {}
-    condemned: list[tuple[int, Stored]] = []
-    wanted = _places(owner)
-    for pod in writes.controlled(view, owner, POD):
-        parent, _, place = pod.ref.name.rpartition("-")
-        if parent == owner.ref.name and place.isdigit():
-            if int(place) in wanted:
-                placed[int(place)] = pod
+def _read_state(
+    reader: ObjectReader, owner: StoredObject, revisions: StatefulSetRevisions, now: Ms
+) -> StatefulSetState:
+    replicas: dict[int, StoredObject] = {}
+    condemned: list[tuple[int, StoredObject]] = []
+    ordinals = _ordinals(owner)
+    for pod in writes.list_controlled(reader, owner, POD):
+        parent, _, ordinal = pod.ref.name.rpartition("-")
+        if parent == owner.ref.name and ordinal.isdigit():
+            if int(ordinal) in ordinals:
+                replicas[int(ordinal)] = pod
             else:
-                condemned.append((int(place), pod))
-    condemned.sort(key=lambda one: one[0], reverse=True)
-    since = first_warning(view, owner, reason="FailedCreate")
-    return PodLine(owner, revisions, dict(sorted(placed.items())), condemned, now, since)
+                condemned.append((int(ordinal), pod))
+    condemned.sort(key=lambda entry: entry[0], reverse=True)
+    since = first_warning_time(reader, owner, reason="FailedCreate")
+    return StatefulSetState(owner, revisions, dict(sorted(replicas.items())), condemned, now, since)
 
 
-def _fill(line: PodLine) -> Deeds:
-    """Every place has a pod; in order, each waits for the one before it."""
-    for place in line.places:
-        if (yield from _fill_place(line, place)) and line.in_order:
+def _sync_replicas(state: StatefulSetState) -> ReconcileStep:
+    """Sync the pod of every ordinal; if ordered, stop at the first that is not available."""
+    for ordinal in state.ordinals:
+        if (yield from _sync_ordinal(state, ordinal)) and state.is_ordered:
             return True
     return False
 
 
-def _fill_place(line: PodLine, place: int) -> Deeds:
-    pod = line.placed.get(place)
+def _sync_ordinal(state: StatefulSetState, ordinal: int) -> ReconcileStep:
+    pod = state.replicas.get(ordinal)
     if pod is None:
-        yield from _make_pod(line, place)
+        yield from _create_pod(state, ordinal)
         return True
     if phase_of(pod) in ("Succeeded", "Failed"):
         if not pod.is_deleting:
             yield writes.delete(pod)
         return True
-    return not (line.is_well(pod) and phase_of(pod) == "Running")
+    return not (state.is_available(pod) and phase_of(pod) == "Running")
 
 
-def _shorten(line: PodLine) -> Deeds:
-    """Pods whose place is gone go, the last first; in order, one at a time."""
-    unwell = [pod for _, pod in reversed(line.condemned) if not line.is_well(pod)]
-    for _, pod in line.condemned:
+def _delete_condemned(state: StatefulSetState) -> ReconcileStep:
+    """Delete condemned pods, the highest ordinal first; one at a time in an ordered StatefulSet."""
+    unavailable = [pod for _, pod in reversed(state.condemned) if not state.is_available(pod)]
+    for _, pod in state.condemned:
         if pod.is_deleting:
-            if line.in_order:
+            if state.is_ordered:
                 return True
             continue
-        if line.in_order and not line.is_well(pod) and pod is not unwell[0]:
+        if state.is_ordered and not state.is_available(pod) and pod is not unavailable[0]:
             return True
         yield writes.delete(pod)
-        if line.in_order:
+        if state.is_ordered:
             return True
     return False
 
 
-def _renew(line: PodLine) -> Deeds:
-    """The last pod with another template goes, once all behind it are well."""
-    for place in reversed(line.places[line.partition :]):
-        pod = line.placed.get(place)
+def _rolling_update(state: StatefulSetState) -> ReconcileStep:
+    """Delete the last pod with an old template, once all pods after it are available."""
+    for ordinal in reversed(state.ordinals[state.partition :]):
+        pod = state.replicas.get(ordinal)
         if pod is None:
             return False
-        if pod.labels.get(REVISION_LABEL) != line.revisions.update and not pod.is_deleting:
+        if pod.labels.get(REVISION_LABEL) != state.revisions.update and not pod.is_deleting:
             yield writes.delete(pod)
             return True
-        if not line.is_well(pod):
+        if not state.is_available(pod):
             return False
     return False
 
 
-def _make_pod(line: PodLine, place: int) -> Deeds:
-    owner, name = line.owner, f"{line.owner.ref.name}-{place}"
-    for claim in mappings(line.spec, "volumeClaimTemplates"):
-        yield _claim(line, claim, name)
-    revision = _revision_for(line, place)
-    template = line.revisions.template(revision)
+def _create_pod(state: StatefulSetState, ordinal: int) -> ReconcileStep:
+    owner, name = state.owner, f"{state.owner.ref.name}-{ordinal}"
+    for claim in get_mappings(state.spec, "volumeClaimTemplates"):
+        yield _new_claim(state, claim, name)
+    revision = _revision_for(state, ordinal)
+    template = state.revisions.template(revision)
     labels: Body = {
         REVISION_LABEL: revision,
         "statefulset.kubernetes.io/pod-name": name,
-        "apps.kubernetes.io/pod-index": str(place),
+        "apps.kubernetes.io/pod-index": str(ordinal),
     }
     spec: Body = {"hostname": name}
-    if service := text(line.spec, "serviceName"):
+    if service := get_text(state.spec, "serviceName"):
         spec["subdomain"] = service
-    volumes = _volumes(line, template, name)
+    volumes = _volumes(state, template, name)
     if volumes:
         spec["volumes"] = volumes
     write = new_pod(
@@ -189,66 +203,74 @@ def _make_pod(line: PodLine, place: int) -> Deeds:
         metadata={"name": name, "generateName": f"{owner.ref.name}-", "labels": labels},
         spec=spec,
     )
-    refusal = refusal_of((yield write))
-    if refusal:
-        said = f"Create Pod {name} in StatefulSet {owner.ref.name} failed error: {refusal}"
-        yield VOICE.warn(owner, "FailedCreate", said, line.now)
-        yield At(retry_at(line.refused_since, now=line.now, longest=MINUTE))
+    error = creation_error((yield write))
+    if error:
+        message = f"Create Pod {name} in StatefulSet {owner.ref.name} failed error: {error}"
+        yield RECORDER.record_warning(owner, "FailedCreate", message, state.now)
+        yield RequeueAt(retry_at(state.create_failed_since, now=state.now, max_delay=MINUTE))
     return True
 
 
-def _revision_for(line: PodLine, place: int) -> str:
-    """Which template a pod that is made now gets."""
-    given = part(line.spec, "updateStrategy", "rollingUpdate")
-    if not line.rolls:
-        return line.revisions.update
-    first = line.places.start
-    current = number(line.owner.body, "status", "currentReplicas")
-    kept = line.partition if given is not None else current
-    return line.revisions.current if place < first + kept else line.revisions.update
+def _revision_for(state: StatefulSetState, ordinal: int) -> str:
+    """Return the revision for a new pod."""
+    rolling_update = get_value(state.spec, "updateStrategy", "rollingUpdate")
+    if not state.is_rolling_update:
+        return state.revisions.update
+    first = state.ordinals.start
+    current = get_int(state.owner.body, "status", "currentReplicas")
+    old_count = state.partition if rolling_update is not None else current
+    return state.revisions.current if ordinal < first + old_count else state.revisions.update
 
 
-def _claim(line: PodLine, claim: Body, pod: str) -> Write:
-    metadata = mapping(claim, "metadata")
-    kept = text(line.spec, "persistentVolumeClaimRetentionPolicy", "whenDeleted") != "Delete"
-    owners: list[Json] = [] if kept else [writes.owner_reference(line.owner)]
-    meant: Body = {
+def _new_claim(state: StatefulSetState, claim: Body, pod: str) -> Write:
+    metadata = get_mapping(claim, "metadata")
+    is_retained = (
+        get_text(state.spec, "persistentVolumeClaimRetentionPolicy", "whenDeleted") != "Delete"
+    )
+    owners: list[Json] = [] if is_retained else [writes.owner_reference(state.owner)]
+    claim_metadata: Body = {
         **metadata,
         "name": f"{metadata.get('name')}-{pod}",
-        "namespace": line.owner.ref.namespace,
-        "labels": {**mapping(metadata, "labels"), **mapping(line.spec, "selector", "matchLabels")},
+        "namespace": state.owner.ref.namespace,
+        "labels": {
+            **get_mapping(metadata, "labels"),
+            **get_mapping(state.spec, "selector", "matchLabels"),
+        },
         **({"ownerReferences": owners} if owners else {}),
     }
     return writes.create(
-        CLAIM, line.owner.ref.namespace, {"metadata": meant, "spec": mapping(claim, "spec")}
+        CLAIM,
+        state.owner.ref.namespace,
+        {"metadata": claim_metadata, "spec": get_mapping(claim, "spec")},
     )
 
 
-def _volumes(line: PodLine, template: Body, pod: str) -> list[Json]:
+def _volumes(state: StatefulSetState, template: Body, pod: str) -> list[Json]:
     names = [
-        text(claim, "metadata", "name") for claim in mappings(line.spec, "volumeClaimTemplates")
+        get_text(claim, "metadata", "name")
+        for claim in get_mappings(state.spec, "volumeClaimTemplates")
     ]
     claimed: list[Json] = [
         {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{pod}"}} for name in names
     ]
-    own = [
+    template_volumes = [
         volume
-        for volume in mappings(template, "spec", "volumes")
+        for volume in get_mappings(template, "spec", "volumes")
         if volume.get("name") not in names
     ]
-    return [*claimed, *own]
+    return [*claimed, *template_volumes]
 
 
-def _status(line: PodLine, pods: list[Stored], *, renewed: bool) -> Body:
-    revisions, wanted = line.revisions, len(line.places)
+def _status(state: StatefulSetState, pods: list[StoredObject], *, is_updating: bool) -> Body:
+    revisions, desired = state.revisions, len(state.ordinals)
     alive = [pod for pod in pods if not pod.is_deleting]
     ready = [pod for pod in pods if is_ready(pod) and phase_of(pod) == "Running"]
-    updated = _count_of(alive, revisions.update)
-    current = _count_of(alive, revisions.current) - renewed
-    available = sum(is_available(pod, line.least, now=line.now) for pod in ready)
-    is_done = line.rolls and updated == len(ready) == len(pods) == wanted
+    updated = _count_revision(alive, revisions.update)
+    current = _count_revision(alive, revisions.current) - is_updating
+    available = sum(is_available(pod, state.min_ready_seconds, now=state.now) for pod in ready)
+    is_done = state.is_rolling_update and updated == len(ready) == len(pods) == desired
     counts: Body = {
-        "observedGeneration": line.owner.generation,
+        "observedGeneration": state.owner.generation,
         "readyReplicas": len(ready),
         "currentReplicas": updated if is_done else current,
         "updatedReplicas": updated,
@@ -263,10 +285,13 @@ def _status(line: PodLine, pods: list[Stored], *, renewed: bool) -> Body:
     }
 
 
-def _count_of(pods: list[Stored], revision: str) -> int:
+def _count_revision(pods: list[StoredObject], revision: str) -> int:
     return sum(pod.labels.get(REVISION_LABEL) == revision for pod in pods)
 
 
 STATEFUL_SETS = Controller(
-    "stateful-sets", keep_line, writes.with_controlled(STATEFUL_SET, POD), kinds=(STATEFUL_SET, POD)
+    "stateful-sets",
+    reconcile_stateful_set,
+    writes.map_to_owner(STATEFUL_SET, POD),
+    kinds=(STATEFUL_SET, POD),
 )

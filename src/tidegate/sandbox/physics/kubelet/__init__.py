@@ -1,1 +1,1 @@
-"""What a scheduler and a kubelet would do with pods. Assumed: no cluster vouches for it."""
+"""Simulated scheduler and kubelet. Their behavior is assumed, not recorded from a cluster."""

@@ -1,6 +1,7 @@
-"""A container that runs `kubectl wait`: what it waits for, whether that is so, and since when.
+"""Containers that run `kubectl wait`: the objects, whether they satisfy the wait, and since when.
 
-Nothing is kept between two looks: when each wait began follows from when those before it ended.
+No state is kept between reconciliations: the start of each wait follows from the end of those
+before it.
 """
 
 from __future__ import annotations
@@ -10,21 +11,21 @@ from typing import NamedTuple
 
 from tidegate.knowledge.hosts import scripts_of
 from tidegate.knowledge.waits import Aim, KubectlWait, Overrun, waits_in, waits_of
-from tidegate.model.labels import SelectorError, read_labels
+from tidegate.model.labels import SelectorError, parse_label_selector
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import listed, mapping, number, part, text
-from tidegate.sandbox.controllers.conditions import conditions_of, moment_of
-from tidegate.sandbox.controllers.reaction import Visible
-from tidegate.sandbox.kinds import CONFIG_MAP, DAEMON_SET, DEFINITIONS, LOOKED_AT, STATEFUL_SET
-from tidegate.sandbox.physics.kubelet.needs import variables_of
-from tidegate.sandbox.physics.kubelet.scene import Scene
-from tidegate.sandbox.server.register import served_versions
-from tidegate.sandbox.server.store import Stored
+from tidegate.model.reading import get_int, get_list, get_mapping, get_text, get_value
+from tidegate.sandbox.controllers.conditions import conditions_of, read_timestamp
+from tidegate.sandbox.controllers.reaction import ObjectReader
+from tidegate.sandbox.kinds import CONFIG_MAP, CRD, DAEMON_SET, STATEFUL_SET, WATCHED_KINDS
+from tidegate.sandbox.physics.kubelet.needs import container_variables
+from tidegate.sandbox.physics.kubelet.scene import ContainerContext
+from tidegate.sandbox.server.register import list_served_versions
+from tidegate.sandbox.server.store import StoredObject
 from tidegate.schema.builtin import served_kinds
 
 KUBECTL = "kubectl"
-SHORT = {
+SHORT_NAMES = {
     "po": "Pod",
     "deploy": "Deployment",
     "sts": "StatefulSet",
@@ -42,127 +43,147 @@ SHORT = {
 }
 
 
-class Awaited(NamedTuple):
-    """Something is waited for: until when at most, and what is missing."""
+class PendingWait(NamedTuple):
+    """A wait that is not satisfied: its deadline, and what is missing."""
 
-    until: Ms | None
+    deadline: Ms | None
     missing: str
 
 
-class GivenUp(NamedTuple):
-    """A wait has ended in vain: when, why, and what kubectl prints then."""
+class FailedWait(NamedTuple):
+    """A wait that failed: when, why, and the line that kubectl prints."""
 
-    moment: Ms
+    time: Ms
     missing: str
     line: str
 
 
-def follow_waits(scene: Scene, began: Ms, now: Ms) -> Ms | Awaited | GivenUp:
-    """When the last wait was over; or what is waited for now; or what was waited for in vain."""
-    at = began
-    for wait in waits_of_container(scene.view, scene.pod, scene.container):
-        found = _objects(scene, wait)
-        if found is None:
+def evaluate_waits(
+    context: ContainerContext, started_at: Ms, now: Ms
+) -> Ms | PendingWait | FailedWait:
+    """Return when the last wait was satisfied, or the pending wait, or the failed one."""
+    done_at = started_at
+    for wait in container_waits(context.reader, context.pod, context.container):
+        objects = _find_objects(context, wait)
+        if objects is None:
             continue
-        since, missing = _since(wait, found)
+        since, missing = _satisfied_since(wait, objects)
         if since is not None:
-            at = max(at, since)
+            done_at = max(done_at, since)
             continue
-        ends = _ends(wait, at, has_any=bool(found))
-        if ends is None or now < ends:
-            return Awaited(ends, missing)
+        ends_at = _deadline(wait, done_at, has_any=bool(objects))
+        if ends_at is None or now < ends_at:
+            return PendingWait(ends_at, missing)
         if wait.overrun is Overrun.FAILS:
-            return GivenUp(ends, missing, _printed(wait, has_any=bool(found)))
-        at = ends
-    return at
+            return FailedWait(ends_at, missing, _error_line(wait, has_any=bool(objects)))
+        done_at = ends_at
+    return done_at
 
 
-def waits_of_container(view: Visible, pod: Stored, container: Json) -> tuple[KubectlWait, ...]:
-    """What its command waits for, and the scripts that this names."""
-    command = [str(word) for word in listed(container, "command")]
-    image = text(container, "image").rpartition("/")[2]
+def container_waits(
+    reader: ObjectReader, pod: StoredObject, container: Json
+) -> tuple[KubectlWait, ...]:
+    """Return the waits in the command of a container, and in the scripts that it names."""
+    command = [str(word) for word in get_list(container, "command")]
+    image = get_text(container, "image").rpartition("/")[2]
     if not command and image.partition(":")[0].startswith(KUBECTL):
         command = [KUBECTL]
-    command += [str(word) for word in listed(container, "args")]
+    command += [str(word) for word in get_list(container, "args")]
 
     def find(name: str) -> Json:
-        found = view.get(Ref(CONFIG_MAP, pod.ref.namespace, name))
-        return found.body if found else None
+        config_map = reader.get(Ref(CONFIG_MAP, pod.ref.namespace, name))
+        return config_map.body if config_map else None
 
     scripts = [script for _, script in scripts_of(container, pod.body.get("spec"), find)]
-    if not any(KUBECTL in one for one in (*command, *scripts)):
+    if not any(KUBECTL in script_text for script_text in (*command, *scripts)):
         return ()
-    variables = dict(variables_of(view, pod, container))
-    own = waits_of(command, variables)
-    return (*own, *(wait for one in scripts for wait in waits_in(one, variables)))
+    variables = dict(container_variables(reader, pod, container))
+    command_waits = waits_of(command, variables)
+    return (
+        *command_waits,
+        *(wait for script_text in scripts for wait in waits_in(script_text, variables)),
+    )
 
 
-def _objects(scene: Scene, wait: KubectlWait) -> list[Stored] | None:
-    """What is waited for, as it is now; None where nobody knows what is meant."""
-    view = scene.view
-    kind = _kind(view, wait.resource)
+def _find_objects(context: ContainerContext, wait: KubectlWait) -> list[StoredObject] | None:
+    """Return the objects of a wait as they are now; None if kind or selector are unknown."""
+    reader = context.reader
+    kind = _resolve_kind(reader, wait.resource)
     if kind is None:
         return None
-    home = wait.namespace or scene.pod.ref.namespace
+    default_namespace = wait.namespace or context.pod.ref.namespace
     if wait.name:
-        refs = (Ref(kind, namespace, wait.name) for namespace in (home, ""))
-        return [one for ref in refs if (one := view.get(ref)) is not None][:1]
+        refs = (Ref(kind, namespace, wait.name) for namespace in (default_namespace, ""))
+        return [stored for ref in refs if (stored := reader.get(ref)) is not None][:1]
     try:
-        asked = read_labels(wait.selector)
+        requirements = parse_label_selector(wait.selector)
     except SelectorError:
         return None
-    every = view.all_of(kind, "" if home == "*" else home)
-    return [one for one in every if all(each.holds(one.labels) for each in asked)]
+    candidates = reader.list_objects(kind, "" if default_namespace == "*" else default_namespace)
+    return [
+        stored
+        for stored in candidates
+        if all(requirement.matches(stored.labels) for requirement in requirements)
+    ]
 
 
-def _kind(view: Visible, word: str) -> Kind | None:
-    """The kind that kubectl takes a word for: Kubernetes' own, or one of a CRD."""
-    found = _builtin().get(word)
-    if found is not None:
-        return found
+def _resolve_kind(reader: ObjectReader, word: str) -> Kind | None:
+    """Return the kind for a resource name of kubectl, built-in or of a CRD; else None."""
+    builtin_kind = _builtin_kinds().get(word)
+    if builtin_kind is not None:
+        return builtin_kind
     resource, _, group = word.partition(".")
-    for definition in view.all_of(DEFINITIONS):
-        names = mapping(definition.body, "spec", "names")
-        own = {text(names, "plural"), text(names, "singular"), text(names, "kind").lower()}
-        own |= {str(one) for one in listed(names, "shortNames")}
-        if resource in own and _is_group(text(definition.body, "spec", "group"), group):
-            return next((kind for kind, _ in served_versions(definition.body)), None)
+    for definition in reader.list_objects(CRD):
+        names = get_mapping(definition.body, "spec", "names")
+        known_names = {
+            get_text(names, "plural"),
+            get_text(names, "singular"),
+            get_text(names, "kind").lower(),
+        }
+        known_names |= {str(short_name) for short_name in get_list(names, "shortNames")}
+        if resource in known_names and _matches_group(
+            get_text(definition.body, "spec", "group"), group
+        ):
+            return next((kind for kind, _ in list_served_versions(definition.body)), None)
     return None
 
 
-def _is_group(group: str, written: str) -> bool:
-    """A resource may have its group behind it, and the version before that."""
+def _matches_group(group: str, written: str) -> bool:
+    """Return whether a written suffix, empty, `group` or `version.group`, names a group."""
     return not written or written == group or written.partition(".")[2] == group
 
 
 @cache
-def _builtin() -> dict[str, Kind]:
-    """Words for the kinds that a kubelet sees."""
-    named = {one.name: one for one in LOOKED_AT}
-    found = {short: named[name] for short, name in SHORT.items()}
-    for one in served_kinds():
-        if one.kind in LOOKED_AT:
-            for word in (one.plural, one.kind.name.lower()):
-                found |= {word: one.kind, f"{word}.{one.kind.group}".rstrip("."): one.kind}
-    return found
+def _builtin_kinds() -> dict[str, Kind]:
+    """Return the kinds that a kubelet reads, by resource name and short name."""
+    by_name = {kind.name: kind for kind in WATCHED_KINDS}
+    by_word = {short: by_name[name] for short, name in SHORT_NAMES.items()}
+    for served in served_kinds():
+        if served.kind in WATCHED_KINDS:
+            for word in (served.plural, served.kind.name.lower()):
+                by_word |= {
+                    word: served.kind,
+                    f"{word}.{served.kind.group}".rstrip("."): served.kind,
+                }
+    return by_word
 
 
-def _since(wait: KubectlWait, found: list[Stored]) -> tuple[Ms | None, str]:
-    """Since when it is as it is waited for; else what is missing."""
+def _satisfied_since(wait: KubectlWait, objects: list[StoredObject]) -> tuple[Ms | None, str]:
+    """Return since when a wait is satisfied; else None, and what is missing."""
     if wait.aim is Aim.DELETED:
-        return (None, f"{found[0].ref} is still there") if found else (Ms(0), "")
-    if not found:
+        return (None, f"{objects[0].ref} is still there") if objects else (Ms(0), "")
+    if not objects:
         return None, f"{wait.target} is not there"
-    moments: list[Ms] = []
-    for one in found:
-        moment = _met(wait, one)
-        if moment is None:
-            return None, f"{one.ref}: {_wanted(wait)}"
-        moments.append(moment)
-    return max(moments), ""
+    times: list[Ms] = []
+    for stored in objects:
+        since = _object_satisfied_since(wait, stored)
+        if since is None:
+            return None, f"{stored.ref}: {_unmet_message(wait)}"
+        times.append(since)
+    return max(times), ""
 
 
-def _wanted(wait: KubectlWait) -> str:
+def _unmet_message(wait: KubectlWait) -> str:
     match wait.aim:
         case Aim.CONDITION:
             return f"condition {wait.key} is not {wait.value}"
@@ -172,68 +193,75 @@ def _wanted(wait: KubectlWait) -> str:
             return "it is not rolled out"
 
 
-def _met(wait: KubectlWait, one: Stored) -> Ms | None:
-    """Since when an object is as it is waited for, as far as it says so itself."""
+def _object_satisfied_since(wait: KubectlWait, stored: StoredObject) -> Ms | None:
+    """Return since when an object satisfies a wait, as far as its status tells; else None."""
     match wait.aim:
         case Aim.CONDITION:
-            return _condition_since(one, wait.key, wait.value)
+            return _condition_since(stored, wait.key, wait.value)
         case Aim.FIELD:
-            value = part(one.body, *wait.key.split("."))
-            is_met = value not in (None, "") if not wait.value else _word(value) == wait.value
-            return Ms(0) if is_met else None
+            value = get_value(stored.body, *wait.key.split("."))
+            is_satisfied = (
+                value not in (None, "") if not wait.value else _to_text(value) == wait.value
+            )
+            return Ms(0) if is_satisfied else None
         case Aim.ROLLED_OUT:
-            return Ms(0) if _is_rolled_out(one) else None
+            return Ms(0) if _is_rolled_out(stored) else None
         case _:
-            return moment_of(one.metadata.get("creationTimestamp")) or Ms(0)
+            return read_timestamp(stored.metadata.get("creationTimestamp")) or Ms(0)
 
 
-def _word(value: Json) -> str:
+def _to_text(value: Json) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _condition_since(one: Stored, key: str, value: str) -> Ms | None:
-    """A condition of an older text does not count."""
-    for condition in conditions_of(one):
-        if text(condition, "type").lower() != key.lower():
+def _condition_since(stored: StoredObject, key: str, value: str) -> Ms | None:
+    """Return since when a condition has this value; one of an older generation is ignored."""
+    for condition in conditions_of(stored):
+        if get_text(condition, "type").lower() != key.lower():
             continue
-        seen = number(condition, "observedGeneration") or number(
-            one.body, "status", "observedGeneration"
+        observed = get_int(condition, "observedGeneration") or get_int(
+            stored.body, "status", "observedGeneration"
         )
-        is_old = bool(seen) and seen < one.generation
-        if is_old or text(condition, "status").lower() != value.lower():
+        is_old = bool(observed) and observed < stored.generation
+        if is_old or get_text(condition, "status").lower() != value.lower():
             return None
-        return moment_of(condition.get("lastTransitionTime")) or Ms(0)
+        return read_timestamp(condition.get("lastTransitionTime")) or Ms(0)
     return None
 
 
-def _is_rolled_out(one: Stored) -> bool:
-    """As `kubectl rollout status` looks at it."""
-    status = mapping(one.body, "status")
-    if number(status, "observedGeneration") < one.generation:
+def _is_rolled_out(stored: StoredObject) -> bool:
+    """Return whether a workload is rolled out, like `kubectl rollout status`."""
+    status = get_mapping(stored.body, "status")
+    if get_int(status, "observedGeneration") < stored.generation:
         return False
-    if one.ref.kind == DAEMON_SET:
-        wanted = number(status, "desiredNumberScheduled")
+    if stored.ref.kind == DAEMON_SET:
+        desired = get_int(status, "desiredNumberScheduled")
         counts = ("updatedNumberScheduled", "numberAvailable")
-        return all(number(status, count) >= wanted for count in counts)
-    wanted = number(one.body, "spec", "replicas", default=1)
-    if one.ref.kind == STATEFUL_SET:
-        return min(number(status, "readyReplicas"), number(status, "updatedReplicas")) >= wanted
-    updated = number(status, "updatedReplicas")
-    is_alone = number(status, "replicas") <= updated
-    return updated >= wanted and is_alone and number(status, "availableReplicas") >= updated
+        return all(get_int(status, count) >= desired for count in counts)
+    desired = get_int(stored.body, "spec", "replicas", default=1)
+    if stored.ref.kind == STATEFUL_SET:
+        return min(get_int(status, "readyReplicas"), get_int(status, "updatedReplicas")) >= desired
+    updated = get_int(status, "updatedReplicas")
+    has_no_old_pods = get_int(status, "replicas") <= updated
+    return (
+        updated >= desired and has_no_old_pods and get_int(status, "availableReplicas") >= updated
+    )
 
 
-def _ends(wait: KubectlWait, began: Ms, *, has_any: bool) -> Ms | None:
-    """When it gives up; what is not there is not waited for, unless that is what is asked."""
+def _deadline(wait: KubectlWait, started_at: Ms, *, has_any: bool) -> Ms | None:
+    """Return when a wait gives up; None for never.
+
+    A missing object fails the wait at once, unless the wait is for its creation.
+    """
     if wait.overrun is Overrun.STAYS:
         return None
     if not has_any and wait.aim is not Aim.CREATED:
-        return began
-    return None if wait.timeout is None else Ms(began + wait.timeout)
+        return started_at
+    return None if wait.timeout is None else Ms(started_at + wait.timeout)
 
 
-def _printed(wait: KubectlWait, *, has_any: bool) -> str:
+def _error_line(wait: KubectlWait, *, has_any: bool) -> str:
     if not has_any:
-        absent = f'Error from server (NotFound): {wait.resource} "{wait.name}" not found'
-        return absent if wait.name else "error: no matching resources found"
+        not_found = f'Error from server (NotFound): {wait.resource} "{wait.name}" not found'
+        return not_found if wait.name else "error: no matching resources found"
     return f"error: timed out waiting for the condition on {wait.target}"

@@ -1,148 +1,180 @@
-"""A pod's phase and conditions, told from its containers as a kubelet tells them."""
+"""Phase and conditions of a pod, computed from its containers as the kubelet does."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from tidegate.model.moment import Ms
-from tidegate.model.reading import mappings, text
+from tidegate.model.reading import get_mappings, get_text
 from tidegate.sandbox.physics.kubelet import states
-from tidegate.sandbox.physics.kubelet.scene import Scene
-from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Body, Stored
+from tidegate.sandbox.physics.kubelet.scene import ContainerContext
+from tidegate.sandbox.server.lifecycle import format_rfc3339
+from tidegate.sandbox.server.store import Body, StoredObject
 
-Cast = Sequence[tuple[Scene, states.Box]]
-"""The containers of a pod, init containers first, each with its state."""
+ContainerStatuses = Sequence[tuple[ContainerContext, states.ContainerStatus]]
+"""The containers of a pod, init containers first, each with its status."""
 
-PREPARED = "PodReadyToStartContainers"
+READY_TO_START = "PodReadyToStartContainers"
 SCHEDULED = "PodScheduled"
-OWN = (PREPARED, "Initialized", "Ready", "ContainersReady")
+KUBELET_CONDITIONS = (READY_TO_START, "Initialized", "Ready", "ContainersReady")
 TRUE: Body = {"status": "True"}
 FALSE: Body = {"status": "False"}
 
 
-def phase_of(cast: Cast) -> str:
-    """Pending until everything has begun once; over when nothing will begin again."""
-    for scene, box in cast:
-        ended = _last_end(box)
-        if scene.role is states.ContainerRole.INIT and ended and ended.code:
-            if not scene.restarts_after(ended.code):
+def compute_phase(containers: ContainerStatuses) -> str:
+    """Return the phase: Pending until every container has started; final when none will restart."""
+    for context, status in containers:
+        terminated = _last_terminated(status)
+        if context.role is states.ContainerRole.INIT and terminated and terminated.code:
+            if not context.should_restart(terminated.code):
                 return "Failed"
             return "Pending"
-    if any(_is_pending(scene, box) for scene, box in cast):
+    if any(_is_pending(context, status) for context, status in containers):
         return "Pending"
-    mains = [(scene, box) for scene, box in cast if scene.role is states.ContainerRole.MAIN]
-    ends = [_last_end(box) for _, box in mains if not _is_going_on(box)]
-    if len(ends) < len(mains) or any(
-        ended and scene.restarts_after(ended.code)
-        for (scene, _), ended in zip(mains, ends, strict=True)
+    main_containers = [
+        (context, status)
+        for context, status in containers
+        if context.role is states.ContainerRole.MAIN
+    ]
+    last_exits = [
+        _last_terminated(status) for _, status in main_containers if not _is_running(status)
+    ]
+    if len(last_exits) < len(main_containers) or any(
+        terminated and context.should_restart(terminated.code)
+        for (context, _), terminated in zip(main_containers, last_exits, strict=True)
     ):
         return "Running"
-    return "Failed" if any(ended and ended.code for ended in ends) else "Succeeded"
+    return (
+        "Failed"
+        if any(terminated and terminated.code for terminated in last_exits)
+        else "Succeeded"
+    )
 
 
-def _is_pending(scene: Scene, box: states.Box) -> bool:
-    match scene.role:
+def _is_pending(context: ContainerContext, status: states.ContainerStatus) -> bool:
+    match context.role:
         case states.ContainerRole.INIT:
-            return not isinstance(box.state, states.Terminated)
+            return not isinstance(status.state, states.TerminatedState)
         case states.ContainerRole.SIDECAR:
             return (
-                box.last is None
-                and not isinstance(box.state, states.Terminated)
-                and not box.started
+                status.last is None
+                and not isinstance(status.state, states.TerminatedState)
+                and not status.started
             )
         case states.ContainerRole.MAIN:
-            return isinstance(box.state, states.Waiting) and box.last is None
+            return isinstance(status.state, states.WaitingState) and status.last is None
 
 
-def _is_going_on(box: states.Box) -> bool:
-    """Running, or about to run another image."""
-    waits = isinstance(box.state, states.Waiting) and box.state.reason == states.CREATING
-    return isinstance(box.state, states.Running) or waits
+def _is_running(status: states.ContainerStatus) -> bool:
+    """Return whether a container runs, or is about to run another image."""
+    is_restarting = (
+        isinstance(status.state, states.WaitingState) and status.state.reason == states.CREATING
+    )
+    return isinstance(status.state, states.RunningState) or is_restarting
 
 
-def _last_end(box: states.Box) -> states.Terminated | None:
-    if isinstance(box.state, states.Terminated):
-        return box.state
-    return box.last if isinstance(box.state, states.Waiting) else None
+def _last_terminated(status: states.ContainerStatus) -> states.TerminatedState | None:
+    if isinstance(status.state, states.TerminatedState):
+        return status.state
+    return status.last if isinstance(status.state, states.WaitingState) else None
 
 
-def write_conditions(
-    pod: Stored, cast: Cast, phase: str, known: dict[str, Body], *, since: Ms | None, now: Ms
+def compute_conditions(
+    pod: StoredObject,
+    containers: ContainerStatuses,
+    phase: str,
+    known: dict[str, Body],
+    *,
+    since: Ms | None,
+    now: Ms,
 ) -> list[Body]:
-    """All conditions: the kubelet's own by what is true now, those of others as they are.
+    """Return all conditions: those of the kubelet computed, those of others unchanged.
 
-    `since`: when the volumes of the pod were there, None while they are not.
+    `since`: when the volumes of the pod were mounted; None if not yet.
     """
-    is_prepared = since is not None and phase not in ("Succeeded", "Failed")
-    readiness = _containers_ready(cast, phase)
-    begun = now if since is None else since
-    wanted: tuple[tuple[str, Body, Ms], ...] = (
-        (PREPARED, TRUE if is_prepared else FALSE, begun if is_prepared else now),
-        ("Initialized", _initialized(cast, phase), now),
-        ("Ready", _gated(pod, known) if readiness is TRUE else readiness, now),
+    is_ready_to_start = since is not None and phase not in ("Succeeded", "Failed")
+    readiness = _containers_ready(containers, phase)
+    ready_since = now if since is None else since
+    desired: tuple[tuple[str, Body, Ms], ...] = (
+        (
+            READY_TO_START,
+            TRUE if is_ready_to_start else FALSE,
+            ready_since if is_ready_to_start else now,
+        ),
+        ("Initialized", _initialized(containers, phase), now),
+        ("Ready", _ready_with_gates(pod, known) if readiness is TRUE else readiness, now),
         ("ContainersReady", readiness, now),
     )
-    others = [one for name, one in known.items() if name not in OWN]
+    others = [condition for name, condition in known.items() if name not in KUBELET_CONDITIONS]
     if SCHEDULED not in known:
         # Nobody has to schedule a pod that was made for its node.
-        others.append(_dated(SCHEDULED, None, TRUE, begun))
-    return [*(_dated(name, known.get(name), said, at) for name, said, at in wanted), *others]
+        others.append(_with_transition_time(SCHEDULED, None, TRUE, ready_since))
+    return [
+        *(
+            _with_transition_time(name, known.get(name), fields, changed_at)
+            for name, fields, changed_at in desired
+        ),
+        *others,
+    ]
 
 
-def _dated(name: str, known: Body | None, said: Body, moment: Ms) -> Body:
-    if known is not None and known.get("status") == said["status"]:
-        return {"type": name, **said, "lastTransitionTime": known.get("lastTransitionTime")}
-    return {"type": name, **said, "lastTransitionTime": timestamp(moment)}
+def _with_transition_time(name: str, known: Body | None, fields: Body, changed_at: Ms) -> Body:
+    if known is not None and known.get("status") == fields["status"]:
+        return {"type": name, **fields, "lastTransitionTime": known.get("lastTransitionTime")}
+    return {"type": name, **fields, "lastTransitionTime": format_rfc3339(changed_at)}
 
 
-def _initialized(cast: Cast, phase: str) -> Body:
+def _initialized(containers: ContainerStatuses, phase: str) -> Body:
     if phase == "Succeeded":
         return {**TRUE, "reason": "PodCompleted"}
-    has_begun = any(
-        scene.role is states.ContainerRole.MAIN
-        and (box.last or not isinstance(box.state, states.Waiting))
-        for scene, box in cast
+    has_started = any(
+        context.role is states.ContainerRole.MAIN
+        and (status.last or not isinstance(status.state, states.WaitingState))
+        for context, status in containers
     )
-    open_ = [box.name for scene, box in cast if not has_begun and _is_open(scene, box)]
-    if not open_:
+    incomplete = [
+        status.name
+        for context, status in containers
+        if not has_started and _is_uninitialized(context, status)
+    ]
+    if not incomplete:
         return TRUE
-    told = f"containers with incomplete status: [{' '.join(open_)}]"
-    return {**FALSE, "reason": "ContainersNotInitialized", "message": told}
+    message = f"containers with incomplete status: [{' '.join(incomplete)}]"
+    return {**FALSE, "reason": "ContainersNotInitialized", "message": message}
 
 
-def _is_open(scene: Scene, box: states.Box) -> bool:
-    if scene.role is states.ContainerRole.SIDECAR:
-        return not box.started
-    return scene.role is states.ContainerRole.INIT and not box.ready
+def _is_uninitialized(context: ContainerContext, status: states.ContainerStatus) -> bool:
+    if context.role is states.ContainerRole.SIDECAR:
+        return not status.started
+    return context.role is states.ContainerRole.INIT and not status.ready
 
 
-def _containers_ready(cast: Cast, phase: str) -> Body:
+def _containers_ready(containers: ContainerStatuses, phase: str) -> Body:
     if phase in ("Succeeded", "Failed"):
         return {**FALSE, "reason": "PodCompleted" if phase == "Succeeded" else "PodFailed"}
     unready = [
-        box.name
-        for scene, box in cast
-        if scene.role is not states.ContainerRole.INIT and not box.ready
+        status.name
+        for context, status in containers
+        if context.role is not states.ContainerRole.INIT and not status.ready
     ]
     if not unready:
         return TRUE
-    told = f"containers with unready status: [{' '.join(unready)}]"
-    return {**FALSE, "reason": "ContainersNotReady", "message": told}
+    message = f"containers with unready status: [{' '.join(unready)}]"
+    return {**FALSE, "reason": "ContainersNotReady", "message": message}
 
 
-def _gated(pod: Stored, known: dict[str, Body]) -> Body:
-    """What a pod's readiness gates leave of its readiness."""
-    troubles = []
-    for gate in mappings(pod.body, "spec", "readinessGates"):
-        name = text(gate, "conditionType")
+def _ready_with_gates(pod: StoredObject, known: dict[str, Body]) -> Body:
+    """Return the readiness of a pod with ready containers, according to its readiness gates."""
+    problems = []
+    for gate in get_mappings(pod.body, "spec", "readinessGates"):
+        name = get_text(gate, "conditionType")
         condition = known.get(name)
         if condition is None:
-            told = f'corresponding condition of pod readiness gate "{name}" does not exist.'
-            troubles.append(told)
+            message = f'corresponding condition of pod readiness gate "{name}" does not exist.'
+            problems.append(message)
         elif condition.get("status") != "True":
-            told = f'the status of pod readiness gate "{name}" is not "True"'
-            troubles.append(f"{told}, but {condition.get('status')}")
-    if not troubles:
+            message = f'the status of pod readiness gate "{name}" is not "True"'
+            problems.append(f"{message}, but {condition.get('status')}")
+    if not problems:
         return TRUE
-    return {**FALSE, "reason": "ReadinessGatesNotReady", "message": ", ".join(troubles)}
+    return {**FALSE, "reason": "ReadinessGatesNotReady", "message": ", ".join(problems)}

@@ -1,4 +1,7 @@
-"""One container: created, running, ended, started again; each look takes it as far as time is."""
+"""State of a container over time: created, running, terminated, restarted.
+
+Each reconciliation advances a container to the current time.
+"""
 
 from __future__ import annotations
 
@@ -6,225 +9,314 @@ from typing import NamedTuple
 
 from tidegate.model.moment import MINUTE, SECOND, Ms, format_duration
 from tidegate.sandbox.physics.kubelet import states
-from tidegate.sandbox.physics.kubelet.exits import Exit, foresee_exit
-from tidegate.sandbox.physics.kubelet.needs import missing_setting
-from tidegate.sandbox.physics.kubelet.scene import Probing, Scene
-from tidegate.sandbox.physics.kubelet.schedule import TERMINATED
-from tidegate.sandbox.physics.profile import ContainerCourse
+from tidegate.sandbox.physics.kubelet.exits import ContainerExit, predict_exit
+from tidegate.sandbox.physics.kubelet.needs import missing_variable
+from tidegate.sandbox.physics.kubelet.scene import ContainerContext, ProbeTimes
+from tidegate.sandbox.physics.kubelet.schedule import SIGTERM_EXIT_CODE
+from tidegate.sandbox.physics.profile import ContainerProfile
 
-FIRST_PAUSE, LONGEST_PAUSE = Ms(10 * SECOND), Ms(300 * SECOND)
-STABLE = Ms(10 * MINUTE)
-"""A container that ran so long begins its back-off anew."""
-UNSETTLED = "CreateContainerConfigError"
-PULLING = (states.CREATING, "ErrImagePull", "ImagePullBackOff")
-"""Why a container waits that has run before: for another image."""
-KILLED = 137
-ASK_AGAIN = Ms(10 * SECOND)
-"""How often a kubelet looks whether what it missed is there."""
+INITIAL_BACKOFF, MAX_BACKOFF = Ms(10 * SECOND), Ms(300 * SECOND)
+BACKOFF_RESET = Ms(10 * MINUTE)
+"""A container that ran this long starts its back-off again."""
+CONFIG_ERROR = "CreateContainerConfigError"
+IMAGE_WAIT_REASONS = (states.CREATING, "ErrImagePull", "ImagePullBackOff")
+"""Reasons for which a container that ran before waits for another image."""
+SIGKILL_EXIT_CODE = 137
+CONFIG_RETRY = Ms(10 * SECOND)
+"""Interval at which the kubelet checks for missing Secrets and ConfigMaps."""
 
 
-class Note(NamedTuple):
-    """Something for an Event; an assumption of ours is told as such."""
+class PodEvent(NamedTuple):
+    """An Event to record for a pod."""
 
     reason: str
     message: str
     is_assumed: bool = False
+    """Whether the Event states an assumption of the simulation."""
 
 
 class ContainerStep(NamedTuple):
-    """What has become of a container, when to look again, and what there is to say."""
+    """The new status of a container, its next check, Events and log lines."""
 
-    box: states.Box
-    alarm: Ms | None = None
-    notes: tuple[Note, ...] = ()
+    status: states.ContainerStatus
+    requeue_at: Ms | None = None
+    events: tuple[PodEvent, ...] = ()
     lines: tuple[str, ...] = ()
-    assumes: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
 
 
-def advance(scene: Scene, box: states.Box, since: Ms | None, now: Ms) -> ContainerStep:
-    """Take a container to where it is at this moment; `since` is when it may have begun."""
-    if box.image != scene.image and scene.role is not states.ContainerRole.INIT:
-        return _exchange(scene, box, since, now)
-    match box.state:
-        case states.Waiting():
-            last = box.last
-            return _begin(scene, box, since, now) if last is None else _again(scene, box, last, now)
-        case states.Running():
-            return _run(scene, box, box.state.began, now)
-        case states.Terminated():
-            return _rest(scene, box, box.state, now)
+def advance_container(
+    context: ContainerContext, status: states.ContainerStatus, since: Ms | None, now: Ms
+) -> ContainerStep:
+    """Advance a container to the current time; `since` is when it may start, None if not yet."""
+    if status.image != context.image and context.role is not states.ContainerRole.INIT:
+        return _replace_image(context, status, since, now)
+    match status.state:
+        case states.WaitingState():
+            last = status.last
+            return (
+                _start(context, status, since, now)
+                if last is None
+                else _retry(context, status, last, now)
+            )
+        case states.RunningState():
+            return _run(context, status, status.state.started_at, now)
+        case states.TerminatedState():
+            return _after_exit(context, status, status.state, now)
 
 
-def _begin(scene: Scene, box: states.Box, since: Ms | None, now: Ms) -> ContainerStep:
+def _start(
+    context: ContainerContext, status: states.ContainerStatus, since: Ms | None, now: Ms
+) -> ContainerStep:
     if since is None:
-        return ContainerStep(box)
-    course = scene.course
-    pulled = Ms(since + course.pull)
-    if course.unpullable:
-        attempt = _pull(box, course, since, now)
+        return ContainerStep(status)
+    profile = context.container_profile
+    pulled_at = Ms(since + profile.pull)
+    if profile.unpullable:
+        attempt = _pull(status, profile, since, now)
         if isinstance(attempt, ContainerStep):
             return attempt
-        pulled = attempt
-    begins = Ms(pulled + course.start)
-    if now < begins:
-        return ContainerStep(box, begins)
-    return _restart(scene, box, box.last, now) if box.last else _create(scene, box, now)
-
-
-def _exchange(scene: Scene, box: states.Box, since: Ms | None, now: Ms) -> ContainerStep:
-    """An image that is changed in place: its container ends, and begins anew without a pause."""
-    fresh = box._replace(image=scene.image)
-    match box.state:
-        case states.Running():
-            ended = states.Terminated(
-                TERMINATED, "Error", "", box.state.began, states.whole_second(now)
-            )
-            gone = fresh._replace(
-                state=states.Waiting(states.CREATING), last=ended, started=False, ready=False
-            )
-            step = _begin(scene, gone, ended.finished, now)
-            said = Note("Killing", f"Container {box.name} definition changed, will be restarted")
-            assumes = (states.ENDED_BY_SIGNAL, *step.assumes)
-            return step._replace(notes=(said, *step.notes), assumes=assumes)
-        case states.Waiting() if box.last is not None:
-            return _begin(
-                scene, fresh._replace(state=states.Waiting(states.CREATING)), box.last.finished, now
-            )
-        case states.Waiting():
-            return _begin(scene, fresh, since, now)
-        case states.Terminated() if scene.restarts_after(box.state.code):
-            return _rest(scene, fresh, box.state, now)
-        case states.Terminated():
-            return ContainerStep(box)
-
-
-def _create(scene: Scene, box: states.Box, now: Ms) -> ContainerStep:
-    """An image is there; without the settings it still does not become a container."""
-    trouble = missing_setting(scene.view, scene.pod, scene.container)
-    if trouble:
-        held = box._replace(state=states.Waiting(UNSETTLED, trouble))
-        return ContainerStep(held, Ms(now + ASK_AGAIN), (Note("Failed", f"Error: {trouble}"),))
-    began = states.whole_second(now)
-    step = _run(scene, box._replace(state=states.Running(began)), began, now)
-    return step._replace(
-        lines=(*scene.course.lines, *step.lines),
-        assumes=(*states.assumed_of_start(scene.container), *step.assumes),
+        pulled_at = attempt
+    starts_at = Ms(pulled_at + profile.start)
+    if now < starts_at:
+        return ContainerStep(status, starts_at)
+    return (
+        _restart(context, status, status.last, now)
+        if status.last
+        else _create(context, status, now)
     )
 
 
-def _pull(box: states.Box, course: ContainerCourse, since: Ms, now: Ms) -> ContainerStep | Ms:
-    """Where the pulling of an image that cannot be had is, or when it was had."""
-    attempt, pause = Ms(since + course.pull), FIRST_PAUSE
+def _replace_image(
+    context: ContainerContext, status: states.ContainerStatus, since: Ms | None, now: Ms
+) -> ContainerStep:
+    """Restart a container whose image was changed in place, without back-off."""
+    new_status = status._replace(image=context.image)
+    match status.state:
+        case states.RunningState():
+            terminated = states.TerminatedState(
+                SIGTERM_EXIT_CODE,
+                "Error",
+                "",
+                status.state.started_at,
+                states.truncate_to_second(now),
+            )
+            stopped = new_status._replace(
+                state=states.WaitingState(states.CREATING),
+                last=terminated,
+                started=False,
+                ready=False,
+            )
+            step = _start(context, stopped, terminated.finished_at, now)
+            event = PodEvent(
+                "Killing", f"Container {status.name} definition changed, will be restarted"
+            )
+            assumptions = (states.ENDED_BY_SIGNAL, *step.assumptions)
+            return step._replace(events=(event, *step.events), assumptions=assumptions)
+        case states.WaitingState() if status.last is not None:
+            return _start(
+                context,
+                new_status._replace(state=states.WaitingState(states.CREATING)),
+                status.last.finished_at,
+                now,
+            )
+        case states.WaitingState():
+            return _start(context, new_status, since, now)
+        case states.TerminatedState() if context.should_restart(status.state.code):
+            return _after_exit(context, new_status, status.state, now)
+        case states.TerminatedState():
+            return ContainerStep(status)
+
+
+def _create(context: ContainerContext, status: states.ContainerStatus, now: Ms) -> ContainerStep:
+    """Start a container, or report a missing Secret or ConfigMap."""
+    problem = missing_variable(context.reader, context.pod, context.container)
+    if problem:
+        blocked = status._replace(state=states.WaitingState(CONFIG_ERROR, problem))
+        return ContainerStep(
+            blocked, Ms(now + CONFIG_RETRY), (PodEvent("Failed", f"Error: {problem}"),)
+        )
+    started_at = states.truncate_to_second(now)
+    step = _run(context, status._replace(state=states.RunningState(started_at)), started_at, now)
+    return step._replace(
+        lines=(*context.container_profile.lines, *step.lines),
+        assumptions=(*states.start_assumptions(context.container), *step.assumptions),
+    )
+
+
+def _pull(
+    status: states.ContainerStatus, profile: ContainerProfile, since: Ms, now: Ms
+) -> ContainerStep | Ms:
+    """Return the state of an image pull that fails, or the time at which it succeeded."""
+    attempt, backoff = Ms(since + profile.pull), INITIAL_BACKOFF
     first = attempt
     while True:
-        if course.pullable_after is not None and attempt >= since + course.pullable_after:
+        if profile.pullable_after is not None and attempt >= since + profile.pullable_after:
             return attempt
-        following = Ms(attempt + pause)
-        if following > now:
+        next_attempt = Ms(attempt + backoff)
+        if next_attempt > now:
             break
-        attempt, pause = following, min(Ms(pause * 2), LONGEST_PAUSE)
-    image = box.image
+        attempt, backoff = next_attempt, min(Ms(backoff * 2), MAX_BACKOFF)
+    image = status.image
     if now < first:
-        return ContainerStep(box, first)
-    absent = f'failed to pull and unpack image "{image}": not found'
-    alarm = following if course.pullable_after is not None else None
+        return ContainerStep(status, first)
+    error = f'failed to pull and unpack image "{image}": not found'
+    requeue_at = next_attempt if profile.pullable_after is not None else None
     if now < first + SECOND:
-        failed = box._replace(state=states.Waiting("ErrImagePull", absent))
-        note = Note("Failed", f'Failed to pull image "{image}": {absent}')
-        return ContainerStep(failed, Ms(first + SECOND), (note,))
-    told = f'Back-off pulling image "{image}": ErrImagePull: {absent}'
-    return ContainerStep(box._replace(state=states.Waiting("ImagePullBackOff", told)), alarm)
+        failed = status._replace(state=states.WaitingState("ErrImagePull", error))
+        event = PodEvent("Failed", f'Failed to pull image "{image}": {error}')
+        return ContainerStep(failed, Ms(first + SECOND), (event,))
+    message = f'Back-off pulling image "{image}": ErrImagePull: {error}'
+    return ContainerStep(
+        status._replace(state=states.WaitingState("ImagePullBackOff", message)), requeue_at
+    )
 
 
-def _run(scene: Scene, box: states.Box, began: Ms, now: Ms) -> ContainerStep:
-    """A running container: what its probes say by now, and whether it has ended."""
-    probing = scene.probing(began)
-    leaving = foresee_exit(scene, box, began, now)
-    exit_ = _killed(leaving.exit, probing, box.name)
-    if exit_ is not None and exit_.moment <= now:
-        return _end(scene, box, exit_, now)
-    if scene.role is states.ContainerRole.INIT:
-        ready_alarm, box = None, box._replace(started=False, ready=False)
+def _run(
+    context: ContainerContext, status: states.ContainerStatus, started_at: Ms, now: Ms
+) -> ContainerStep:
+    """Advance a running container: apply its probes, and terminate it when it exits."""
+    probe_times = context.probe_times(started_at)
+    forecast = predict_exit(context, status, started_at, now)
+    exit_ = _with_probe_kill(forecast.exit, probe_times, status.name)
+    if exit_ is not None and exit_.time <= now:
+        return _terminate(context, status, exit_, now)
+    if context.role is states.ContainerRole.INIT:
+        probe_requeue, status = None, status._replace(started=False, ready=False)
     else:
-        box, ready_alarm = _probe(scene, box, probing, now)
-    alarms = (exit_.moment if exit_ else None, leaving.alarm, ready_alarm)
-    alarm = min((one for one in alarms if one is not None), default=None)
-    notes = (Note("Assumed", leaving.assumed, is_assumed=True),) if leaving.assumed else ()
-    return ContainerStep(box, alarm, notes, assumes=leaving.assumes)
+        status, probe_requeue = _apply_probes(context, status, probe_times, now)
+    requeue_times = (exit_.time if exit_ else None, forecast.requeue_at, probe_requeue)
+    requeue_at = min(
+        (candidate for candidate in requeue_times if candidate is not None), default=None
+    )
+    events = (
+        (PodEvent("Assumed", forecast.assumption_text, is_assumed=True),)
+        if forecast.assumption_text
+        else ()
+    )
+    return ContainerStep(status, requeue_at, events, assumptions=forecast.assumptions)
 
 
-def _killed(exit_: Exit | None, probing: Probing, name: str) -> Exit | None:
-    if probing.killed is None or (exit_ is not None and exit_.moment < probing.killed):
+def _with_probe_kill(
+    exit_: ContainerExit | None, probe_times: ProbeTimes, name: str
+) -> ContainerExit | None:
+    if probe_times.killed is None or (exit_ is not None and exit_.time < probe_times.killed):
         return exit_
-    said = f"Container {name} failed {probing.killer} probe, will be restarted"
-    assumes = (states.PROBES_FOLLOW, states.KILLED_BY_PROBE)
-    why = f"killed by its {probing.killer} probe {states.in_words(*assumes)}"
-    return Exit(probing.killed, KILLED, why, killing=said, assumes=assumes)
+    kill_message = f"Container {name} failed {probe_times.killed_by} probe, will be restarted"
+    assumptions = (states.PROBES_FOLLOW, states.KILLED_BY_PROBE)
+    message = (
+        f"killed by its {probe_times.killed_by} probe {states.format_assumptions(*assumptions)}"
+    )
+    return ContainerExit(
+        probe_times.killed,
+        SIGKILL_EXIT_CODE,
+        message,
+        kill_message=kill_message,
+        assumptions=assumptions,
+    )
 
 
-def _probe(
-    scene: Scene, box: states.Box, probing: Probing, now: Ms
-) -> tuple[states.Box, Ms | None]:
-    """Whether a container counts as started and ready now, and when that changes next."""
-    course = scene.course
-    ready_from = None if course.never_ready else probing.ready
-    started = probing.started is not None and probing.started <= now
+def _apply_probes(
+    context: ContainerContext, status: states.ContainerStatus, probe_times: ProbeTimes, now: Ms
+) -> tuple[states.ContainerStatus, Ms | None]:
+    """Return the status with `started` and `ready` set, and when they change next."""
+    profile = context.container_profile
+    ready_from = None if profile.never_ready else probe_times.ready
+    started = probe_times.started is not None and probe_times.started <= now
     ready = started and ready_from is not None and ready_from <= now
-    coming = [one for one in (probing.started, ready_from) if one is not None and one > now]
-    if ready and course.flaps and ready_from is not None:
-        turns = (now - ready_from) // course.flaps
-        ready = turns % 2 == 0
-        coming.append(Ms(ready_from + (turns + 1) * course.flaps))
-    return box._replace(started=started, ready=ready), min(coming, default=None)
+    next_changes = [
+        change_time
+        for change_time in (probe_times.started, ready_from)
+        if change_time is not None and change_time > now
+    ]
+    if ready and profile.flaps and ready_from is not None:
+        flips = (now - ready_from) // profile.flaps
+        ready = flips % 2 == 0
+        next_changes.append(Ms(ready_from + (flips + 1) * profile.flaps))
+    return status._replace(started=started, ready=ready), min(next_changes, default=None)
 
 
-def _end(scene: Scene, box: states.Box, exit_: Exit, now: Ms) -> ContainerStep:
-    began = box.state.began if isinstance(box.state, states.Running) else now
+def _terminate(
+    context: ContainerContext, status: states.ContainerStatus, exit_: ContainerExit, now: Ms
+) -> ContainerStep:
+    started_at = status.state.started_at if isinstance(status.state, states.RunningState) else now
     reason = "Error" if exit_.code else "Completed"
-    ended = states.Terminated(exit_.code, reason, exit_.message, began, states.whole_second(now))
-    is_done = scene.role is states.ContainerRole.INIT and exit_.code == 0
-    notes = (Note("Unhealthy", exit_.killing), Note("Killing", exit_.killing))
-    over = box._replace(state=ended, started=False, ready=is_done)
-    step = _rest(scene, over, ended, now)
-    if step.box.restarts > over.restarts:
+    terminated = states.TerminatedState(
+        exit_.code, reason, exit_.message, started_at, states.truncate_to_second(now)
+    )
+    is_done = context.role is states.ContainerRole.INIT and exit_.code == 0
+    kill_events = (
+        PodEvent("Unhealthy", exit_.kill_message),
+        PodEvent("Killing", exit_.kill_message),
+    )
+    ended_status = status._replace(state=terminated, started=False, ready=is_done)
+    step = _after_exit(context, ended_status, terminated, now)
+    if step.status.restarts > ended_status.restarts:
         # The next run is another look: what this one has said must be told first.
-        step = ContainerStep(over, now)
-    assumed = (Note("Assumed", exit_.message, is_assumed=True),) if exit_.assumes else ()
-    told = (*(notes if exit_.killing else ()), *assumed, *step.notes)
-    return step._replace(notes=told, lines=exit_.lines, assumes=exit_.assumes)
+        step = ContainerStep(ended_status, now)
+    assumption_events = (
+        (PodEvent("Assumed", exit_.message, is_assumed=True),) if exit_.assumptions else ()
+    )
+    events = (*(kill_events if exit_.kill_message else ()), *assumption_events, *step.events)
+    return step._replace(events=events, lines=exit_.lines, assumptions=exit_.assumptions)
 
 
-def _rest(scene: Scene, box: states.Box, ended: states.Terminated, now: Ms) -> ContainerStep:
-    """A container that has ended stays so, or waits to be started again."""
-    if not scene.restarts_after(ended.code):
-        return ContainerStep(box)
-    pause = pause_before_restart(box.restarts, ended)
-    due = Ms(ended.finished + (pause or scene.course.start))
-    if not pause:
-        return _restart(scene, box, ended, now) if due <= now else ContainerStep(box, due)
-    pod = f"{scene.pod.ref.name}_{scene.pod.ref.namespace}({scene.pod.uid})"
-    told = f"back-off {format_duration(pause)} restarting failed container={box.name} pod={pod}"
-    waiting = states.Waiting("CrashLoopBackOff", told)
-    note = Note("BackOff", f"Back-off restarting failed container {box.name} in pod {pod}")
-    return ContainerStep(box._replace(state=waiting, last=ended), due, (note,))
+def _after_exit(
+    context: ContainerContext,
+    status: states.ContainerStatus,
+    terminated: states.TerminatedState,
+    now: Ms,
+) -> ContainerStep:
+    """Leave a terminated container as it is, or wait for its restart."""
+    if not context.should_restart(terminated.code):
+        return ContainerStep(status)
+    backoff = restart_backoff(status.restarts, terminated)
+    restarts_at = Ms(terminated.finished_at + (backoff or context.container_profile.start))
+    if not backoff:
+        return (
+            _restart(context, status, terminated, now)
+            if restarts_at <= now
+            else ContainerStep(status, restarts_at)
+        )
+    pod = f"{context.pod.ref.name}_{context.pod.ref.namespace}({context.pod.uid})"
+    message = (
+        f"back-off {format_duration(backoff)} restarting failed container={status.name} pod={pod}"
+    )
+    waiting = states.WaitingState("CrashLoopBackOff", message)
+    event = PodEvent("BackOff", f"Back-off restarting failed container {status.name} in pod {pod}")
+    return ContainerStep(status._replace(state=waiting, last=terminated), restarts_at, (event,))
 
 
-def _again(scene: Scene, box: states.Box, last: states.Terminated, now: Ms) -> ContainerStep:
-    if isinstance(box.state, states.Waiting) and box.state.reason in PULLING:
-        return _begin(scene, box, last.finished, now)
-    due = Ms(last.finished + pause_before_restart(box.restarts, last))
-    return _restart(scene, box, last, now) if due <= now else ContainerStep(box, due)
+def _retry(
+    context: ContainerContext, status: states.ContainerStatus, last: states.TerminatedState, now: Ms
+) -> ContainerStep:
+    if isinstance(status.state, states.WaitingState) and status.state.reason in IMAGE_WAIT_REASONS:
+        return _start(context, status, last.finished_at, now)
+    restarts_at = Ms(last.finished_at + restart_backoff(status.restarts, last))
+    return (
+        _restart(context, status, last, now)
+        if restarts_at <= now
+        else ContainerStep(status, restarts_at)
+    )
 
 
-def _restart(scene: Scene, box: states.Box, ended: states.Terminated, now: Ms) -> ContainerStep:
-    step = _create(scene, box._replace(last=ended, restarts=box.restarts + 1), now)
-    if isinstance(step.box.state, states.Waiting) and step.box.state.reason == UNSETTLED:
-        return step._replace(box=step.box._replace(restarts=box.restarts))
+def _restart(
+    context: ContainerContext,
+    status: states.ContainerStatus,
+    terminated: states.TerminatedState,
+    now: Ms,
+) -> ContainerStep:
+    step = _create(context, status._replace(last=terminated, restarts=status.restarts + 1), now)
+    if (
+        isinstance(step.status.state, states.WaitingState)
+        and step.status.state.reason == CONFIG_ERROR
+    ):
+        return step._replace(status=step.status._replace(restarts=status.restarts))
     return step
 
 
-def pause_before_restart(restarts: int, ended: states.Terminated) -> Ms:
-    """None before the first restart, then ten seconds, doubled each time up to five minutes."""
-    if not restarts or ended.finished - ended.began >= STABLE:
+def restart_backoff(restarts: int, terminated: states.TerminatedState) -> Ms:
+    """Return the back-off: none before the first restart, then 10 s, doubled up to five minutes."""
+    if not restarts or terminated.finished_at - terminated.started_at >= BACKOFF_RESET:
         return Ms(0)
-    return Ms(min(FIRST_PAUSE * 2 ** min(restarts - 1, 10), LONGEST_PAUSE))
+    return Ms(min(INITIAL_BACKOFF * 2 ** min(restarts - 1, 10), MAX_BACKOFF))

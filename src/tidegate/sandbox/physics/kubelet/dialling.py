@@ -1,6 +1,7 @@
-"""Which Services a container calls, read from its variables, its command and the scripts that it
-runs, and whether they answer. All of this is assumed: what a program does with a host name is its
-own affair. So each call says what names it.
+"""Services that a container calls, and whether they have ready endpoints.
+
+The calls are read from variables, the command and the scripts that it runs. They are assumed:
+how a program uses a host name is unknown. So each call names its source.
 """
 
 from __future__ import annotations
@@ -18,129 +19,134 @@ from tidegate.knowledge.hosts import (
     scripts_of,
     service_of,
 )
-from tidegate.model.labels import matches
+from tidegate.model.labels import selector_matches
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import listed, mapping, mappings, part, text
-from tidegate.sandbox.controllers.conditions import moment_of
+from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
+from tidegate.sandbox.controllers.conditions import read_timestamp
 from tidegate.sandbox.controllers.pods import ready_condition
-from tidegate.sandbox.controllers.reaction import Visible
-from tidegate.sandbox.controllers.selectors import slices_of
-from tidegate.sandbox.kinds import CONFIG_MAP, NAMESPACE, POD, SERVICE, SLICE
-from tidegate.sandbox.physics.kubelet.needs import variables_of
+from tidegate.sandbox.controllers.reaction import ObjectReader
+from tidegate.sandbox.controllers.selectors import slices_for_service
+from tidegate.sandbox.kinds import CONFIG_MAP, ENDPOINT_SLICE, NAMESPACE, POD, SERVICE
+from tidegate.sandbox.physics.kubelet.needs import container_variables
 from tidegate.sandbox.physics.profile import Profile
-from tidegate.sandbox.server.store import Stored
+from tidegate.sandbox.server.store import StoredObject
 
 
-class Dialled(NamedTuple):
-    """A Service that a container calls, by the name it uses, and what says that it does."""
+class ServiceCall(NamedTuple):
+    """A call of a container to a Service: the host name it uses, and what names that host."""
 
     service: Ref
     host: str
-    why: str = ""
+    reason: str = ""
 
 
-class _Seen(NamedTuple):
-    """The Services and namespaces of a cluster as they are now."""
+class _ServiceLookup(NamedTuple):
+    """The current Services and namespaces of a cluster."""
 
-    view: Visible
+    reader: ObjectReader
 
     def has_service(self, namespace: str, name: str) -> bool:
-        return self.view.get(Ref(SERVICE, namespace, name)) is not None
+        return self.reader.get(Ref(SERVICE, namespace, name)) is not None
 
     def has_namespace(self, name: str) -> bool:
-        return self.view.get(Ref(NAMESPACE, "", name)) is not None
+        return self.reader.get(Ref(NAMESPACE, "", name)) is not None
 
 
-def dialled_services(
-    view: Visible, pod: Stored, container: Json, profile: Profile
-) -> tuple[Dialled, ...]:
-    """The Services that a container names, without its own and those for telemetry."""
-    found: dict[Ref, Dialled] = {}
-    for host, why in _hosts(view, pod, container, profile):
-        meant = service_of(host, pod.ref.namespace, _Seen(view))
-        service = Ref(SERVICE, *meant) if meant else None
-        if service is not None and service not in found and not _is_own(view, pod, service):
-            found[service] = Dialled(service, host.name, why)
-    return tuple(found.values())
+def called_services(
+    reader: ObjectReader, pod: StoredObject, container: Json, profile: Profile
+) -> tuple[ServiceCall, ...]:
+    """Return the Services that a container names, without its own and those for telemetry."""
+    calls: dict[Ref, ServiceCall] = {}
+    for host, reason in _hosts(reader, pod, container, profile):
+        namespace_and_name = service_of(host, pod.ref.namespace, _ServiceLookup(reader))
+        service = Ref(SERVICE, *namespace_and_name) if namespace_and_name else None
+        if service is not None and service not in calls and not _selects_pod(reader, pod, service):
+            calls[service] = ServiceCall(service, host.name, reason)
+    return tuple(calls.values())
 
 
 def _hosts(
-    view: Visible, pod: Stored, container: Json, profile: Profile
+    reader: ObjectReader, pod: StoredObject, container: Json, profile: Profile
 ) -> Iterator[tuple[Host, str]]:
-    """The hosts that a container names, each with what names it."""
+    """Yield the hosts that a container names, each with its source."""
     command, aliases = command_of(container), aliases_of(pod.body.get("spec"))
-    if fits_any(f"{text(container, 'image')} {command}", profile.certifies):
+    if fits_any(f"{get_text(container, 'image')} {command}", profile.certifies):
         return  # hosts are names on a certificate there
-    places = [
+    sources = [
         (value, variable, f"the variable {variable}")
-        for variable, value in variables_of(view, pod, container)
+        for variable, value in container_variables(reader, pod, container)
         if not is_own_address(variable, profile.telemetry)
     ]
-    places.append((command, "", "its command"))
-    places += [
-        (script, "", f"the script {place}") for place, script in _scripts(view, pod, container)
+    sources.append((command, "", "its command"))
+    sources += [
+        (script, "", f"the script {path}") for path, script in _scripts(reader, pod, container)
     ]
-    for written, variable, who in places:
-        for host in hosts_in(written, variable, aliases, profile.telemetry):
-            yield host, f"{who} names it"
+    for source_text, variable, source in sources:
+        for host in hosts_in(source_text, variable, aliases, profile.telemetry):
+            yield host, f"{source} names it"
 
 
-def _scripts(view: Visible, pod: Stored, container: Json) -> Iterator[tuple[str, str]]:
-    """Files of ConfigMaps that its command names, by their paths."""
+def _scripts(reader: ObjectReader, pod: StoredObject, container: Json) -> Iterator[tuple[str, str]]:
+    """Yield path and text of the ConfigMap files that the command names."""
 
     def find(name: str) -> Json:
-        found = view.get(Ref(CONFIG_MAP, pod.ref.namespace, name))
-        return found.body if found else None
+        config_map = reader.get(Ref(CONFIG_MAP, pod.ref.namespace, name))
+        return config_map.body if config_map else None
 
     return scripts_of(container, pod.body.get("spec"), find)
 
 
-def does_poll(view: Visible, pod: Stored, container: Json, profile: Profile) -> bool:
-    """Whether a command, or a script that it runs, waits for what it calls, rather than fail."""
-    texts = (command_of(container), *(script for _, script in _scripts(view, pod, container)))
-    return any(fits_any(one, profile.polls) for one in texts)
+def is_polling(reader: ObjectReader, pod: StoredObject, container: Json, profile: Profile) -> bool:
+    """Return whether the command, or a script it runs, waits for Services instead of failing."""
+    texts = (command_of(container), *(script for _, script in _scripts(reader, pod, container)))
+    return any(fits_any(script_text, profile.polls) for script_text in texts)
 
 
-def answering_since(view: Visible, service: Ref) -> Ms | None:
-    """Since when a Service has a ready endpoint; None while it has none."""
-    stored = view.get(service)
+def ready_since(reader: ObjectReader, service: Ref) -> Ms | None:
+    """Return since when a Service has a ready endpoint; None if it has none."""
+    stored = reader.get(service)
     if stored is None:
         return None
-    if part(stored.body, "spec", "type") == "ExternalName":
+    if get_value(stored.body, "spec", "type") == "ExternalName":
         return Ms(0)
-    moments = [
-        _ready_since(view, slice_, endpoint)
-        for slice_ in _slices(view, stored)
-        for endpoint in mappings(slice_.body, "endpoints")
-        if listed(endpoint, "addresses") and part(endpoint, "conditions", "ready") is not False
+    times = [
+        _endpoint_ready_since(reader, slice_, endpoint)
+        for slice_ in _slices(reader, stored)
+        for endpoint in get_mappings(slice_.body, "endpoints")
+        if get_list(endpoint, "addresses")
+        and get_value(endpoint, "conditions", "ready") is not False
     ]
-    return min(moments, default=None)
+    return min(times, default=None)
 
 
-def _slices(view: Visible, service: Stored) -> list[Stored]:
-    """Those of the cluster's own controller; if they lead nowhere, those of anybody."""
-    owned = [own for own in view.owned_by(service.uid) if own.ref.kind.name == SLICE.name]
-    if any(mappings(slice_.body, "endpoints") for slice_ in owned):
+def _slices(reader: ObjectReader, service: StoredObject) -> list[StoredObject]:
+    """Return the slices of the endpoint controller; if they are empty, all of the Service."""
+    owned = [
+        owned_object
+        for owned_object in reader.list_owned(service.uid)
+        if owned_object.ref.kind.name == ENDPOINT_SLICE.name
+    ]
+    if any(get_mappings(slice_.body, "endpoints") for slice_ in owned):
         return owned
-    return slices_of(view, service.ref)
+    return slices_for_service(reader, service.ref)
 
 
-def _ready_since(view: Visible, slice_: Stored, endpoint: Json) -> Ms:
-    target = mapping(endpoint, "targetRef")
+def _endpoint_ready_since(reader: ObjectReader, slice_: StoredObject, endpoint: Json) -> Ms:
+    target = get_mapping(endpoint, "targetRef")
     if target.get("kind") == POD.name:
-        pod = view.get(Ref(POD, slice_.ref.namespace, text(target, "name")))
+        pod = reader.get(Ref(POD, slice_.ref.namespace, get_text(target, "name")))
         condition = ready_condition(pod) if pod else None
-        since = moment_of(part(condition, "lastTransitionTime"))
+        since = read_timestamp(get_value(condition, "lastTransitionTime"))
         if since is not None:
             return since
-    return moment_of(slice_.metadata.get("creationTimestamp")) or Ms(0)
+    return read_timestamp(slice_.metadata.get("creationTimestamp")) or Ms(0)
 
 
-def _is_own(view: Visible, pod: Stored, service: Ref) -> bool:
-    """Whether a Service leads to the pod itself or to its peers."""
-    stored = view.get(service)
+def _selects_pod(reader: ObjectReader, pod: StoredObject, service: Ref) -> bool:
+    """Return whether a Service selects the pod itself or its peers."""
+    stored = reader.get(service)
     if stored is None or service.namespace != pod.ref.namespace:
         return False
-    selector = mapping(stored.body, "spec", "selector")
-    return bool(selector) and matches({"matchLabels": selector}, pod.labels)
+    selector = get_mapping(stored.body, "spec", "selector")
+    return bool(selector) and selector_matches({"matchLabels": selector}, pod.labels)

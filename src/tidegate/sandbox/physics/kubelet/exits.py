@@ -1,4 +1,4 @@
-"""When and how a container ends by itself: its work is done, it is said to fail, nobody answers."""
+"""Exits of containers: work done, failure from the scenario, or an unavailable Service."""
 
 from __future__ import annotations
 
@@ -6,152 +6,192 @@ from typing import NamedTuple
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.sandbox.physics.kubelet import awaiting, dialling, states
-from tidegate.sandbox.physics.kubelet.scene import Scene
+from tidegate.sandbox.physics.kubelet.scene import ContainerContext
 
-PATIENCE = 20
-"""The pause of what waits is at most this part of its wait."""
-SOON = Ms(10 * SECOND)
-"""A container that runs for good calls its Services when it begins, and not later."""
+BACKOFF_DIVISOR = 20
+"""The delay between two checks grows to this fraction (1/20) of the time waited."""
+CALL_WINDOW = Ms(10 * SECOND)
+"""Time after start within which a long-running container calls its Services."""
 
 
-class Exit(NamedTuple):
-    """An end that will come, or has."""
+class ContainerExit(NamedTuple):
+    """The exit of a container, in the future or in the past."""
 
-    moment: Ms
+    time: Ms
     code: int
     message: str = ""
     lines: tuple[str, ...] = ()
-    killing: str = ""
-    assumes: tuple[str, ...] = ()
+    kill_message: str = ""
+    assumptions: tuple[str, ...] = ()
 
 
-class Leaving(NamedTuple):
-    """What is known of a container's end: the end, or when more will be known.
+class ExitForecast(NamedTuple):
+    """What is known about the exit of a container: the exit, or when to check again."""
 
-    `assumed` says in words what `assumes` names.
-    """
-
-    exit: Exit | None
-    alarm: Ms | None = None
-    assumed: str = ""
-    assumes: tuple[str, ...] = ()
+    exit: ContainerExit | None
+    requeue_at: Ms | None = None
+    assumption_text: str = ""
+    """The text that explains `assumptions`."""
+    assumptions: tuple[str, ...] = ()
 
 
-def foresee_exit(scene: Scene, box: states.Box, began: Ms, now: Ms) -> Leaving:
-    """The end of a container that began then, as far as it can be told now."""
-    failing = _failure(scene, box, began)
-    if scene.is_endless and not scene.course.dials:
-        return _serve(scene, failing, began, now)
-    waited = began if scene.is_endless else awaiting.follow_waits(scene, began, now)
-    if isinstance(waited, awaiting.Awaited):
-        return _await(scene, waited, began, now)._replace(exit=failing)
-    if isinstance(waited, awaiting.GivenUp):
-        message = f"{waited.missing}, and `kubectl` gives up {states.in_words(states.KUBECTL)}"
-        given_up = Exit(waited.moment, 1, message, (waited.line,), assumes=(states.KUBECTL,))
-        return Leaving(_earlier(failing, given_up))
-    began = waited
-    dialled = _dialled(scene)
-    if not dialled:
-        return Leaving(_earlier(failing, _done(scene, began)))
-    if dialling.does_poll(scene.view, scene.pod, scene.container, scene.profile):
-        leaving = _poll(scene, dialled, began, now)
+def predict_exit(
+    context: ContainerContext, status: states.ContainerStatus, started_at: Ms, now: Ms
+) -> ExitForecast:
+    """Predict the exit of a container that started at this time, as far as it is known now."""
+    failure = _failure_exit(context, status, started_at)
+    if context.is_long_running and not context.container_profile.dials:
+        return _server_exit(context, failure, started_at, now)
+    wait_result = (
+        started_at if context.is_long_running else awaiting.evaluate_waits(context, started_at, now)
+    )
+    if isinstance(wait_result, awaiting.PendingWait):
+        return _exit_after_wait(context, wait_result, started_at, now)._replace(exit=failure)
+    if isinstance(wait_result, awaiting.FailedWait):
+        message = (
+            f"{wait_result.missing}, and `kubectl` gives up"
+            f" {states.format_assumptions(states.KUBECTL)}"
+        )
+        wait_failure = ContainerExit(
+            wait_result.time, 1, message, (wait_result.line,), assumptions=(states.KUBECTL,)
+        )
+        return ExitForecast(_earlier_exit(failure, wait_failure))
+    started_at = wait_result
+    calls = _calls(context)
+    if not calls:
+        return ExitForecast(_earlier_exit(failure, _success_exit(context, started_at)))
+    if dialling.is_polling(context.reader, context.pod, context.container, context.profile):
+        forecast = _exit_after_polling(context, calls, started_at, now)
     else:
-        leaving = _dial(scene, dialled, began, now)
-    return leaving._replace(exit=_earlier(failing, leaving.exit))
+        forecast = _exit_after_call(context, calls, started_at, now)
+    return forecast._replace(exit=_earlier_exit(failure, forecast.exit))
 
 
-def _work(scene: Scene) -> Ms:
-    course = scene.course
+def _run_duration(context: ContainerContext) -> Ms:
+    profile = context.container_profile
     return Ms(
-        (course.init if scene.role is states.ContainerRole.INIT else course.run) + course.slow
+        (profile.init if context.role is states.ContainerRole.INIT else profile.run) + profile.slow
     )
 
 
-def _done(scene: Scene, began: Ms) -> Exit | None:
-    return None if scene.is_endless else Exit(Ms(began + _work(scene)), 0)
+def _success_exit(context: ContainerContext, started_at: Ms) -> ContainerExit | None:
+    return (
+        None
+        if context.is_long_running
+        else ContainerExit(Ms(started_at + _run_duration(context)), 0)
+    )
 
 
-def _earlier(one: Exit | None, other: Exit | None) -> Exit | None:
-    """The first of two ends; at the same moment, the failure."""
-    if one is None or other is None:
-        return one or other
-    return one if one.moment <= other.moment else other
+def _earlier_exit(
+    first: ContainerExit | None, second: ContainerExit | None
+) -> ContainerExit | None:
+    """Return the earlier of two exits; at the same time the first, which is the failure."""
+    if first is None or second is None:
+        return first or second
+    return first if first.time <= second.time else second
 
 
-def _failure(scene: Scene, box: states.Box, began: Ms) -> Exit | None:
-    failure = scene.course.failure
+def _failure_exit(
+    context: ContainerContext, status: states.ContainerStatus, started_at: Ms
+) -> ContainerExit | None:
+    failure = context.container_profile.failure
     if failure is None:
         return None
-    if failure.times is not None and box.restarts + scene.earlier >= failure.times:
+    if failure.times is not None and status.restarts + context.earlier_failures >= failure.times:
         return None
-    lasted = failure.after
-    if lasted is None:
-        lasted = Ms(SECOND) if scene.is_endless else _work(scene)
-    return Exit(Ms(began + lasted), failure.code, "said by the scenario")
+    delay = failure.after
+    if delay is None:
+        delay = Ms(SECOND) if context.is_long_running else _run_duration(context)
+    return ContainerExit(Ms(started_at + delay), failure.code, "said by the scenario")
 
 
-def _serve(scene: Scene, failing: Exit | None, began: Ms, now: Ms) -> Leaving:
-    """A server goes on whoever answers. That somebody does not is told when it begins."""
-    silent = _silent(scene, _dialled(scene)) if states.whole_second(now) == began else None
-    if silent is None:
-        return Leaving(failing)
-    said = _said(silent, "and it goes on without", states.SERVERS_WAIT)
-    return Leaving(failing, assumed=said, assumes=(states.HOSTS, states.SERVERS_WAIT))
+def _server_exit(
+    context: ContainerContext, failure: ContainerExit | None, started_at: Ms, now: Ms
+) -> ExitForecast:
+    """Return the exit of a server: none because of Services.
 
-
-def _dialled(scene: Scene) -> tuple[dialling.Dialled, ...]:
-    return dialling.dialled_services(scene.view, scene.pod, scene.container, scene.profile)
-
-
-def _silent(scene: Scene, dialled: tuple[dialling.Dialled, ...]) -> dialling.Dialled | None:
-    """The first of these Services that nobody answers for."""
-    return next(
-        (one for one in dialled if dialling.answering_since(scene.view, one.service) is None), None
+    A Service without endpoints is reported when the server starts.
+    """
+    unready = (
+        _first_unready(context, _calls(context))
+        if states.truncate_to_second(now) == started_at
+        else None
+    )
+    if unready is None:
+        return ExitForecast(failure)
+    message = _explain(unready, "and it goes on without", states.SERVERS_WAIT)
+    return ExitForecast(
+        failure, assumption_text=message, assumptions=(states.HOSTS, states.SERVERS_WAIT)
     )
 
 
-def _dial(scene: Scene, dialled: tuple[dialling.Dialled, ...], began: Ms, now: Ms) -> Leaving:
-    due = Ms(began + scene.course.dial)
-    if now < due:
-        return Leaving(None, due)
-    if scene.is_endless and now > due + SOON:
-        return Leaving(None)
-    silent = _silent(scene, dialled)
-    if silent is None:
-        return Leaving(_done(scene, began))
-    message = _said(silent, "and its call fails", states.DIAL_FAILS)
-    line = f"dial tcp: lookup {silent.host}: no endpoints"
-    return Leaving(Exit(now, 1, message, (line,), assumes=(states.HOSTS, states.DIAL_FAILS)))
+def _calls(context: ContainerContext) -> tuple[dialling.ServiceCall, ...]:
+    return dialling.called_services(context.reader, context.pod, context.container, context.profile)
 
 
-def _poll(scene: Scene, dialled: tuple[dialling.Dialled, ...], began: Ms, now: Ms) -> Leaving:
-    silent = _silent(scene, dialled)
-    if silent is not None:
-        waited = now - began
-        is_first = scene.course.poll <= waited < 2 * scene.course.poll
-        assumed = _said(silent, "and it waits", states.DIAL_POLLS) if is_first else ""
-        assumes = (states.HOSTS, states.DIAL_POLLS)
-        return Leaving(None, Ms(now + _pause(scene, Ms(waited))), assumed, assumes)
-    since = max(dialling.answering_since(scene.view, one.service) or began for one in dialled)
-    return Leaving(_done(scene, max(began, since)))
+def _first_unready(
+    context: ContainerContext, calls: tuple[dialling.ServiceCall, ...]
+) -> dialling.ServiceCall | None:
+    """Return the first call to a Service without ready endpoints, or None."""
+    return next(
+        (call for call in calls if dialling.ready_since(context.reader, call.service) is None), None
+    )
 
 
-def _await(scene: Scene, wait: awaiting.Awaited, began: Ms, now: Ms) -> Leaving:
-    """Look again before long, and when the wait is over."""
-    waited = Ms(now - began)
-    again = Ms(now + _pause(scene, waited))
-    alarm = again if wait.until is None else min(again, wait.until)
-    is_first = scene.course.poll <= waited < 2 * scene.course.poll
-    words = f"{wait.missing}, and `kubectl` waits {states.in_words(states.KUBECTL)}"
-    return Leaving(None, alarm, words if is_first else "", (states.KUBECTL,))
+def _exit_after_call(
+    context: ContainerContext, calls: tuple[dialling.ServiceCall, ...], started_at: Ms, now: Ms
+) -> ExitForecast:
+    failed_at = Ms(started_at + context.container_profile.dial)
+    if now < failed_at:
+        return ExitForecast(None, failed_at)
+    if context.is_long_running and now > failed_at + CALL_WINDOW:
+        return ExitForecast(None)
+    unready = _first_unready(context, calls)
+    if unready is None:
+        return ExitForecast(_success_exit(context, started_at))
+    message = _explain(unready, "and its call fails", states.DIAL_FAILS)
+    line = f"dial tcp: lookup {unready.host}: no endpoints"
+    return ExitForecast(
+        ContainerExit(now, 1, message, (line,), assumptions=(states.HOSTS, states.DIAL_FAILS))
+    )
 
 
-def _pause(scene: Scene, waited: Ms) -> Ms:
-    """What has waited for long is looked at less often, so that waiting costs little."""
-    return max(scene.course.poll, states.whole_second(Ms(waited // PATIENCE)))
+def _exit_after_polling(
+    context: ContainerContext, calls: tuple[dialling.ServiceCall, ...], started_at: Ms, now: Ms
+) -> ExitForecast:
+    unready = _first_unready(context, calls)
+    if unready is not None:
+        waited = now - started_at
+        is_first = context.container_profile.poll <= waited < 2 * context.container_profile.poll
+        assumption_text = _explain(unready, "and it waits", states.DIAL_POLLS) if is_first else ""
+        assumptions = (states.HOSTS, states.DIAL_POLLS)
+        return ExitForecast(
+            None, Ms(now + _poll_delay(context, Ms(waited))), assumption_text, assumptions
+        )
+    since = max(dialling.ready_since(context.reader, call.service) or started_at for call in calls)
+    return ExitForecast(_success_exit(context, max(started_at, since)))
 
 
-def _said(silent: dialling.Dialled, consequence: str, assumption: str) -> str:
-    service = f"{silent.service.namespace}/{silent.service.name}"
-    what = f"Service {service} has no ready endpoints, {consequence}"
-    return f"{what}; {silent.why} {states.in_words(assumption)}"
+def _exit_after_wait(
+    context: ContainerContext, wait: awaiting.PendingWait, started_at: Ms, now: Ms
+) -> ExitForecast:
+    """Return a forecast that checks again soon, and at the deadline of the wait."""
+    waited = Ms(now - started_at)
+    next_check = Ms(now + _poll_delay(context, waited))
+    requeue_at = next_check if wait.deadline is None else min(next_check, wait.deadline)
+    is_first = context.container_profile.poll <= waited < 2 * context.container_profile.poll
+    message = f"{wait.missing}, and `kubectl` waits {states.format_assumptions(states.KUBECTL)}"
+    return ExitForecast(None, requeue_at, message if is_first else "", (states.KUBECTL,))
+
+
+def _poll_delay(context: ContainerContext, waited: Ms) -> Ms:
+    """Return the delay before the next check; long waits are checked less often."""
+    return max(
+        context.container_profile.poll, states.truncate_to_second(Ms(waited // BACKOFF_DIVISOR))
+    )
+
+
+def _explain(unready: dialling.ServiceCall, consequence: str, assumption: str) -> str:
+    service = f"{unready.service.namespace}/{unready.service.name}"
+    problem = f"Service {service} has no ready endpoints, {consequence}"
+    return f"{problem}; {unready.reason} {states.format_assumptions(assumption)}"

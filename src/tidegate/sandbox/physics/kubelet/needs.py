@@ -1,4 +1,4 @@
-"""What a container cannot start without: Secrets and ConfigMaps, as variables and as volumes."""
+"""Secrets and ConfigMaps that a container needs to start, as variables and as volumes."""
 
 from __future__ import annotations
 
@@ -6,77 +6,84 @@ from collections.abc import Iterator
 
 from tidegate.knowledge import references, settings
 from tidegate.model.objects import Json, Kind, Ref
-from tidegate.model.reading import mappings, text
-from tidegate.sandbox.controllers.reaction import Visible
-from tidegate.sandbox.server.store import Body, Stored
+from tidegate.model.reading import get_mappings, get_text
+from tidegate.sandbox.controllers.reaction import ObjectReader
+from tidegate.sandbox.server.store import Body, StoredObject
 
-WORDS = {references.SECRET: "secret", references.CONFIG_MAP: "configmap"}
-ABSENT_KEY = {
+KIND_WORDS = {references.SECRET: "secret", references.CONFIG_MAP: "configmap"}
+MISSING_KEY_MESSAGES = {
     references.SECRET: "references non-existent secret key: {}",
     references.CONFIG_MAP: "configmap references non-existent config key: {}",
 }
-"""How a kubelet speaks of the two kinds that hold """
+"""The kubelet's message for a missing key, by kind."""
 
 
-def missing_setting(view: Visible, pod: Stored, container: Json) -> str:
-    """The first variable that has no value, in a kubelet's words; empty where all have one."""
+def missing_variable(reader: ObjectReader, pod: StoredObject, container: Json) -> str:
+    """Return the kubelet's message for the first variable without a value; empty for none."""
     namespace = pod.ref.namespace
     for kind, reference in references.whole_sources(container):
-        if not reference.get("optional") and _found(view, kind, namespace, reference) is None:
-            return _absent(kind, reference)
+        if (
+            not reference.get("optional")
+            and _find_source(reader, kind, namespace, reference) is None
+        ):
+            return _not_found_message(kind, reference)
     for _, kind, reference in references.single_sources(container):
-        trouble = _missing_key(view, kind, namespace, reference)
-        if trouble and not reference.get("optional"):
-            return trouble
+        problem = _missing_key(reader, kind, namespace, reference)
+        if problem and not reference.get("optional"):
+            return problem
     return ""
 
 
-def missing_volume(view: Visible, pod: Stored) -> tuple[str, str]:
-    """The first volume that cannot be mounted and why, or two empty texts."""
-    for volume in mappings(pod.body, "spec", "volumes"):
+def missing_volume(reader: ObjectReader, pod: StoredObject) -> tuple[str, str]:
+    """Return the first volume that cannot be mounted, and why; two empty strings for none."""
+    for volume in get_mappings(pod.body, "spec", "volumes"):
         for kind, reference in references.volume_sources(volume):
-            trouble = _unmountable(view, kind, pod.ref.namespace, reference)
-            if trouble and not reference.get("optional"):
-                return text(volume, "name"), trouble
+            problem = _mount_problem(reader, kind, pod.ref.namespace, reference)
+            if problem and not reference.get("optional"):
+                return get_text(volume, "name"), problem
     return "", ""
 
 
-def variables_of(view: Visible, pod: Stored, container: Json) -> Iterator[tuple[str, str]]:
-    """The variables of a container with their values, as far as they are known."""
+def container_variables(
+    reader: ObjectReader, pod: StoredObject, container: Json
+) -> Iterator[tuple[str, str]]:
+    """Yield the variables of a container with their values, as far as they are known."""
 
     def find(kind: Kind, name: str) -> Body | None:
-        found = view.get(Ref(kind, pod.ref.namespace, name))
-        return found.body if found else None
+        stored = reader.get(Ref(kind, pod.ref.namespace, name))
+        return stored.body if stored else None
 
     return settings.variables_of(container, find)
 
 
-def _found(view: Visible, kind: Kind, namespace: str, reference: Body) -> Stored | None:
-    return view.get(Ref(kind, namespace, text(reference, "name")))
+def _find_source(
+    reader: ObjectReader, kind: Kind, namespace: str, reference: Body
+) -> StoredObject | None:
+    return reader.get(Ref(kind, namespace, get_text(reference, "name")))
 
 
-def _absent(kind: Kind, reference: Body) -> str:
-    return f'{WORDS[kind]} "{text(reference, "name")}" not found'
+def _not_found_message(kind: Kind, reference: Body) -> str:
+    return f'{KIND_WORDS[kind]} "{get_text(reference, "name")}" not found'
 
 
-def _missing_key(view: Visible, kind: Kind, namespace: str, reference: Body) -> str:
-    found = _found(view, kind, namespace, reference)
-    if found is None:
-        return _absent(kind, reference)
-    key, name = text(reference, "key"), text(reference, "name")
-    if settings.has_open_keys(found.body) or key in settings.keys_of(found.body, binary=False):
+def _missing_key(reader: ObjectReader, kind: Kind, namespace: str, reference: Body) -> str:
+    source = _find_source(reader, kind, namespace, reference)
+    if source is None:
+        return _not_found_message(kind, reference)
+    key, name = get_text(reference, "key"), get_text(reference, "name")
+    if settings.has_open_keys(source.body) or key in settings.keys_of(source.body, binary=False):
         return ""
     return f"couldn't find key {key} in {kind.name} {namespace}/{name}"
 
 
-def _unmountable(view: Visible, kind: Kind, namespace: str, reference: Body) -> str:
-    found = _found(view, kind, namespace, reference)
-    if found is None:
-        return _absent(kind, reference)
-    if settings.has_open_keys(found.body):
+def _mount_problem(reader: ObjectReader, kind: Kind, namespace: str, reference: Body) -> str:
+    source = _find_source(reader, kind, namespace, reference)
+    if source is None:
+        return _not_found_message(kind, reference)
+    if settings.has_open_keys(source.body):
         return ""
-    held = settings.keys_of(found.body)
-    for item in mappings(reference, "items"):
-        if text(item, "key") not in held:
-            return ABSENT_KEY[kind].format(text(item, "key"))
+    keys = settings.keys_of(source.body)
+    for item in get_mappings(reference, "items"):
+        if get_text(item, "key") not in keys:
+            return MISSING_KEY_MESSAGES[kind].format(get_text(item, "key"))
     return ""

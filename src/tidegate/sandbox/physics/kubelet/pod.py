@@ -1,7 +1,7 @@
-"""The kubelet: looks at one pod and does what is due. Nothing is kept between two looks.
+"""The kubelet: reconciles one pod. No state is kept between reconciliations.
 
-What time it is for a pod stands in its status: when it was bound, when each container began and
-ended. What comes next follows from that, from the profile, and from what the pod needs.
+All times are in the pod's status: when it was bound, when each container started and ended. The
+next step follows from them, from the profile, and from the objects that the pod needs.
 """
 
 from __future__ import annotations
@@ -14,336 +14,408 @@ from msgspec.structs import replace
 
 from tidegate.model.moment import SECOND, Ms, format_duration
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import mapping, mappings, number, part, text
-from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.controllers.reaction import At, Controller, Looking, Print, Visible
-from tidegate.sandbox.controllers.writes import Voice, controller_ref, patch
+from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
+from tidegate.sandbox.controllers.conditions import read_timestamp
+from tidegate.sandbox.controllers.reaction import (
+    AppendLog,
+    Controller,
+    ObjectReader,
+    Reconciliation,
+    RequeueAt,
+)
+from tidegate.sandbox.controllers.writes import EventRecorder, controller_ref, patch
 from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.physics.kubelet import states
 from tidegate.sandbox.physics.kubelet.conditions import (
-    PREPARED,
+    READY_TO_START,
     SCHEDULED,
-    phase_of,
-    write_conditions,
+    compute_conditions,
+    compute_phase,
 )
-from tidegate.sandbox.physics.kubelet.containers import ContainerStep, Note, advance
+from tidegate.sandbox.physics.kubelet.containers import ContainerStep, PodEvent, advance_container
 from tidegate.sandbox.physics.kubelet.needs import missing_volume
-from tidegate.sandbox.physics.kubelet.scene import Scene
-from tidegate.sandbox.physics.kubelet.schedule import TERMINATED, end, schedule
-from tidegate.sandbox.physics.kubelet.states import ENDED_BY_SIGNAL, mark
-from tidegate.sandbox.physics.profile import Courses, Named, Profile, Subject
-from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Body, Stored, Transition
+from tidegate.sandbox.physics.kubelet.scene import ContainerContext
+from tidegate.sandbox.physics.kubelet.schedule import SIGTERM_EXIT_CODE, schedule_pod, terminate_pod
+from tidegate.sandbox.physics.kubelet.states import ENDED_BY_SIGNAL, assumption_metadata
+from tidegate.sandbox.physics.profile import (
+    ContainerIdentity,
+    ContainerProfiles,
+    OwnerName,
+    Profile,
+)
+from tidegate.sandbox.server.lifecycle import format_rfc3339
+from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent
 from tidegate.world.calls import Write
-from tidegate.world.facts import Change, is_refusal
+from tidegate.world.facts import WatchEventType, is_error
 
 KUBELET = "kubelet"
-VOICE = Voice(KUBELET)
-OVER = ("Succeeded", "Failed")
+RECORDER = EventRecorder(KUBELET)
+FINAL_PHASES = ("Succeeded", "Failed")
 HOST_ADDRESS = "10.0.0.1"
-LONGEST_MOUNT_PAUSE = Ms(122 * SECOND)
-OVERDUE = "Pod was active on the node longer than the specified deadline"
+MAX_MOUNT_BACKOFF = Ms(122 * SECOND)
+DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
 
 
-LOOK_AGAIN = Ms(5 * SECOND)
-"""How often a pod is looked at that somebody has to set free."""
+UNREADY_CHECK_INTERVAL = Ms(5 * SECOND)
+"""Interval at which a pod is checked that cannot be ready yet."""
 
-Held: TypeAlias = Callable[[Visible, Stored], str]
+UnreadyReason: TypeAlias = Callable[[ObjectReader, StoredObject], str]
+"""A function that returns why a running pod cannot be ready yet; empty if it can."""
 
 
-def kubelet(
-    profile: Profile, *, held: Held = lambda _view, _pod: "", announces: bool = False
+def kubelet_controller(
+    profile: Profile,
+    *,
+    unready_reason: UnreadyReason = lambda _view, _pod: "",
+    record_pulls: bool = False,
 ) -> Controller:
-    """A scheduler and a kubelet in one, which take as long as this profile says.
+    """Return a scheduler and a kubelet as one controller, with the durations of a profile.
 
-    `held` tells why a pod that runs cannot be ready yet: a store that nobody has unsealed. One that
-    `announces` tells how long images were pulled, for whoever looks at the cluster from outside.
+    `unready_reason` returns why a running pod cannot be ready yet, such as a sealed Vault. With
+    `record_pulls`, Events tell how long images were pulled, for observers of the cluster.
     """
-    courses = Courses(profile)
+    container_profiles = ContainerProfiles(profile)
 
-    def react(view: Visible, ref: Ref, now: Ms) -> Looking:
-        pod = view.get(ref)
+    def reconcile(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
+        pod = reader.get(ref)
         if pod is None:
             return
-        scenes = _scenes(view, pod, profile, courses)
+        contexts = _container_contexts(reader, pod, profile, container_profiles)
         if pod.is_deleting:
-            yield from end(pod, Ms(max((one.course.stop for one in scenes), default=0)), now)
-        elif text(pod.body, "status", "phase") in OVER:
+            yield from terminate_pod(
+                pod,
+                Ms(max((context.container_profile.stop for context in contexts), default=0)),
+                now,
+            )
+        elif get_text(pod.body, "status", "phase") in FINAL_PHASES:
             return
-        elif not text(pod.body, "spec", "nodeName"):
-            why_not = next((one.course.unschedulable for one in scenes), "")
-            yield from schedule(view, pod, why_not, now)
+        elif not get_text(pod.body, "spec", "nodeName"):
+            unschedulable = next(
+                (context.container_profile.unschedulable for context in contexts), ""
+            )
+            yield from schedule_pod(reader, pod, unschedulable, now)
         else:
-            why = held(view, pod)
-            if why:
-                scenes = [
-                    replace(one, course=msgspec.structs.replace(one.course, never_ready=True))
-                    for one in scenes
+            reason = unready_reason(reader, pod)
+            if reason:
+                contexts = [
+                    replace(
+                        context,
+                        container_profile=msgspec.structs.replace(
+                            context.container_profile, never_ready=True
+                        ),
+                    )
+                    for context in contexts
                 ]
-                yield At(Ms(now + LOOK_AGAIN))
-            yield from _live(view, pod, scenes, now, announces=announces)
+                yield RequeueAt(Ms(now + UNREADY_CHECK_INTERVAL))
+            yield from _sync_pod(reader, pod, contexts, now, record_pulls=record_pulls)
 
-    return Controller(KUBELET, react, _concerns, kinds=(POD,))
+    return Controller(KUBELET, reconcile, _map_event, kinds=(POD,))
 
 
-def _scenes(view: Visible, pod: Stored, profile: Profile, courses: Courses) -> list[Scene]:
-    owners = tuple(_owners(view, pod))
-    policy = text(pod.body, "spec", "restartPolicy", default="Always")
+def _container_contexts(
+    reader: ObjectReader, pod: StoredObject, profile: Profile, container_profiles: ContainerProfiles
+) -> list[ContainerContext]:
+    owners = tuple(_owner_names(reader, pod))
+    restart_policy = get_text(pod.body, "spec", "restartPolicy", default="Always")
     owner = controller_ref(pod)
-    job = view.get(owner) if owner is not None and owner.kind.name == "Job" else None
-    earlier = number(job.body, "status", "failed") if job else 0
+    job = reader.get(owner) if owner is not None and owner.kind.name == "Job" else None
+    earlier_failures = get_int(job.body, "status", "failed") if job else 0
     return [
-        Scene(
-            view=view,
+        ContainerContext(
+            reader=reader,
             pod=pod,
             profile=profile,
             container=container,
-            course=courses.of(
-                Subject(
-                    owners, pod.ref.namespace, text(container, "name"), text(container, "image")
+            container_profile=container_profiles.get(
+                ContainerIdentity(
+                    owners,
+                    pod.ref.namespace,
+                    get_text(container, "name"),
+                    get_text(container, "image"),
                 )
             ),
-            role=states.role_of(container, is_init=is_init),
-            policy=policy,
-            earlier=earlier,
+            role=states.container_role(container, is_init=is_init),
+            restart_policy=restart_policy,
+            earlier_failures=earlier_failures,
         )
         for key, is_init in (("initContainers", True), ("containers", False))
-        for container in mappings(pod.body, "spec", key)
+        for container in get_mappings(pod.body, "spec", key)
     ]
 
 
-def _owners(view: Visible, pod: Stored) -> Iterator[Named]:
-    """The pod, and what controls it, up to the object that a person wrote."""
-    stored: Stored | None = pod
+def _owner_names(reader: ObjectReader, pod: StoredObject) -> Iterator[OwnerName]:
+    """Yield the pod and its controllers, up to the top-level object."""
+    stored: StoredObject | None = pod
     while stored is not None:
-        yield Named(stored.ref.kind.name, stored.ref.name)
+        yield OwnerName(stored.ref.kind.name, stored.ref.name)
         owner = controller_ref(stored)
         if owner is None:
             return
-        stored = view.get(owner)
+        stored = reader.get(owner)
         if stored is None:
-            yield Named(owner.kind.name, owner.name)
+            yield OwnerName(owner.kind.name, owner.name)
 
 
-class _Look(msgspec.Struct):
-    """What one look at a pod comes to."""
+class _PodSync(msgspec.Struct):
+    """The state and the results of one reconciliation of a pod."""
 
-    pod: Stored
-    scenes: list[Scene]
+    pod: StoredObject
+    contexts: list[ContainerContext]
     now: Ms
     conditions: dict[str, Body]
-    bound: Ms
-    boxes: list[states.Box] = msgspec.field(default_factory=list)
+    bound_at: Ms
+    old_statuses: list[states.ContainerStatus] = msgspec.field(default_factory=list)
     steps: list[ContainerStep] = msgspec.field(default_factory=list)
-    alarms: list[Ms] = msgspec.field(default_factory=list)
-    notes: list[Note] = msgspec.field(default_factory=list)
+    requeue_times: list[Ms] = msgspec.field(default_factory=list)
+    events: list[PodEvent] = msgspec.field(default_factory=list)
 
 
-def _live(view: Visible, pod: Stored, scenes: list[Scene], now: Ms, *, announces: bool) -> Looking:
-    """Everything that is due in a pod that has a node."""
-    conditions = {text(one, "type"): one for one in mappings(pod.body, "status", "conditions")}
-    look = _Look(pod, scenes, now, conditions, _bound(pod, conditions))
-    since = _mounted(view, look)
-    _advance_all(look, since)
-    deadline = _deadline(look)
-    is_overdue = deadline is not None and deadline <= now
-    if is_overdue:
-        look.steps = [_overdue(step, now) for step in look.steps]
+def _sync_pod(
+    reader: ObjectReader,
+    pod: StoredObject,
+    contexts: list[ContainerContext],
+    now: Ms,
+    *,
+    record_pulls: bool,
+) -> Reconciliation:
+    """Advance a pod that is bound to a node."""
+    conditions = {
+        get_text(condition, "type"): condition
+        for condition in get_mappings(pod.body, "status", "conditions")
+    }
+    sync = _PodSync(pod, contexts, now, conditions, _bound_at(pod, conditions))
+    since = _mounted_since(reader, sync)
+    _advance_containers(sync, since)
+    deadline = _deadline(sync)
+    is_past_deadline = deadline is not None and deadline <= now
+    if is_past_deadline:
+        sync.steps = [_stop_after_deadline(step, now) for step in sync.steps]
     elif deadline is not None:
-        look.alarms.append(deadline)
+        sync.requeue_times.append(deadline)
     changes: Body = {}
-    if is_overdue or _is_news(look, since):
-        status = _status(look, since, is_overdue=is_overdue)
-        known = mapping(pod.body, "status")
+    if is_past_deadline or _needs_status_write(sync, since):
+        status = _pod_status(sync, since, is_past_deadline=is_past_deadline)
+        known = get_mapping(pod.body, "status")
         changes = {key: value for key, value in status.items() if known.get(key) != value}
-    marks = mark(pod, (name for step in look.steps for name in step.assumes))
-    if changes or marks:
-        outcome = yield _write(pod, changes, marks)
-        if outcome is None or is_refusal(outcome):
-            yield At(Ms(now + SECOND))
+    metadata = assumption_metadata(pod, (name for step in sync.steps for name in step.assumptions))
+    if changes or metadata:
+        outcome = yield _status_patch(pod, changes, metadata)
+        if outcome is None or is_error(outcome):
+            yield RequeueAt(Ms(now + SECOND))
             return
-        yield from _print(look)
-        if announces:
-            yield from _announce(look)
-    yield from _say(look, has_changed=bool(changes))
-    alarms = [*look.alarms, *(step.alarm for step in look.steps if step.alarm is not None)]
-    if alarms and changes.get("phase") not in OVER:
-        yield At(min(alarms))
+        yield from _append_logs(sync)
+        if record_pulls:
+            yield from _record_pulls(sync)
+    yield from _record_events(sync, has_changed=bool(changes))
+    requeue_times = [
+        *sync.requeue_times,
+        *(step.requeue_at for step in sync.steps if step.requeue_at is not None),
+    ]
+    if requeue_times and changes.get("phase") not in FINAL_PHASES:
+        yield RequeueAt(min(requeue_times))
 
 
-def _mounted(view: Visible, look: _Look) -> Ms | None:
-    """When the volumes of a pod were there and its containers could begin; None if not yet."""
-    known = look.conditions.get(PREPARED)
-    if known is not None and known.get("status") == "True":
-        return moment_of(known.get("lastTransitionTime"))
-    volume, trouble = missing_volume(view, look.pod)
-    if not trouble:
-        return look.bound if known is None else states.whole_second(look.now)
-    told = f'MountVolume.SetUp failed for volume "{volume}" : {trouble}'
-    look.notes.append(Note("FailedMount", told))
-    waited = look.now - look.bound
-    look.alarms.append(Ms(look.now + min(max(waited, SECOND), LONGEST_MOUNT_PAUSE)))
+def _mounted_since(reader: ObjectReader, sync: _PodSync) -> Ms | None:
+    """Return when the volumes were mounted and the containers could start; None if not yet."""
+    condition = sync.conditions.get(READY_TO_START)
+    if condition is not None and condition.get("status") == "True":
+        return read_timestamp(condition.get("lastTransitionTime"))
+    volume, problem = missing_volume(reader, sync.pod)
+    if not problem:
+        return sync.bound_at if condition is None else states.truncate_to_second(sync.now)
+    message = f'MountVolume.SetUp failed for volume "{volume}" : {problem}'
+    sync.events.append(PodEvent("FailedMount", message))
+    waited = sync.now - sync.bound_at
+    sync.requeue_times.append(Ms(sync.now + min(max(waited, SECOND), MAX_MOUNT_BACKOFF)))
     return None
 
 
-def _bound(pod: Stored, conditions: dict[str, Body]) -> Ms:
+def _bound_at(pod: StoredObject, conditions: dict[str, Body]) -> Ms:
     scheduled = conditions.get(SCHEDULED)
-    found = moment_of(scheduled.get("lastTransitionTime")) if scheduled else None
-    return found or moment_of(pod.metadata.get("creationTimestamp")) or Ms(0)
+    scheduled_at = read_timestamp(scheduled.get("lastTransitionTime")) if scheduled else None
+    return scheduled_at or read_timestamp(pod.metadata.get("creationTimestamp")) or Ms(0)
 
 
-def _advance_all(look: _Look, since: Ms | None) -> None:
-    """Init containers one after the other, then all others at once."""
-    has_inits = any(scene.role is not states.ContainerRole.MAIN for scene in look.scenes)
-    told = {
-        text(one, "name"): one
+def _advance_containers(sync: _PodSync, since: Ms | None) -> None:
+    """Advance init containers one after the other, then all others at once."""
+    has_inits = any(context.role is not states.ContainerRole.MAIN for context in sync.contexts)
+    recorded = {
+        get_text(container_status, "name"): container_status
         for key in ("initContainerStatuses", "containerStatuses")
-        for one in mappings(look.pod.body, "status", key)
+        for container_status in get_mappings(sync.pod.body, "status", key)
     }
-    for scene in look.scenes:
-        name = text(scene.container, "name")
-        box = states.read_box(
-            scene.container, told.get(name), states.INITIALIZING if has_inits else states.CREATING
+    for context in sync.contexts:
+        name = get_text(context.container, "name")
+        status = states.read_container_status(
+            context.container,
+            recorded.get(name),
+            states.INITIALIZING if has_inits else states.CREATING,
         )
-        step = advance(scene, box, since, look.now)
-        look.boxes.append(box)
-        look.steps.append(step)
-        if scene.role is not states.ContainerRole.MAIN and since is not None:
-            passed = _passed(scene, step.box, look.now)
-            since = max(since, passed) if passed is not None else None
-    _end_sidecars(look)
+        step = advance_container(context, status, since, sync.now)
+        sync.old_statuses.append(status)
+        sync.steps.append(step)
+        if context.role is not states.ContainerRole.MAIN and since is not None:
+            done_at = _init_done_at(context, step.status, sync.now)
+            since = max(since, done_at) if done_at is not None else None
+    _stop_sidecars(sync)
 
 
-def _end_sidecars(look: _Look) -> None:
-    """Sidecars end when nobody is left whom they could serve."""
-    played = list(zip(look.scenes, look.steps, strict=True))
-    mains = [step for scene, step in played if scene.role is states.ContainerRole.MAIN]
-    if all(isinstance(step.box.state, states.Terminated) and step.alarm is None for step in mains):
-        look.steps = [
-            step._replace(box=_ended(step.box, 0, look.now))
-            if scene.role is states.ContainerRole.SIDECAR
-            else step
-            for scene, step in played
+def _stop_sidecars(sync: _PodSync) -> None:
+    """Stop the sidecars when all main containers have terminated."""
+    context_steps = list(zip(sync.contexts, sync.steps, strict=True))
+    main_steps = [
+        step for context, step in context_steps if context.role is states.ContainerRole.MAIN
+    ]
+    if all(
+        isinstance(step.status.state, states.TerminatedState) and step.requeue_at is None
+        for step in main_steps
+    ):
+        sync.steps = [
+            (
+                step._replace(status=_stopped_status(step.status, 0, sync.now))
+                if context.role is states.ContainerRole.SIDECAR
+                else step
+            )
+            for context, step in context_steps
         ]
 
 
-def _passed(scene: Scene, box: states.Box, now: Ms) -> Ms | None:
-    """When an init container let the next one begin; None if it does not yet."""
-    match box.state:
-        case states.Terminated() if scene.role is states.ContainerRole.INIT and box.state.code == 0:
-            return box.state.finished
-        case states.Running() if scene.role is states.ContainerRole.SIDECAR:
-            started = scene.probing(box.state.began).started
+def _init_done_at(context: ContainerContext, status: states.ContainerStatus, now: Ms) -> Ms | None:
+    """Return when an init container let the next one start; None if not yet."""
+    match status.state:
+        case states.TerminatedState() if (
+            context.role is states.ContainerRole.INIT and status.state.code == 0
+        ):
+            return status.state.finished_at
+        case states.RunningState() if context.role is states.ContainerRole.SIDECAR:
+            started = context.probe_times(status.state.started_at).started
             return started if started is not None and started <= now else None
     return None
 
 
-def _ended(box: states.Box, code: int, now: Ms) -> states.Box:
-    """A running container that was made to end."""
-    if not isinstance(box.state, states.Running):
-        return box
+def _stopped_status(status: states.ContainerStatus, code: int, now: Ms) -> states.ContainerStatus:
+    """Return the status of a container that was stopped while running."""
+    if not isinstance(status.state, states.RunningState):
+        return status
     reason = "Error" if code else "Completed"
-    ended = states.Terminated(code, reason, "", box.state.began, states.whole_second(now))
-    return box._replace(state=ended, started=False, ready=False)
+    terminated = states.TerminatedState(
+        code, reason, "", status.state.started_at, states.truncate_to_second(now)
+    )
+    return status._replace(state=terminated, started=False, ready=False)
 
 
-def _overdue(step: ContainerStep, now: Ms) -> ContainerStep:
-    ended = _ended(step.box, TERMINATED, now)
-    assumes = () if ended is step.box else (ENDED_BY_SIGNAL,)
-    return step._replace(box=ended, assumes=(*step.assumes, *assumes))
+def _stop_after_deadline(step: ContainerStep, now: Ms) -> ContainerStep:
+    status = _stopped_status(step.status, SIGTERM_EXIT_CODE, now)
+    assumptions = () if status is step.status else (ENDED_BY_SIGNAL,)
+    return step._replace(status=status, assumptions=(*step.assumptions, *assumptions))
 
 
-def _deadline(look: _Look) -> Ms | None:
-    seconds = number(look.pod.body, "spec", "activeDeadlineSeconds")
-    return Ms(look.bound + seconds * SECOND) if seconds else None
+def _deadline(sync: _PodSync) -> Ms | None:
+    seconds = get_int(sync.pod.body, "spec", "activeDeadlineSeconds")
+    return Ms(sync.bound_at + seconds * SECOND) if seconds else None
 
 
-def _status(look: _Look, since: Ms | None, *, is_overdue: bool) -> Body:
-    cast = [(scene, step.box) for scene, step in zip(look.scenes, look.steps, strict=True)]
-    phase = "Failed" if is_overdue else phase_of(cast)
-    status: Body = {"phase": phase, "startTime": timestamp(look.bound)}
-    if look.pod.generation:
-        status["observedGeneration"] = look.pod.generation
-    if is_overdue:
-        status |= {"reason": "DeadlineExceeded", "message": OVERDUE}
-    known = look.conditions
-    conditions = write_conditions(look.pod, cast, phase, known, since=since, now=look.now)
+def _pod_status(sync: _PodSync, since: Ms | None, *, is_past_deadline: bool) -> Body:
+    containers = [
+        (context, step.status) for context, step in zip(sync.contexts, sync.steps, strict=True)
+    ]
+    phase = "Failed" if is_past_deadline else compute_phase(containers)
+    status: Body = {"phase": phase, "startTime": format_rfc3339(sync.bound_at)}
+    if sync.pod.generation:
+        status["observedGeneration"] = sync.pod.generation
+    if is_past_deadline:
+        status |= {"reason": "DeadlineExceeded", "message": DEADLINE_MESSAGE}
+    old_conditions = sync.conditions
+    conditions = compute_conditions(
+        sync.pod, containers, phase, old_conditions, since=since, now=sync.now
+    )
     status["conditions"] = [*conditions]
     inits = [
-        states.write_box(box) for scene, box in cast if scene.role is not states.ContainerRole.MAIN
+        states.write_container_status(container_status)
+        for context, container_status in containers
+        if context.role is not states.ContainerRole.MAIN
     ]
     if inits:
         status["initContainerStatuses"] = [*inits]
     status["containerStatuses"] = [
-        states.write_box(box) for scene, box in cast if scene.role is states.ContainerRole.MAIN
+        states.write_container_status(container_status)
+        for context, container_status in containers
+        if context.role is states.ContainerRole.MAIN
     ]
-    return status | _addresses(look.pod, is_held=since is None)
+    return status | _addresses(sync.pod, is_waiting=since is None)
 
 
-def _addresses(pod: Stored, *, is_held: bool) -> Body:
-    found: Body = {"hostIP": HOST_ADDRESS, "hostIPs": [{"ip": HOST_ADDRESS}]}
-    if is_held:
-        return found
-    own = HOST_ADDRESS
-    if part(pod.body, "spec", "hostNetwork") is not True:
-        drawn = int(pod.uid[:6] or "0", 16)
-        own = f"10.{128 + (drawn >> 16) % 128}.{drawn >> 8 & 255}.{drawn & 255}"
-    return found | {"podIP": own, "podIPs": [{"ip": own}]}
+def _addresses(pod: StoredObject, *, is_waiting: bool) -> Body:
+    addresses: Body = {"hostIP": HOST_ADDRESS, "hostIPs": [{"ip": HOST_ADDRESS}]}
+    if is_waiting:
+        return addresses
+    pod_ip = HOST_ADDRESS
+    if get_value(pod.body, "spec", "hostNetwork") is not True:
+        number = int(pod.uid[:6] or "0", 16)
+        pod_ip = f"10.{128 + (number >> 16) % 128}.{number >> 8 & 255}.{number & 255}"
+    return addresses | {"podIP": pod_ip, "podIPs": [{"ip": pod_ip}]}
 
 
-def _is_news(look: _Look, since: Ms | None) -> bool:
-    """Whether a status has to be written. That everything is still to come is not worth it."""
-    if look.boxes != [step.box for step in look.steps]:
+def _needs_status_write(sync: _PodSync, since: Ms | None) -> bool:
+    """Return whether the status changed; a pod whose containers only wait needs no write."""
+    if sync.old_statuses != [step.status for step in sync.steps]:
         return True
-    known = look.conditions.get(PREPARED)
-    if known is None:
+    condition = sync.conditions.get(READY_TO_START)
+    if condition is None:
         return since is None
-    is_prepared = known.get("status") == "True"
-    return is_prepared == (since is None) or bool(mappings(look.pod.body, "spec", "readinessGates"))
+    is_ready_to_start = condition.get("status") == "True"
+    return is_ready_to_start == (since is None) or bool(
+        get_mappings(sync.pod.body, "spec", "readinessGates")
+    )
 
 
-def _write(pod: Stored, changes: Body, marks: Body) -> Write:
-    """A status, and what it rests on."""
-    parts: Body = {"metadata": marks} if marks else {}
-    return patch(pod, {**parts, "status": changes}, subresource="status", manager=KUBELET)
+def _status_patch(pod: StoredObject, changes: Body, metadata: Body) -> Write:
+    """Return the patch of a status and of the assumptions behind it."""
+    fields: Body = {"metadata": metadata} if metadata else {}
+    return patch(pod, {**fields, "status": changes}, subresource="status", manager=KUBELET)
 
 
-def _print(look: _Look) -> Looking:
-    for step in look.steps:
+def _append_logs(sync: _PodSync) -> Reconciliation:
+    for step in sync.steps:
         if step.lines:
-            yield Print(look.pod.uid, step.box.name, step.box.restarts, step.lines)
+            yield AppendLog(sync.pod.uid, step.status.name, step.status.restarts, step.lines)
 
 
-def _announce(look: _Look) -> Looking:
-    """What was pulled for containers that run for the first time, and when."""
-    for scene, box, step in zip(look.scenes, look.boxes, look.steps, strict=True):
-        has_waited = isinstance(box.state, states.Waiting) and box.last is None
-        if has_waited and isinstance(step.box.state, states.Running):
-            course, began = scene.course, step.box.state.began
-            span = format_duration(course.pull)
-            told = f'Successfully pulled image "{box.image}" in {span} ({span} including waiting).'
-            key = "containers" if scene.role is states.ContainerRole.MAIN else "initContainers"
-            spot = f"spec.{key}{{{box.name}}}"
-            yield VOICE.tell(look.pod, "Pulled", told, Ms(began - course.start), at=spot)
+def _record_pulls(sync: _PodSync) -> Reconciliation:
+    """Record the image pulls of containers that run for the first time."""
+    for context, old_status, step in zip(sync.contexts, sync.old_statuses, sync.steps, strict=True):
+        has_waited = isinstance(old_status.state, states.WaitingState) and old_status.last is None
+        if has_waited and isinstance(step.status.state, states.RunningState):
+            profile, started_at = context.container_profile, step.status.state.started_at
+            duration = format_duration(profile.pull)
+            message = (
+                f'Successfully pulled image "{old_status.image}" in {duration} ({duration}'
+                " including waiting)."
+            )
+            key = "containers" if context.role is states.ContainerRole.MAIN else "initContainers"
+            field_path = f"spec.{key}{{{old_status.name}}}"
+            yield RECORDER.record(
+                sync.pod, "Pulled", message, Ms(started_at - profile.start), field_path=field_path
+            )
 
 
-def _say(look: _Look, *, has_changed: bool) -> Looking:
-    """The Events of what has just been written. What is assumed is told anyway."""
-    for note in (*look.notes, *(note for step in look.steps for note in step.notes)):
-        if has_changed or note.is_assumed:
-            speak = VOICE.tell if note.is_assumed else VOICE.warn
-            yield speak(look.pod, note.reason, note.message, look.now)
+def _record_events(sync: _PodSync, *, has_changed: bool) -> Reconciliation:
+    """Record the Events of the written status; assumptions are recorded in any case."""
+    for event in (*sync.events, *(event for step in sync.steps for event in step.events)):
+        if has_changed or event.is_assumed:
+            record = RECORDER.record if event.is_assumed else RECORDER.record_warning
+            yield record(sync.pod, event.reason, event.message, sync.now)
 
 
-def _concerns(_view: Visible, event: Transition) -> Iterator[Ref]:
-    """New pods, and changes that are not a kubelet's own."""
+def _map_event(_reader: ObjectReader, event: StoreEvent) -> Iterator[Ref]:
+    """Yield new pods, and pods that changed by other hands than the kubelet's."""
     stored, before = event.stored, event.before
-    if stored.ref.kind != POD or event.change is Change.DELETED:
+    if stored.ref.kind != POD or event.change is WatchEventType.DELETED:
         return
-    is_others = before is None or stored.is_deleting or _spec(before) is not _spec(stored)
-    if is_others or mappings(stored.body, "spec", "readinessGates"):
+    is_external_change = before is None or stored.is_deleting or _spec(before) is not _spec(stored)
+    if is_external_change or get_mappings(stored.body, "spec", "readinessGates"):
         yield stored.ref
 
 
-def _spec(stored: Stored) -> Json:
+def _spec(stored: StoredObject) -> Json:
     return stored.body.get("spec")

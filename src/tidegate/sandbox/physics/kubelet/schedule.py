@@ -1,6 +1,7 @@
-"""How a pod comes to a node and how it goes.
+"""Scheduling and termination of pods.
 
-It is bound as soon as nothing speaks against it. When it is deleted, its containers get their time.
+A pod is bound as soon as nothing prevents it. On deletion, its containers get their grace
+period.
 """
 
 from __future__ import annotations
@@ -9,56 +10,58 @@ import msgspec
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, Ref
-from tidegate.model.reading import listed, mapping, mappings, number, text
+from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text
 from tidegate.sandbox.controllers.conditions import (
     find_condition,
-    moment_of,
-    steady,
+    next_condition,
+    read_timestamp,
     without_condition,
 )
-from tidegate.sandbox.controllers.reaction import At, Looking, Visible
-from tidegate.sandbox.controllers.storage.claims import claims_of, waits_for_pod
-from tidegate.sandbox.controllers.workloads.placement import node_of
-from tidegate.sandbox.controllers.writes import Voice, patch
+from tidegate.sandbox.controllers.reaction import ObjectReader, Reconciliation, RequeueAt
+from tidegate.sandbox.controllers.storage.claims import claims_of, waits_for_consumer
+from tidegate.sandbox.controllers.workloads.placement import target_node
+from tidegate.sandbox.controllers.writes import EventRecorder, patch
 from tidegate.sandbox.kinds import NODE
-from tidegate.sandbox.physics.kubelet.states import ENDED_BY_SIGNAL, mark
-from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Body, Stored
+from tidegate.sandbox.physics.kubelet.states import ENDED_BY_SIGNAL, assumption_metadata
+from tidegate.sandbox.server.lifecycle import format_rfc3339
+from tidegate.sandbox.server.store import Body, StoredObject
 from tidegate.world.calls import Verb, Write
 
-SCHEDULER = Voice("default-scheduler")
-ONLY_NODE = "node-1"
-"""Where everything runs in a cluster that has no Node objects."""
-UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
-UNPREEMPTED = "not found"
-"""What a scheduler of this version adds when no node was even looked at."""
-SOONEST, LATEST = Ms(SECOND), Ms(10 * SECOND)
-TERMINATED = 143
-"""128 and the number of the signal to end."""
+RECORDER = EventRecorder("default-scheduler")
+DEFAULT_NODE = "node-1"
+"""The node of a cluster without Node objects."""
+UNBOUND_CLAIMS = "pod has unbound immediate PersistentVolumeClaims"
+PREEMPTION_MESSAGE = "not found"
+"""What the scheduler of this version appends if no node was evaluated."""
+MIN_RETRY, MAX_RETRY = Ms(SECOND), Ms(10 * SECOND)
+SIGTERM_EXIT_CODE = 143
+"""128 plus the number of SIGTERM."""
 
 
-def schedule(view: Visible, pod: Stored, why_not: str, now: Ms) -> Looking:
-    """Bind a pod, or say why it has to wait."""
-    if listed(pod.body, "spec", "schedulingGates"):
+def schedule_pod(
+    reader: ObjectReader, pod: StoredObject, unschedulable: str, now: Ms
+) -> Reconciliation:
+    """Bind a pod, or record why it is unschedulable."""
+    if get_list(pod.body, "spec", "schedulingGates"):
         return
-    claims = [(ref, view.get(ref)) for ref in claims_of(pod)]
-    trouble = f"{why_not}." if why_not else _trouble_with(view, claims)
-    if trouble:
-        nodes = len(view.all_of(NODE)) or 1
-        message = f"0/{nodes} nodes are available: {trouble}"
-        write = _unschedulable(pod, message, now)
+    claims = [(ref, reader.get(ref)) for ref in claims_of(pod)]
+    problem = f"{unschedulable}." if unschedulable else _claim_problem(reader, claims)
+    if problem:
+        nodes = len(reader.list_objects(NODE)) or 1
+        message = f"0/{nodes} nodes are available: {problem}"
+        write = _unschedulable_status(pod, message, now)
         if write is not None:
             yield write
-            yield SCHEDULER.warn(pod, "FailedScheduling", message, now)
+            yield RECORDER.record_warning(pod, "FailedScheduling", message, now)
     elif all(claim and _is_bound(claim) for _, claim in claims):
-        yield bind(pod, _node(view, pod))
+        yield bind_pod(pod, _choose_node(reader, pod))
         return
-    waited = now - (moment_of(pod.metadata.get("creationTimestamp")) or now)
-    yield At(Ms(now + min(max(waited // 4, SOONEST), LATEST)))
+    waited = now - (read_timestamp(pod.metadata.get("creationTimestamp")) or now)
+    yield RequeueAt(Ms(now + min(max(waited // 4, MIN_RETRY), MAX_RETRY)))
 
 
-def bind(pod: Stored, node: str) -> Write:
-    """The order to run a pod on a node, as a scheduler gives it."""
+def bind_pod(pod: StoredObject, node: str) -> Write:
+    """Return the Binding of a pod to a node."""
     body: Body = {
         "apiVersion": "v1",
         "kind": "Binding",
@@ -75,75 +78,85 @@ def bind(pod: Stored, node: str) -> Write:
     )
 
 
-def _node(view: Visible, pod: Stored) -> str:
-    wanted = node_of(pod)
-    if wanted:
-        return wanted
-    nodes = view.all_of(NODE)
-    return nodes[int(pod.uid[:8] or "0", 16) % len(nodes)].ref.name if nodes else ONLY_NODE
+def _choose_node(reader: ObjectReader, pod: StoredObject) -> str:
+    required = target_node(pod)
+    if required:
+        return required
+    nodes = reader.list_objects(NODE)
+    return nodes[int(pod.uid[:8] or "0", 16) % len(nodes)].ref.name if nodes else DEFAULT_NODE
 
 
-def _trouble_with(view: Visible, claims: list[tuple[Ref, Stored | None]]) -> str:
-    """What a scheduler says of claims. Those that wait for a pod to be placed are no trouble."""
+def _claim_problem(reader: ObjectReader, claims: list[tuple[Ref, StoredObject | None]]) -> str:
+    """Return the scheduler's message about the claims of a pod; empty if there is no problem.
+
+    Claims that wait for their first consumer are no problem.
+    """
     for ref, claim in claims:
         if claim is None:
-            return f'persistentvolumeclaim "{ref.name}" not found. {UNPREEMPTED}'
-        if not _is_bound(claim) and not waits_for_pod(view, claim):
-            return f"{UNBOUND}. {UNPREEMPTED}"
+            return f'persistentvolumeclaim "{ref.name}" not found. {PREEMPTION_MESSAGE}'
+        if not _is_bound(claim) and not waits_for_consumer(reader, claim):
+            return f"{UNBOUND_CLAIMS}. {PREEMPTION_MESSAGE}"
     return ""
 
 
-def _is_bound(claim: Stored) -> bool:
-    return text(claim.body, "status", "phase") == "Bound"
+def _is_bound(claim: StoredObject) -> bool:
+    return get_text(claim.body, "status", "phase") == "Bound"
 
 
-def _unschedulable(pod: Stored, message: str, now: Ms) -> Write | None:
-    conditions = mappings(pod.body, "status", "conditions")
-    known = find_condition(conditions, "PodScheduled")
-    if known is not None and known.get("message") == message:
+def _unschedulable_status(pod: StoredObject, message: str, now: Ms) -> Write | None:
+    conditions = get_mappings(pod.body, "status", "conditions")
+    existing = find_condition(conditions, "PodScheduled")
+    if existing is not None and existing.get("message") == message:
         return None
-    words = ("Unschedulable", message)
-    condition = steady(conditions, "PodScheduled", "False", words, now=now)
+    reason_and_message = ("Unschedulable", message)
+    condition = next_condition(conditions, "PodScheduled", "False", reason_and_message, now=now)
     others = without_condition(conditions, "PodScheduled")
     change: Body = {"status": {"phase": "Pending", "conditions": [*others, condition]}}
     return patch(pod, change, subresource="status", manager="kube-scheduler")
 
 
-def end(pod: Stored, stop: Ms, now: Ms) -> Looking:
-    """Let a pod go when its containers have stopped: after `stop`, or when their time is up."""
-    if not text(pod.body, "spec", "nodeName"):
+def terminate_pod(pod: StoredObject, stop_duration: Ms, now: Ms) -> Reconciliation:
+    """Delete a terminating pod once its containers have stopped, or the grace period is over."""
+    if not get_text(pod.body, "spec", "nodeName"):
         return
-    grace = Ms(number(pod.metadata, "deletionGracePeriodSeconds") * SECOND)
-    limit = moment_of(pod.metadata.get("deletionTimestamp")) or now
-    due = Ms(limit - grace + min(stop, grace))
-    if now < due:
-        yield At(due)
+    grace = Ms(get_int(pod.metadata, "deletionGracePeriodSeconds") * SECOND)
+    limit = read_timestamp(pod.metadata.get("deletionTimestamp")) or now
+    stopped_at = Ms(limit - grace + min(stop_duration, grace))
+    if now < stopped_at:
+        yield RequeueAt(stopped_at)
         return
-    if pod.finalizers and text(pod.body, "status", "phase") not in ("Succeeded", "Failed"):
+    if pod.finalizers and get_text(pod.body, "status", "phase") not in ("Succeeded", "Failed"):
         # Whoever holds the pod counts it by how it ended.
-        yield _last_status(pod, now)
+        yield _final_status(pod, now)
     if grace or not pod.finalizers:
-        yield Write(verb=Verb.DELETE, ref=pod.ref, uid=pod.uid, grace=0)
+        yield Write(verb=Verb.DELETE, ref=pod.ref, uid=pod.uid, grace_period_seconds=0)
 
 
-def _last_status(pod: Stored, now: Ms) -> Write:
+def _final_status(pod: StoredObject, now: Ms) -> Write:
     status: Body = {"phase": "Failed"}
     for key in ("initContainerStatuses", "containerStatuses"):
-        known = mappings(pod.body, "status", key)
-        if known:
-            status[key] = [_terminated(one, now) for one in known]
-    change: Body = {"metadata": mark(pod, (ENDED_BY_SIGNAL,)), "status": status}
+        statuses = get_mappings(pod.body, "status", key)
+        if statuses:
+            status[key] = [
+                _terminate_status(container_status, now) for container_status in statuses
+            ]
+    change: Body = {"metadata": assumption_metadata(pod, (ENDED_BY_SIGNAL,)), "status": status}
     return patch(pod, change, subresource="status", manager="kubelet")
 
 
-def _terminated(container: Body, now: Ms) -> Json:
-    began = mapping(container, "state", "running").get("startedAt")
-    if began is None:
-        return container
-    ended: Body = {
-        "exitCode": TERMINATED,
+def _terminate_status(container_status: Body, now: Ms) -> Json:
+    started_at = get_mapping(container_status, "state", "running").get("startedAt")
+    if started_at is None:
+        return container_status
+    terminated: Body = {
+        "exitCode": SIGTERM_EXIT_CODE,
         "reason": "Error",
-        "startedAt": began,
-        "finishedAt": timestamp(now),
+        "startedAt": started_at,
+        "finishedAt": format_rfc3339(now),
     }
-    return {**container, "state": {"terminated": ended}, "ready": False, "started": False}
+    return {
+        **container_status,
+        "state": {"terminated": terminated},
+        "ready": False,
+        "started": False,
+    }

@@ -1,8 +1,8 @@
-"""The states of a container, read from a pod's status and written into it; and what is assumed.
+"""Container states, read from and written to a pod's status, and the assumptions behind them.
 
-Marks are the assumptions that the course of a pod rests on. An annotation of the pod names them
-all. It is written with a status, so it costs no write of its own; what is assumed of an end or of a
-wait is told in words as well.
+An annotation of the pod lists all assumptions that its simulation relies on. It is written
+together with a status, so it costs no extra write. Assumptions about an exit or a wait are also
+recorded as Events.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json
-from tidegate.model.reading import mapping, number, text
-from tidegate.sandbox.controllers.conditions import moment_of
-from tidegate.sandbox.server.lifecycle import timestamp
-from tidegate.sandbox.server.store import Body, Stored
+from tidegate.model.reading import get_int, get_mapping, get_text
+from tidegate.sandbox.controllers.conditions import read_timestamp
+from tidegate.sandbox.server.lifecycle import format_rfc3339
+from tidegate.sandbox.server.store import Body, StoredObject
 
-MARK = "tidegate.dev/assumed"
+ASSUMED_ANNOTATION = "tidegate.dev/assumed"
 
 DURATIONS = "durations"
 PROBES_FOLLOW = "probes-follow-ready"
@@ -27,148 +27,155 @@ SERVERS_WAIT = "servers-wait"
 KUBECTL = "kubectl-waits"
 KILLED_BY_PROBE = "killed-by-probe"
 ENDED_BY_SIGNAL = "ended-by-signal"
-"""Assumptions, by the names that they have in a profile."""
+"""Names of assumptions, as in a profile."""
 PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 CREATING, INITIALIZING = "ContainerCreating", "PodInitializing"
 
 
-def marks_of(pod: Stored) -> tuple[str, ...]:
-    """The assumptions that have come into play so far, in order."""
-    told = text(pod.metadata, "annotations", MARK)
-    return tuple(told.split(",")) if told else ()
+def recorded_assumptions(pod: StoredObject) -> tuple[str, ...]:
+    """Return the assumptions recorded on a pod, in order."""
+    value = get_text(pod.metadata, "annotations", ASSUMED_ANNOTATION)
+    return tuple(value.split(",")) if value else ()
 
 
-def mark(pod: Stored, used: Iterable[str]) -> Body:
-    """The metadata that adds assumptions to those of a pod; empty where it has them all."""
-    known = marks_of(pod)
-    every = sorted({*known, *used})
-    if len(every) == len(known):
+def assumption_metadata(pod: StoredObject, used: Iterable[str]) -> Body:
+    """Return metadata that adds assumptions to those of a pod; empty if all are recorded."""
+    recorded = recorded_assumptions(pod)
+    all_assumptions = sorted({*recorded, *used})
+    if len(all_assumptions) == len(recorded):
         return {}
-    return {"annotations": {MARK: ",".join(every)}}
+    return {"annotations": {ASSUMED_ANNOTATION: ",".join(all_assumptions)}}
 
 
-def assumed_of_start(container: Json) -> tuple[str, ...]:
-    """What is assumed of every container that begins: how long it takes, how its probes go."""
-    has_probe = any(mapping(container, name) for name in PROBES)
+def start_assumptions(container: Json) -> tuple[str, ...]:
+    """Return the assumptions about a starting container: its durations and its probes."""
+    has_probe = any(get_mapping(container, name) for name in PROBES)
     return (DURATIONS, PROBES_FOLLOW) if has_probe else (DURATIONS,)
 
 
-def in_words(*assumptions: str) -> str:
+def format_assumptions(*assumptions: str) -> str:
     return f"(assumed: {', '.join(assumptions)})"
 
 
 class ContainerRole(Enum):
-    """What a container is in its pod."""
+    """The role of a container in its pod."""
 
     INIT = "init"
     SIDECAR = "sidecar"
     MAIN = "main"
 
 
-class Waiting(NamedTuple):
+class WaitingState(NamedTuple):
     reason: str
     message: str = ""
 
 
-class Running(NamedTuple):
-    began: Ms
+class RunningState(NamedTuple):
+    started_at: Ms
 
 
-class Terminated(NamedTuple):
+class TerminatedState(NamedTuple):
     code: int
     reason: str
     message: str
-    began: Ms
-    finished: Ms
+    started_at: Ms
+    finished_at: Ms
 
 
-class Box(NamedTuple):
-    """A container as its pod's status tells it."""
+class ContainerStatus(NamedTuple):
+    """The status of a container, as in the pod's status."""
 
     name: str
     image: str
-    """What it runs, which is not what it should run when that was changed in place."""
-    state: Waiting | Running | Terminated
-    last: Terminated | None = None
+    """The running image, which differs from the spec after a change in place."""
+    state: WaitingState | RunningState | TerminatedState
+    last: TerminatedState | None = None
     restarts: int = 0
     started: bool = False
     ready: bool = False
 
 
-def role_of(container: Json, *, is_init: bool) -> ContainerRole:
+def container_role(container: Json, *, is_init: bool) -> ContainerRole:
     if not is_init:
         return ContainerRole.MAIN
     return (
         ContainerRole.SIDECAR
-        if text(container, "restartPolicy") == "Always"
+        if get_text(container, "restartPolicy") == "Always"
         else ContainerRole.INIT
     )
 
 
-def whole_second(now: Ms) -> Ms:
-    """Times in a status have no fractions."""
+def truncate_to_second(now: Ms) -> Ms:
+    """Return a time without fractions of a second, as in a status."""
     return Ms(now // SECOND * SECOND)
 
 
-def read_box(container: Json, status: Json, waiting: str) -> Box:
-    """The container's own status, or one of a container that nothing is known of yet."""
-    state = mapping(status, "state")
-    last = mapping(status, "lastState", "terminated")
-    return Box(
-        text(container, "name"),
-        text(status, "image", default=text(container, "image")),
-        _read_state(state, waiting),
-        _read_ended(last) if last else None,
-        number(status, "restartCount"),
-        mapping(status).get("started") is True,
-        mapping(status).get("ready") is True,
+def read_container_status(container: Json, status: Json, default_reason: str) -> ContainerStatus:
+    """Read the status of a container; without one, return that of a waiting container."""
+    state = get_mapping(status, "state")
+    last = get_mapping(status, "lastState", "terminated")
+    return ContainerStatus(
+        get_text(container, "name"),
+        get_text(status, "image", default=get_text(container, "image")),
+        _read_state(state, default_reason),
+        _read_terminated(last) if last else None,
+        get_int(status, "restartCount"),
+        get_mapping(status).get("started") is True,
+        get_mapping(status).get("ready") is True,
     )
 
 
-def _read_state(state: Body, waiting: str) -> Waiting | Running | Terminated:
-    if running := mapping(state, "running"):
-        return Running(moment_of(running.get("startedAt")) or Ms(0))
-    if ended := mapping(state, "terminated"):
-        return _read_ended(ended)
-    known = mapping(state, "waiting")
-    return Waiting(text(known, "reason", default=waiting), text(known, "message"))
-
-
-def _read_ended(ended: Body) -> Terminated:
-    return Terminated(
-        number(ended, "exitCode"),
-        text(ended, "reason"),
-        text(ended, "message"),
-        moment_of(ended.get("startedAt")) or Ms(0),
-        moment_of(ended.get("finishedAt")) or Ms(0),
+def _read_state(state: Body, default_reason: str) -> WaitingState | RunningState | TerminatedState:
+    if running := get_mapping(state, "running"):
+        return RunningState(read_timestamp(running.get("startedAt")) or Ms(0))
+    if terminated := get_mapping(state, "terminated"):
+        return _read_terminated(terminated)
+    waiting_state = get_mapping(state, "waiting")
+    return WaitingState(
+        get_text(waiting_state, "reason", default=default_reason),
+        get_text(waiting_state, "message"),
     )
 
 
-def write_box(box: Box) -> Body:
+def _read_terminated(terminated: Body) -> TerminatedState:
+    return TerminatedState(
+        get_int(terminated, "exitCode"),
+        get_text(terminated, "reason"),
+        get_text(terminated, "message"),
+        read_timestamp(terminated.get("startedAt")) or Ms(0),
+        read_timestamp(terminated.get("finishedAt")) or Ms(0),
+    )
+
+
+def write_container_status(status: ContainerStatus) -> Body:
     return {
-        "name": box.name,
-        "state": _write_state(box.state),
-        "lastState": _write_state(box.last) if box.last else {},
-        "ready": box.ready,
-        "restartCount": box.restarts,
-        "image": box.image,
+        "name": status.name,
+        "state": _write_state(status.state),
+        "lastState": _write_state(status.last) if status.last else {},
+        "ready": status.ready,
+        "restartCount": status.restarts,
+        "image": status.image,
         "imageID": "",
-        "started": box.started,
+        "started": status.started,
     }
 
 
-def _write_state(state: Waiting | Running | Terminated) -> Body:
+def _write_state(state: WaitingState | RunningState | TerminatedState) -> Body:
     match state:
-        case Waiting():
-            told: Body = {"reason": state.reason}
-            return {"waiting": {**told, "message": state.message} if state.message else told}
-        case Running():
-            return {"running": {"startedAt": timestamp(state.began)}}
-        case Terminated():
-            ended: Body = {
+        case WaitingState():
+            waiting: Body = {"reason": state.reason}
+            return {"waiting": {**waiting, "message": state.message} if state.message else waiting}
+        case RunningState():
+            return {"running": {"startedAt": format_rfc3339(state.started_at)}}
+        case TerminatedState():
+            terminated: Body = {
                 "exitCode": state.code,
                 "reason": state.reason,
-                "startedAt": timestamp(state.began),
-                "finishedAt": timestamp(state.finished),
+                "startedAt": format_rfc3339(state.started_at),
+                "finishedAt": format_rfc3339(state.finished_at),
             }
-            return {"terminated": {**ended, "message": state.message} if state.message else ended}
+            return {
+                "terminated": {**terminated, "message": state.message}
+                if state.message
+                else terminated
+            }
