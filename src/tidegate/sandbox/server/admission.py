@@ -137,10 +137,10 @@ def _check_webhooks(request: AdmissionRequest, store: ObjectStore) -> None:
             raise StatusError(
                 ServerError(500, "InternalError", f"Internal error occurred: {message}")
             )
-        if not problem and DENIES_ANNOTATION in annotations:
+        if not problem and DENIES_ANNOTATION in webhook_annotations:
             denied = (
                 f'admission webhook "{webhook.get("name")}" denied the request:'
-                f" {annotations[DENIES_ANNOTATION]}"
+                f" {webhook_annotations[DENIES_ANNOTATION]}"
             )
             raise StatusError(Forbidden(denied))
 
