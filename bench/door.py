@@ -23,8 +23,8 @@ from tidegate.kube.credentials import make_auth_source
 from tidegate.kube.tls import make_context
 from tidegate.kube.world import KubeWorld
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Ref
-from tidegate.testing import Body, Desk, live_of
+from tidegate.model.objects import JsonObject, Kind, Ref
+from tidegate.testing import Desk, live_of
 from tidegate.world.calls import Call, RequestId, Verb, Write
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import Response, Success
@@ -60,7 +60,7 @@ class Watchman:
         self.lap = Lap(self._count / wall, cpu / self._count * 1e6)
 
 
-def bodies(turn: int, *, namespace: str = NAMESPACE, count: int = APPLIES) -> list[Body]:
+def bodies(turn: int, *, namespace: str = NAMESPACE, count: int = APPLIES) -> list[JsonObject]:
     """A kilobyte each, changed in every turn so that each apply is a write."""
     return [
         {
@@ -73,7 +73,7 @@ def bodies(turn: int, *, namespace: str = NAMESPACE, count: int = APPLIES) -> li
     ]
 
 
-def encoded(work: list[Body]) -> list[tuple[str, bytes]]:
+def encoded(work: list[JsonObject]) -> list[tuple[str, bytes]]:
     return [(f"m{number}", msgspec.json.encode(body)) for number, body in enumerate(work)]
 
 
@@ -126,7 +126,7 @@ async def run(target: KubeTarget) -> tuple[list[Lap], list[Lap]]:
         KubeWorld({"": target}, watch_timeout=Ms(300_000)) as world,
     ):
         line = ResilientWorld(world)
-        namespace: Body = {
+        namespace: JsonObject = {
             "apiVersion": "v1",
             "kind": "Namespace",
             "metadata": {"name": NAMESPACE},

@@ -21,10 +21,9 @@ from tidegate.graph.circles import find_cycles
 from tidegate.graph.missing import find_unmet_dependencies
 from tidegate.model.graph import Graph
 from tidegate.model.manifest import Manifests
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.plan import Plan
 from tidegate.plan.build import build_plan
-from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_unit, an_object
 
 PER_APP = 10
@@ -34,7 +33,7 @@ RESOURCE = "external-secrets.io/v1 ExternalSecret"
 Got = TypeVar("Got")
 
 
-def a_workload(name: str, following: str) -> Body:
+def a_workload(name: str, following: str) -> JsonObject:
     container: Json = {
         "name": "app",
         "image": f"registry.example.com/team/{name}:1",
@@ -59,8 +58,8 @@ def a_workload(name: str, following: str) -> Body:
 
 def an_app(number: int, of: int) -> Manifests:
     name, following = f"app-{number}", f"app-{(number + 1) % of}"
-    service: Body = {"selector": {"app": name}, "ports": [{"port": 80}]}
-    made: Body = {
+    service: JsonObject = {"selector": {"app": name}, "ports": [{"port": 80}]}
+    made: JsonObject = {
         "secretStoreRef": {"kind": "ClusterSecretStore", "name": "vault"},
         "target": {"name": f"{name}-made"},
         "data": [{"secretKey": "password", "remoteRef": {"key": name}}],

@@ -11,34 +11,33 @@ import time
 
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.sandbox.first_objects import load_base_objects
 from tidegate.sandbox.living import build_controllers
 from tidegate.sandbox.physics.profile_file import default_profile
 from tidegate.sandbox.world import START, Sandbox, to_create_write
 from tidegate.world.facts import is_error
 
-Body = dict[str, Json]
 SIZES = (1_000, 10_000)
 AT_REST = Ms(5 * MINUTE)
 
 
-def an_object(api_version: str, kind: str, name: str, **parts: Json) -> Body:
-    metadata: Body = {"name": name, "namespace": "default"}
+def an_object(api_version: str, kind: str, name: str, **parts: Json) -> JsonObject:
+    metadata: JsonObject = {"name": name, "namespace": "default"}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **parts}
 
 
-def an_app(number: int) -> list[Body]:
+def an_app(number: int) -> list[JsonObject]:
     name = f"app-{number}"
-    labels: Body = {"app": name}
-    container: Body = {
+    labels: JsonObject = {"app": name}
+    container: JsonObject = {
         "name": "app",
         "image": "registry.example/app:1",
         "envFrom": [{"configMapRef": {"name": name}}, {"secretRef": {"name": name}}],
     }
-    pod: Body = {"containers": [container]}
-    template: Body = {"metadata": {"labels": labels}, "spec": pod}
-    job: Body = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    pod: JsonObject = {"containers": [container]}
+    template: JsonObject = {"metadata": {"labels": labels}, "spec": pod}
+    job: JsonObject = {"spec": {"restartPolicy": "Never", "containers": [container]}}
     return [
         an_object("v1", "ServiceAccount", name),
         an_object("v1", "ConfigMap", name, data={"color": "blue"}),

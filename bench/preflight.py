@@ -16,9 +16,8 @@ from tidegate.engine.reach.preflight import PreflightMode
 from tidegate.engine.site import RolloutSettings
 from tidegate.flows.wiring import open_world
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.plan import Plan
-from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_plan, a_unit, an_object
 from tidegate.testing.rollouts import roll_out
 from tidegate.world.calls import Call, RequestId, Write
@@ -66,12 +65,12 @@ class Timed:
         self._world.wake()
 
 
-def an_app(number: int, namespace: str, *, by_hand: bool) -> tuple[tuple[Body, ...], ...]:
+def an_app(number: int, namespace: str, *, by_hand: bool) -> tuple[tuple[JsonObject, ...], ...]:
     """The waves of an app; one that was written by hand is like no other."""
     name, own = f"app-{number}", number if by_hand else 0
-    labels: Body = {"app": name}
-    limits: Body = {"cpu": f"{100 + own}m", "memory": "64Mi"}
-    container: Body = {
+    labels: JsonObject = {"app": name}
+    limits: JsonObject = {"cpu": f"{100 + own}m", "memory": "64Mi"}
+    container: JsonObject = {
         "name": name,
         "image": f"registry.example.org/{name}:1.{number}",
         "env": [{"name": "HOST", "value": f"db.{name}"}],
@@ -79,20 +78,20 @@ def an_app(number: int, namespace: str, *, by_hand: bool) -> tuple[tuple[Body, .
         "ports": [{"containerPort": 8080 + own, "name": "http"}],
         "resources": {"limits": limits, "requests": limits},
     }
-    pod: Body = {"containers": [container], "serviceAccountName": name}
-    template: Body = {"metadata": {"labels": labels}, "spec": pod}
-    selector: Body = {"matchLabels": labels}
+    pod: JsonObject = {"containers": [container], "serviceAccountName": name}
+    template: JsonObject = {"metadata": {"labels": labels}, "spec": pod}
+    selector: JsonObject = {"matchLabels": labels}
     ports: list[Json] = [{"port": 80, "targetPort": 8080 + own}]
-    incoming: Body = {"ports": [{"port": 8080 + own}]}
-    once: Body = {**pod, "restartPolicy": "Never"}
-    nightly: Body = {
+    incoming: JsonObject = {"ports": [{"port": 8080 + own}]}
+    once: JsonObject = {**pod, "restartPolicy": "Never"}
+    nightly: JsonObject = {
         "schedule": f"{own % 60} {own // 60} * * *",
         "jobTemplate": {"spec": {"template": {"spec": once}}},
     }
-    rule: Body = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
-    rights: Body = {**rule, "resourceNames": [f"secret-{own}"]}
-    role: Body = {"apiGroup": RBAC, "kind": "Role", "name": name}
-    account: Body = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+    rule: JsonObject = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
+    rights: JsonObject = {**rule, "resourceNames": [f"secret-{own}"]}
+    role: JsonObject = {"apiGroup": RBAC, "kind": "Role", "name": name}
+    account: JsonObject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
     first = (
         an_object("v1 ServiceAccount", name),
         an_object("v1 Secret", name, stringData={"password": "secret"}),
@@ -100,7 +99,7 @@ def an_app(number: int, namespace: str, *, by_hand: bool) -> tuple[tuple[Body, .
         an_object(f"{RBAC}/v1 Role", name, rules=[rights]),
         an_object(f"{RBAC}/v1 RoleBinding", name, roleRef=role, subjects=[account]),
     )
-    budget: Body = {"selector": selector, "maxUnavailable": 1 + own}
+    budget: JsonObject = {"selector": selector, "maxUnavailable": 1 + own}
     second = (
         an_object("apps/v1 Deployment", name, spec={"selector": selector, "template": template}),
         an_object("v1 Service", name, spec={"selector": labels, "ports": ports}),
@@ -119,7 +118,7 @@ def an_app(number: int, namespace: str, *, by_hand: bool) -> tuple[tuple[Body, .
     )
 
 
-def _placed(body: Body, namespace: str) -> Body:
+def _placed(body: JsonObject, namespace: str) -> JsonObject:
     metadata = body["metadata"]
     if not isinstance(metadata, dict):
         raise TypeError(metadata)

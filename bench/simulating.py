@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from bench.engine.memory import LAUNCHER
 from bench.units import PER_APP, an_app
 from tidegate.documents.dump import to_yaml
-from tidegate.testing import Body
+from tidegate.model.objects import JsonObject
 
 OBJECTS = (1_000, 5_000, 20_000)
 WAVE = "argocd.argoproj.io/sync-wave"
@@ -38,7 +38,7 @@ def write_apps(folder: Path, apps: int) -> None:
         (folder / f"app-{number}.yaml").write_text("---\n".join(map(to_yaml, bodies)))
 
 
-def _in_wave(body: Body, wave: int) -> Body:
+def _in_wave(body: JsonObject, wave: int) -> JsonObject:
     metadata = body["metadata"]
     if not isinstance(metadata, dict):
         raise TypeError(metadata)

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 
 from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Ref
+from tidegate.model.objects import JsonObject, Ref
 from tidegate.model.plan import Plan
-from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_deployment, a_plan, a_unit, an_object
 from tidegate.testing.rollouts import roll_out
 from tidegate.world.calls import Call, Get, List, RequestId, Watch, Write
@@ -32,10 +31,10 @@ BOOKS = "tidegate-system"
 """The namespace of leases and journals."""
 
 
-def an_app(number: int) -> tuple[tuple[Body, ...], tuple[Body, ...]]:
+def an_app(number: int) -> tuple[tuple[JsonObject, ...], tuple[JsonObject, ...]]:
     """The two waves of an app."""
     name = f"app-{number}"
-    service: Body = {"selector": {"app": name}, "ports": [{"port": 80}]}
+    service: JsonObject = {"selector": {"app": name}, "ports": [{"port": 80}]}
     first = (
         an_object("v1 ServiceAccount", name),
         an_object("v1 Secret", name, stringData={"password": "simulated"}),

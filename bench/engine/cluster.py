@@ -15,8 +15,9 @@ from tidegate.flows.wiring import open_world
 from tidegate.kube.access.context import KubeTarget
 from tidegate.kube.config import load_target
 from tidegate.kube.tls import make_context
+from tidegate.model.objects import JsonObject
 from tidegate.model.plan import Plan
-from tidegate.testing import Body, Desk, live_of
+from tidegate.testing import Desk, live_of
 from tidegate.testing.rollouts import Run, roll_out
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.line import ResilientWorld
@@ -41,7 +42,7 @@ class Bench:
 
     async def make_namespace(self, name: str) -> None:
         async with open_world({"": None}, kubeconfig=str(self.plane.kubeconfig(USER))) as world:
-            body: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            body: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             live_of(await Desk(Dispatcher(ResilientWorld(world))).apply(body))
 
     async def roll_out(self, plan: Plan) -> Run:

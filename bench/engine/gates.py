@@ -17,7 +17,7 @@ from bench.engine.cluster import Bench
 from tests.e2e.rollout_audit import DeploymentSeen, a_wave, read_story
 from tidegate.kube.access.context import KubeTarget
 from tidegate.kube.credentials import make_auth_source
-from tidegate.testing import Body
+from tidegate.model.objects import JsonObject
 from tidegate.testing.builders import a_plan, a_unit
 
 RUNS = 10
@@ -39,7 +39,7 @@ class BareLoop:
         self._server = target.server
         self._headers = headers
 
-    async def run(self, waves: list[tuple[Body, ...]], namespace: str) -> None:
+    async def run(self, waves: list[tuple[JsonObject, ...]], namespace: str) -> None:
         url = f"{self._server}/apis/apps/v1/namespaces/{namespace}/deployments"
         async with self._session.get(f"{url}?watch=1", headers=self._headers) as watch:
             ready = self._ready(watch)
@@ -59,7 +59,7 @@ class BareLoop:
                 seen.add(found.metadata.name)
                 yield found.metadata.name
 
-    async def _apply(self, body: Body, namespace: str) -> None:
+    async def _apply(self, body: JsonObject, namespace: str) -> None:
         kind, metadata = str(body["kind"]), body["metadata"]
         if not isinstance(metadata, dict):
             raise TypeError(metadata)

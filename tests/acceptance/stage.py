@@ -36,6 +36,7 @@ from tidegate.health.budget import budget
 from tidegate.model.event import EventType
 from tidegate.model.ignoring import IgnoreDifference
 from tidegate.model.moment import Ms
+from tidegate.model.objects import JsonObject
 from tidegate.model.plan import HOOK_FINALIZER, Plan
 from tidegate.model.policy import Policy
 from tidegate.model.reading import get_list, get_value
@@ -45,7 +46,7 @@ from tidegate.model.unit import Destination, Unit
 from tidegate.plan.build import build_plan
 from tidegate.plan.selection import select_objects
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Body, Desk, body_of, live_of
+from tidegate.testing import Desk, body_of, live_of
 from tidegate.testing.builders import a_name
 from tidegate.testing.rollouts import Run
 from tidegate.world.calls import Discover
@@ -83,14 +84,14 @@ class ArgoStage(Stage):
         self.record = record_of(self.desk)
         """What the cluster itself says was done to it."""
 
-    async def sync(self, *manifests: str | Body, **how: Unpack[How]) -> Run:
+    async def sync(self, *manifests: str | JsonObject, **how: Unpack[How]) -> Run:
         return await (await self.begin_sync(*manifests, **how)).ends()
 
-    async def begin_sync(self, *manifests: str | Body, **how: Unpack[How]) -> Rolling:
+    async def begin_sync(self, *manifests: str | JsonObject, **how: Unpack[How]) -> Rolling:
         """Begin to sync all that the unit wants: YAML, or bodies; those of `default` move here."""
         return self.start(await self.planned(*manifests, **how))
 
-    async def planned(self, *manifests: str | Body, **how: Unpack[How]) -> Plan:
+    async def planned(self, *manifests: str | JsonObject, **how: Unpack[How]) -> Plan:
         """The plan of a unit."""
         documents = [
             one for number, text in enumerate(manifests) for one in self._read(text, number)
@@ -116,7 +117,7 @@ class ArgoStage(Stage):
         told = await self.record.deeds()
         return [one for one in told if not verbs or one.split()[0] in verbs]
 
-    async def becomes(self, body: Body, status: Body) -> None:
+    async def becomes(self, body: JsonObject, status: JsonObject) -> None:
         """Wait until it is there, and write its status as its controller would.
 
         On a real server its controller is at work, too: when a Job began is said once.
@@ -127,18 +128,18 @@ class ArgoStage(Stage):
         async def say() -> Outcome:
             begun = get_value(await self.body(body), "status", "startTime")
             times = {name: begun for name in TIMES if begun is not None and name in status}
-            told: Body = {"status": {**status, **times}}
+            told: JsonObject = {"status": {**status, **times}}
             return await self.desk.patch(ref, told, subresource="status", manager="controller")
 
         await self.desk.eventually(say, lambda outcome: isinstance(outcome, Success))
 
-    async def goes(self, body: Body) -> None:
+    async def goes(self, body: JsonObject) -> None:
         """Wait until it is gone."""
         await self.desk.settled(await self.ref(body), lambda live: live is None)
 
-    async def body(self, wanted: Body) -> Body:
+    async def body(self, wanted: JsonObject) -> JsonObject:
         """The object as it lives."""
-        body: Body = msgspec.json.decode((await self.live(wanted)).body)
+        body: JsonObject = msgspec.json.decode((await self.live(wanted)).body)
         return body
 
     @property
@@ -146,10 +147,10 @@ class ArgoStage(Stage):
         """A group for kinds of a test's own: definitions are in no namespace."""
         return f"{self.namespace}.acceptance.example"
 
-    async def lives(self, body: Body) -> bool:
+    async def lives(self, body: JsonObject) -> bool:
         return isinstance(await self.desk.get(await self.ref(body)), Success)
 
-    async def holds(self, hook: Body) -> bool:
+    async def holds(self, hook: JsonObject) -> bool:
         """Whether a hook cannot go, since its verdict is still awaited."""
         found = await self.desk.get(await self.ref(hook))
         body = {} if isinstance(found, NotFound) else body_of(found)
@@ -159,7 +160,7 @@ class ArgoStage(Stage):
         """Let time pass, in which rollouts may work."""
         await self.desk.rest(Ms(self.world.now() + span))
 
-    def _read(self, manifest: str | Body, number: int) -> tuple[Document, ...]:
+    def _read(self, manifest: str | JsonObject, number: int) -> tuple[Document, ...]:
         text = manifest if isinstance(manifest, str) else to_json(self.here(manifest))
         return read_documents(text, f"{number}.yaml")
 

@@ -9,7 +9,6 @@ import pytest
 from tests.acceptance.stage import case
 from tests.fakes.kept_sandbox import APPLICATION, KeptSandbox
 from tests.fakes.repositories import (
-    Body,
     Repository,
     application,
     argo_settings,
@@ -18,7 +17,7 @@ from tests.fakes.repositories import (
     setting,
     three_levels,
 )
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_text
 
 IGNORED = "argocd.argoproj.io/ignore-healthcheck"
@@ -36,7 +35,7 @@ def refused(*names: str) -> list[Json]:
     return [{"effect": "conflict", "when": {"verb": "apply", "name": one}} for one in names]
 
 
-def one_application(root: Path, *objects: Body) -> Repository:
+def one_application(root: Path, *objects: JsonObject) -> Repository:
     made = Repository(root)
     made.put("bootstrap/root.yaml", application("root", "apps", into="argocd"))
     made.put("apps/web.yaml", application("web", "web"))
@@ -44,7 +43,7 @@ def one_application(root: Path, *objects: Body) -> Repository:
     return made
 
 
-def a_job(*, hook: str = "", ignored: bool = False) -> Body:
+def a_job(*, hook: str = "", ignored: bool = False) -> JsonObject:
     made = job("failed-job", hook=hook)
     if ignored:
         get_mapping(made, "metadata")["annotations"] = {IGNORED: "true"}
@@ -62,7 +61,7 @@ def a_job(*, hook: str = "", ignored: bool = False) -> Body:
     ids=["ordinary", "hook", "ignored"],
 )
 def test_a_job_that_failed_counts_unless_it_is_a_hook_or_says_that_it_does_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: Body, told: tuple[str, str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: JsonObject, told: tuple[str, str]
 ) -> None:
     made = one_application(tmp_path / "platform", setting("web"), body)
     ground = namespace("shop")
@@ -117,7 +116,7 @@ def test_a_child_counts_by_its_script_and_not_where_that_says_missing_or_unknown
     red = application("red", "red")
     get_mapping(red, "metadata")["labels"] = {"told": child}
     made.put("teams/red.yaml", red)
-    rule: Body = {"resource.customizations.health.argoproj.io_Application": BY_LABEL}
+    rule: JsonObject = {"resource.customizations.health.argoproj.io_Application": BY_LABEL}
     made.put("argocd/cm.yaml", argo_settings(rule))
     cluster = KeptSandbox.make(tmp_path, monkeypatch)
 

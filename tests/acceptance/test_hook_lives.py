@@ -17,9 +17,9 @@ from tests.acceptance.stage import ArgoStage, case, finished, named, open_stage
 from tests.rollouts.statuses import complete
 from tidegate.model.event import EventType
 from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import JsonObject
 from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, ResponseLoss
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_job
 
 
@@ -84,7 +84,7 @@ async def test_a_hook_that_is_gone_already_when_it_is_deleted_is_made_again() ->
 @pytest.mark.parametrize("ends", [succeeded(), failed()], ids=["passed", "failed"])
 @pytest.mark.parametrize("policy", ["HookSucceeded", "HookFailed"])
 async def test_a_hook_goes_with_the_end_of_the_sync_and_not_with_its_own(
-    each_stage: ArgoStage, policy: str, ends: Body
+    each_stage: ArgoStage, policy: str, ends: JsonObject
 ) -> None:
     stage = each_stage
     hook, last = a_hook("PreSync", a_pod("hook"), deletes=policy), a_hook("PostSync", a_pod("last"))
@@ -150,7 +150,7 @@ async def test_a_hook_that_its_time_to_live_ends_is_judged_all_the_same(
     assert await stage.deeds("create") == ["create jobs/hook", "create configmaps/settings"]
 
 
-async def _sync_with(stage: ArgoStage, hook: Body, *, unless: str = "") -> None:
+async def _sync_with(stage: ArgoStage, hook: JsonObject, *, unless: str = "") -> None:
     """A sync that passes, with a hook that ends well; `unless` it is that of an earlier one."""
     syncing = await stage.begin_sync(hook, a_config_map())
     ref = await stage.ref(hook)

@@ -20,9 +20,8 @@ from tests.acceptance.stage import ArgoStage, case, named
 from tests.promises.objects import a_definition
 from tidegate.errors import DialectError
 from tidegate.model.event import EventType
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping
-from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_deployment, an_object
 from tidegate.world.facts import NotFound, NotServed, Outcome
 
@@ -31,7 +30,7 @@ CHANGED_ONLY = ("ApplyOutOfSyncOnly=true",)
 MAKES_NAMESPACE = ("CreateNamespace=true",)
 
 
-def a_gate(group: str, **spec: Json) -> Body:
+def a_gate(group: str, **spec: Json) -> JsonObject:
     return an_object(f"{group}/v1 Gate", "north", spec={"color": "red", **spec})
 
 
@@ -158,7 +157,7 @@ async def test_a_namespace_that_is_missing_is_made_first(stage: ArgoStage) -> No
 @case(47)
 async def test_no_namespace_is_made_for_what_would_be_refused(stage: ArgoStage) -> None:
     move_away(stage)
-    wrong: Body = {**a_deployment(), "spec": {"replicas": "three"}}
+    wrong: JsonObject = {**a_deployment(), "spec": {"replicas": "three"}}
 
     run = await stage.sync(wrong, options=MAKES_NAMESPACE)
 
@@ -267,7 +266,7 @@ async def test_hooks_run_though_their_wave_has_nothing_else(stage: ArgoStage) ->
     [((), {"color": "red"}), (("ClientSideApplyMigration=false",), {"color": "red", "size": "1"})],
 )
 async def test_what_kubectl_applied_and_git_does_not_have_goes_unless_it_is_not_taken_over(
-    each_stage: ArgoStage, options: tuple[str, ...], left: Body
+    each_stage: ArgoStage, options: tuple[str, ...], left: JsonObject
 ) -> None:
     stage, theirs = each_stage, a_config_map(color="green", size="1")
     await stage.desk.create(stage.here(theirs), manager="kubectl-client-side-apply")

@@ -10,9 +10,9 @@ from tests.acceptance.stage import ONCE, ArgoStage, case, failure, named, open_s
 from tests.promises.objects import held
 from tidegate.model.event import EventType
 from tidegate.model.moment import MINUTE, Ms
+from tidegate.model.objects import JsonObject
 from tidegate.sandbox.faults import CallFault, FaultSelector, Rejection
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map
 from tidegate.testing.rollouts import Run
 from tidegate.world.facts import Forbidden
@@ -22,9 +22,9 @@ AT_ONCE = structs.replace(ONCE, pause=Ms(0))
 OLD = a_pod("old")
 
 
-def things(*waves: int, options: str = "") -> list[Body]:
+def things(*waves: int, options: str = "") -> list[JsonObject]:
     """One object for each wave: `w3`, and `w3b` for a second one of the same wave."""
-    made: list[Body] = []
+    made: list[JsonObject] = []
     for place, wave in enumerate(waves):
         name = f"w{wave}{'b' * waves[:place].count(wave)}"
         body = in_wave(wave, a_config_map(name))
@@ -32,11 +32,11 @@ def things(*waves: int, options: str = "") -> list[Body]:
     return made
 
 
-def kept(*waves: int) -> list[Body]:
+def kept(*waves: int) -> list[JsonObject]:
     return [in_wave(wave, a_config_map(f"kept{wave}")) for wave in waves]
 
 
-async def bring(stage: ArgoStage, *bodies: Body) -> None:
+async def bring(stage: ArgoStage, *bodies: JsonObject) -> None:
     """Let these be in the cluster, and forget what was done for that."""
     assert (await stage.sync(*bodies, semantics=AT_ONCE)).result == "passed"
     assert stage.record is not None
@@ -227,7 +227,7 @@ async def test_a_wave_is_pruned_when_what_was_pruned_before_it_is_gone(
     syncing = await stage.begin_sync(prunes=True)
     waiting = await syncing.waits("Deleting")
     while_held = await stage.deeds("delete")
-    freed: Body = {"metadata": {"finalizers": None}}
+    freed: JsonObject = {"metadata": {"finalizers": None}}
     await stage.desk.patch(await stage.ref(second), freed)
     run = await syncing.ends()
 

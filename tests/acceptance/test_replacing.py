@@ -14,8 +14,8 @@ from tests.acceptance.stage import ArgoStage, case, named
 from tests.promises.objects import a_definition
 from tidegate.dialect.argo.options import SYNC_OPTIONS
 from tidegate.model.event import EventType
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import get_mapping, get_text
-from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_deployment, a_job, an_object
 
 REPLACE = "Replace=true"
@@ -28,7 +28,7 @@ async def test_replacing_takes_away_what_others_have_added_and_then_writes_nothi
 ) -> None:
     stage, settings = each_stage, a_config_map(color="red")
     await stage.sync(settings)
-    added: Body = {"data": {"size": "1"}}
+    added: JsonObject = {"data": {"size": "1"}}
     if level == "live":
         added = {**added, "metadata": {"annotations": {SYNC_OPTIONS: REPLACE}}}
     await stage.desk.patch(await stage.ref(settings), added, manager="somebody")
@@ -66,7 +66,7 @@ async def test_what_controllers_add_to_a_replaced_object_is_not_taken_away_again
 ) -> None:
     stage, web = each_stage, with_options(REPLACE, a_deployment())
     await stage.sync(web)
-    noted: Body = {"metadata": {"annotations": {"deployment.kubernetes.io/revision": "1"}}}
+    noted: JsonObject = {"metadata": {"annotations": {"deployment.kubernetes.io/revision": "1"}}}
     ref = await stage.ref(web)
     await stage.desk.patch(ref, noted, manager="kube-controller-manager")
     await stage.record.mark()
@@ -172,10 +172,10 @@ async def test_force_makes_an_object_again_where_a_field_cannot_be_changed(
     stage, frozen = each_stage, {**a_config_map(color="red"), "immutable": True}
     await stage.sync(frozen)
     before = (await stage.live(frozen)).uid
-    wanted: Body = {**frozen, "data": {"color": "green"}}
+    wanted: JsonObject = {**frozen, "data": {"color": "green"}}
     refused = await stage.sync(wanted)
     if level == "live":
-        noted: Body = {"metadata": {"annotations": {SYNC_OPTIONS: "Force=true"}}}
+        noted: JsonObject = {"metadata": {"annotations": {SYNC_OPTIONS: "Force=true"}}}
         await stage.desk.patch(await stage.ref(frozen), noted, manager="somebody")
     else:
         wanted = with_options("Force=true", wanted)

@@ -15,11 +15,10 @@ from tests.fakes.tidegate_runs import tidegate
 from tidegate.engine.vocabulary import Refresh
 from tidegate.model.event import EventType
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.semantics import ARGOCD
 from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, Rejection
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map
 from tidegate.world.facts import Forbidden
 
@@ -167,7 +166,9 @@ def test_each_application_has_retries_of_its_own_and_children_too(
     assert pauses == {"web": [90, 120], "db": [30]}
 
 
-async def _both_become(stage: ArgoStage, hook: Body, first: Body, second: Body) -> None:
+async def _both_become(
+    stage: ArgoStage, hook: JsonObject, first: JsonObject, second: JsonObject
+) -> None:
     """What the hook ends with, and what the one ends with that takes its place."""
     await stage.becomes(hook, first)
     old = await stage.live(hook)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from tests.acceptance.stage import case
 from tests.fakes.projects import written
-from tests.fakes.repositories import Body, Repository, application, named, namespace, setting
+from tests.fakes.repositories import Repository, application, named, namespace, setting
 from tests.fakes.tidegate_runs import tidegate
+from tidegate.model.objects import JsonObject
 
 RULE = "resource.customizations.health.ConfigMap"
 SCRIPT = """
@@ -20,7 +21,7 @@ return hs
 @case(9)
 def test_what_a_script_calls_degraded_fails_the_sync_until_it_is_mended(tmp_path: Path) -> None:
     repository = Repository(tmp_path)
-    rules: Body = {"apiVersion": "v1", "kind": "ConfigMap", "data": {RULE: SCRIPT}}
+    rules: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "data": {RULE: SCRIPT}}
     repository.put("argocd/cm.yaml", {**rules, "metadata": named("argocd-cm", "argocd")})
     repository.put("apps/web.yaml", application("web", "web"))
     second = setting("cm-2", wave=2)

@@ -8,17 +8,17 @@ import pytest
 
 from tests.acceptance.stage import case
 from tests.fakes.kept_sandbox import APPLICATION, KeptSandbox
-from tests.fakes.repositories import Body, Repository, application, deployment, job, namespace
-from tidegate.model.objects import Json, Kind
+from tests.fakes.repositories import Repository, application, deployment, job, namespace
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_list, get_text
 
 SERVICE, JOB = Kind("", "v1", "Service"), Kind("batch", "v1", "Job")
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
 
 
-def service(name: str, inside: str) -> Body:
+def service(name: str, inside: str) -> JsonObject:
     spec: Json = {"selector": {"app": name}, "ports": [{"port": 80}]}
-    head: Body = {"apiVersion": "v1", "kind": "Service"}
+    head: JsonObject = {"apiVersion": "v1", "kind": "Service"}
     return {**head, "metadata": {"name": name, "namespace": inside}, "spec": spec}
 
 

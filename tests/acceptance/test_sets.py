@@ -11,7 +11,7 @@ from tests.acceptance.stage import case
 from tests.fakes.sessions import a_session
 from tests.fakes.set_ladder import Ladder
 from tests.fakes.tidegate_runs import tidegate
-from tests.unit.dialect.running_sets import Body, Runner, a_set
+from tests.unit.dialect.running_sets import Runner, a_set
 from tidegate.dialect.argo.sets.applications import GeneratedApplication
 from tidegate.dialect.argo.sets.asking import (
     GeneratorContext,
@@ -37,7 +37,7 @@ from tidegate.flows.rollout import RolloutOptions, build_driver
 from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.event import Event, EventType
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_int, get_text
 from tidegate.model.semantics import ARGOCD, TIDEGATE
 from tidegate.world.protocol import World
@@ -46,7 +46,7 @@ GIT = "https://git.example/shop.git"
 
 
 def an_application(name: str = "web", **labels: str) -> GeneratedApplication:
-    body: Body = {"metadata": {"name": name, "labels": {**labels}}}
+    body: JsonObject = {"metadata": {"name": name, "labels": {**labels}}}
     return GeneratedApplication(body=body, path=("spec", "generators", 0), number=1, params={})
 
 
@@ -344,7 +344,7 @@ async def test_a_matrix_has_two_and_a_merge_keeps_what_the_first_finds() -> None
         {"list": {"elements": [{"a": "2_1", "b": "same"}]}},
         {"list": {"elements": [{"b": "different"}]}},
     ]
-    merge: Body = {"merge": {"mergeKeys": ["b"], "generators": lists}}
+    merge: JsonObject = {"merge": {"mergeKeys": ["b"], "generators": lists}}
 
     ((_, found),) = await Runner().run(generate_parameters(merge, run))
 
@@ -357,7 +357,7 @@ async def test_a_matrix_has_two_and_a_merge_keeps_what_the_first_finds() -> None
 @case(76)
 async def test_an_empty_file_has_its_place_alone() -> None:
     path = "path/dir/file_name.yaml"
-    entry: Body = {"git": {"repoURL": GIT, "files": [{"path": path}]}}
+    entry: JsonObject = {"git": {"repoURL": GIT, "files": [{"path": path}]}}
 
     ((_, found),) = await Runner({path: ""}).run(
         generate_parameters(entry, GeneratorContext(GeneratorInputs(), TemplateLanguage()))

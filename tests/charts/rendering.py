@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tidegate.documents import read_documents
 from tidegate.external.worker import Workers
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping
 from tidegate.model.release import ChartRequest
 from tidegate.render.helm import render
@@ -17,7 +17,6 @@ from tidegate.render.helm import render
 CHARTS = Path(__file__).parents[2] / "charts"
 WAVE = "argocd.argoproj.io/sync-wave"
 
-Body = dict[str, Json]
 Values = dict[str, Json]
 
 
@@ -35,7 +34,7 @@ class Rendering:
 
     workers: Workers
 
-    async def objects(self, chart: Chart, *values: Values) -> dict[str, Body]:
+    async def objects(self, chart: Chart, *values: Values) -> dict[str, JsonObject]:
         """By `Kind name`; names begin with the name of the release and the chart."""
         release = ChartRequest(
             root=str(CHARTS), chart=str(chart), name="shop", values=laid_over(*values)
@@ -43,7 +42,7 @@ class Rendering:
         documents = await render(release, self.workers)
         return {called(document.body, chart): document.body for document in documents}
 
-    async def everything(self, chart: Chart, *values: Values) -> dict[str, Body]:
+    async def everything(self, chart: Chart, *values: Values) -> dict[str, JsonObject]:
         """With everything switched on."""
         return await self.objects(chart, everything(chart), *values)
 
@@ -64,7 +63,7 @@ def _mapping_in(path: Path) -> Values:
     return {key: value for key, value in document.body.items() if key not in head}
 
 
-def called(body: Body, chart: Chart) -> str:
+def called(body: JsonObject, chart: Chart) -> str:
     """`Job *-migrate-#`: what a name has of its release and of a hash is left out."""
     kind, name = body["kind"], get_mapping(body, "metadata")["name"]
     short = str(name).replace(f"shop-{chart}", "*")
@@ -95,15 +94,15 @@ def setting(path: str, value: Json) -> Values:
     return values
 
 
-def annotations_of(body: Body) -> dict[str, Json]:
+def annotations_of(body: JsonObject) -> dict[str, Json]:
     return get_mapping(body, "metadata", "annotations")
 
 
-def waves_of(objects: Mapping[str, Body]) -> dict[str, Json]:
+def waves_of(objects: Mapping[str, JsonObject]) -> dict[str, Json]:
     return {name: annotations_of(body).get(WAVE) for name, body in objects.items()}
 
 
-def without_wave(body: Body) -> Body:
+def without_wave(body: JsonObject) -> JsonObject:
     """The object as it were if nobody had heard of waves."""
     metadata = get_mapping(body, "metadata")
     kept = {key: value for key, value in annotations_of(body).items() if key != WAVE}

@@ -6,7 +6,6 @@ import pytest
 
 from tests.charts.rendering import (
     WAVE,
-    Body,
     Chart,
     Rendering,
     Values,
@@ -14,7 +13,7 @@ from tests.charts.rendering import (
     laid_over,
     setting,
 )
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -33,26 +32,26 @@ POLICY = "argocd.argoproj.io/hook-delete-policy"
 HELM_HOOK = "helm.sh/hook"
 
 
-async def migration(rendering: Rendering, chart: Chart, *values: Values) -> Body:
+async def migration(rendering: Rendering, chart: Chart, *values: Values) -> JsonObject:
     objects = await rendering.everything(chart, *values)
     (job,) = (body for name, body in objects.items() if name.startswith("Job"))
     return job
 
 
-def name_of(body: Body) -> str:
+def name_of(body: JsonObject) -> str:
     return get_text(body, "metadata", "name")
 
 
-def container_of(job: Body) -> dict[str, Json]:
+def container_of(job: JsonObject) -> dict[str, Json]:
     (container,) = get_mappings(job, "spec", "template", "spec", "containers")
     return container
 
 
-def variables_of(job: Body) -> dict[str, dict[str, Json]]:
+def variables_of(job: JsonObject) -> dict[str, dict[str, Json]]:
     return {get_text(each, "name"): each for each in get_mappings(container_of(job), "env")}
 
 
-def sources_of(job: Body) -> list[str]:
+def sources_of(job: JsonObject) -> list[str]:
     """The ConfigMaps and Secrets that a pod takes all its variables from."""
     found = get_mappings(container_of(job), "envFrom")
     return [get_text(get_value(each, kind), "name") for each in found for kind in each]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.charts.rendering import CHARTS, Body, Chart, Rendering, Values, annotations_of, setting
+from tests.charts.rendering import CHARTS, Chart, Rendering, Values, annotations_of, setting
 from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 from tidegate.model.release import ChartRequest
 from tidegate.render.helm import render
@@ -35,17 +35,17 @@ VARIANTS: dict[str, Values] = {
 }
 
 
-def kind_of(body: Body) -> Kind:
+def kind_of(body: JsonObject) -> Kind:
     group, _, version = get_text(body, "apiVersion").rpartition("/")
     return Kind(group, version, get_text(body, "kind"))
 
 
-def misfit_of(body: Body) -> Misfit | None:
+def misfit_of(body: JsonObject) -> Misfit | None:
     (definition,) = read_documents(DEFINITION.read_text(), DEFINITION.name)
     return find_misfit(kind_of(body), body, definition=to_json(definition.body))
 
 
-def pod_specs(objects: dict[str, Body]) -> Iterator[dict[str, Json]]:
+def pod_specs(objects: dict[str, JsonObject]) -> Iterator[dict[str, Json]]:
     for body in objects.values():
         for path in (("template",), ("jobTemplate", "spec", "template")):
             if spec := get_mapping(body, "spec", *path, "spec"):

@@ -6,17 +6,17 @@ from functools import partial
 
 from plane import ControlPlane
 from plane.dialect_schemas import read_definitions
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_mappings, get_text
-from tidegate.testing import Body, Desk, live_of, real_world
+from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.calls import Discover
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import ApiResources, Outcome
 
 
-def definitions() -> list[Body]:
+def definitions() -> list[JsonObject]:
     """The CRDs of all modules; one that is in several has the versions of all."""
-    found: dict[str, Body] = {}
+    found: dict[str, JsonObject] = {}
     for _, body in read_definitions():
         name, spec = get_text(body, "metadata", "name"), get_mapping(body, "spec")
         known = get_mapping(found.get(name), "spec") or {**spec, "versions": []}
@@ -27,8 +27,8 @@ def definitions() -> list[Body]:
             for version in get_mappings(spec, "versions")
             if version["name"] not in names
         ]
-        head: Body = {"apiVersion": body["apiVersion"], "kind": body["kind"]}
-        whole: Body = {**known, "versions": [*versions, *newer]}
+        head: JsonObject = {"apiVersion": body["apiVersion"], "kind": body["kind"]}
+        whole: JsonObject = {**known, "versions": [*versions, *newer]}
         found[name] = {**head, "metadata": {"name": name}, "spec": whole}
     return [*found.values()]
 

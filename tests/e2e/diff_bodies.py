@@ -10,9 +10,8 @@ import yaml
 
 from tests.promises.objects import at
 from tidegate.model.change import DiffAction
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_list, get_mapping
-from tidegate.testing import Body
 
 FILE = Path(__file__).parents[1] / "data" / "diff" / "builtin-kinds.yaml"
 
@@ -22,8 +21,8 @@ class Case(NamedTuple):
 
     name: str
     fate: DiffAction
-    body: Body
-    changed: Body
+    body: JsonObject
+    changed: JsonObject
 
 
 def read_cases() -> list[Case]:
@@ -32,7 +31,7 @@ def read_cases() -> list[Case]:
     return [_read_case(row) for row in known if isinstance(row, dict)]
 
 
-def _read_case(row: Body) -> Case:
+def _read_case(row: JsonObject) -> Case:
     body = get_mapping(row, "body")
     changed = copy.deepcopy(body)
     *way, last = get_list(row, "at")

@@ -7,7 +7,6 @@ and the web; each behind the last, with `wait` or `healthChecks`.
 from __future__ import annotations
 
 from tests.fakes.repositories import (
-    Body,
     Repository,
     deployment,
     git_repository,
@@ -17,7 +16,7 @@ from tests.fakes.repositories import (
     setting,
 )
 from tests.unit.render.sops_program import AgeKey, encrypt
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 
 CANARY = "kea-winters-in-the-alps"
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: password\nstringData:\n  word: {word}\n"
@@ -27,7 +26,7 @@ RBAC = "rbac.authorization.k8s.io/v1"
 ORDER = ("namespaces/shop", "secrets/password", "deployments/db", "configmaps/web")
 
 
-def sops_age(home: str, key: AgeKey) -> Body:
+def sops_age(home: str, key: AgeKey) -> JsonObject:
     """The Secret with the key, that somebody has put into the cluster by hand."""
     metadata: Json = {"name": "sops-age", "namespace": home}
     data: Json = {"age.agekey": key.identity}
@@ -63,7 +62,7 @@ def seal(made: Repository, key: AgeKey, word: str = CANARY) -> None:
     file.write_bytes(sealed)
 
 
-def _ground(suffix: str) -> list[Body]:
+def _ground(suffix: str) -> list[JsonObject]:
     """What is no part of a namespace has names of its own on each cluster that is shared."""
     group = f"harbour{suffix}.example.org"
     shape: Json = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -120,7 +119,7 @@ def _ground(suffix: str) -> list[Body]:
     ]
 
 
-def _data() -> list[Body]:
+def _data() -> list[JsonObject]:
     return [
         {
             "apiVersion": "v1",
@@ -137,7 +136,7 @@ def _data() -> list[Body]:
     ]
 
 
-def _web() -> list[Body]:
+def _web() -> list[JsonObject]:
     container: Json = {
         "name": "main",
         "image": "main:1",

@@ -11,9 +11,8 @@ from plane import ControlPlane
 from tests.e2e.helm_oracle import VERSION, VERSION_3, find_helm, run_helm
 from tests.e2e.test_control_plane import kubectl
 from tests.fakes.releases import ChartRepository, a_shop, helm_release
-from tests.fakes.repositories import Body
 from tests.fakes.tidegate_command import Ran, Tidegate
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 
 VERSIONS = (VERSION_3, VERSION)
@@ -107,15 +106,15 @@ class ReleaseHarbour:
     def kubectl(self, *words: str) -> str:
         return kubectl(self.config, *words, "-n", self.home)
 
-    def body(self, kind: str, name: str) -> Body:
-        found: Body = json.loads(self.kubectl("get", kind, name, "-o", "json"))
+    def body(self, kind: str, name: str) -> JsonObject:
+        found: JsonObject = json.loads(self.kubectl("get", kind, name, "-o", "json"))
         return found
 
     def give_own(self) -> None:
         """Have the HelmRelease itself there: nobody in the repository applies it."""
         kubectl(self.config, "apply", "-f", "-", text=json.dumps(helm_release(self.home)))
 
-    def own(self) -> Body:
+    def own(self) -> JsonObject:
         """The HelmRelease, where it is served."""
         return self.body("helmrelease", "web")
 

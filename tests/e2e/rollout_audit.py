@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from plane.audit import AuditEntry, read_audit
-from tidegate.testing import Body
+from tidegate.model.objects import JsonObject
 from tidegate.testing.builders import a_deployment, an_object
 
 WRITES = frozenset({"patch", "create", "update", "delete"})
@@ -149,7 +149,9 @@ def milliseconds(first: str, then: str) -> float:
     return span.total_seconds() * 1_000
 
 
-def a_wave(number: int, namespace: str, *, image: str = "app:1", **notes: str) -> tuple[Body, ...]:
+def a_wave(
+    number: int, namespace: str, *, image: str = "app:1", **notes: str
+) -> tuple[JsonObject, ...]:
     """A Deployment and two ConfigMaps; notes are annotations that kwok reads on the pods."""
     name = f"w{number:02}"
     deployment = a_deployment(name, image=image)
@@ -160,9 +162,9 @@ def a_wave(number: int, namespace: str, *, image: str = "app:1", **notes: str) -
     annotations = {
         f"test.tidegate.dev/{key.replace('_', '-')}": note for key, note in notes.items()
     }
-    metadata: Body = {"labels": {"app": name}, "annotations": {**annotations}}
+    metadata: JsonObject = {"labels": {"app": name}, "annotations": {**annotations}}
     spec = {**spec, "template": {**template, "metadata": metadata}}
-    data: Body = {"image": image}
+    data: JsonObject = {"image": image}
     return (
         an_object("apps/v1 Deployment", name, namespace=namespace, spec=spec),
         an_object("v1 ConfigMap", f"{name}-a", namespace=namespace, data=data),

@@ -7,38 +7,46 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 
-Body = dict[str, Json]
 Path = tuple[str | int, ...]
 
 GROUP = "schemas.example.org"
 EVERYTHING = Kind(GROUP, "v1", "Everything")
-_TEXT: Body = {"type": "string"}
+_TEXT: JsonObject = {"type": "string"}
 
 
-def an_object(kind: Kind, name: str = "x", **parts: Json) -> Body:
-    head: Body = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": name}}
+def an_object(kind: Kind, name: str = "x", **parts: Json) -> JsonObject:
+    head: JsonObject = {
+        "apiVersion": kind.api_version,
+        "kind": kind.name,
+        "metadata": {"name": name},
+    }
     return {**head, **parts}
 
 
-def a_definition(*versions: Body, plural: str = "samples", **spec: Json) -> Body:
-    names: Body = {"kind": "Everything", "plural": plural}
-    parts: Body = {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [*versions]}
+def a_definition(*versions: JsonObject, plural: str = "samples", **spec: Json) -> JsonObject:
+    names: JsonObject = {"kind": "Everything", "plural": plural}
+    parts: JsonObject = {
+        "group": GROUP,
+        "scope": "Namespaced",
+        "names": names,
+        "versions": [*versions],
+    }
     kind = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
     return an_object(kind, f"{plural}.{GROUP}", spec={**parts, **spec})
 
 
-def a_version(schema: Body | None, name: str = "v1", *, storage: bool = True) -> Body:
-    told: Body = {} if schema is None else {"schema": {"openAPIV3Schema": schema}}
+def a_version(schema: JsonObject | None, name: str = "v1", *, storage: bool = True) -> JsonObject:
+    told: JsonObject = {} if schema is None else {"schema": {"openAPIV3Schema": schema}}
     return {"name": name, "served": True, "storage": storage, **told}
 
 
-def a_schema(**fields: Json) -> Body:
+def a_schema(**fields: Json) -> JsonObject:
     return {"type": "object", "properties": {"spec": {"type": "object", "properties": {**fields}}}}
 
 
-def a_keyed_list(*keys: str, **fields: Json) -> Body:
+def a_keyed_list(*keys: str, **fields: Json) -> JsonObject:
     return {
         "type": "array",
         "x-kubernetes-list-type": "map",
@@ -47,7 +55,7 @@ def a_keyed_list(*keys: str, **fields: Json) -> Body:
     }
 
 
-_SPEC: Body = {
+_SPEC: JsonObject = {
     "type": "object",
     "required": ["color"],
     "properties": {
@@ -145,8 +153,8 @@ EVERYTHING_BODY = an_object(
     },
 )
 
-_LABELS: Body = {"app": "web"}
-_POD: Body = {
+_LABELS: JsonObject = {"app": "web"}
+_POD: JsonObject = {
     "restartPolicy": "Always",
     "initContainers": [{"name": "init", "image": "i:1", "command": ["a", "b"]}],
     "containers": [
@@ -169,8 +177,8 @@ _POD: Body = {
     "nodeSelector": {"a": "b"},
     "volumes": [{"name": "v", "configMap": {"name": "c", "items": [{"key": "a", "path": "b"}]}}],
 }
-TEMPLATE: Body = {"metadata": {"labels": _LABELS}, "spec": _POD}
-SELECTOR: Body = {"matchLabels": _LABELS}
+TEMPLATE: JsonObject = {"metadata": {"labels": _LABELS}, "spec": _POD}
+SELECTOR: JsonObject = {"matchLabels": _LABELS}
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 SECRET = Kind("", "v1", "Secret")
@@ -185,7 +193,7 @@ CRON_JOB = Kind("batch", "v1", "CronJob")
 INGRESS = Kind("networking.k8s.io", "v1", "Ingress")
 ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "RoleBinding")
 
-BUILT_IN_BODIES: tuple[Body, ...] = (
+BUILT_IN_BODIES: tuple[JsonObject, ...] = (
     an_object(CONFIG_MAP, data={"a": "b", "c": "d"}, binaryData={"e": "AAAA"}, immutable=False),
     an_object(
         SERVICE,
@@ -254,7 +262,7 @@ SPOILINGS = st.lists(
 )
 
 
-def spoiled(body: Body, spoilings: list[Spoiling]) -> Body:
+def spoiled(body: JsonObject, spoilings: list[Spoiling]) -> JsonObject:
     """The body with these done to its spec or its data; the body itself stays as it is."""
     parts: Json = {name: part for name, part in body.items() if name not in _head()}
     for spoiling in spoilings:

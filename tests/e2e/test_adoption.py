@@ -11,9 +11,9 @@ import pytest
 from plane import ControlPlane
 from tests.e2e.helm_oracle import find_helm, run_helm
 from tests.e2e.test_control_plane import kubectl
-from tests.fakes.repositories import Body, Repository, application, deployment
+from tests.fakes.repositories import Repository, application, deployment
 from tests.fakes.tidegate_command import Tidegate
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_value
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 TRACKED = "argocd.argoproj.io/tracking-id"
 
 
-def as_it_was(namespace: str, **notes: str) -> Body:
+def as_it_was(namespace: str, **notes: str) -> JsonObject:
     """The Deployment with a label and a field that Git has given up since."""
     body = deployment("web")
     metadata: Json = {

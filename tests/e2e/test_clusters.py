@@ -9,8 +9,8 @@ import pytest
 
 from tests.e2e.conftest import Site, a_config_map
 from tidegate.model.identity import ImpersonatedUser
-from tidegate.model.objects import Json, Kind
-from tidegate.testing import Body, Desk, body_of, items_of, live_of, real_world
+from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.testing import Desk, body_of, items_of, live_of, real_world
 from tidegate.world.calls import Selection, View
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import (
@@ -26,7 +26,7 @@ from tidegate.world.line import ResilientWorld
 pytestmark = pytest.mark.kube
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
-WHO: Body = {
+WHO: JsonObject = {
     "apiVersion": "authentication.k8s.io/v1",
     "kind": "SelfSubjectReview",
     "metadata": {},
@@ -47,8 +47,8 @@ async def who_am_i(desk: Desk) -> tuple[Json, Json]:
 
 async def a_reader(desk: Desk) -> None:
     """Let the guest read ConfigMaps in the desk's namespace, and nowhere else."""
-    name: Body = {"name": "reader"}
-    role: Body = {
+    name: JsonObject = {"name": "reader"}
+    role: JsonObject = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "Role",
         "metadata": name,
@@ -56,7 +56,7 @@ async def a_reader(desk: Desk) -> None:
             {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}
         ],
     }
-    binding: Body = {
+    binding: JsonObject = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
         "metadata": name,

@@ -16,7 +16,6 @@ from tests.e2e.dialect_kinds import serve
 from tests.e2e.test_control_plane import kubectl
 from tests.e2e.test_statuses import IN_ORDER, commit
 from tests.fakes.repositories import (
-    Body,
     Repository,
     application,
     deployment,
@@ -28,6 +27,7 @@ from tests.fakes.repositories import (
 )
 from tests.fakes.tidegate_runs import ROOT
 from tests.fakes.typed import Typed, type_in
+from tidegate.model.objects import JsonObject
 
 PAGE = ROOT / "docs" / "reference" / "commands-you-know.md"
 TYPED = ROOT / "tests" / "data" / "commands" / "typed.txt"
@@ -117,8 +117,8 @@ def a_platform(root: Path) -> Repository:
     return made
 
 
-def helm_release(name: str) -> Body:
-    source: Body = {"kind": "GitRepository", "name": "platform", "namespace": "flux-system"}
+def helm_release(name: str) -> JsonObject:
+    source: JsonObject = {"kind": "GitRepository", "name": "platform", "namespace": "flux-system"}
     return {
         "apiVersion": "helm.toolkit.fluxcd.io/v2",
         "kind": "HelmRelease",

@@ -16,9 +16,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from plane import ControlPlane
-from tests.e2e.schema_bodies import Body
 from tidegate.flows.wiring import SimulationConfig, build_sandbox
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.testing import Desk, real_world
 from tidegate.world.calls import Get, PatchType, Verb, Write
 from tidegate.world.exchange import Dispatcher
@@ -30,8 +29,8 @@ pytestmark = pytest.mark.kube
 BATCH, BATCHES = 12, 5
 GROUP = "nulls.example.com"
 KIND = Kind(GROUP, "v1", "Hollow")
-TEXT: Body = {"type": "string"}
-FIELDS: Body = {
+TEXT: JsonObject = {"type": "string"}
+FIELDS: JsonObject = {
     "plain": TEXT,
     "nullable": {"type": "string", "nullable": True},
     "defaulted": {"type": "string", "default": "x"},
@@ -46,8 +45,8 @@ FIELDS: Body = {
         "properties": {"plain": TEXT, "defaulted": {"type": "string", "default": "z"}},
     },
 }
-PART: Body = {"type": "object", "properties": FIELDS}
-DEFINITION: Body = {
+PART: JsonObject = {"type": "object", "properties": FIELDS}
+DEFINITION: JsonObject = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
     "metadata": {"name": f"hollows.{GROUP}"},
@@ -89,7 +88,7 @@ VALUES = {
 PARTS = st.one_of(st.none(), st.fixed_dictionaries({}, optional=VALUES))
 BODIES = st.fixed_dictionaries({}, optional={"spec": PARTS, "status": PARTS})
 DEEDS = st.sampled_from(["create", "apply", "merge", "status", "replace-status", "apply-status"])
-Deed = tuple[str, Body]
+Deed = tuple[str, JsonObject]
 STORIES = st.lists(st.tuples(DEEDS, BODIES), min_size=2, max_size=4)
 _names = itertools.count(1)
 
@@ -97,7 +96,11 @@ _names = itertools.count(1)
 def write_of(deed: Deed, name: str) -> Write:
     how, parts = deed
     ref = Ref(KIND, "default", name)
-    head: Body = {"apiVersion": KIND.api_version, "kind": KIND.name, "metadata": {"name": name}}
+    head: JsonObject = {
+        "apiVersion": KIND.api_version,
+        "kind": KIND.name,
+        "metadata": {"name": name},
+    }
     whole = msgspec.json.encode({**head, **parts})
     changes = msgspec.json.encode(parts)
     match how:
@@ -136,7 +139,7 @@ def said(outcome: Outcome) -> Json:
 def parts_of(outcome: Outcome) -> Json:
     if not isinstance(outcome, Success) or outcome.live is None:
         return type(outcome).__name__
-    body: Body = msgspec.json.decode(outcome.live.body)
+    body: JsonObject = msgspec.json.decode(outcome.live.body)
     return {key: body[key] for key in ("spec", "status") if key in body}
 
 

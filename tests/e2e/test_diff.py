@@ -18,10 +18,11 @@ from tests.unit.plan.foreseen import (
 )
 from tests.unit.plan.takeover import OURS, take_over
 from tidegate.model.change import DiffAction
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import get_mapping, get_value
 from tidegate.plan.diff.adoption import LAST_APPLIED
 from tidegate.plan.diff.compare import compare
-from tidegate.testing import Body, Desk, body_of, real_world
+from tidegate.testing import Desk, body_of, real_world
 from tidegate.world.facts import Forbidden, Invalid, Success
 
 pytestmark = pytest.mark.kube
@@ -80,7 +81,7 @@ async def _tried(desk: Desk, case: Case) -> list[str]:
     return wrong
 
 
-def _untold(paths: list[str], before: Body, after: Body) -> Iterator[str]:
+def _untold(paths: list[str], before: JsonObject, after: JsonObject) -> Iterator[str]:
     really = [path for path in changes_between(before, after) if path not in FOLLOWING]
     for path in really:
         if not any(is_touched(path, other) for other in paths):

@@ -11,8 +11,8 @@ from tests.e2e.conftest import Site, a_config_map
 from tests.fakes.faulty_proxy import Fault, every, once
 from tidegate.documents.dump import to_json
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.testing import Body, Desk, body_of, items_of, live_of
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
+from tidegate.testing import Desk, body_of, items_of, live_of
 from tidegate.world.calls import Selection, Verb, Write
 from tidegate.world.facts import (
     AlreadyExists,
@@ -189,7 +189,7 @@ async def test_a_watch_outlives_a_restart_that_forgot_the_history(own_site: Site
 async def test_a_rotated_token_file_is_used_at_once(site: Site, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text(site.plane.token("tidegate"))
-    review: Body = {
+    review: JsonObject = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "SelfSubjectReview",
         "metadata": {},
@@ -220,7 +220,7 @@ async def test_a_token_that_is_rotated_after_the_server_refused_it_is_used(
     assert isinstance(accepted, Success)
 
 
-def user_of(review: Body) -> Json:
+def user_of(review: JsonObject) -> Json:
     status = review["status"]
     assert isinstance(status, dict)
     user = status["userInfo"]

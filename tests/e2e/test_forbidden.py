@@ -13,8 +13,8 @@ from tests.e2e.conftest import Site
 from tests.e2e.rollout_audit import WRITES
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tests.fakes.tidegate_runs import config_map, write_unit
-from tidegate.model.objects import Json
-from tidegate.testing import Body, Desk, body_of, live_of, real_world
+from tidegate.model.objects import Json, JsonObject
+from tidegate.testing import Desk, body_of, live_of, real_world
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import Outcome
 from tidegate.world.line import ResilientWorld
@@ -37,7 +37,7 @@ spec:
 """
 
 
-def a_rule(group: str, *resources: str, verbs: list[str]) -> Body:
+def a_rule(group: str, *resources: str, verbs: list[str]) -> JsonObject:
     return {"apiGroups": [group], "resources": [*resources], "verbs": [*verbs]}
 
 
@@ -54,11 +54,11 @@ class Guest:
     def name(self) -> str:
         return f"guest-of-{self.desk.namespace}"
 
-    async def may(self, *rules: Body, binding: str = "ClusterRoleBinding") -> None:
+    async def may(self, *rules: JsonObject, binding: str = "ClusterRoleBinding") -> None:
         """Grant rights; it takes a server a moment to know them."""
-        group: Body = {"apiVersion": f"{RBAC}/v1", "metadata": {"name": self.name}}
-        role: Body = {**group, "kind": "ClusterRole", "rules": [*rules]}
-        bound: Body = {
+        group: JsonObject = {"apiVersion": f"{RBAC}/v1", "metadata": {"name": self.name}}
+        role: JsonObject = {**group, "kind": "ClusterRole", "rules": [*rules]}
+        bound: JsonObject = {
             **group,
             "kind": binding,
             "subjects": [{"kind": "User", "name": self.name, "apiGroup": RBAC}],
@@ -87,7 +87,7 @@ class Guest:
         ]
 
 
-def a_question(rule: Body, namespace: str) -> Body:
+def a_question(rule: JsonObject, namespace: str) -> JsonObject:
     """May I do the last thing of a rule?"""
     groups, resources, verbs = rule["apiGroups"], rule["resources"], rule["verbs"]
     assert isinstance(groups, list)
@@ -112,7 +112,7 @@ async def guest(site: Site, tmp_path: Path) -> AsyncIterator[Guest]:
     unit = write_unit(tmp_path / "home" / "unit", settings=config_map(), web=SERVICE)
     async with site.desk(site.kubeconfig()) as desk:
         certificate, key = site.plane.client_certificate(f"guest-of-{desk.namespace}")
-        login: Body = {"client-certificate": str(certificate), "client-key": str(key)}
+        login: JsonObject = {"client-certificate": str(certificate), "client-key": str(key)}
         yield Guest(site, desk, unit, site.kubeconfig(user=login))
 
 

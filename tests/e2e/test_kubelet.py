@@ -13,13 +13,13 @@ from plane import ControlPlane
 from tests.fakes.stage import SIMPLE, a_container, a_pod, a_probe
 from tests.promises.objects import a_namespace, an_object
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, LiveObject, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, LiveObject, Ref
 from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.sandbox.controllers.reaction import AppendLog, Controller, Reconciliation, RequeueAt
 from tidegate.sandbox.physics.kubelet.pod import kubelet_controller
 from tidegate.sandbox.physics.kubelet.states import ASSUMED_ANNOTATION
 from tidegate.sandbox.physics.profile import ContainerFailure, ContainerRule, ContainerSelector
-from tidegate.sandbox.server.store import Body, StoredObject
+from tidegate.sandbox.server.store import StoredObject
 from tidegate.testing import Desk, body_of, items_of, live_of, real_world
 from tidegate.world.calls import PatchType, Selection, Write
 from tidegate.world.exchange import Dispatcher
@@ -62,7 +62,7 @@ async def snapshot(desk: Desk) -> Snapshot:
     objects = {}
     for kind in SEEN:
         for live in items_of(await desk.page(Selection(kind, desk.namespace))):
-            body: Body = msgspec.json.decode(live.body)
+            body: JsonObject = msgspec.json.decode(live.body)
             objects[live.ref] = StoredObject(live.ref, body, (), int(live.resource_version))
     return Snapshot(objects)
 

@@ -15,7 +15,8 @@ from tests.faces.test_logs import HOOK, LOGIN
 from tests.fakes.kubelet import LogEndpoint
 from tests.fakes.tidegate_runs import write_unit
 from tests.promises.printing import NODE
-from tidegate.testing import Body, Desk, items_of, live_of, real_world
+from tidegate.model.objects import JsonObject
+from tidegate.testing import Desk, items_of, live_of, real_world
 from tidegate.world.calls import Selection
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.line import ResilientWorld
@@ -41,7 +42,7 @@ async def endpoint(bare_plane: ControlPlane) -> AsyncIterator[LogEndpoint]:
         real_world(kubeconfig=bare_plane.kubeconfig("admin")) as world,
     ):
         desk = Desk(Dispatcher(ResilientWorld(world)))
-        status: Body = {
+        status: JsonObject = {
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": running.port}},
         }

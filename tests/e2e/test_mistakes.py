@@ -14,8 +14,8 @@ from plane import ControlPlane
 from tests.hostile.inside import Said, typed
 from tests.hostile.mistakes import MISTAKES, named_mistakes
 from tidegate.documents.dump import to_yaml
-from tidegate.model.objects import Json, Kind
-from tidegate.testing import Body, Desk, items_of, real_world
+from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.testing import Desk, items_of, real_world
 from tidegate.testing.builders import a_config_map, an_object
 from tidegate.world.calls import List, Selection
 from tidegate.world.exchange import Dispatcher
@@ -28,13 +28,13 @@ INVALID = 3
 _numbers = itertools.count(1)
 
 
-def in_wave(body: Body, wave: int, namespace: str) -> Body:
+def in_wave(body: JsonObject, wave: int, namespace: str) -> JsonObject:
     metadata = body["metadata"]
     assert isinstance(metadata, dict)
     known = metadata.get("annotations", {})
     assert isinstance(known, dict)
-    moved: Body = {"namespace": namespace} if "namespace" in metadata else {}
-    noted: Body = {"annotations": {**known, WAVE: str(wave)}}
+    moved: JsonObject = {"namespace": namespace} if "namespace" in metadata else {}
+    noted: JsonObject = {"annotations": {**known, WAVE: str(wave)}}
     return {**body, "metadata": {**metadata, **moved, **noted}}
 
 
@@ -49,7 +49,7 @@ class Home:
     def make_namespace(self) -> None:
         asyncio.run(self._make(an_object("v1 Namespace", self.namespace, namespace="")))
 
-    def sync(self, *waves: tuple[Body, ...], **words: str) -> Said:
+    def sync(self, *waves: tuple[JsonObject, ...], **words: str) -> Said:
         for wave, bodies in enumerate(waves):
             placed = (in_wave(body, wave, self.namespace) for body in bodies)
             (self._folder / f"{wave}.yaml").write_text("---\n".join(map(to_yaml, placed)))
@@ -62,7 +62,7 @@ class Home:
     def written(self) -> list[str]:
         return asyncio.run(self._written())
 
-    async def _make(self, body: Body) -> None:
+    async def _make(self, body: JsonObject) -> None:
         async with real_world(kubeconfig=self._config) as world:
             await Desk(Dispatcher(world)).create(body)
 

@@ -14,10 +14,9 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.test_schemas import answers, kind_of
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.schema.fit import Misfit, find_misfit
 from tidegate.schema.openness import open_word
-from tidegate.testing import Body
 from tidegate.testing.builders import an_object
 from tidegate.world.calls import Verb
 from tidegate.world.facts import Invalid, ServerError
@@ -30,10 +29,10 @@ HOLE = "hole"
 KEY = "key-hole"
 """The same for keys."""
 RBAC = "rbac.authorization.k8s.io/v1"
-SUBJECT: Body = {"kind": "ServiceAccount", "name": HOLE, "namespace": HOLE}
-BINDING: Body = {"subjects": [SUBJECT]}
-ROLE: Body = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": HOLE}
-CONTAINER: Body = {
+SUBJECT: JsonObject = {"kind": "ServiceAccount", "name": HOLE, "namespace": HOLE}
+BINDING: JsonObject = {"subjects": [SUBJECT]}
+ROLE: JsonObject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": HOLE}
+CONTAINER: JsonObject = {
     "name": HOLE,
     "image": HOLE,
     "command": [HOLE],
@@ -45,7 +44,7 @@ CONTAINER: Body = {
     ],
     "envFrom": [{"secretRef": {"name": HOLE}}, {"configMapRef": {"name": HOLE}}],
 }
-POD: Body = {
+POD: JsonObject = {
     "containers": [CONTAINER],
     "initContainers": [{**CONTAINER, "name": "before"}],
     "serviceAccountName": HOLE,
@@ -63,14 +62,17 @@ POD: Body = {
         }
     },
 }
-TEMPLATE: Body = {"metadata": {"labels": {"app": HOLE}, "annotations": {KEY: HOLE}}, "spec": POD}
-ONE_SHOT: Body = {**TEMPLATE, "spec": {**POD, "restartPolicy": "Never"}}
-WORKLOAD: Body = {"selector": {"matchLabels": {"app": HOLE}}, "template": TEMPLATE}
-BACKEND: Body = {"service": {"name": HOLE, "port": {"number": 80}}}
-PATH: Body = {"path": "/", "pathType": "Prefix", "backend": BACKEND}
-RULE: Body = {"host": HOLE, "http": {"paths": [PATH]}}
-TARGET: Body = {"apiVersion": "apps/v1", "kind": "Deployment", "name": HOLE}
-SPECS: dict[str, Body] = {
+TEMPLATE: JsonObject = {
+    "metadata": {"labels": {"app": HOLE}, "annotations": {KEY: HOLE}},
+    "spec": POD,
+}
+ONE_SHOT: JsonObject = {**TEMPLATE, "spec": {**POD, "restartPolicy": "Never"}}
+WORKLOAD: JsonObject = {"selector": {"matchLabels": {"app": HOLE}}, "template": TEMPLATE}
+BACKEND: JsonObject = {"service": {"name": HOLE, "port": {"number": 80}}}
+PATH: JsonObject = {"path": "/", "pathType": "Prefix", "backend": BACKEND}
+RULE: JsonObject = {"host": HOLE, "http": {"paths": [PATH]}}
+TARGET: JsonObject = {"apiVersion": "apps/v1", "kind": "Deployment", "name": HOLE}
+SPECS: dict[str, JsonObject] = {
     "v1 Pod": POD,
     "apps/v1 Deployment": WORKLOAD,
     "apps/v1 StatefulSet": {**WORKLOAD, "serviceName": "a"},
@@ -93,7 +95,7 @@ SPECS: dict[str, Body] = {
     },
     "autoscaling/v2 HorizontalPodAutoscaler": {"scaleTargetRef": TARGET, "maxReplicas": 3},
 }
-PARTS: dict[str, Body] = {
+PARTS: dict[str, JsonObject] = {
     "v1 ConfigMap": {"data": {KEY: HOLE}, "binaryData": {}},
     "v1 Secret": {"stringData": {KEY: HOLE}, "type": HOLE},
     "v1 ServiceAccount": {"imagePullSecrets": [{"name": HOLE}], "secrets": [{"name": HOLE}]},
@@ -136,7 +138,7 @@ def a_text(chance: Random) -> str:
     return "a" + "".join(chance.choices(LETTERS[: chance.choice((3, 4, len(LETTERS)))], k=5)) + "a"
 
 
-def whole(kind: str) -> Body:
+def whole(kind: str) -> JsonObject:
     body = an_object(kind, HOLE, namespace="", **PARTS[kind])
     metadata = body["metadata"]
     assert isinstance(metadata, dict)
@@ -146,7 +148,7 @@ def whole(kind: str) -> Body:
     }
 
 
-def fill(body: Body, texts: list[str], every: int) -> Body:
+def fill(body: JsonObject, texts: list[str], every: int) -> JsonObject:
     """Put texts into one of so many holes; the others get a plain one."""
     places = itertools.count(1)
 
@@ -185,7 +187,7 @@ def test_what_is_not_open_is_as_good_as_what_the_server_took(plane: ControlPlane
         assert not isinstance(outcome, Invalid | ServerError), (body, outcome)
 
 
-def _is_silent(body: Body) -> bool:
+def _is_silent(body: JsonObject) -> bool:
     """Whether an object gets through without a question, as another one like it was taken."""
     kind = kind_of(body)
     good = fill(whole(f"{kind.api_version} {kind.name}"), [], 1)

@@ -17,14 +17,14 @@ from plane import ControlPlane
 from tests.e2e.dialect_kinds import serve
 from tests.e2e.test_families import Fleet, _numbers
 from tests.fakes.projects import project, two_units
-from tests.fakes.repositories import Body, Repository, namespace, setting
-from tidegate.model.objects import Json
+from tests.fakes.repositories import Repository, namespace, setting
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping
 from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.exchange import Dispatcher
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
-SECRET: Body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}}
+SECRET: JsonObject = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}}
 NO_SECRETS: Json = [{"group": "", "kind": "Secret"}]
 PLACES = pytest.mark.parametrize("place", ["git", "cluster"])
 
@@ -36,7 +36,7 @@ def cluster() -> Iterator[ControlPlane]:
         yield running
 
 
-async def brought(plane: ControlPlane, *bodies: Body) -> None:
+async def brought(plane: ControlPlane, *bodies: JsonObject) -> None:
     async with real_world(kubeconfig=plane.kubeconfig("admin")) as world:
         for body in bodies:
             live_of(await Desk(Dispatcher(world)).create(body))

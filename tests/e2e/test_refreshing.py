@@ -16,8 +16,8 @@ from plane import ControlPlane
 from tests.e2e.dialect_kinds import serve
 from tests.e2e.test_families import Fleet, _numbers
 from tests.e2e.test_projects import brought
-from tests.fakes.repositories import Body, Repository, application, namespace, setting
-from tidegate.model.objects import Json
+from tests.fakes.repositories import Repository, application, namespace, setting
+from tidegate.model.objects import Json, JsonObject
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
 POLICY = "admissionregistration.k8s.io/v1"
@@ -30,7 +30,7 @@ def cluster() -> Iterator[ControlPlane]:
         yield running
 
 
-def policy(name: str, home: str) -> tuple[Body, Body]:
+def policy(name: str, home: str) -> tuple[JsonObject, JsonObject]:
     """In a namespace, data that leads nowhere is denied, and only when it is written for good."""
     rules: Json = [
         {

@@ -10,15 +10,15 @@ import pytest
 from plane import ControlPlane
 from tests.e2e.test_control_plane import kubectl
 from tests.fakes.releases import ONLY_WHERE_ABSENT, ChartRepository, config_map
-from tests.fakes.repositories import Body, Repository, git_repository, kustomization
+from tests.fakes.repositories import Repository, git_repository, kustomization
 from tests.fakes.tidegate_command import Ran, Tidegate
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_value
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(200)]
 
 HOME = "looked-up"
-SECRET: Body = {"apiVersion": "v1", "kind": "Secret"}
+SECRET: JsonObject = {"apiVersion": "v1", "kind": "Secret"}
 
 
 async def test_a_chart_sees_the_cluster_and_its_release_stays_as_it_is(

@@ -12,11 +12,11 @@ from plane import ControlPlane
 from tests.e2e.release_harbour import FAILS, VERSIONS, ReleaseHarbour
 from tests.faces.test_statuses import condition
 from tests.fakes.releases import config_map, hook
-from tests.fakes.repositories import Body, deployment
+from tests.fakes.repositories import deployment
 from tests.fakes.tidegate_command import Ran
 from tidegate.documents.dump import to_yaml
 from tidegate.model.moment import SECOND
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
@@ -195,7 +195,7 @@ async def test_an_upgrade_that_fails_can_be_uninstalled_and_what_is_tried_then_i
     assert reasons(harbour) == dict.fromkeys(("Ready", "Released"), ("True", "InstallSucceeded"))
 
 
-def is_observed(own: Body) -> bool:
+def is_observed(own: JsonObject) -> bool:
     """Whether the status speaks of what is asked for now."""
     return get_value(own, "status", "observedGeneration") == get_value(
         own, "metadata", "generation"

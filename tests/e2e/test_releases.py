@@ -12,15 +12,8 @@ from plane import ControlPlane
 from tests.e2e.helm_oracle import VERSION, objects_of
 from tests.e2e.release_harbour import FAILS, VERSIONS, ReleaseHarbour
 from tests.fakes.releases import config_map, hook
-from tests.fakes.repositories import (
-    Body,
-    Repository,
-    git_repository,
-    kustomization,
-    namespace,
-    setting,
-)
-from tidegate.model.objects import Json
+from tests.fakes.repositories import Repository, git_repository, kustomization, namespace, setting
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_text
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(400)]
@@ -47,11 +40,11 @@ def read_by_helm(harbour: ReleaseHarbour, home: str = "") -> list[Json]:
 
 
 def without_origin(body: bytes) -> Json:
-    found: Body = msgspec.json.decode(body)
+    found: JsonObject = msgspec.json.decode(body)
     metadata = get_mapping(found, "metadata")
     labels = get_mapping(metadata, "labels").items()
-    others: Body = {key: one for key, one in labels if not key.startswith("helm.toolkit.")}
-    rest: Body = {key: one for key, one in metadata.items() if key != "labels"}
+    others: JsonObject = {key: one for key, one in labels if not key.startswith("helm.toolkit.")}
+    rest: JsonObject = {key: one for key, one in metadata.items() if key != "labels"}
     return {**found, "metadata": {**rest, "labels": others}}
 
 

@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 from plane import ControlPlane
 from plane.schemas import read_plane
 from tests.e2e import schema_bodies as bodies
-from tests.e2e.schema_bodies import BUILT_IN_BODIES, SPOILINGS, Body, Spoiling, spoiled
-from tidegate.model.objects import Json, Kind, Ref
+from tests.e2e.schema_bodies import BUILT_IN_BODIES, SPOILINGS, Spoiling, spoiled
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.schema.builtin import object_meta, served_kinds, shape_of
 from tidegate.schema.checks import find_problems
 from tidegate.schema.decoding import find_decode_problem, find_typed_problems
@@ -56,7 +56,7 @@ tries = settings(
 batches = given(st.lists(SPOILINGS, min_size=BATCH, max_size=BATCH))
 
 
-def answers(plane: ControlPlane, verb: Verb, *asked: Body) -> tuple[Outcome, ...]:
+def answers(plane: ControlPlane, verb: Verb, *asked: JsonObject) -> tuple[Outcome, ...]:
     """What the server says to these, without doing any of it."""
 
     async def ask() -> tuple[Outcome, ...]:
@@ -66,7 +66,7 @@ def answers(plane: ControlPlane, verb: Verb, *asked: Body) -> tuple[Outcome, ...
     return asyncio.run(ask())
 
 
-def write_of(body: Body, verb: Verb) -> Write:
+def write_of(body: JsonObject, verb: Verb) -> Write:
     kind = kind_of(body)
     namespaced = kind.name not in {"CustomResourceDefinition", "Namespace"}
     metadata = body["metadata"]
@@ -77,11 +77,11 @@ def write_of(body: Body, verb: Verb) -> Write:
     return Write(verb=verb, ref=ref, body=encoded, dry_run=True, manager=manager)
 
 
-def kind_of(body: Body) -> Kind:
+def kind_of(body: JsonObject) -> Kind:
     return Kind.of(str(body["apiVersion"]), str(body["kind"]))
 
 
-def shape_for(body: Body) -> Shape:
+def shape_for(body: JsonObject) -> Shape:
     shape = shape_of(kind_of(body))
     assert shape is not None
     return shape
@@ -230,14 +230,16 @@ def without_type(message: str) -> str:
     return re.sub(r"\.[A-Z]\w*(?=\.)", "", message.partition(" of type ")[0])
 
 
-def dict_of(value: Json) -> Body:
+def dict_of(value: Json) -> JsonObject:
     assert isinstance(value, dict)
     return value
 
 
 def test_metadata_that_cannot_be_read_is_told_alike(plane: ControlPlane, everything: Shape) -> None:
     spoilt: tuple[Json, ...] = ({"name": "x", "labels": {"a": 1}}, {"name": "x", "labels": "a"})
-    asked: list[Body] = [{**bodies.EVERYTHING_BODY, "metadata": metadata} for metadata in spoilt]
+    asked: list[JsonObject] = [
+        {**bodies.EVERYTHING_BODY, "metadata": metadata} for metadata in spoilt
+    ]
 
     for body, outcome in zip(asked, answers(plane, Verb.CREATE, *asked), strict=True):
         assert isinstance(outcome, Invalid)

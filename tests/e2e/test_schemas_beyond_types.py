@@ -20,7 +20,6 @@ from tests.e2e.schema_bodies import (
     SERVICE,
     STATEFUL_SET,
     TEMPLATE,
-    Body,
     a_definition,
     a_keyed_list,
     a_schema,
@@ -28,23 +27,23 @@ from tests.e2e.schema_bodies import (
     an_object,
 )
 from tests.e2e.test_schemas import answers, causes_of, kind_of
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.schema.validation.definitions import find_definition_problems
 from tidegate.schema.validation.requirements import MOST_DATA, find_unmet
 from tidegate.world.calls import Verb
 
 pytestmark = pytest.mark.kube
 
-TEXT: Body = {"type": "string"}
+TEXT: JsonObject = {"type": "string"}
 EMBEDDED = "x-kubernetes-embedded-resource"
 LIST_TYPE, LIST_KEYS = "x-kubernetes-list-type", "x-kubernetes-list-map-keys"
 
 
-def of_fields(**fields: Json) -> Body:
+def of_fields(**fields: Json) -> JsonObject:
     return a_definition(a_version(a_schema(**fields)))
 
 
-DEFINITIONS: dict[str, Body] = {
+DEFINITIONS: dict[str, JsonObject] = {
     "nothing wrong": of_fields(a=TEXT),
     "no schema": a_definition(a_version(None)),
     "no schema in one of two": a_definition(
@@ -126,40 +125,40 @@ def test_a_definition_without_one_version_to_store_is_refused_alike_but_for_what
         assert theirs == [(each.field, each.reason) for each in find_definition_problems(body)]
 
 
-def with_spec(kind: Kind, *, but: dict[str, Json] | None = None, name: str = "x") -> Body:
+def with_spec(kind: Kind, *, but: dict[str, Json] | None = None, name: str = "x") -> JsonObject:
     """The smallest good object of a kind, but for some fields of its spec; None drops one."""
     spec: Json = {**SPECS[kind], **(but or {})}
     assert isinstance(spec, dict)
-    kept: Body = {field: value for field, value in spec.items() if value is not None}
+    kept: JsonObject = {field: value for field, value in spec.items() if value is not None}
     return an_object(kind, name, spec=kept)
 
 
-def a_template(**pod: Json) -> Body:
-    spec: Body = {"containers": [{"name": "a", "image": "i"}]}
+def a_template(**pod: Json) -> JsonObject:
+    spec: JsonObject = {"containers": [{"name": "a", "image": "i"}]}
     return {"metadata": TEMPLATE["metadata"], "spec": {**spec, **pod}}
 
 
-def with_pod(**pod: Json) -> Body:
+def with_pod(**pod: Json) -> JsonObject:
     return with_spec(DEPLOYMENT, but={"template": a_template(**pod)})
 
 
-def with_container(**parts: Json) -> Body:
+def with_container(**parts: Json) -> JsonObject:
     return with_pod(containers=[{"name": "a", "image": "i", **parts}])
 
 
-def with_path(**parts: Json) -> Body:
-    backend: Body = {"service": {"name": "a", "port": {"number": 80}}}
-    path: Body = {"path": "/", "pathType": "Prefix", "backend": backend, **parts}
-    kept: Body = {name: value for name, value in path.items() if value is not None}
+def with_path(**parts: Json) -> JsonObject:
+    backend: JsonObject = {"service": {"name": "a", "port": {"number": 80}}}
+    path: JsonObject = {"path": "/", "pathType": "Prefix", "backend": backend, **parts}
+    kept: JsonObject = {name: value for name, value in path.items() if value is not None}
     return with_spec(INGRESS, but={"rules": [{"http": {"paths": [kept]}}]})
 
 
-def labelled(key: str, value: str) -> Body:
+def labelled(key: str, value: str) -> JsonObject:
     return {"labels": {key: value}}
 
 
 ONE_SHOT = a_template(restartPolicy="Never")
-SPECS: dict[Kind, Body] = {
+SPECS: dict[Kind, JsonObject] = {
     CLAIM: {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
     CRON_JOB: {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": ONE_SHOT}}},
     DAEMON_SET: {"selector": SELECTOR, "template": a_template()},
@@ -170,9 +169,9 @@ SPECS: dict[Kind, Body] = {
     SERVICE: {"ports": [{"port": 80}]},
     STATEFUL_SET: {"selector": SELECTOR, "template": a_template()},
 }
-STRAY: Body = {"metadata": {"labels": {"app": "no"}}, "spec": a_template()["spec"]}
+STRAY: JsonObject = {"metadata": {"labels": {"app": "no"}}, "spec": a_template()["spec"]}
 SELECTING = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET)
-ILL_SELECTED: tuple[Body, ...] = (
+ILL_SELECTED: tuple[JsonObject, ...] = (
     {"selector": None},
     {"selector": {}},
     {"template": STRAY},
@@ -181,18 +180,18 @@ ILL_SELECTED: tuple[Body, ...] = (
 )
 TWO_PORTS: list[Json] = [{"port": 80}, {"port": 81}]
 SAME_NAME: list[Json] = [{"port": 80, "name": "a"}, {"port": 81, "name": "a"}]
-VOLUME: Body = {"name": "v", "emptyDir": {}}
-MOUNT: Body = {"name": "v", "mountPath": "/v"}
-ILL_NAMED: tuple[Body, ...] = (
+VOLUME: JsonObject = {"name": "v", "emptyDir": {}}
+MOUNT: JsonObject = {"name": "v", "mountPath": "/v"}
+ILL_NAMED: tuple[JsonObject, ...] = (
     *(labelled(key, "v") for key in ("a b", "A_/b", "a/b/c", "", "k" * 64, "/a")),
     *(labelled("a", value) for value in ("x y", "v" * 64)),
     {"annotations": {"a b": "x"}},
     {"finalizers": ["abc"]},
 )
 TYPES = ("basic-auth", "dockercfg", "service-account-token", "ssh-auth", "tls")
-RECREATE: Body = {"type": "Recreate", "rollingUpdate": {"maxSurge": 1}}
+RECREATE: JsonObject = {"type": "Recreate", "rollingUpdate": {"maxSurge": 1}}
 
-OBJECTS: tuple[Body, ...] = (
+OBJECTS: tuple[JsonObject, ...] = (
     *(with_spec(kind) for kind in SPECS),
     *(an_object(kind) for kind in SPECS),
     *(with_spec(kind, but=but) for kind in SELECTING for but in ILL_SELECTED),

@@ -27,9 +27,9 @@ from tests.e2e.rollout_audit import CREATED, DeploymentSeen, is_own_write
 from tests.fakes.repositories import Repository, deployment, namespace
 from tests.fakes.set_fleets import LIMITS, NAMES, STEPS, SetRepository
 from tests.fakes.tidegate_command import Ran, Tidegate
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.reading import get_mappings, get_text, get_value
-from tidegate.testing import Body, Desk, live_of, real_world
+from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import NotFound, Success
 
@@ -115,13 +115,13 @@ class Fleet:
         ]
         return sorted(found, key=lambda one: one.request_received_timestamp)
 
-    async def application(self, name: str, kind: Kind = APPLICATION) -> Body | None:
+    async def application(self, name: str, kind: Kind = APPLICATION) -> JsonObject | None:
         async with real_world(kubeconfig=self.plane.kubeconfig("admin")) as world:
             ref = Ref(kind, f"argocd{self.suffix}", name)
             found = await Desk(Dispatcher(world)).get(ref)
         if not isinstance(found, Success):
             return None
-        body: Body = msgspec.json.decode(live_of(found).body)
+        body: JsonObject = msgspec.json.decode(live_of(found).body)
         return body
 
     async def patch(self, name: str, body: dict[str, Json]) -> None:

@@ -12,8 +12,8 @@ from plane import ControlPlane
 from tests.e2e.dialect_kinds import serve
 from tests.e2e.test_sets import SET, Fleet, until
 from tests.fakes.repositories import Repository, application, deployment, namespace
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.testing import Body, Desk, live_of, real_world
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
+from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.exchange import Dispatcher
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
@@ -25,7 +25,7 @@ class Registry(Fleet):
     async def register(self, name: str) -> None:
         """Make a cluster known to Argo CD, by hand; it is this one."""
         labels: Json = {"argocd.argoproj.io/secret-type": "cluster", "home": self.shop}
-        body: Body = {
+        body: JsonObject = {
             "apiVersion": "v1",
             "kind": "Secret",
             "metadata": {"name": name, "namespace": f"argocd{self.suffix}", "labels": labels},
@@ -65,7 +65,7 @@ def write_two_sets(made: Repository) -> None:
     listed: Json = [{"list": {"elements": [{"name": "held"}]}}]
     selector: Json = {"matchLabels": {"home": "shop"}}
     registered: Json = [{"clusters": {"selector": selector}}]
-    specs: dict[str, Body] = {
+    specs: dict[str, JsonObject] = {
         "listed": {"generators": listed, "strategy": strategy},
         "registered": {"generators": registered},
     }

@@ -26,7 +26,6 @@ from tests.e2e.rollout_audit import WRITES
 from tests.e2e.test_control_plane import kubectl
 from tests.e2e.test_families import Fleet
 from tests.fakes.repositories import (
-    Body,
     Repository,
     application,
     deployment,
@@ -35,7 +34,7 @@ from tests.fakes.repositories import (
     namespace,
     setting,
 )
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mappings, get_text, get_value
 from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.exchange import Dispatcher
@@ -113,7 +112,7 @@ def shown(fleet: Fleet, *words: str) -> str:
     return kubectl(fleet.plane.kubeconfig("admin"), *words)
 
 
-def bodies(fleet: Fleet, kinds: str, home: str) -> list[Body]:
+def bodies(fleet: Fleet, kinds: str, home: str) -> list[JsonObject]:
     found = json.loads(
         shown(fleet, "get", kinds, "-n", f"{home}{fleet.repository.suffix}", "-o", "json")
     )
@@ -259,7 +258,7 @@ def a_controller(fleet: Fleet, dialect: str) -> Iterator[str]:
     home = f"{HOMES[not is_argo]}{fleet.repository.suffix}"
     containers: Json = [{"name": "manager", "image": "example.org/manager:1"}]
     template: Json = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
-    body: Body = {
+    body: JsonObject = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": "controller", "namespace": home},
@@ -314,7 +313,7 @@ async def test_what_a_live_controller_would_bring_back_is_deleted_only_when_that
         assert all(map(is_held, bodies(fleet, kinds, home)))
 
 
-def is_held(own: Body) -> bool:
+def is_held(own: JsonObject) -> bool:
     skips = get_text(own, "metadata", "annotations", "argocd.argoproj.io/skip-reconcile")
     note = get_text(own, "metadata", "annotations", "tidegate.dev/held")
     return bool(note) and (skips == "true" or get_value(own, "spec", "suspend") is True)

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plane import ControlPlane
-from tests.e2e.schema_bodies import CONFIG_MAP, DEPLOYMENT, SECRET, SERVICE, Body, an_object
+from tests.e2e.schema_bodies import CONFIG_MAP, DEPLOYMENT, SECRET, SERVICE, an_object
 from tests.e2e.test_schemas import BATCH, UNCONVERTED, UNTYPED, answers, kind_of, tries
 from tidegate.model.change import DiffAction
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.plan import step_items
 from tidegate.plan.diff.compare import compare
 from tidegate.schema.fit import find_misfit
@@ -29,18 +29,18 @@ from tidegate.world.facts import Outcome, Success, is_error
 pytestmark = pytest.mark.kube
 
 
-def a_config_map(values: Json, **metadata: Json) -> Body:
+def a_config_map(values: Json, **metadata: Json) -> JsonObject:
     body = an_object(CONFIG_MAP, data=values)
     return {**body, "metadata": {"name": "x", **metadata}}
 
 
-def a_deployment(labels: Json, **pod: Json) -> Body:
-    spec: Body = {"containers": [{"name": "app", "image": "i:1"}], **pod}
-    template: Body = {"metadata": {"labels": labels}, "spec": spec}
+def a_deployment(labels: Json, **pod: Json) -> JsonObject:
+    spec: JsonObject = {"containers": [{"name": "app", "image": "i:1"}], **pod}
+    template: JsonObject = {"metadata": {"labels": labels}, "spec": spec}
     return an_object(DEPLOYMENT, spec={"selector": {"matchLabels": labels}, "template": template})
 
 
-PLACES: dict[str, Callable[[Json], Body]] = {
+PLACES: dict[str, Callable[[Json], JsonObject]] = {
     "annotations": lambda found: a_config_map({}, annotations=found),
     "binaryData": lambda found: an_object(CONFIG_MAP, binaryData=found),
     "data of a ConfigMap": a_config_map,
@@ -70,11 +70,11 @@ MAPS = st.one_of(
 BODIES = st.builds(lambda make, found: make(found), st.sampled_from([*PLACES.values()]), MAPS)
 
 
-def applied(body: Body) -> Body:
+def applied(body: JsonObject) -> JsonObject:
     """What a plan applies of an object."""
     (step,) = a_plan(body).steps
     (item,) = step_items(step)
-    found: Body = msgspec.json.decode(item.body)
+    found: JsonObject = msgspec.json.decode(item.body)
     return found
 
 
@@ -84,7 +84,7 @@ def is_unread(outcome: Outcome) -> bool:
     return UNTYPED in told or UNCONVERTED in told
 
 
-def stored(outcome: Success) -> Body:
+def stored(outcome: Success) -> JsonObject:
     """What the server would keep, but for what is new each time."""
     body = body_of(outcome)
     metadata = body["metadata"]
@@ -95,7 +95,7 @@ def stored(outcome: Success) -> Body:
 
 @tries
 @given(st.lists(BODIES, min_size=BATCH, max_size=BATCH))
-def test_what_is_applied_is_what_is_written(plane: ControlPlane, batch: list[Body]) -> None:
+def test_what_is_applied_is_what_is_written(plane: ControlPlane, batch: list[JsonObject]) -> None:
     ours = [applied(body) for body in batch]
     outcomes = answers(plane, Verb.APPLY, *batch, *ours)
 

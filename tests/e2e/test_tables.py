@@ -18,9 +18,9 @@ from tidegate.documents import read_documents
 from tidegate.kube.replies import DISCOVERY_ACCEPT
 from tidegate.kube.requests import object_path
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, LiveObject, Ref, ServedKind
+from tidegate.model.objects import Json, JsonObject, Kind, LiveObject, Ref, ServedKind
 from tidegate.model.reading import get_mapping, get_mappings, get_text
-from tidegate.testing import Body, Desk, live_of, real_world
+from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.calls import Discover, RawGet
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import ApiResources, RawResponse, Success
@@ -78,11 +78,11 @@ def is_own(kind: Kind) -> bool:
     return "." not in kind.group or kind.group.endswith(".k8s.io")
 
 
-async def table_of(desk: Desk, one: ServedKind) -> Body:
+async def table_of(desk: Desk, one: ServedKind) -> JsonObject:
     path = object_path(one, desk.namespace if one.namespaced else "", "")
     (said,) = await desk.ask(RawGet(f"{path}?includeObject=Object", TABLE))
     assert isinstance(said, RawResponse), said
-    table: Body = msgspec.json.decode(said.body)
+    table: JsonObject = msgspec.json.decode(said.body)
     return table
 
 
@@ -143,7 +143,7 @@ async def test_every_cell_is_what_a_real_server_writes_into_it(
         record([*own, *(one for one in seen if one.kind.name == "Node")])
 
 
-async def bring(desk: Desk, body: Body) -> None:
+async def bring(desk: Desk, body: JsonObject) -> None:
     """Create an object, and say of it what its status says."""
     status = body.get("status")
     created = await desk.eventually(

@@ -8,21 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.kept_sandbox import KeptSandbox
-from tests.fakes.repositories import (
-    Body,
-    Repository,
-    application,
-    deployment,
-    job,
-    setting,
-    three_levels,
-)
+from tests.fakes.repositories import Repository, application, deployment, job, setting, three_levels
 from tests.fakes.tidegate_command import Ran
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import get_mapping
 
 POLICY = "argocd.argoproj.io/hook-delete-policy"
-GOES: Body = {POLICY: "HookSucceeded"}
-DENIES: Body = {
+GOES: JsonObject = {POLICY: "HookSucceeded"}
+DENIES: JsonObject = {
     "apiVersion": "argoproj.io/v1alpha1",
     "kind": "AppProject",
     "metadata": {"name": "default", "namespace": "argocd"},
@@ -43,7 +36,7 @@ DENIES: Body = {
 }
 
 
-def hooked(root: Path, *hooks: Body, project: Body | None = None) -> Repository:
+def hooked(root: Path, *hooks: JsonObject, project: JsonObject | None = None) -> Repository:
     made = Repository(root)
     made.put("apps/red.yaml", application("red", "red", into="default"))
     made.put("red/all.yaml", *hooks, setting("web"))
@@ -52,7 +45,7 @@ def hooked(root: Path, *hooks: Body, project: Body | None = None) -> Repository:
     return made
 
 
-def going(name: str, *, hook: str = "PreSync", generated: bool = False) -> Body:
+def going(name: str, *, hook: str = "PreSync", generated: bool = False) -> JsonObject:
     """A hook that is deleted as soon as it has done its work."""
     made = job(name, hook=hook)
     metadata = get_mapping(made, "metadata")
@@ -62,9 +55,9 @@ def going(name: str, *, hook: str = "PreSync", generated: bool = False) -> Body:
     return made
 
 
-def resources(ran: Ran) -> list[Body]:
+def resources(ran: Ran) -> list[JsonObject]:
     assert ran.code == 0, ran.stderr
-    found: list[Body] = json.loads(ran.stdout)["status"]["resources"]
+    found: list[JsonObject] = json.loads(ran.stdout)["status"]["resources"]
     return found
 
 
@@ -104,9 +97,9 @@ def test_hooks_and_what_objects_own_stand_in_their_place(
     ]
 
 
-def owned(one: Body) -> list[Body]:
+def owned(one: JsonObject) -> list[JsonObject]:
     """What an object owns, and what that owns."""
-    mine: list[Body] = one.get("owned", [])  # type: ignore[assignment]
+    mine: list[JsonObject] = one.get("owned", [])  # type: ignore[assignment]
     return [each for child in mine for each in (child, *owned(child))]
 
 

@@ -11,7 +11,6 @@ from tests.fakes.kept_sandbox import KeptSandbox
 from tests.fakes.projects import Ran, written
 from tests.fakes.repositories import (
     OF_CHILDREN,
-    Body,
     Repository,
     application,
     argo_settings,
@@ -21,7 +20,7 @@ from tests.fakes.repositories import (
     three_levels,
 )
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_mapping
 
 OF_SETTINGS = """
@@ -34,11 +33,11 @@ CONFIG_MAP = Kind("", "v1", "ConfigMap")
 RULE = "resource.customizations.health."
 
 
-def told(**keys: str) -> Body:
+def told(**keys: str) -> JsonObject:
     return argo_settings({**keys})
 
 
-def one_unit(root: Path, *objects: Body, data: dict[str, str]) -> Repository:
+def one_unit(root: Path, *objects: JsonObject, data: dict[str, str]) -> Repository:
     made = Repository(root)
     made.put("apps/web.yaml", application("web", "web"))
     made.put("argocd/cm.yaml", told(**data))

@@ -15,14 +15,15 @@ from tests.fakes.tidegate_runs import tidegate
 from tests.unit.flows.deletions import a_setting, bring
 from tidegate.flows.pointing import unit_for_path
 from tidegate.flows.wiring import SimulationConfig, build_sandbox
-from tidegate.testing import Body, Desk, live_of
+from tidegate.model.objects import JsonObject
+from tidegate.testing import Desk, live_of
 from tidegate.testing.builders import an_object
 from tidegate.world.exchange import Dispatcher
 
 Ran = subprocess.CompletedProcess[str]
 PLACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: place}\n"
 INSIDE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: inside, namespace: place}\n"
-STRANGERS: list[Body] = [
+STRANGERS: list[JsonObject] = [
     an_object("v1 ConfigMap", "nobodys", namespace="place"),
     {
         "apiVersion": "v1",
@@ -49,10 +50,10 @@ class Desert:
             (folder / f"{name}.yaml").write_text(text)
         return folder
 
-    def brought(self, *folders: Path, strangers: tuple[Body, ...] = ()) -> None:
+    def brought(self, *folders: Path, strangers: tuple[JsonObject, ...] = ()) -> None:
         """Have units in the cluster, by their default names, and what strangers have put there."""
 
-        async def make() -> Body:
+        async def make() -> JsonObject:
             world = build_sandbox(SimulationConfig())
             for folder in folders:
                 await bring(world, unit_for_path(str(folder), namespace="default"))

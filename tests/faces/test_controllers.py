@@ -11,7 +11,6 @@ from tests.faces.test_masters import ARGO, FLUX, a_controller
 from tests.faces.test_statuses import a_chain
 from tests.fakes.kept_sandbox import APPLICATION, KUSTOMIZATION, KeptSandbox
 from tests.fakes.repositories import (
-    Body,
     application,
     deployment,
     git_repository,
@@ -20,7 +19,7 @@ from tests.fakes.repositories import (
     three_levels,
 )
 from tests.fakes.served_cluster import flux_answer, served_cluster
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_list, get_mapping, get_text, get_value
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
@@ -29,7 +28,7 @@ REFRESH = "argocd.argoproj.io/refresh"
 REQUESTED = "reconcile.fluxcd.io/requestedAt"
 
 
-def source_controller() -> Body:
+def source_controller() -> JsonObject:
     pod = a_controller({"app": "source-controller"})
     return {**pod, "metadata": {**get_mapping(pod, "metadata"), "name": "source-controller-0"}}
 
@@ -86,12 +85,12 @@ async def test_what_keeps_a_unit_from_becoming_ready_is_told_while_it_is_waited_
 
 async def test_a_live_argo_cd_is_asked_to_sync_as_its_own_command_asks_it(tmp_path: Path) -> None:
     made = three_levels(tmp_path / "platform")
-    red: Body = {
+    red: JsonObject = {
         **application("red", "red"),
         "status": {"operationState": {"startedAt": "earlier"}},
     }
 
-    def answer(own: Body) -> Body | None:
+    def answer(own: JsonObject) -> JsonObject | None:
         if get_text(own, "metadata", "annotations", REFRESH):
             return {"metadata": {"annotations": {REFRESH: None}}}
         if get_value(own, "operation") is None:

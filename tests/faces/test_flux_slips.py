@@ -8,7 +8,6 @@ import pytest
 
 from tests.fakes.linting import lint_at
 from tests.fakes.repositories import (
-    Body,
     Repository,
     deployment,
     git_repository,
@@ -18,7 +17,7 @@ from tests.fakes.repositories import (
 )
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 
 OWN_SOURCE: Json = {"kind": "GitRepository", "name": "flux-system"}
 
@@ -33,7 +32,7 @@ def shop(tmp_path: Path) -> Repository:
     return made
 
 
-def put_units(repository: Repository, *units: Body) -> None:
+def put_units(repository: Repository, *units: JsonObject) -> None:
     repository.put("clusters/one/units.yaml", git_repository(), *units)
 
 
@@ -160,7 +159,7 @@ async def test_a_timeout_below_the_first_probe_is_too_short(shop: Repository) ->
 async def test_what_cannot_be_known_of_children_is_not_told_of_them(shop: Repository) -> None:
     patch: Json = {"substituteFrom": [{"kind": "ConfigMap", "name": "words"}]}
     child = kustomization("web", "./platform/web", postBuild=patch)
-    release: Body = {
+    release: JsonObject = {
         "apiVersion": "helm.toolkit.fluxcd.io/v2",
         "kind": "HelmRelease",
         "metadata": {"name": "web"},
@@ -189,7 +188,7 @@ async def test_a_unit_whose_source_is_of_no_kind_is_told_once(shop: Repository) 
     assert "plan.empty" not in told
 
 
-def release(name: str, chart: str, repository: str) -> tuple[Body, Body]:
+def release(name: str, chart: str, repository: str) -> tuple[JsonObject, JsonObject]:
     """A release from a server that nobody can ask, and that server."""
     source: Json = {"kind": "HelmRepository", "name": name}
     spec: Json = {
@@ -214,8 +213,8 @@ def release(name: str, chart: str, repository: str) -> tuple[Body, Body]:
     )
 
 
-def issuer() -> Body:
-    kind: Body = {"apiVersion": "cert-manager.io/v1", "kind": "ClusterIssuer"}
+def issuer() -> JsonObject:
+    kind: JsonObject = {"apiVersion": "cert-manager.io/v1", "kind": "ClusterIssuer"}
     return {**kind, "metadata": {"name": "own"}, "spec": {"selfSigned": {}}}
 
 
@@ -294,7 +293,7 @@ async def test_outside_of_git_a_cluster_reaches_as_far_as_the_paths_of_its_units
 async def test_variables_that_come_behind_who_is_built_with_them_are_a_deadlock(
     shop: Repository, place: str
 ) -> None:
-    words: Body = {"substituteFrom": [{"kind": "ConfigMap", "name": "words"}]}
+    words: JsonObject = {"substituteFrom": [{"kind": "ConfigMap", "name": "words"}]}
     put_units(
         shop,
         kustomization("db", "./db", postBuild=words, into=""),
@@ -315,7 +314,7 @@ async def test_variables_that_come_behind_who_is_built_with_them_are_a_deadlock(
 
 
 async def test_variables_that_come_first_are_no_matter(shop: Repository) -> None:
-    words: Body = {"substituteFrom": [{"kind": "ConfigMap", "name": "words"}]}
+    words: JsonObject = {"substituteFrom": [{"kind": "ConfigMap", "name": "words"}]}
     web = kustomization("web", "./web", after=("db",), postBuild=words, into="")
     put_units(shop, kustomization("db", "./db", into=""), web)
     shop.put("db/all.yaml", namespace("shop"), setting("words", "flux-system"))
@@ -338,7 +337,7 @@ async def test_a_circle_through_who_brings_a_unit_has_a_place(shop: Repository) 
 
 async def test_whoever_scales_what_nobody_brings_can_be_simulated(shop: Repository) -> None:
     target: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "wbe"}
-    scaler: Body = {
+    scaler: JsonObject = {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
         "metadata": {"name": "web"},
@@ -353,7 +352,7 @@ async def test_whoever_scales_what_nobody_brings_can_be_simulated(shop: Reposito
 
 
 async def test_an_account_that_is_nearly_called_so_is_meant(shop: Repository) -> None:
-    account: Body = {"apiVersion": "v1", "kind": "ServiceAccount"}
+    account: JsonObject = {"apiVersion": "v1", "kind": "ServiceAccount"}
     own: Json = {"name": "builder", "namespace": "flux-system"}
     shop.put("db/all.yaml", namespace("shop"), {**account, "metadata": own})
     put_units(shop, kustomization("db", "./db", serviceAccountName="builders", into=""))

@@ -8,7 +8,6 @@ import pytest
 
 from tests.fakes.kept_sandbox import KeptSandbox
 from tests.fakes.repositories import (
-    Body,
     Repository,
     git_repository,
     job,
@@ -19,7 +18,7 @@ from tests.fakes.repositories import (
 from tests.fakes.tidegate_runs import FIRST, kubeconfig, tidegate, write_unit
 from tests.fakes.typed import type_in
 from tidegate.documents.dump import to_yaml
-from tidegate.model.objects import Kind
+from tidegate.model.objects import JsonObject, Kind
 from tidegate.model.reading import get_text
 
 
@@ -128,5 +127,5 @@ def test_later_waves_of_a_parent_follow_a_hook_of_what_it_brings(
     assert "nothing changed" in cluster.sync(made.root).stdout
 
 
-def runs(cluster: KeptSandbox, home: str = "default") -> dict[str, Body]:
+def runs(cluster: KeptSandbox, home: str = "default") -> dict[str, JsonObject]:
     return cluster.all(Kind("batch", "v1", "Job"), home)

@@ -10,20 +10,13 @@ import pytest
 
 from tests.faces.test_statuses import a_chain
 from tests.fakes.kept_sandbox import KUSTOMIZATION, KeptSandbox, definition
-from tests.fakes.repositories import (
-    Body,
-    application,
-    job,
-    kustomization,
-    setting,
-    three_levels,
-)
+from tests.fakes.repositories import application, job, kustomization, setting, three_levels
 from tests.fakes.served_cluster import ServedCluster, served_cluster
 from tests.fakes.tidegate_command import Ran
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.dialect.helm.record import ReleaseRecord, record_secret
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_mapping
 
 POD = Kind("", "v1", "Pod")
@@ -106,7 +99,7 @@ def test_a_tree_of_a_cluster_is_what_it_has_and_says_what_git_has_not(
     assert git.stdout.splitlines()[1:] == ["├── Job/shop/prepare", "└── ConfigMap/shop/new"]
 
 
-RELEASED: Body = {
+RELEASED: JsonObject = {
     "name": "redis",
     "namespace": "flux-system",
     "version": 3,
@@ -116,10 +109,10 @@ RELEASED: Body = {
 }
 
 
-def a_release() -> Body:
+def a_release() -> JsonObject:
     """A HelmRelease that has no status yet."""
-    kind: Body = {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease"}
-    metadata: Body = {"name": "cache", "namespace": "flux-system"}
+    kind: JsonObject = {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease"}
+    metadata: JsonObject = {"name": "cache", "namespace": "flux-system"}
     return {**kind, "metadata": metadata, "spec": {}}
 
 
@@ -259,7 +252,7 @@ async def test_what_a_cluster_tells_of_what_failed(tmp_path: Path) -> None:
     assert "no pod of `Kustomization/flux-system/ground` has failed or waits" in quiet.stderr
 
 
-LOGIN: Body = {
+LOGIN: JsonObject = {
     "apiVersion": "v1",
     "kind": "Secret",
     "metadata": {"name": "login"},

@@ -9,26 +9,19 @@ import pytest
 
 from tests.fakes.kept_sandbox import KeptSandbox
 from tests.fakes.releases import CONFIG_MAP, ChartRepository, config_map
-from tests.fakes.repositories import (
-    Body,
-    Repository,
-    git_repository,
-    kustomization,
-    namespace,
-    setting,
-)
-from tidegate.model.objects import Json
+from tests.fakes.repositories import Repository, git_repository, kustomization, namespace, setting
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_text
 
 WORD = "hunter2-hunter2"
 
 
-def settings_of(name: str, home: str, **data: Json) -> Body:
+def settings_of(name: str, home: str, **data: Json) -> JsonObject:
     metadata: Json = {"name": name, "namespace": home}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {**data}}
 
 
-def secret_of(name: str, home: str, **data: str) -> Body:
+def secret_of(name: str, home: str, **data: str) -> JsonObject:
     found: Json = {key: base64.b64encode(one.encode()).decode() for key, one in data.items()}
     metadata: Json = {"name": name, "namespace": home}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": found}

@@ -8,9 +8,9 @@ import pytest
 
 from tests.faces.test_statuses import a_chain, condition
 from tests.fakes.kept_sandbox import APPLICATION, KUSTOMIZATION, KeptSandbox
-from tests.fakes.repositories import Body, setting, three_levels
+from tests.fakes.repositories import setting, three_levels
 from tidegate.flows import masters
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_mapping, get_text, get_value
 
 SKIPS, HELD = "argocd.argoproj.io/skip-reconcile", "tidegate.dev/held"
@@ -19,16 +19,16 @@ ARGO = {"app.kubernetes.io/name": "argocd-application-controller"}
 FLUX = {"app": "kustomize-controller"}
 
 
-def a_controller(labels: dict[str, str]) -> Body:
+def a_controller(labels: dict[str, str]) -> JsonObject:
     """A pod of a controller, as far as anybody can see that."""
     containers: Json = [{"name": "manager", "image": "example.org/manager:1"}]
     metadata: Json = {"name": "controller-0", "namespace": "argocd", "labels": {**labels}}
     spec: Json = {"containers": containers, "nodeName": "elsewhere"}
-    kind: Body = {"apiVersion": "v1", "kind": "Pod"}
+    kind: JsonObject = {"apiVersion": "v1", "kind": "Pod"}
     return {**kind, "metadata": metadata, "spec": spec}
 
 
-def notes(body: Body) -> dict[str, Json]:
+def notes(body: JsonObject) -> dict[str, Json]:
     return get_mapping(body, "metadata", "annotations")
 
 
@@ -89,7 +89,7 @@ def test_a_live_controller_of_the_units_is_refused_before_anything_is_written(
     ],
 )
 def test_who_is_no_master_of_these_units_is_not_minded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pod: Body, kind: Kind
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pod: JsonObject, kind: Kind
 ) -> None:
     cluster = KeptSandbox.make(tmp_path, monkeypatch, pod)
     made = (three_levels if kind is APPLICATION else a_chain)(tmp_path / "platform")
@@ -238,7 +238,7 @@ def test_what_somebody_else_has_suspended_is_not_resumed(
 ) -> None:
     cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
     cluster.sync(made.root)
-    suspend: Body = {"spec": {"suspend": True}}
+    suspend: JsonObject = {"spec": {"suspend": True}}
     cluster.patch(KUSTOMIZATION, "flux-system", "web", suspend)
 
     ran = cluster.sync(made.root, "--hand-back")

@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from tests.fakes.repositories import (
-    Body,
     Repository,
     application,
     argo_settings,
@@ -19,7 +18,7 @@ from tests.fakes.repositories import (
     setting,
 )
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping
 
 WEB: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "shop", "name": "web"}
@@ -27,15 +26,15 @@ LATE: Json = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "shop", "nam
 HEALS: Json = {"automated": {"selfHeal": True}}
 
 
-def scaled(at: str, count: int) -> Body:
+def scaled(at: str, count: int) -> JsonObject:
     return {"effect": "change", "at": at, "object": WEB, "with": {"spec": {"replicas": count}}}
 
 
-def deleted(at: str, one: Json = LATE) -> Body:
+def deleted(at: str, one: Json = LATE) -> JsonObject:
     return {"effect": "delete", "at": at, "object": one}
 
 
-def shop(root: Path, sync: Json, *more: Body) -> Repository:
+def shop(root: Path, sync: Json, *more: JsonObject) -> Repository:
     made = Repository(root / "platform")
     made.put("apps/web.yaml", namespace("shop"), application("web", "web", sync=sync))
     hook = job("prepare", hook="PreSync")
@@ -45,20 +44,20 @@ def shop(root: Path, sync: Json, *more: Body) -> Repository:
     return made
 
 
-def played(made: Repository, scenario: Body, engine: str = "argocd") -> Body:
+def played(made: Repository, scenario: JsonObject, engine: str = "argocd") -> JsonObject:
     """How it ended."""
     file = made.root.parent / "scenario.yaml"
     file.write_bytes(msgspec.json.encode(scenario))
     words = ("--engine", engine, "-o", "json", "--offline")
     ran = tidegate("simulate", made.root, "--scenario", file, *words)
     assert ran.stdout, ran.stderr
-    ending: Body = json.loads(ran.stdout.splitlines()[-1])
+    ending: JsonObject = json.loads(ran.stdout.splitlines()[-1])
     ending["told"] = ran.stderr
     ending["hooks"] = ran.stdout.count('"event":"hook.finished"')
     return ending
 
 
-def drifts(ending: Body) -> list[Body]:
+def drifts(ending: JsonObject) -> list[JsonObject]:
     found = ending.get("drifts", [])
     assert isinstance(found, list)
     return [one for one in found if isinstance(one, dict)]
@@ -127,7 +126,7 @@ def test_an_edit_that_comes_to_nothing_is_told(tmp_path: Path) -> None:
 def test_the_pauses_of_healing_are_those_that_the_controller_is_told(tmp_path: Path) -> None:
     made = shop(tmp_path, HEALS)
     keys = "controller.self.heal."
-    told: Body = {f"{keys}backoff.timeout.seconds": "0", f"{keys}timeout.seconds": "30"}
+    told: JsonObject = {f"{keys}backoff.timeout.seconds": "0", f"{keys}timeout.seconds": "30"}
     params = argo_settings(told)
     params["metadata"] = {"name": "argocd-cmd-params-cm", "namespace": "argocd"}
     made.put("argocd/params.yaml", params)

@@ -13,7 +13,6 @@ import pytest
 from tests.fakes.kept_sandbox import KeptSandbox
 from tests.fakes.repositories import (
     URL,
-    Body,
     Repository,
     application,
     git_repository,
@@ -22,6 +21,7 @@ from tests.fakes.repositories import (
 )
 from tests.fakes.tidegate_runs import write_unit
 from tests.hostile.inside import Said, typed
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import get_mapping
 
 OFFLINE = [("render",), ("plan",), ("simulate",), ("sync", "--sandbox"), ("lint",), ("units",)]
@@ -175,7 +175,7 @@ def test_a_misspelt_hook_is_said_by_verbs_that_only_look(
     words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, made = KeptSandbox.make(tmp_path, monkeypatch), Repository(tmp_path / "shop")
-    lost: Body = setting("lost")
+    lost: JsonObject = setting("lost")
     get_mapping(lost, "metadata")["annotations"] = {"argocd.argoproj.io/hook": "Presync"}
     made.put("apps/red.yaml", application("red", "red", into="default"))
     made.put("red/all.yaml", lost)

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.platforms import PLATFORMS, lay_out, type_among
-from tests.fakes.repositories import Body
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 
 HOOK, WAVE = "argocd.argoproj.io/hook", "argocd.argoproj.io/sync-wave"
@@ -83,15 +82,15 @@ def platforms(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return lay_out(tmp_path_factory.mktemp("platforms"), *PLATFORMS)
 
 
-def objects_of(platforms: Path, name: str) -> dict[str, Body]:
+def objects_of(platforms: Path, name: str) -> dict[str, JsonObject]:
     """What a platform renders to, by kind and name."""
     ran = type_among(platforms, "render", name, "-o", "json")
     assert ran.code == 0, ran.stderr
-    bodies: list[Body] = [json.loads(line) for line in ran.lines]
+    bodies: list[JsonObject] = [json.loads(line) for line in ran.lines]
     return {f"{get_text(one, 'kind')} {get_text(one, 'metadata', 'name')}": one for one in bodies}
 
 
-def notes_of(body: Body) -> Body:
+def notes_of(body: JsonObject) -> JsonObject:
     return get_mapping(body, "metadata", "annotations")
 
 

@@ -13,7 +13,7 @@ from tests.fakes.kept_clusters import scenario_of
 from tests.fakes.tidegate_runs import tidegate
 from tests.unit.flows.deletions import a_directory, a_setting, bring
 from tidegate.flows.wiring import SimulationConfig, build_sandbox
-from tidegate.testing import Body
+from tidegate.model.objects import JsonObject
 
 LEFT = "note: ConfigMap default/precious asks for confirmation; `--confirm` prunes it\n"
 
@@ -30,7 +30,7 @@ def shop(tmp_path: Path) -> Path:
     folder.mkdir()
     leaving = a_setting("precious", sync_options="Prune=confirm"), a_setting("old")
 
-    async def make() -> Body:
+    async def make() -> JsonObject:
         world = build_sandbox(SimulationConfig())
         await bring(world, a_directory(folder, a_setting("one"), *leaving))
         return await scenario_of(world)

@@ -16,9 +16,9 @@ from tests.fakes.releases import (
     records,
     stands,
 )
-from tests.fakes.repositories import Body, Repository, git_repository, kustomization, namespace
+from tests.fakes.repositories import Repository, git_repository, kustomization, namespace
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_mapping, get_text
 
 FOUND = """'{{ with lookup "v1" "ConfigMap" "sea" "base" }}{{ .data.to }}{{ else }}none{{ end }}'"""
@@ -36,7 +36,7 @@ FOUND_BUOY = """lookup "sea.example/v1" "Buoy" "flux-system" "red\""""
 KINDS = f"'{{{{ with {FOUND_BUOY} }}}}{{{{ .kind }}}}{{{{ else }}}}no{{{{ end }}}}'"
 
 
-def base(to: str = "the truth") -> Body:
+def base(to: str = "the truth") -> JsonObject:
     metadata: Json = {"name": "base", "namespace": "sea"}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"to": to}}
 
@@ -118,7 +118,7 @@ def test_objects_of_a_kind_that_comes_with_the_rollout_are_found(
     sandbox: KeptSandbox, shop: ChartRepository
 ) -> None:
     metadata: Json = {"name": "red", "namespace": "flux-system"}
-    buoy: Body = {"apiVersion": "sea.example/v1", "kind": "Buoy", "metadata": metadata}
+    buoy: JsonObject = {"apiVersion": "sea.example/v1", "kind": "Buoy", "metadata": metadata}
     Repository(shop.root).put("base/all.yaml", definition(BUOY, "buoys", status=False), buoy)
     shop.put("templates/seen.yaml", config_map("seen", to=KINDS, count=COUNTED))
 

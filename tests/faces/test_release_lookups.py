@@ -17,7 +17,8 @@ from tests.fakes.releases import (
     records,
     stands,
 )
-from tests.fakes.repositories import Body, namespace
+from tests.fakes.repositories import namespace
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import get_mapping, get_text
 
 PASSWORD = """\
@@ -42,13 +43,13 @@ def shop(tmp_path: Path) -> ChartRepository:
 
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptSandbox:
-    other: Body = {
+    other: JsonObject = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "other", "namespace": "shop"},
         "data": {"to": "the truth"},
     }
-    hidden: Body = {
+    hidden: JsonObject = {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": "token", "namespace": "shop"},

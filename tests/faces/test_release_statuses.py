@@ -17,7 +17,7 @@ from tests.fakes.releases import (
     hook,
     release_sandbox,
 )
-from tests.fakes.repositories import Body
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 
 
@@ -34,11 +34,11 @@ def shop(tmp_path: Path) -> ChartRepository:
     return made
 
 
-def own(sandbox: KeptSandbox) -> Body:
+def own(sandbox: KeptSandbox) -> JsonObject:
     return sandbox.all(RELEASE, "shop")["web"]
 
 
-def versions(body: Body) -> list[tuple[object, str]]:
+def versions(body: JsonObject) -> list[tuple[object, str]]:
     history = get_mappings(body, "status", "history")
     return [(one["version"], get_text(one, "status")) for one in history]
 

@@ -19,13 +19,12 @@ from tests.fakes.releases import (
     release_sandbox,
     stands,
 )
-from tests.fakes.repositories import Body
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.model.moment import MINUTE
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_mappings, get_text
 
-ON: Body = {"enable": True}
+ON: JsonObject = {"enable": True}
 
 
 @pytest.fixture
@@ -177,7 +176,7 @@ def test_an_install_that_fails_its_tests_is_uninstalled_where_the_release_says_s
     ],
 )
 def test_tests_whose_failures_are_ignored_are_told_and_fail_nothing(
-    sandbox: KeptSandbox, shop: ChartRepository, spec: Body
+    sandbox: KeptSandbox, shop: ChartRepository, spec: JsonObject
 ) -> None:
     shop.put("templates/tests/broken.yaml", hook("broken", "test", weight=-1))
     shop.release(**spec)

@@ -9,7 +9,6 @@ import pytest
 
 from tests.fakes.releases import ChartRepository, config_map
 from tests.fakes.repositories import (
-    Body,
     Repository,
     deployment,
     git_repository,
@@ -20,14 +19,14 @@ from tests.fakes.repositories import (
 )
 from tests.fakes.served_cluster import served_cluster
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 
 SEALED = "ENC[AES256_GCM,data:Zm9vYmFy,iv:AAAAAAAAAAAAAAAAAAAAAA==,tag:BBBBBBBBBBBB,type:str]"
-VARIABLES: Body = {"substituteFrom": [{"kind": "Secret", "name": "words"}]}
-DECRYPTS: Body = {"provider": "sops", "secretRef": {"name": "sops-age"}}
+VARIABLES: JsonObject = {"substituteFrom": [{"kind": "Secret", "name": "words"}]}
+DECRYPTS: JsonObject = {"provider": "sops", "secretRef": {"name": "sops-age"}}
 
 
-def sealed(name: str, place: str, *keys: str) -> Body:
+def sealed(name: str, place: str, *keys: str) -> JsonObject:
     """A Secret as SOPS leaves it, for somebody else's key."""
     age: Json = [{"recipient": "age1somebody", "enc": "-----BEGIN AGE ENCRYPTED FILE-----\n"}]
     return {

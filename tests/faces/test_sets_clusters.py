@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.fakes.repositories import URL, Body, Repository, application, setting
+from tests.fakes.repositories import URL, Repository, application, setting
 from tests.fakes.tidegate_runs import tidegate
+from tidegate.model.objects import JsonObject
 
 SECRETS = """\
 {{- range list "east" "west" }}
@@ -29,7 +30,7 @@ def repository(root: Path) -> Repository:
     template["metadata"] = {"name": "web-{{name}}"}
     template.pop("apiVersion")
     template.pop("kind")
-    one: Body = {
+    one: JsonObject = {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "ApplicationSet",
         "metadata": {

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.repositories import URL, WAVE, Body, Repository, application, setting
+from tests.fakes.repositories import URL, WAVE, Repository, application, setting
 from tests.fakes.set_fleets import a_step
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 
-REGISTERED: Body = {"argocd.argoproj.io/secret-type": "cluster"}
+REGISTERED: JsonObject = {"argocd.argoproj.io/secret-type": "cluster"}
 SEALED = "AgBy3i4OJSWK+PiTySYZZA9rO43cGDEq"
 
 
-def external(name: str, tier: str = "edge") -> Body:
+def external(name: str, tier: str = "edge") -> JsonObject:
     """What makes a cluster Secret when it is synced."""
     template: Json = {
         "metadata": {"labels": {**REGISTERED, "tier": tier}},
@@ -34,7 +34,7 @@ def external(name: str, tier: str = "edge") -> Body:
     }
 
 
-def sealed(name: str, tier: str) -> Body:
+def sealed(name: str, tier: str) -> JsonObject:
     labels: Json = {**REGISTERED, "tier": tier}
     return {
         "apiVersion": "bitnami.com/v1alpha1",
@@ -47,7 +47,7 @@ def sealed(name: str, tier: str) -> Body:
     }
 
 
-def secret(name: str, tier: str = "edge") -> Body:
+def secret(name: str, tier: str = "edge") -> JsonObject:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -60,7 +60,7 @@ def secret(name: str, tier: str = "edge") -> Body:
     }
 
 
-def web_set(*, wave: int = 0, **more: Json) -> Body:
+def web_set(*, wave: int = 0, **more: Json) -> JsonObject:
     template: Json = {
         "metadata": {"name": "web-{{name}}", "labels": {"step": "{{metadata.labels.tier}}"}},
         "spec": {
@@ -70,17 +70,17 @@ def web_set(*, wave: int = 0, **more: Json) -> Body:
             "syncPolicy": {"automated": {}},
         },
     }
-    metadata: Body = {"name": "web", "namespace": "argocd", "annotations": {WAVE: str(wave)}}
+    metadata: JsonObject = {"name": "web", "namespace": "argocd", "annotations": {WAVE: str(wave)}}
     selector: Json = {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}
-    spec: Body = {"generators": [{"clusters": {"selector": selector}}], "template": template}
-    kind: Body = {"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet"}
+    spec: JsonObject = {"generators": [{"clusters": {"selector": selector}}], "template": template}
+    kind: JsonObject = {"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet"}
     return {**kind, "metadata": metadata, "spec": {**spec, **more}}
 
 
 class Platform:
     """A fleet that brings clusters, a set for them, and what is behind both."""
 
-    def __init__(self, root: Path, *fleet: Body) -> None:
+    def __init__(self, root: Path, *fleet: JsonObject) -> None:
         self.made = Repository(root / "platform")
         self.put = self.made.put
         self.put("apps/fleet.yaml", application("fleet", "fleet", into="argocd"))
@@ -112,7 +112,7 @@ class Platform:
 
 @pytest.mark.parametrize("maker", [external("east"), sealed("east", "edge")])
 def test_a_set_waits_for_the_members_of_a_cluster_that_comes_meanwhile(
-    tmp_path: Path, maker: Body
+    tmp_path: Path, maker: JsonObject
 ) -> None:
     platform = Platform(tmp_path, maker)
 

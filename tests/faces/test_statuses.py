@@ -9,7 +9,6 @@ import pytest
 
 from tests.fakes.kept_sandbox import APPLICATION, EVENT, KUSTOMIZATION, KeptSandbox
 from tests.fakes.repositories import (
-    Body,
     Repository,
     deployment,
     git_repository,
@@ -19,7 +18,7 @@ from tests.fakes.repositories import (
     setting,
     three_levels,
 )
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
@@ -40,7 +39,7 @@ def a_chain(root: Path) -> Repository:
     return made
 
 
-def condition(body: Body, name: str) -> tuple[str, str, str] | None:
+def condition(body: JsonObject, name: str) -> tuple[str, str, str] | None:
     """Status, reason and message of a condition."""
     found = (
         one for one in get_mappings(body, "status", "conditions") if get_text(one, "type") == name
@@ -333,7 +332,7 @@ def test_a_status_that_somebody_spoils_is_mended_by_the_next_run(
 ) -> None:
     cluster, made = KeptSandbox.make(tmp_path, monkeypatch), a_chain(tmp_path / "platform")
     cluster.sync(made.root)
-    wrong: Body = {"status": {"conditions": [], "lastAppliedRevision": "main@sha1:0"}}
+    wrong: JsonObject = {"status": {"conditions": [], "lastAppliedRevision": "main@sha1:0"}}
     cluster.patch(KUSTOMIZATION, "flux-system", "web", wrong, status=True)
 
     again = cluster.sync(made.root)

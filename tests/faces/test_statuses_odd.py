@@ -9,7 +9,6 @@ import pytest
 from tests.faces.test_statuses import a_chain, condition
 from tests.fakes.kept_sandbox import APPLICATION, KUSTOMIZATION, KeptSandbox
 from tests.fakes.repositories import (
-    Body,
     application,
     deployment,
     job,
@@ -17,7 +16,7 @@ from tests.fakes.repositories import (
     setting,
     three_levels,
 )
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 
 
@@ -109,7 +108,7 @@ def test_what_is_as_wanted_and_left_out_is_still_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, made = KeptSandbox.make(tmp_path, monkeypatch), three_levels(tmp_path / "platform")
-    options: Body = {"syncOptions": ["ApplyOutOfSyncOnly=true", "CreateNamespace=true"]}
+    options: JsonObject = {"syncOptions": ["ApplyOutOfSyncOnly=true", "CreateNamespace=true"]}
     sync: Json = {"automated": {"prune": True}, **options}
     made.put("teams/red.yaml", application("red", "red", into="red", sync=sync))
     cluster.sync(made.root)

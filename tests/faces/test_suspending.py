@@ -10,7 +10,6 @@ import pytest
 from tests.faces.test_masters import ARGO, SKIPS, a_controller
 from tests.fakes.kept_sandbox import APPLICATION, KUSTOMIZATION
 from tests.fakes.repositories import (
-    Body,
     Repository,
     application,
     git_repository,
@@ -19,7 +18,7 @@ from tests.fakes.repositories import (
     setting,
 )
 from tests.fakes.served_cluster import served_cluster
-from tidegate.model.objects import Kind
+from tidegate.model.objects import JsonObject, Kind
 from tidegate.model.reading import get_mapping, get_text, get_value
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
@@ -114,14 +113,18 @@ async def test_who_resumes_what_git_suspends_is_told_where_that_stands(tmp_path:
     assert f"warning: {told}" in ran.stderr
 
 
-def resumed_flux(own: Body) -> Body | None:
+def resumed_flux(own: JsonObject) -> JsonObject | None:
     """A controller of Flux's that takes up what is no longer suspended."""
     generation = get_value(own, "metadata", "generation")
     is_known = get_value(own, "status", "observedGeneration") == generation
     if get_value(own, "spec", "suspend") is True or is_known:
         return None
-    condition: Body = {"type": "Ready", "status": "True", "message": "Applied revision: main@1"}
-    status: Body = {
+    condition: JsonObject = {
+        "type": "Ready",
+        "status": "True",
+        "message": "Applied revision: main@1",
+    }
+    status: JsonObject = {
         "observedGeneration": generation,
         "lastAppliedRevision": "main@1",
         "conditions": [condition],
@@ -167,17 +170,17 @@ async def test_an_application_that_is_resumed_is_waited_for_until_argo_cd_is_con
 ) -> None:
     made = two_layers(tmp_path / "platform")
     made.put("apps/red.yaml", application("red", "web"))
-    before: Body = {**application("red", "web"), "status": {"reconciledAt": "earlier"}}
+    before: JsonObject = {**application("red", "web"), "status": {"reconciledAt": "earlier"}}
     get_mapping(before, "metadata")["annotations"] = {SKIPS: "true"}
 
-    def answer(own: Body) -> Body | None:
+    def answer(own: JsonObject) -> JsonObject | None:
         if get_text(own, "metadata", "annotations", SKIPS):
             return None
         at = get_text(own, "status", "reconciledAt")
         if at == "now":
             return None
         health = "Healthy" if at == "soon" else "Progressing"
-        status: Body = {
+        status: JsonObject = {
             "reconciledAt": "now" if at == "soon" else "soon",
             "sync": {"status": "Synced"},
             "health": {"status": health},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.documents import read_documents
-from tidegate.testing import Body
+from tidegate.model.objects import JsonObject
 
 TEXT = """
 apiVersion: argoproj.io/v1alpha1
@@ -250,4 +250,6 @@ metadata: {name: shop}
 spec: {interval: 1m, url: "https://example.org/shop", gitImplementation: go-git}
 """
 
-BODIES: tuple[Body, ...] = tuple(document.body for document in read_documents(TEXT, "bodies.yaml"))
+BODIES: tuple[JsonObject, ...] = tuple(
+    document.body for document in read_documents(TEXT, "bodies.yaml")
+)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.sandbox.controllers.conditions import read_timestamp
 from tidegate.sandbox.controllers.pods import phase_of
@@ -26,7 +26,7 @@ from tidegate.sandbox.controllers.workloads.placement import target_node
 from tidegate.sandbox.controllers.writes import controller_of_kind, set_status
 from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.server.lifecycle import format_rfc3339
-from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent
+from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.calls import Verb, Write
 
 PREFIX = "test.tidegate.dev/"
@@ -74,14 +74,14 @@ def _next_deed(pod: StoredObject) -> tuple[str | None, Ms]:
     return ("succeed" if controller_of_kind(pod, JOB) else None), ends
 
 
-def _status(pod: StoredObject, deed: str, now: Ms) -> Body:
+def _status(pod: StoredObject, deed: str, now: Ms) -> JsonObject:
     match deed:
         case "ready":
             return _running(
                 pod, is_ready=True, state={"running": {"startedAt": format_rfc3339(now)}}, now=now
             )
         case "crash":
-            waiting: Body = {"reason": "CrashLoopBackOff"}
+            waiting: JsonObject = {"reason": "CrashLoopBackOff"}
             return _running(pod, is_ready=False, state={"waiting": waiting}, now=now)
         case "succeed":
             return _ended(pod, "Succeeded", code=0, now=now)
@@ -89,7 +89,7 @@ def _status(pod: StoredObject, deed: str, now: Ms) -> Body:
             return _ended(pod, "Failed", code=int(_note(pod, "exit-code") or 1), now=now)
 
 
-def _running(pod: StoredObject, *, is_ready: bool, state: Body, now: Ms) -> Body:
+def _running(pod: StoredObject, *, is_ready: bool, state: JsonObject, now: Ms) -> JsonObject:
     return {
         "phase": "Running",
         "startTime": format_rfc3339(now),
@@ -98,8 +98,8 @@ def _running(pod: StoredObject, *, is_ready: bool, state: Body, now: Ms) -> Body
     }
 
 
-def _ended(pod: StoredObject, phase: str, *, code: int, now: Ms) -> Body:
-    ended: Body = {
+def _ended(pod: StoredObject, phase: str, *, code: int, now: Ms) -> JsonObject:
+    ended: JsonObject = {
         "exitCode": code,
         "reason": "Completed" if phase == "Succeeded" else "Error",
         "finishedAt": format_rfc3339(now),
@@ -119,7 +119,7 @@ def _conditions(ready: str, now: Ms) -> list[Json]:
     ]
 
 
-def _containers(pod: StoredObject, state: Body, *, is_ready: bool) -> list[Json]:
+def _containers(pod: StoredObject, state: JsonObject, *, is_ready: bool) -> list[Json]:
     return [
         {
             "name": container.get("name"),

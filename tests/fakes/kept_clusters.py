@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.engine.stored import TIDEGATE_NAMESPACE
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_mapping
-from tidegate.testing import Body, items_of
+from tidegate.testing import items_of
 from tidegate.world.ask import send_requests
 from tidegate.world.calls import List, Selection
 from tidegate.world.exchange import Dispatcher
@@ -19,7 +19,7 @@ GIVEN = frozenset({"default", "kube-root-ca.crt", "kube-system", "kube-public", 
 KINDS = ("Namespace", "ConfigMap")
 
 
-async def scenario_of(world: World) -> Body:
+async def scenario_of(world: World) -> JsonObject:
     """A scenario that begins with what lives in a cluster, and with what it remembers."""
     found: list[Json] = []
     for place, kind in (*(("", kind) for kind in KINDS), (TIDEGATE_NAMESPACE, "Secret")):
@@ -27,9 +27,9 @@ async def scenario_of(world: World) -> Body:
             Dispatcher(world), List(Selection(Kind("", "v1", kind), place))
         )
         for live in items_of(page):
-            body: Body = msgspec.json.decode(live.body)
+            body: JsonObject = msgspec.json.decode(live.body)
             metadata = get_mapping(body, "metadata")
-            own: Body = {key: part for key, part in metadata.items() if key in KEPT}
+            own: JsonObject = {key: part for key, part in metadata.items() if key in KEPT}
             if live.ref.name not in GIVEN:
                 text = {key: part for key, part in body.items() if key not in {"spec", "status"}}
                 found.append({**text, "apiVersion": "v1", "kind": kind, "metadata": own})

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.fakes.repositories import Body, namespace
+from tests.fakes.repositories import namespace
 from tests.fakes.tidegate_command import Ran
 from tests.fakes.tidegate_runs import kubeconfig
 from tests.rollouts.records import StoreRecord
@@ -25,7 +25,7 @@ from tidegate.engine.drive import Driver
 from tidegate.flows import refreshing, rollout, session
 from tidegate.flows.wiring import SimulationConfig, Worker, build_sandbox
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.reading import get_mapping, get_text
 from tidegate.sandbox.world import Sandbox
 from tidegate.world.ask import send_requests
@@ -40,10 +40,10 @@ KUSTOMIZATION = Kind("kustomize.toolkit.fluxcd.io", "v1", "Kustomization")
 EVENT = Kind("", "v1", "Event")
 
 
-def definition(kind: Kind, plural: str, *, status: bool) -> Body:
+def definition(kind: Kind, plural: str, *, status: bool) -> JsonObject:
     """A CRD that takes anything, with or without a status of its own."""
     whole: Json = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version: Body = {
+    version: JsonObject = {
         "name": kind.version,
         "served": True,
         "storage": True,
@@ -66,7 +66,7 @@ SERVED = (
         Kind("source.toolkit.fluxcd.io", "v1", "GitRepository"), "gitrepositories", status=True
     ),
 )
-ACCOUNT: Body = {
+ACCOUNT: JsonObject = {
     "apiVersion": "v1",
     "kind": "ServiceAccount",
     "metadata": {"name": "default", "namespace": "argocd"},
@@ -113,7 +113,7 @@ class KeptSandbox:
         cls,
         home: Path,
         patch: pytest.MonkeyPatch,
-        *more: Body,
+        *more: JsonObject,
         served: bool = True,
         faults: Sequence[Json] = (),
         failing: Sequence[str] = (),
@@ -194,7 +194,7 @@ class KeptSandbox:
 
         return asyncio.run(asked())
 
-    def all(self, kind: Kind, home: str) -> dict[str, Body]:
+    def all(self, kind: Kind, home: str) -> dict[str, JsonObject]:
         """The objects of a kind in a namespace, by their names."""
         (page,) = self.ask(List(Selection(kind, home)))
         assert isinstance(page, ListPage), page
@@ -207,7 +207,7 @@ class KeptSandbox:
             for name, body in self.all(kind, home).items()
         }
 
-    def put(self, body: Body) -> None:
+    def put(self, body: JsonObject) -> None:
         """Somebody brings an object."""
         metadata = get_mapping(body, "metadata")
         kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
@@ -221,7 +221,7 @@ class KeptSandbox:
         assert isinstance(outcome, Success), outcome
 
     def patch(
-        self, kind: Kind, home: str, name: str, change: Body, *, status: bool = False
+        self, kind: Kind, home: str, name: str, change: JsonObject, *, status: bool = False
     ) -> None:
         """Somebody else changes an object."""
         write = Write(

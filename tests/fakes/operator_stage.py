@@ -10,7 +10,7 @@ from tests.promises.objects import a_namespace, an_object
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.operators import KindRow, Operator, Stage, Workload
 from tidegate.model.reading import get_mapping, get_mappings
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
@@ -18,19 +18,19 @@ from tidegate.sandbox.operators import presence
 from tidegate.sandbox.operators.given import crds_for_row, workload_body
 from tidegate.sandbox.operators.interpreter import operator_controller
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Body, Desk, body_of, live_of
+from tidegate.testing import Desk, body_of, live_of
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import Success
 from tidegate.world.line import ResilientWorld
 
-AVAILABLE: Body = {
+AVAILABLE: JsonObject = {
     "replicas": 1,
     "readyReplicas": 1,
     "availableReplicas": 1,
     "updatedReplicas": 1,
     "observedGeneration": 1,
 }
-EVERYWHERE: Body = {
+EVERYWHERE: JsonObject = {
     "currentNumberScheduled": 1,
     "desiredNumberScheduled": 1,
     "numberMisscheduled": 0,
@@ -39,7 +39,7 @@ EVERYWHERE: Body = {
 }
 
 
-def a_crd(kind: Kind) -> Body:
+def a_crd(kind: Kind) -> JsonObject:
     """The CRD of a kind as a cluster with its operator has it; also of a kind without a row."""
     for row in builtin().rows:
         if row.group == kind.group and kind.name in row.kinds:
@@ -57,11 +57,11 @@ def a_crd(kind: Kind) -> Body:
     return made
 
 
-def an_operator(name: str, image: str = "registry.example/any:1", **labels: str) -> Body:
+def an_operator(name: str, image: str = "registry.example/any:1", **labels: str) -> JsonObject:
     return workload_body(Workload(name=name, image=image, labels={"app": name, **labels}), "shop")
 
 
-def operators_of(operator: Operator) -> list[Body]:
+def operators_of(operator: Operator) -> list[JsonObject]:
     """The workloads of an operator, in the namespace of the test."""
     return [workload_body(workload, "shop") for workload in operator.workloads]
 
@@ -92,31 +92,34 @@ class OperatorStage:
     async def wait(self, span: Ms) -> None:
         await self.desk.rest(Ms(self.sandbox.now() + span))
 
-    async def operate(self, body: Body) -> None:
+    async def operate(self, body: JsonObject) -> None:
         """Make an operator, and let it be available at once."""
         live_of(await self.desk.create(body))
         await self.stamp(body, EVERYWHERE if body["kind"] == "DaemonSet" else AVAILABLE)
 
-    async def stamp(self, body: Body, status: Body) -> None:
+    async def stamp(self, body: JsonObject, status: JsonObject) -> None:
         ref = await self.desk.ref(body)
         live_of(await self.desk.patch(ref, {"status": status}, subresource="status"))
 
-    async def make(self, kind: Kind, name: str, spec: Body, **metadata: Json) -> Ref:
-        body: Body = {**an_object(kind, name, spec=spec), "metadata": {"name": name, **metadata}}
+    async def make(self, kind: Kind, name: str, spec: JsonObject, **metadata: Json) -> Ref:
+        body: JsonObject = {
+            **an_object(kind, name, spec=spec),
+            "metadata": {"name": name, **metadata},
+        }
         live_of(await self.desk.create(body))
         return await self.desk.ref(body)
 
-    async def add(self, body: Body) -> Ref:
+    async def add(self, body: JsonObject) -> Ref:
         live_of(await self.desk.create(body))
         return await self.desk.ref(body)
 
-    async def body(self, ref: Ref) -> Body:
+    async def body(self, ref: Ref) -> JsonObject:
         return body_of(await self.desk.get(ref))
 
-    async def status(self, ref: Ref) -> Body:
+    async def status(self, ref: Ref) -> JsonObject:
         return get_mapping(await self.body(ref), "status")
 
-    async def condition(self, ref: Ref, name: str) -> Body:
+    async def condition(self, ref: Ref, name: str) -> JsonObject:
         conditions = get_mappings(await self.status(ref), "conditions")
         return next((one for one in conditions if one.get("type") == name), {})
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from subprocess import CompletedProcess
 
-from tests.fakes.repositories import Body, Repository, application, named, namespace, setting
-from tidegate.model.objects import Json
+from tests.fakes.repositories import Repository, application, named, namespace, setting
+from tidegate.model.objects import Json, JsonObject
 
 Ran = CompletedProcess[str]
 EVERYTHING: dict[str, Json] = {
@@ -24,12 +24,12 @@ NIGHT: dict[str, Json] = {
 }
 
 
-def project(name: str = "team", /, **spec: Json) -> Body:
-    kind: Body = {"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject"}
+def project(name: str = "team", /, **spec: Json) -> JsonObject:
+    kind: JsonObject = {"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject"}
     return {**kind, "metadata": named(name, "argocd"), "spec": {**EVERYTHING, **spec}}
 
 
-def of_project(name: str, path: str, project_name: str = "team", **more: Json) -> Body:
+def of_project(name: str, path: str, project_name: str = "team", **more: Json) -> JsonObject:
     made = application(name, path)
     spec = made["spec"]
     assert isinstance(spec, dict)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.reading import get_int, get_mapping, get_text
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.controllers.reaction import (
@@ -21,7 +21,7 @@ from tidegate.sandbox.controllers.reaction import (
 )
 from tidegate.sandbox.controllers.writes import set_status
 from tidegate.sandbox.faults import Fault
-from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent
+from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.sandbox.world import Sandbox
 from tidegate.world.calls import Verb, Write
 
@@ -78,10 +78,10 @@ def _say(stored: StoredObject, state: str) -> Reconciliation:
         yield set_status(stored, status)
 
 
-def _deployment(stored: StoredObject, state: str) -> Body:
+def _deployment(stored: StoredObject, state: str) -> JsonObject:
     wanted = get_int(stored.body, "spec", "replicas", default=1)
     ready = wanted if state == "well" else 0
-    status: Body = {
+    status: JsonObject = {
         "observedGeneration": stored.generation,
         "replicas": wanted,
         "updatedReplicas": wanted,
@@ -96,7 +96,7 @@ def _deployment(stored: StoredObject, state: str) -> Body:
     return status
 
 
-def _job(_: StoredObject, state: str) -> Body:
+def _job(_: StoredObject, state: str) -> JsonObject:
     if state == "well":
         return {"succeeded": 1, "conditions": [_condition("Complete", "True", "Done")]}
     if state == "dead":
@@ -104,7 +104,7 @@ def _job(_: StoredObject, state: str) -> Body:
     return {"active": 1}
 
 
-def _ingress(_: StoredObject, state: str) -> Body:
+def _ingress(_: StoredObject, state: str) -> JsonObject:
     return {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]} if state == "well" else {}}
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.fakes.chart_archives import TarMaker
 from tests.fakes.releases import helm_release
-from tests.fakes.repositories import Body, Repository, namespace
-from tidegate.model.objects import Json
+from tests.fakes.repositories import Repository, namespace
+from tidegate.model.objects import Json, JsonObject
 
 LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 TEMPLATE = """apiVersion: v1
@@ -27,7 +27,7 @@ def release_of_artifact(
     root: Path, origin: str, operation: str = "copy", *, home: str = "shop", **ref: Json
 ) -> Path:
     """One release, whose chart an OCIRepository has."""
-    spec: Body = {
+    spec: JsonObject = {
         "interval": "10m",
         "url": f"oci://{origin.removeprefix('http://')}/charts/web",
         "insecure": True,
@@ -43,7 +43,7 @@ def release_of_artifact(
 
 def release_of_registry(root: Path, origin: str, *, home: str, version: str) -> Path:
     """One release, whose chart is in a HelmRepository that is a registry."""
-    spec: Body = {
+    spec: JsonObject = {
         "type": "oci",
         "interval": "10m",
         "url": f"oci://{origin.removeprefix('http://')}/charts",
@@ -54,8 +54,8 @@ def release_of_registry(root: Path, origin: str, *, home: str, version: str) -> 
     return _put(root, home, "HelmRepository", spec, helm_release(home, chart=chart))
 
 
-def _put(root: Path, home: str, kind: str, spec: Body, release: Body) -> Path:
-    source: Body = {
+def _put(root: Path, home: str, kind: str, spec: JsonObject, release: JsonObject) -> Path:
+    source: JsonObject = {
         "apiVersion": "source.toolkit.fluxcd.io/v1",
         "kind": kind,
         "metadata": {"name": "charts", "namespace": home},

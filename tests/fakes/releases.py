@@ -16,16 +16,16 @@ from types import MappingProxyType
 import pytest
 
 from tests.fakes.kept_sandbox import KeptSandbox, definition
-from tests.fakes.repositories import Body, Repository, git_repository, namespace
+from tests.fakes.repositories import Repository, git_repository, namespace
 from tidegate.dialect.helm.record import ReleaseRecord, read_record
 from tidegate.documents.dump import to_yaml
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_text
 
 RELEASE = Kind("helm.toolkit.fluxcd.io", "v2", "HelmRelease")
 SECRET = Kind("", "v1", "Secret")
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
-SOURCE: Body = {"kind": "GitRepository", "name": "flux-system", "namespace": "flux-system"}
+SOURCE: JsonObject = {"kind": "GitRepository", "name": "flux-system", "namespace": "flux-system"}
 OWNER = "helm.sh/release.v1"
 ONLY_WHERE_ABSENT = """\
 {{- if not (lookup "v1" "Secret" .Release.Namespace "once") }}
@@ -40,7 +40,7 @@ data:
 """A Secret that a chart makes where it finds none."""
 
 
-def helm_release(home: str, **spec: Json) -> Body:
+def helm_release(home: str, **spec: Json) -> JsonObject:
     chart: Json = {"spec": {"chart": "./chart", "sourceRef": {**SOURCE}}}
     return {
         "apiVersion": "helm.toolkit.fluxcd.io/v2",
@@ -87,7 +87,7 @@ class ChartRepository:
 
     root: Path
     home: str = "shop"
-    spec: Body = field(default_factory=dict)
+    spec: JsonObject = field(default_factory=dict)
     version: str = "1.0.0"
     chart: str = "shop"
     file: str = "clusters/main/all.yaml"

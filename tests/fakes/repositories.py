@@ -8,14 +8,13 @@ from pathlib import Path
 import msgspec
 
 from tidegate.documents.dump import to_yaml
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 
 URL = "https://git.example.com/shop/platform.git"
 WAVE, HOOK = "argocd.argoproj.io/sync-wave", "argocd.argoproj.io/hook"
 FINALIZER = "resources-finalizer.argocd.argoproj.io"
 AUTOMATED: Json = {"automated": {"prune": True}}
 NAMESPACES = ("shop", "argocd", "flux-system")
-Body = dict[str, Json]
 ORDER = (
     ("namespaces/shop", "configmaps/start"),
     ("configmaps/start", "jobs/base-prepare"),
@@ -30,7 +29,7 @@ ORDER = (
 )
 """Three levels: each was written before the next."""
 OBJECTS = {name for pair in ORDER for name in pair}
-OF_CHILDREN: Body = {
+OF_CHILDREN: JsonObject = {
     "resource.customizations.health.argoproj.io_Application": (
         "hs = {status = 'Progressing'}\n"
         "if obj.status ~= nil and obj.status.health ~= nil then\n"
@@ -42,28 +41,30 @@ OF_CHILDREN: Body = {
 """What people write so that a parent waits for its children."""
 
 
-def named(name: str, namespace: str = "", *, wave: int = 0, hook: str = "") -> Body:
-    notes: Body = {**({WAVE: str(wave)} if wave else {}), **({HOOK: hook} if hook else {})}
-    place: Body = {"namespace": namespace} if namespace else {}
+def named(name: str, namespace: str = "", *, wave: int = 0, hook: str = "") -> JsonObject:
+    notes: JsonObject = {**({WAVE: str(wave)} if wave else {}), **({HOOK: hook} if hook else {})}
+    place: JsonObject = {"namespace": namespace} if namespace else {}
     return {"name": name, **place, **({"annotations": notes} if notes else {})}
 
 
-def namespace(name: str, *, wave: int = 0) -> Body:
+def namespace(name: str, *, wave: int = 0) -> JsonObject:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": named(name, wave=wave)}
 
 
-def setting(name: str, place: str = "", *, wave: int = 0, hook: str = "", to: str = "1") -> Body:
+def setting(
+    name: str, place: str = "", *, wave: int = 0, hook: str = "", to: str = "1"
+) -> JsonObject:
     metadata = named(name, place, wave=wave, hook=hook)
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"to": to}}
 
 
-def argo_settings(data: Body) -> Body:
+def argo_settings(data: JsonObject) -> JsonObject:
     """An `argocd-cm` with these keys."""
-    kind: Body = {"apiVersion": "v1", "kind": "ConfigMap"}
+    kind: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap"}
     return {**kind, "metadata": named("argocd-cm", "argocd"), "data": {**data}}
 
 
-def job(name: str, *, hook: str = "", wave: int = 0) -> Body:
+def job(name: str, *, hook: str = "", wave: int = 0) -> JsonObject:
     containers: Json = [{"name": "main", "image": "busybox"}]
     template: Json = {"spec": {"restartPolicy": "Never", "containers": containers}}
     spec: Json = {"backoffLimit": 0, "template": template}
@@ -71,7 +72,7 @@ def job(name: str, *, hook: str = "", wave: int = 0) -> Body:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 
-def deployment(name: str, *, wave: int = 0, outcome: str = "", to: str = "1") -> Body:
+def deployment(name: str, *, wave: int = 0, outcome: str = "", to: str = "1") -> JsonObject:
     """`outcome`: what becomes of its pods where a control plane of ours runs them."""
     notes: Json = {"test.tidegate.dev/outcome": outcome} if outcome else {}
     labels: Json = {"app": name}
@@ -91,24 +92,24 @@ def application(
     cluster: str = "in-cluster",
     sync: Json = AUTOMATED,
     finalizer: bool = False,
-) -> Body:
+) -> JsonObject:
     metadata = named(name, "argocd", wave=wave)
     if finalizer:
         metadata["finalizers"] = [FINALIZER]
-    spec: Body = {
+    spec: JsonObject = {
         "project": "default",
         "source": {"repoURL": URL, "path": path, "targetRevision": "HEAD"},
         "destination": {"name": cluster, "namespace": into},
         "syncPolicy": sync,
     }
-    kind: Body = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application"}
+    kind: JsonObject = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application"}
     return {**kind, "metadata": metadata, "spec": spec}
 
 
 def kustomization(
     name: str, path: str, *, after: tuple[str, ...] = (), into: str = "shop", **more: Json
-) -> Body:
-    spec: Body = {
+) -> JsonObject:
+    spec: JsonObject = {
         "interval": "10m",
         "retryInterval": "1m",
         "prune": True,
@@ -119,13 +120,13 @@ def kustomization(
         **({"targetNamespace": into} if into else {}),
         **more,
     }
-    kind: Body = {"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization"}
+    kind: JsonObject = {"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization"}
     return {**kind, "metadata": named(name, "flux-system"), "spec": spec}
 
 
-def git_repository() -> Body:
+def git_repository() -> JsonObject:
     spec: Json = {"interval": "10m", "url": URL, "ref": {"branch": "main"}}
-    kind: Body = {"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository"}
+    kind: JsonObject = {"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository"}
     return {**kind, "metadata": named("platform", "flux-system"), "spec": spec}
 
 
@@ -136,7 +137,7 @@ class Repository:
     root: Path
     suffix: str = ""
 
-    def put(self, path: str, *bodies: Body) -> None:
+    def put(self, path: str, *bodies: JsonObject) -> None:
         file = self.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         text = b"\n".join(map(msgspec.json.encode, bodies)).decode()

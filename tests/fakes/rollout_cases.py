@@ -11,6 +11,7 @@ from msgspec import structs
 
 from tidegate.model.manifest import Manifests
 from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import JsonObject
 from tidegate.model.plan import Plan
 from tidegate.model.policy import Policy
 from tidegate.model.semantics import TIDEGATE, Retry
@@ -33,7 +34,6 @@ from tidegate.sandbox.faults import (
     TimedFault,
     too_many_requests,
 )
-from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_deployment, a_job, a_unit, noted
 
 EXAMPLES = int(os.environ.get("TIDEGATE_EXAMPLES", "200"))
@@ -120,11 +120,11 @@ class Case:
         return replace(self, faults=())
 
 
-def no_budget(_: Body) -> None:
+def no_budget(_: JsonObject) -> None:
     """Ten minutes, which every Deployment asks for, is a long time to wait in a test."""
 
 
-def body_of(shape: Shape, name: str, image: str) -> Body:
+def body_of(shape: Shape, name: str, image: str) -> JsonObject:
     notes = {"after": str(shape.after)}
     if shape.sick:
         notes["sick"] = str(shape.sick)

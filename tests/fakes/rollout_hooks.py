@@ -13,14 +13,13 @@ from tests.fakes.rollout_cases import FAULTS, IN_A_HURRY, UNITS, WELL, Shape, bo
 from tests.fakes.rollout_record import Record, is_planned, is_ready
 from tidegate.dialect.tracking import UNIT
 from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.plan import HOOK_FINALIZER, HookPolicy, Plan
 from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.model.unit import Unit
 from tidegate.plan.build import build_plan
 from tidegate.sandbox.faults import Fault
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
-from tidegate.testing import Body
 from tidegate.testing.builders import a_manifest, a_name
 from tidegate.world.facts import WatchEventType
 
@@ -110,7 +109,7 @@ def name_of(hook: int) -> str:
     return f"u0-h{hook}"
 
 
-def _owned(body: Body, wave: int) -> Body:
+def _owned(body: JsonObject, wave: int) -> JsonObject:
     metadata = get_mapping(body, "metadata")
     notes = get_mapping(metadata, "annotations")
     added: dict[str, Json] = {UNIT: NAME, "argocd.argoproj.io/sync-wave": str(wave)}
@@ -123,7 +122,7 @@ def _hook(hook: HookShape, name: str) -> Manifest:
     if not hook.generates:
         return made
     metadata = {key: one for key, one in get_mapping(body, "metadata").items() if key != "name"}
-    nameless: Body = {**body, "metadata": {**metadata, "generateName": f"{name}-"}}
+    nameless: JsonObject = {**body, "metadata": {**metadata, "generateName": f"{name}-"}}
     ref = msgspec.structs.replace(made.ref, name=f"{name}-")
     return msgspec.structs.replace(made, ref=ref, body=msgspec.json.encode(nameless))
 

@@ -6,9 +6,9 @@ from functools import cache
 
 import msgspec
 
-from tests.fakes.write_sequences import GATE, Answer, Body, Owner, Sequence, Step
+from tests.fakes.write_sequences import GATE, Answer, Owner, Sequence, Step
 from tests.promises.objects import DEPLOYMENT, a_definition
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.sandbox.ownership.compare import collect_all_fields, is_atomic_value
 from tidegate.sandbox.ownership.fields import (
     EMPTY,
@@ -113,6 +113,6 @@ def only(value: Json, fields: FieldSet, layout: Layout) -> Json:
     return value
 
 
-def _as_body(value: Json) -> Body:
+def _as_body(value: Json) -> JsonObject:
     assert isinstance(value, dict), value
     return value

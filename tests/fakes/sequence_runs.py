@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from tests.fakes.sequence_answers import narrowed, owners_of, shape_for, spoken_of
-from tests.fakes.write_sequences import GATE, Answer, Body, Deed, Ended, Sequence, Step
+from tests.fakes.write_sequences import GATE, Answer, Deed, Ended, Sequence, Step
 from tests.promises.objects import a_definition, a_namespace
-from tidegate.model.objects import Kind, LiveObject, Ref
+from tidegate.model.objects import JsonObject, Kind, LiveObject, Ref
 from tidegate.sandbox.server.patches import apply_merge_patch
 from tidegate.testing import Desk, body_of, live_of
 from tidegate.world.calls import PatchType, Verb, Write
@@ -51,7 +51,7 @@ class Run:
         self.sequence = sequence
         self.answers: list[Answer] = []
         self.ref = Ref(sequence.kind, NAMESPACE, name)
-        self._live: Body | None = None
+        self._live: JsonObject | None = None
         self._shape = shape_for(sequence.kind)
         self._spoken = spoken_of(sequence)
 
@@ -90,7 +90,7 @@ class Run:
             force=step.force,
         )
 
-    def _read(self) -> Body:
+    def _read(self) -> JsonObject:
         """Custom objects are replaced in the version that was read only; others are not held to it,
         since a controller may have written their status."""
         assert self._live is not None
@@ -127,7 +127,7 @@ class Run:
             case _:
                 raise AssertionError(outcome)
 
-    def _done(self, body: Body) -> Answer:
+    def _done(self, body: JsonObject) -> Answer:
         metadata = body["metadata"]
         before = self._live["metadata"] if self._live else None
         assert isinstance(metadata, dict)
@@ -140,7 +140,7 @@ class Run:
         )
 
 
-def named(kind: Kind, step: Step, *, name: str, namespace: str) -> Body:
+def named(kind: Kind, step: Step, *, name: str, namespace: str) -> JsonObject:
     """The body of a step with what every object has."""
     assert isinstance(step.body, dict)
     metadata = step.body.get("metadata", {})

@@ -13,14 +13,14 @@ from typing import NamedTuple
 import msgspec
 
 from tests.fakes.kept_sandbox import ACCOUNT, SERVED
-from tests.fakes.repositories import Body, namespace
+from tests.fakes.repositories import namespace
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.cli.main import run_argv
 from tidegate.flows.sandbox_home import KUBECONFIG
 from tidegate.flows.serving import serve_world
 from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.reading import get_text
 from tidegate.testing import Desk, items_of, live_of, real_world
 from tidegate.world.calls import Selection
@@ -30,7 +30,7 @@ from tidegate.world.line import ResilientWorld
 from tidegate.world.protocol import World
 
 LOOKS_AGAIN = Ms(50)
-Answering = Callable[[Body], Body | None]
+Answering = Callable[[JsonObject], JsonObject | None]
 """What a controller writes into the status of an object; None where it has nothing to say."""
 
 
@@ -77,8 +77,10 @@ class ServedCluster:
         """The same in a process of its own: a rollout listens to signals."""
         return await Tidegate(self.home).run(*words, "--kubeconfig", self.home / KUBECONFIG)
 
-    async def body(self, kind: Kind, home: str, name: str) -> Body:
-        body: Body = msgspec.json.decode(live_of(await self.desk.get(Ref(kind, home, name))).body)
+    async def body(self, kind: Kind, home: str, name: str) -> JsonObject:
+        body: JsonObject = msgspec.json.decode(
+            live_of(await self.desk.get(Ref(kind, home, name))).body
+        )
         return body
 
     async def names(self, kind: Kind, home: str) -> set[str]:
@@ -116,7 +118,7 @@ class ServedCluster:
 @asynccontextmanager
 async def served_cluster(
     home: Path,
-    *given: Body,
+    *given: JsonObject,
     served: bool = True,
     failing: Sequence[str] = (),
     prints: Sequence[str] = (),
@@ -142,7 +144,9 @@ async def served_cluster(
         yield ServedCluster(home, world, Desk(Dispatcher(ResilientWorld(world))))
 
 
-def flux_answer(own: Body, *, revision: str = "main@sha1:abc", ready: bool = True) -> Body | None:
+def flux_answer(
+    own: JsonObject, *, revision: str = "main@sha1:abc", ready: bool = True
+) -> JsonObject | None:
     """What a controller of Flux's says to a request that it has not answered yet."""
     asked = get_text(own, "metadata", "annotations", "reconcile.fluxcd.io/requestedAt")
     if not asked or asked == get_text(own, "status", "lastHandledReconcileAt"):
@@ -150,7 +154,7 @@ def flux_answer(own: Body, *, revision: str = "main@sha1:abc", ready: bool = Tru
     message = (
         f"Applied revision: {revision}" if ready else "dependency 'flux-system/data' is not ready"
     )
-    status: Body = {
+    status: JsonObject = {
         "lastHandledReconcileAt": asked,
         "lastAppliedRevision": revision,
         "artifact": {"revision": revision},

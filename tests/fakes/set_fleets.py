@@ -8,7 +8,6 @@ from tests.fakes.repositories import (
     AUTOMATED,
     FINALIZER,
     URL,
-    Body,
     Repository,
     application,
     deployment,
@@ -16,7 +15,7 @@ from tests.fakes.repositories import (
     namespace,
     setting,
 )
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 
 STEPS: dict[str, tuple[str, ...]] = {
     "1": ("a1", "a2", "a3"),
@@ -56,7 +55,7 @@ class SetRepository:
         steps: Json = [a_step(number, most) for number, most in MOST.items()]
         strategy: Json = {"type": "RollingSync", "rollingSync": {"steps": steps}}
         files: Json = [{"path": "apps/*/app.yaml"}]
-        spec: Body = {
+        spec: JsonObject = {
             "generators": [{"git": {"repoURL": URL, "revision": "HEAD", "files": files}}],
             "template": {
                 "metadata": {"name": "{{name}}", "labels": {"step": "{{step}}"}},
@@ -70,8 +69,12 @@ class SetRepository:
             **({"strategy": strategy} if self.rolls else {}),
             **more,
         }
-        kind: Body = {"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet"}
-        body: Body = {**kind, "metadata": {"name": "apps", "namespace": "argocd"}, "spec": spec}
+        kind: JsonObject = {"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet"}
+        body: JsonObject = {
+            **kind,
+            "metadata": {"name": "apps", "namespace": "argocd"},
+            "spec": spec,
+        }
         self.repository.put("sets/apps.yaml", body)
 
     def describe(self, name: str, step: str, folder: str = "objects") -> None:

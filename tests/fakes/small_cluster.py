@@ -6,13 +6,13 @@ import msgspec
 
 from tests.fakes.instant_kubelet import INSTANT_KUBELET
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.reading import get_mapping, get_text
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.controllers.reaction import Controller
 from tidegate.sandbox.controllers.writes import EVENT
 from tidegate.sandbox.world import START, Sandbox
-from tidegate.testing import Body, Desk, items_of, live_of
+from tidegate.testing import Desk, items_of, live_of
 from tidegate.world.calls import Selection, Verb, View, Write
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import Success
@@ -43,25 +43,25 @@ class SmallCluster:
         while self.elapsed < moment:
             await self.world.wait(Ms(START + moment))
 
-    async def create(self, body: Body) -> Ref:
+    async def create(self, body: JsonObject) -> Ref:
         return live_of(await self.desk.create(body)).ref
 
     async def remove(self, ref: Ref) -> None:
         """Delete at once: a pod gets no time to end."""
         await self.desk.ask(Write(verb=Verb.DELETE, ref=ref, grace_period_seconds=0))
 
-    async def body(self, kind: Kind, name: str) -> Body | None:
+    async def body(self, kind: Kind, name: str) -> JsonObject | None:
         """An object as it is now; None where there is none."""
         outcome = await self.desk.get(Ref(kind, SHOP if kind.name not in WIDE else "", name))
         if not isinstance(outcome, Success) or outcome.live is None:
             return None
-        body: Body = msgspec.json.decode(outcome.live.body)
+        body: JsonObject = msgspec.json.decode(outcome.live.body)
         return body
 
-    async def status(self, kind: Kind, name: str) -> Body:
+    async def status(self, kind: Kind, name: str) -> JsonObject:
         return get_mapping(await self.body(kind, name), "status")
 
-    async def all_of(self, kind: Kind) -> list[Body]:
+    async def all_of(self, kind: Kind) -> list[JsonObject]:
         namespace = SHOP if kind.name not in WIDE else ""
         page = await self.desk.page(Selection(kind, namespace, view=View.FULL))
         return [msgspec.json.decode(live.body) for live in items_of(page)]
@@ -76,10 +76,10 @@ class SmallCluster:
 WIDE = ("PersistentVolume", "StorageClass", "APIService", "Namespace")
 
 
-def an_object(api_version: str, kind: str, name: str, **parts: Json) -> Body:
+def an_object(api_version: str, kind: str, name: str, **parts: Json) -> JsonObject:
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **parts}
 
 
-def notes(**told: str) -> Body:
+def notes(**told: str) -> JsonObject:
     """Annotations for the kubelet, with `_` for `-`."""
     return {f"{NOTES}{name.replace('_', '-')}": value for name, value in told.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.promises.objects import a_namespace
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.controllers.reaction import Controller
@@ -13,7 +13,7 @@ from tidegate.sandbox.physics.profile import ContainerProfile, ContainerRule, Pr
 from tidegate.sandbox.physics.profile_file import default_profile
 from tidegate.sandbox.scenario import read_scenario
 from tidegate.sandbox.world import START, Sandbox
-from tidegate.testing import Body, Desk, body_of, items_of, live_of
+from tidegate.testing import Desk, body_of, items_of, live_of
 from tidegate.world.calls import Logs, Selection
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import RawResponse, Success
@@ -45,11 +45,11 @@ class Stage:
             await self.sandbox.wait(moment)
         return self
 
-    async def create(self, *bodies: Body) -> None:
+    async def create(self, *bodies: JsonObject) -> None:
         for body in bodies:
             live_of(await self.desk.create(body))
 
-    async def pod(self, name: str = "web") -> Body:
+    async def pod(self, name: str = "web") -> JsonObject:
         return body_of(await self.desk.get(Ref(POD, "shop", name)))
 
     async def is_there(self, name: str = "web") -> bool:
@@ -58,7 +58,7 @@ class Stage:
     async def phase(self, name: str = "web") -> str:
         return get_text(await self.pod(name), "status", "phase")
 
-    async def container(self, name: str = "web", container: str = "app") -> Body:
+    async def container(self, name: str = "web", container: str = "app") -> JsonObject:
         status = get_mapping(await self.pod(name), "status")
         statuses = [
             *get_mappings(status, "initContainerStatuses"),
@@ -104,11 +104,13 @@ async def a_stage(
     return stage
 
 
-def a_container(name: str = "app", image: str = "registry.example/app:1", /, **parts: Json) -> Body:
+def a_container(
+    name: str = "app", image: str = "registry.example/app:1", /, **parts: Json
+) -> JsonObject:
     return {"name": name, "image": image, **parts}
 
 
-def a_pod(name: str = "web", *containers: Body, **spec: Json) -> Body:
+def a_pod(name: str = "web", *containers: JsonObject, **spec: Json) -> JsonObject:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -117,10 +119,10 @@ def a_pod(name: str = "web", *containers: Body, **spec: Json) -> Body:
     }
 
 
-def a_probe(**numbers: int) -> Body:
+def a_probe(**numbers: int) -> JsonObject:
     return {"exec": {"command": ["true"]}, **numbers}
 
 
-def at(body: Body, *path: str) -> Json:
+def at(body: JsonObject, *path: str) -> Json:
     """What stands at a path of a body."""
     return get_value(body, *path)

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from tests.traces.case import Apply, Change, Watched
 from tests.traces.simulate import CONTROLLERS
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Propagation, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Propagation, Ref
 from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
 from tidegate.sandbox.controllers.reaction import Controller, ObjectReader, Reconciliation
 from tidegate.sandbox.controllers.writes import EVENT
 from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Body, Desk, live_of
+from tidegate.testing import Desk, live_of
 from tidegate.world.exchange import Dispatcher
 
 PLACE = "shop"
@@ -52,7 +52,7 @@ class Stage:
             ref = Ref(deed.object.kind, PLACE, deed.object.name)
             live_of(await self._desk.patch(ref, deed.patch))
 
-    async def apply(self, body: Body) -> None:
+    async def apply(self, body: JsonObject) -> None:
         live_of(await self._desk.apply(body))
 
     async def delete(self, kind: Kind, name: str) -> None:
@@ -68,7 +68,7 @@ class Stage:
         while self._sandbox.now() < end:
             await self._sandbox.wait(end)
 
-    def body(self, watched: Watched) -> Body:
+    def body(self, watched: Watched) -> JsonObject:
         found = self._view.get(Ref(watched.kind, PLACE, watched.name))
         assert found is not None
         return found.body
@@ -114,5 +114,5 @@ def annotation(stored: StoredObject, name: str) -> str:
     return get_text(get_mapping(stored.metadata, "annotations"), name)
 
 
-def _named(api_version: str, kind: str, name: str) -> Body:
+def _named(api_version: str, kind: str, name: str) -> JsonObject:
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}}

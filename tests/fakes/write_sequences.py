@@ -17,9 +17,8 @@ import msgspec
 import yaml
 
 from tests.promises.objects import CONFIG_MAP, DEPLOYMENT, SERVICE
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 
-Body = dict[str, Json]
 GATE = Kind("ownership.example.org", "v1", "Gate")
 MANAGERS = ("anna", "bert", "cleo")
 LONGEST = 12
@@ -90,7 +89,7 @@ def read_sequence(path: Path) -> Sequence:
     )
 
 
-def _read_step(known: Body) -> Step:
+def _read_step(known: JsonObject) -> Step:
     return Step(
         deed=Deed(str(known["deed"])),
         by=str(known.get("by", "")),
@@ -101,7 +100,7 @@ def _read_step(known: Body) -> Step:
     )
 
 
-def _read_answer(known: Body) -> Answer:
+def _read_answer(known: JsonObject) -> Answer:
     return Answer(
         ended=Ended(str(known["ended"])),
         over=[str(part) for part in _items_in(known.get("over", []))],
@@ -111,7 +110,7 @@ def _read_answer(known: Body) -> Answer:
     )
 
 
-def _read_owner(known: Body) -> Owner:
+def _read_owner(known: JsonObject) -> Owner:
     return Owner(
         manager=str(known["manager"]),
         operation=str(known["operation"]),
@@ -121,7 +120,7 @@ def _read_owner(known: Body) -> Owner:
     )
 
 
-def _body_in(value: Json) -> Body:
+def _body_in(value: Json) -> JsonObject:
     assert isinstance(value, dict), value
     return value
 
@@ -167,7 +166,7 @@ def _step(kind: Kind, rng: Random) -> Step:
             return Step(deed, by=by, body=_json_patch(kind, rng))
         case Deed.APPLY:
             if kind == GATE and rng.random() < 0.2:
-                status: Body = {"status": _some(rng, STATUS)}
+                status: JsonObject = {"status": _some(rng, STATUS)}
                 force = rng.random() < 0.5
                 return Step(deed, by=by, force=force, subresource="status", body=status)
             body = _holed(_body(kind, rng, is_whole=True), rng, share=0.04)
@@ -183,7 +182,7 @@ def _step(kind: Kind, rng: Random) -> Step:
 Menu = dict[str, Callable[[Random], Json]]
 
 
-def _some(rng: Random, menu: Menu, *, share: float = 0.5) -> Body:
+def _some(rng: Random, menu: Menu, *, share: float = 0.5) -> JsonObject:
     return {name: make(rng) for name, make in menu.items() if rng.random() < share}
 
 
@@ -289,24 +288,24 @@ GATE_SPEC: Menu = {
 }
 
 
-def _config_map(rng: Random, *, is_whole: bool) -> Body:
+def _config_map(rng: Random, *, is_whole: bool) -> JsonObject:
     del is_whole
     return _some(rng, {"data": lambda rng: _some(rng, DATA, share=0.6)}, share=0.9)
 
 
-def _service(rng: Random, *, is_whole: bool) -> Body:
+def _service(rng: Random, *, is_whole: bool) -> JsonObject:
     spec = _some(rng, SERVICE_SPEC)
     if is_whole or rng.random() < 0.4:
         spec["ports"] = SERVICE_PORTS(rng)
     return {"spec": spec} if spec else {}
 
 
-def _deployment(rng: Random, *, is_whole: bool) -> Body:
+def _deployment(rng: Random, *, is_whole: bool) -> JsonObject:
     spec = _some(rng, DEPLOYMENT_SPEC)
     pod = _some(rng, POD_SPEC)
     if is_whole or rng.random() < 0.4:
         pod["containers"] = CONTAINERS(rng)
-    template: Body = {"spec": pod} if pod else {}
+    template: JsonObject = {"spec": pod} if pod else {}
     if is_whole:
         # Paused and without replicas, so that no controller makes anything of it.
         spec |= {"replicas": 0, "paused": True, "selector": {"matchLabels": {"app": "web"}}}
@@ -314,7 +313,7 @@ def _deployment(rng: Random, *, is_whole: bool) -> Body:
     return {"spec": {**spec, **({"template": template} if template else {})}}
 
 
-def _gate(rng: Random, *, is_whole: bool) -> Body:
+def _gate(rng: Random, *, is_whole: bool) -> JsonObject:
     spec = _some(rng, GATE_SPEC)
     if rng.random() < (0.95 if is_whole else 0.3):
         spec["color"] = COLOR(rng)
@@ -322,7 +321,7 @@ def _gate(rng: Random, *, is_whole: bool) -> Body:
 
 
 class _Recipe(Protocol):
-    def __call__(self, rng: Random, *, is_whole: bool) -> Body: ...
+    def __call__(self, rng: Random, *, is_whole: bool) -> JsonObject: ...
 
 
 MENUS: dict[Kind, _Recipe] = {
@@ -333,7 +332,7 @@ MENUS: dict[Kind, _Recipe] = {
 }
 
 
-def _body(kind: Kind, rng: Random, *, is_whole: bool) -> Body:
+def _body(kind: Kind, rng: Random, *, is_whole: bool) -> JsonObject:
     metadata = _some(rng, METADATA, share=0.3)
     body = MENUS[kind](rng, is_whole=is_whole)
     return {**body, **({"metadata": metadata} if metadata else {})}
@@ -379,7 +378,7 @@ def _json_patch(kind: Kind, rng: Random) -> Json:
     for pointer in rng.sample(pointers[kind], rng.randint(1, 2)):
         op = rng.choice(["add", "add", "replace", "remove"])
         value = values.get(pointer.rpartition("/")[2], "black")
-        operation: Body = {"op": op, "path": pointer}
+        operation: JsonObject = {"op": op, "path": pointer}
         operations.append(operation if op == "remove" else {**operation, "value": value})
     return operations
 

@@ -7,101 +7,103 @@ from __future__ import annotations
 
 import base64
 
-from tidegate.model.objects import Json
-from tidegate.testing import Body
+from tidegate.model.objects import Json, JsonObject
 from tidegate.testing.builders import an_object
 
-LABELS: Body = {"app": "a"}
-SELECTOR: Body = {"matchLabels": LABELS}
-CONTAINER: Body = {"name": "a", "image": "a"}
-TARGET: Body = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}
+LABELS: JsonObject = {"app": "a"}
+SELECTOR: JsonObject = {"matchLabels": LABELS}
+CONTAINER: JsonObject = {"name": "a", "image": "a"}
+TARGET: JsonObject = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}
 RBAC = "rbac.authorization.k8s.io/v1"
-CLAIM: Body = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+CLAIM: JsonObject = {
+    "accessModes": ["ReadWriteOnce"],
+    "resources": {"requests": {"storage": "1Gi"}},
+}
 
 
-def pod(*containers: Body, **spec: Json) -> Body:
+def pod(*containers: JsonObject, **spec: Json) -> JsonObject:
     return {"metadata": {"labels": LABELS}, "spec": {"containers": [*containers], **spec}}
 
 
-def deployment(*containers: Body, **spec: Json) -> Body:
+def deployment(*containers: JsonObject, **spec: Json) -> JsonObject:
     template = pod(*(containers or (CONTAINER,)), **spec)
     return {"kind": "apps/v1 Deployment", "spec": {"selector": SELECTOR, "template": template}}
 
 
-def container(**parts: Json) -> Body:
+def container(**parts: Json) -> JsonObject:
     return deployment({**CONTAINER, **parts})
 
 
-def job(**spec: Json) -> Body:
+def job(**spec: Json) -> JsonObject:
     return {
         "kind": "batch/v1 Job",
         "spec": {"template": pod(CONTAINER, restartPolicy="Never"), **spec},
     }
 
 
-def cron_job(**spec: Json) -> Body:
-    made: Body = {"spec": {"template": pod(CONTAINER, restartPolicy="Never")}}
+def cron_job(**spec: Json) -> JsonObject:
+    made: JsonObject = {"spec": {"template": pod(CONTAINER, restartPolicy="Never")}}
     return {
         "kind": "batch/v1 CronJob",
         "spec": {"schedule": "* * * * *", "jobTemplate": made, **spec},
     }
 
 
-def stateful_set(**spec: Json) -> Body:
-    whole: Body = {"selector": SELECTOR, "serviceName": "a", "template": pod(CONTAINER)}
+def stateful_set(**spec: Json) -> JsonObject:
+    whole: JsonObject = {"selector": SELECTOR, "serviceName": "a", "template": pod(CONTAINER)}
     return {"kind": "apps/v1 StatefulSet", "spec": {**whole, **spec}}
 
 
-def service(**spec: Json) -> Body:
+def service(**spec: Json) -> JsonObject:
     return {"kind": "v1 Service", "spec": {"ports": [{"port": 80}], **spec}}
 
 
-def autoscaler(**spec: Json) -> Body:
-    whole: Body = {"scaleTargetRef": TARGET, "maxReplicas": 3}
+def autoscaler(**spec: Json) -> JsonObject:
+    whole: JsonObject = {"scaleTargetRef": TARGET, "maxReplicas": 3}
     return {"kind": "autoscaling/v2 HorizontalPodAutoscaler", "spec": {**whole, **spec}}
 
 
-def budget(**spec: Json) -> Body:
+def budget(**spec: Json) -> JsonObject:
     return {"kind": "policy/v1 PodDisruptionBudget", "spec": {"selector": SELECTOR, **spec}}
 
 
-def policy(**spec: Json) -> Body:
+def policy(**spec: Json) -> JsonObject:
     return {"kind": "networking.k8s.io/v1 NetworkPolicy", "spec": {"podSelector": {}, **spec}}
 
 
-def ingress(**spec: Json) -> Body:
+def ingress(**spec: Json) -> JsonObject:
     return {"kind": "networking.k8s.io/v1 Ingress", "spec": {**spec}}
 
 
-def role(*rules: Body) -> Body:
+def role(*rules: JsonObject) -> JsonObject:
     return {"kind": f"{RBAC} Role", "rules": [*rules]}
 
 
-def secret(type_: str, **data: str) -> Body:
-    held: Body = {key: base64.b64encode(text.encode()).decode() for key, text in data.items()}
+def secret(type_: str, **data: str) -> JsonObject:
+    held: JsonObject = {key: base64.b64encode(text.encode()).decode() for key, text in data.items()}
     return {"kind": "v1 Secret", "type": type_, "data": held}
 
 
-def from_cidr(cidr: str, *but: str) -> Body:
-    block: Body = {"cidr": cidr, "except": [*but]}
+def from_cidr(cidr: str, *but: str) -> JsonObject:
+    block: JsonObject = {"cidr": cidr, "except": [*but]}
     return policy(ingress=[{"from": [{"ipBlock": block}]}])
 
 
-def to_service(**path: Json) -> Body:
-    backend: Body = {"service": {"name": "a", "port": {"number": 80}}}
-    whole: Body = {"path": "/", "pathType": "Prefix", "backend": backend, **path}
+def to_service(**path: Json) -> JsonObject:
+    backend: JsonObject = {"service": {"name": "a", "port": {"number": 80}}}
+    whole: JsonObject = {"path": "/", "pathType": "Prefix", "backend": backend, **path}
     return ingress(rules=[{"host": "a.example.org", "http": {"paths": [whole]}}])
 
 
-def with_volume(**source: Json) -> Body:
+def with_volume(**source: Json) -> JsonObject:
     return deployment(volumes=[{"name": "v", **source}])
 
 
-HTTP: Body = {"httpGet": {"path": "/", "port": 80}}
-SPREAD: Body = {"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": "DoNotSchedule"}
-METRIC: Body = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 0}}
+HTTP: JsonObject = {"httpGet": {"path": "/", "port": 80}}
+SPREAD: JsonObject = {"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": "DoNotSchedule"}
+METRIC: JsonObject = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 0}}
 
-MISTAKES: dict[str, Body] = {
+MISTAKES: dict[str, JsonObject] = {
     "limits below requests": container(
         resources={"limits": {"cpu": "1"}, "requests": {"cpu": "2"}}
     ),
@@ -308,16 +310,16 @@ MISTAKES: dict[str, Body] = {
 LONG = "a-name-too-long-for-a-job-of-the-hour-as-it-has-more-than-52-letters"
 
 
-def named_mistakes(namespace: str) -> dict[str, Body]:
+def named_mistakes(namespace: str) -> dict[str, JsonObject]:
     """The objects, by names of theirs."""
     return dict(_named(number, mistake, namespace) for number, mistake in enumerate(MISTAKES))
 
 
-def _named(number: int, mistake: str, namespace: str) -> tuple[str, Body]:
+def _named(number: int, mistake: str, namespace: str) -> tuple[str, JsonObject]:
     name = LONG if mistake.startswith("a name too long") else f"mistake-{number}"
     parts = {**MISTAKES[mistake]}
     kind, heads = str(parts.pop("kind")), ("labels", "annotations")
-    head: Body = {field: parts.pop(field) for field in heads if field in parts}
+    head: JsonObject = {field: parts.pop(field) for field in heads if field in parts}
     body = an_object(kind, name, namespace=namespace, **parts)
     metadata = body["metadata"]
     assert isinstance(metadata, dict)

@@ -22,13 +22,12 @@ from tests.promises.objects import (
     a_stateful_set,
     an_object,
 )
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_mappings, get_text
-from tidegate.testing import Body
 
 DAEMON_SET = Kind("apps", "v1", "DaemonSet")
 STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass")
-LABELS: Body = {"matchLabels": {"app": "web"}}
+LABELS: JsonObject = {"matchLabels": {"app": "web"}}
 
 
 class Said(NamedTuple):
@@ -46,34 +45,34 @@ class Fact(NamedTuple):
     """
 
     name: str
-    given: tuple[Body, ...]
+    given: tuple[JsonObject, ...]
     kind: Kind
     phase: str = ""
     condition: tuple[str, str, str, str] = ("", "", "", "")
     event: Said | None = None
 
 
-def a_pod(name: str = "web", **spec: Json) -> Body:
+def a_pod(name: str = "web", **spec: Json) -> JsonObject:
     return an_object(POD, name, spec={"containers": [a_container("app")], **spec})
 
 
-def a_template(**spec: Json) -> Body:
-    pod: Body = {"containers": [a_container("app")], **spec}
+def a_template(**spec: Json) -> JsonObject:
+    pod: JsonObject = {"containers": [a_container("app")], **spec}
     return {"metadata": {"labels": {"app": "web"}}, "spec": pod}
 
 
-def a_set(kind: Kind, template: Body) -> Body:
+def a_set(kind: Kind, template: JsonObject) -> JsonObject:
     """A ReplicaSet or a DaemonSet."""
     return an_object(kind, "web", spec={"selector": LABELS, "template": template})
 
 
-def a_pod_with_claim() -> Body:
+def a_pod_with_claim() -> JsonObject:
     volume: Json = {"name": "disk", "persistentVolumeClaim": {"claimName": "disk"}}
     return a_pod(volumes=[volume])
 
 
-def a_late_class() -> Body:
-    parts: Body = {
+def a_late_class() -> JsonObject:
+    parts: JsonObject = {
         "provisioner": "kubernetes.io/host-path",
         "volumeBindingMode": "WaitForFirstConsumer",
     }
@@ -95,11 +94,11 @@ NO_CONSUMER = Said(
 )
 
 
-def refused(kind: Kind, body: Body) -> Fact:
+def refused(kind: Kind, body: JsonObject) -> Fact:
     return Fact(f"{kind.name}-without-its-account", (body,), kind, event=FAILED_CREATE)
 
 
-def unscheduled(name: str, message: str, *given: Body) -> Fact:
+def unscheduled(name: str, message: str, *given: JsonObject) -> Fact:
     condition = ("PodScheduled", "False", "Unschedulable", message)
     event = Said("Warning", "FailedScheduling", message)
     return Fact(name, (*given, a_pod_with_claim()), POD, "Pending", condition, event)
@@ -166,7 +165,7 @@ FACTS = (
 )
 
 
-def holds(fact: Fact, body: Body, namespace: str) -> bool:
+def holds(fact: Fact, body: JsonObject, namespace: str) -> bool:
     """Whether an object's status says what the fact says."""
     if fact.phase and get_text(body, "status", "phase") != fact.phase:
         return False
@@ -182,7 +181,7 @@ def holds(fact: Fact, body: Body, namespace: str) -> bool:
     )
 
 
-def is_about(event: Body, fact: Fact) -> bool:
+def is_about(event: JsonObject, fact: Fact) -> bool:
     involved = (
         get_text(event, "involvedObject", "kind"),
         get_text(event, "involvedObject", "name"),
@@ -190,7 +189,7 @@ def is_about(event: Body, fact: Fact) -> bool:
     return involved == (fact.kind.name, "web")
 
 
-def is_said(said: Said, event: Body, namespace: str) -> bool:
+def is_said(said: Said, event: JsonObject, namespace: str) -> bool:
     words = (get_text(event, "type"), get_text(event, "reason"))
     ending = said.message.format(namespace=namespace)
     return words == (said.type, said.reason) and get_text(event, "message").endswith(ending)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.model.objects import Json, Kind
-from tidegate.testing import Body
+from tidegate.model.objects import Json, JsonObject, Kind
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 SECRET = Kind("", "v1", "Secret")
@@ -19,7 +18,7 @@ JOB = Kind("batch", "v1", "Job")
 CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 
 
-def an_object(kind: Kind, name: str, **parts: Json) -> Body:
+def an_object(kind: Kind, name: str, **parts: Json) -> JsonObject:
     return {
         "apiVersion": kind.api_version,
         "kind": kind.name,
@@ -28,32 +27,32 @@ def an_object(kind: Kind, name: str, **parts: Json) -> Body:
     }
 
 
-def labelled(body: Body, **labels: str) -> Body:
+def labelled(body: JsonObject, **labels: str) -> JsonObject:
     metadata = body["metadata"]
     assert isinstance(metadata, dict)
     return {**body, "metadata": {**metadata, "labels": {**labels}}}
 
 
-def a_namespace(name: str) -> Body:
+def a_namespace(name: str) -> JsonObject:
     return an_object(NAMESPACE, name)
 
 
-def a_config_map(name: str = "web", **data: str) -> Body:
+def a_config_map(name: str = "web", **data: str) -> JsonObject:
     return an_object(CONFIG_MAP, name, data={**data})
 
 
-def a_pod_template(*containers: Body, **labels: str) -> Body:
+def a_pod_template(*containers: JsonObject, **labels: str) -> JsonObject:
     return {
         "metadata": {"labels": {**(labels or {"app": "web"})}},
         "spec": {"containers": [*(containers or (a_container("app"),))]},
     }
 
 
-def a_container(name: str, image: str = "registry.example/app:1") -> Body:
+def a_container(name: str, image: str = "registry.example/app:1") -> JsonObject:
     return {"name": name, "image": image}
 
 
-def a_deployment(name: str = "web", *, replicas: int = 1, **spec: Json) -> Body:
+def a_deployment(name: str = "web", *, replicas: int = 1, **spec: Json) -> JsonObject:
     return an_object(
         DEPLOYMENT,
         name,
@@ -66,7 +65,7 @@ def a_deployment(name: str = "web", *, replicas: int = 1, **spec: Json) -> Body:
     )
 
 
-def a_service(name: str = "web", *ports: Body, **spec: Json) -> Body:
+def a_service(name: str = "web", *ports: JsonObject, **spec: Json) -> JsonObject:
     return an_object(
         SERVICE,
         name,
@@ -74,12 +73,12 @@ def a_service(name: str = "web", *ports: Body, **spec: Json) -> Body:
     )
 
 
-def a_job(name: str = "migrate", **spec: Json) -> Body:
-    pod: Body = {"spec": {"restartPolicy": "Never", "containers": [a_container("run")]}}
+def a_job(name: str = "migrate", **spec: Json) -> JsonObject:
+    pod: JsonObject = {"spec": {"restartPolicy": "Never", "containers": [a_container("run")]}}
     return an_object(JOB, name, spec={"template": pod, **spec})
 
 
-def a_stateful_set(name: str = "db", **spec: Json) -> Body:
+def a_stateful_set(name: str = "db", **spec: Json) -> JsonObject:
     return an_object(
         STATEFUL_SET,
         name,
@@ -92,7 +91,7 @@ def a_stateful_set(name: str = "db", **spec: Json) -> Body:
     )
 
 
-def a_claim(name: str = "disk", *, size: str = "1Gi", **spec: Json) -> Body:
+def a_claim(name: str = "disk", *, size: str = "1Gi", **spec: Json) -> JsonObject:
     return an_object(
         PVC,
         name,
@@ -104,14 +103,14 @@ def a_claim(name: str = "disk", *, size: str = "1Gi", **spec: Json) -> Body:
     )
 
 
-def a_definition(group: str, *, scope: str = "Namespaced") -> Body:
+def a_definition(group: str, *, scope: str = "Namespaced") -> JsonObject:
     """A kind of the test's own, with lists of every type: `Gate` in `group`."""
-    item: Body = {
+    item: JsonObject = {
         "type": "object",
         "required": ["name"],
         "properties": {"name": {"type": "string"}, "port": {"type": "integer"}},
     }
-    spec: Body = {
+    spec: JsonObject = {
         "type": "object",
         "required": ["color"],
         "properties": {
@@ -131,8 +130,8 @@ def a_definition(group: str, *, scope: str = "Namespaced") -> Body:
             "atomic": {"type": "array", "items": {"type": "string"}},
         },
     }
-    status: Body = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version: Body = {
+    status: JsonObject = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version: JsonObject = {
         "name": "v1",
         "served": True,
         "storage": True,
@@ -141,7 +140,12 @@ def a_definition(group: str, *, scope: str = "Namespaced") -> Body:
             "openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}
         },
     }
-    names: Body = {"kind": "Gate", "plural": "gates", "singular": "gate", "listKind": "GateList"}
+    names: JsonObject = {
+        "kind": "Gate",
+        "plural": "gates",
+        "singular": "gate",
+        "listKind": "GateList",
+    }
     return an_object(
         CRD,
         f"gates.{group}",
@@ -149,16 +153,16 @@ def a_definition(group: str, *, scope: str = "Namespaced") -> Body:
     )
 
 
-def a_gate(group: str, name: str = "north", **spec: Json) -> Body:
+def a_gate(group: str, name: str = "north", **spec: Json) -> JsonObject:
     return an_object(Kind(group, "v1", "Gate"), name, spec={"color": "red", **spec})
 
 
-def owned_by(body: Body, *, owner: Body, block: bool = False) -> Body:
+def owned_by(body: JsonObject, *, owner: JsonObject, block: bool = False) -> JsonObject:
     """A body with an owner, which is a body as a server told it."""
     metadata, owner_metadata = body["metadata"], owner["metadata"]
     assert isinstance(metadata, dict)
     assert isinstance(owner_metadata, dict)
-    reference: Body = {
+    reference: JsonObject = {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
         "name": owner_metadata["name"],
@@ -168,7 +172,7 @@ def owned_by(body: Body, *, owner: Body, block: bool = False) -> Body:
     return {**body, "metadata": {**metadata, "ownerReferences": [reference]}}
 
 
-def held(body: Body, finalizer: str = "example.org/hold") -> Body:
+def held(body: JsonObject, finalizer: str = "example.org/hold") -> JsonObject:
     """A body that does not go before its finalizer does."""
     metadata = body["metadata"]
     assert isinstance(metadata, dict)

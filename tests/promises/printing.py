@@ -7,9 +7,9 @@ from typing import Protocol
 
 from tests.fakes.kubelet import LogEndpoint
 from tests.promises.objects import POD, a_container, an_object
-from tidegate.model.objects import Kind, LiveObject, Ref
+from tidegate.model.objects import JsonObject, Kind, LiveObject, Ref
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Body, Desk, live_of
+from tidegate.testing import Desk, live_of
 from tidegate.world.facts import Success
 
 NODE = Kind("", "v1", "Node")
@@ -75,13 +75,13 @@ async def a_pod(
         lambda: desk.create(pod), lambda outcome: isinstance(outcome, Success)
     )
     ref = live_of(created).ref
-    statuses: Body = {"containerStatuses": [_restarted(name) for name in restarted]}
+    statuses: JsonObject = {"containerStatuses": [_restarted(name) for name in restarted]}
     return live_of(await desk.patch(ref, {"status": statuses}, subresource="status"))
 
 
-def _restarted(name: str) -> Body:
+def _restarted(name: str) -> JsonObject:
     """A container that ended once and runs again."""
-    ended: Body = {"exitCode": 1, "containerID": "test://1"}
+    ended: JsonObject = {"exitCode": 1, "containerID": "test://1"}
     return {
         **a_container(name),
         "imageID": "",

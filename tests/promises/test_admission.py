@@ -16,8 +16,8 @@ from tests.promises.objects import (
     held,
 )
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind, LiveObject, Ref
-from tidegate.testing import Body, Desk, body_of, live_of
+from tidegate.model.objects import JsonObject, Kind, LiveObject, Ref
+from tidegate.testing import Desk, body_of, live_of
 from tidegate.world.calls import PatchType
 from tidegate.world.facts import Forbidden, NotFound, ServerError, Success
 
@@ -25,9 +25,9 @@ WEBHOOK = Kind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfigura
 LONG = Ms(60 * SECOND)
 
 
-def a_webhook(desk: Desk, *, failure_policy: str, resources: str = "configmaps") -> Body:
+def a_webhook(desk: Desk, *, failure_policy: str, resources: str = "configmaps") -> JsonObject:
     """Asks about every ConfigMap of the desk's namespace; its Service is not there."""
-    hook: Body = {
+    hook: JsonObject = {
         "name": "gate.example.org",
         "admissionReviewVersions": ["v1"],
         "sideEffects": "None",
@@ -145,7 +145,7 @@ async def test_a_webhook_for_a_kind_is_not_asked_about_its_status(desk: Desk) ->
         lambda outcome: isinstance(outcome, ServerError),
     )
 
-    balancer: Body = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
+    balancer: JsonObject = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
     outcome = await desk.patch(ref, {"status": balancer}, subresource="status")
     await desk.delete(hook)
 
@@ -190,5 +190,5 @@ async def test_a_name_that_is_no_name_is_refused(desk: Desk, name: str) -> None:
     assert not isinstance(outcome, Success)
 
 
-def an_unnamed_config_map() -> Body:
+def an_unnamed_config_map() -> JsonObject:
     return {**a_config_map(), "metadata": {"generateName": "web-"}}

@@ -11,11 +11,12 @@ from tests.promises.objects import (
     at,
     labelled,
 )
-from tidegate.testing import Body, Desk, body_of, live_of
+from tidegate.model.objects import JsonObject
+from tidegate.testing import Desk, body_of, live_of
 from tidegate.world.facts import Conflict, FieldOwner, Success
 
 
-def containers(outcome_body: Body) -> dict[str, str]:
+def containers(outcome_body: JsonObject) -> dict[str, str]:
     found = at(outcome_body, "spec", "template", "spec", "containers")
     assert isinstance(found, list)
     return {str(at(one, "name")): str(at(one, "image")) for one in found}
@@ -156,8 +157,8 @@ async def test_a_list_item_that_its_manager_no_longer_names_is_removed(desk: Des
 
 
 async def test_list_items_with_two_keys_are_told_apart_by_both(desk: Desk) -> None:
-    tcp: Body = {"name": "dns-tcp", "port": 53, "protocol": "TCP"}
-    udp: Body = {"name": "dns-udp", "port": 53, "protocol": "UDP"}
+    tcp: JsonObject = {"name": "dns-tcp", "port": 53, "protocol": "TCP"}
+    udp: JsonObject = {"name": "dns-udp", "port": 53, "protocol": "UDP"}
     await desk.apply(a_service("web", tcp))
 
     outcome = await desk.apply(a_service("web", udp), manager="other")
@@ -187,8 +188,8 @@ async def test_an_atomic_map_is_replaced_as_a_whole(desk: Desk) -> None:
 
 
 async def test_a_set_holds_what_each_manager_put_in(desk: Desk) -> None:
-    def held_by(*finalizers: str) -> Body:
-        metadata: Body = {"name": "web", "finalizers": [*finalizers]}
+    def held_by(*finalizers: str) -> JsonObject:
+        metadata: JsonObject = {"name": "web", "finalizers": [*finalizers]}
         return {**a_config_map(color="blue"), "metadata": metadata}
 
     await desk.apply(held_by("example.org/a", "example.org/b"))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.promises.objects import CRD, DEPLOYMENT, NAMESPACE, a_definition, a_gate, at
-from tidegate.model.objects import Kind, LiveObject, Propagation, Ref, ServedKind
-from tidegate.testing import Body, Desk, body_of, live_of
+from tidegate.model.objects import JsonObject, Kind, LiveObject, Propagation, Ref, ServedKind
+from tidegate.testing import Desk, body_of, live_of
 from tidegate.world.calls import Discover, Selection
 from tidegate.world.facts import (
     ApiResources,
@@ -127,7 +127,7 @@ async def test_fields_that_a_definition_does_not_know_are_dropped(desk: Desk) ->
 async def test_lists_of_a_definition_are_merged_as_it_says(desk: Desk) -> None:
     kind = await a_served_gate(desk)
 
-    def gate(name: str, port: int) -> Body:
+    def gate(name: str, port: int) -> JsonObject:
         return a_gate(kind.group, map=[{"name": name, "port": port}], set=[name], atomic=[name])
 
     await desk.apply(gate("a", 1))
@@ -143,7 +143,7 @@ async def test_status_of_a_definition_s_kind_is_its_own_subresource(desk: Desk) 
     kind = await a_served_gate(desk)
     ref = live_of(await desk.apply(a_gate(kind.group))).ref
 
-    status: Body = {**a_gate(kind.group), "status": {"open": True}}
+    status: JsonObject = {**a_gate(kind.group), "status": {"open": True}}
     through = await desk.apply(status, subresource="status", manager="operator", force=True)
     beside = await desk.apply({**a_gate(kind.group), "status": {"open": False}}, force=True)
 

@@ -9,8 +9,8 @@ from tests.promises.objects import (
     held,
     owned_by,
 )
-from tidegate.model.objects import LiveObject, Propagation, Ref
-from tidegate.testing import Body, Desk, body_of, live_of
+from tidegate.model.objects import JsonObject, LiveObject, Propagation, Ref
+from tidegate.testing import Desk, body_of, live_of
 from tidegate.world.facts import AlreadyExists, Conflict, NotFound, Success
 
 
@@ -128,7 +128,7 @@ async def test_in_the_foreground_the_owner_waits_for_its_own(desk: Desk) -> None
 
     await desk.delete(refs[0], propagation=Propagation.FOREGROUND)
     await desk.settled(refs[1], lambda live: b"deletionTimestamp" in (live.body if live else b""))
-    waiting: Body = body_of(await desk.get(refs[0]))
+    waiting: JsonObject = body_of(await desk.get(refs[0]))
     await desk.patch(refs[1], {"metadata": {"finalizers": None}})
 
     assert at(waiting, "metadata", "finalizers") == ["foregroundDeletion"]

@@ -16,18 +16,18 @@ from tests.promises.objects import (
     an_object,
     at,
 )
-from tidegate.model.objects import Kind
-from tidegate.testing import Body, Desk, body_of, live_of
+from tidegate.model.objects import JsonObject, Kind
+from tidegate.testing import Desk, body_of, live_of
 from tidegate.world.facts import Invalid, Success
 
-OTHER_LABELS: Body = {"matchLabels": {"app": "other"}}
-OTHER_IMAGE: Body = {
+OTHER_LABELS: JsonObject = {"matchLabels": {"app": "other"}}
+OTHER_IMAGE: JsonObject = {
     "spec": {
         "restartPolicy": "Never",
         "containers": [{"name": "run", "image": "registry.example/app:2"}],
     }
 }
-ELSEWHERE: Body = {
+ELSEWHERE: JsonObject = {
     "spec": {
         "restartPolicy": "Never",
         "containers": [{"name": "run", "image": "registry.example/app:1"}],
@@ -36,11 +36,11 @@ ELSEWHERE: Body = {
 }
 
 
-def an_indexed_job(completions: int, *, parallelism: int) -> Body:
+def an_indexed_job(completions: int, *, parallelism: int) -> JsonObject:
     return a_job(completionMode="Indexed", completions=completions, parallelism=parallelism)
 
 
-def a_slice(address_type: str) -> Body:
+def a_slice(address_type: str) -> JsonObject:
     kind = Kind("discovery.k8s.io", "v1", "EndpointSlice")
     return an_object(kind, "web", addressType=address_type, endpoints=[])
 
@@ -93,7 +93,7 @@ def a_slice(address_type: str) -> Body:
     ],
 )
 async def test_an_immutable_field_is_refused_by_name(
-    desk: Desk, before: Body, after: Body, field: str
+    desk: Desk, before: JsonObject, after: JsonObject, field: str
 ) -> None:
     live_of(await desk.apply(before))
 

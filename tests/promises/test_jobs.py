@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 
 from tests.promises.objects import a_container, a_job, at, labelled
-from tidegate.model.objects import Json, Ref
-from tidegate.testing import Body, Desk, body_of, live_of
+from tidegate.model.objects import Json, JsonObject, Ref
+from tidegate.testing import Desk, body_of, live_of
 from tidegate.world.facts import Invalid, Success
 
 UID, NAME = "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"
 
 
-def a_template(*, image: str = "registry.example/app:1", **labels: Json) -> Body:
-    pod: Body = {"restartPolicy": "Never", "containers": [a_container("run", image)]}
+def a_template(*, image: str = "registry.example/app:1", **labels: Json) -> JsonObject:
+    pod: JsonObject = {"restartPolicy": "Never", "containers": [a_container("run", image)]}
     return {"metadata": {"labels": {**labels}}, "spec": pod}
 
 
-def template_labels(job: Body) -> Json:
+def template_labels(job: JsonObject) -> Json:
     return at(job, "spec", "template", "metadata", "labels")
 
 
@@ -39,7 +39,7 @@ async def test_a_job_in_a_dry_run_gets_them_too(desk: Desk) -> None:
 
 
 async def test_a_job_that_chooses_its_selector_gets_nothing(desk: Desk) -> None:
-    chosen: Body = {"matchLabels": {"app": "shop"}}
+    chosen: JsonObject = {"matchLabels": {"app": "shop"}}
     wanted = a_job(manualSelector=True, selector=chosen, template=a_template(app="shop"))
 
     job = body_of(await desk.create(wanted))
@@ -94,7 +94,7 @@ async def test_labels_of_another_job_are_refused(desk: Desk) -> None:
 
 
 async def test_a_selector_that_was_copied_is_refused(desk: Desk) -> None:
-    copied: Body = {"matchLabels": {UID: "1d8c2e5e-0000-4000-8000-000000000000"}}
+    copied: JsonObject = {"matchLabels": {UID: "1d8c2e5e-0000-4000-8000-000000000000"}}
 
     outcome = await desk.create(a_job(selector=copied))
 
@@ -136,7 +136,7 @@ async def test_a_job_that_was_read_can_be_replaced(desk: Desk) -> None:
         pytest.param({"completionMode": "NonIndexed"}, id="completionMode"),
     ],
 )
-async def test_a_default_that_is_said_later_is_no_change(desk: Desk, spec: Body) -> None:
+async def test_a_default_that_is_said_later_is_no_change(desk: Desk, spec: JsonObject) -> None:
     live_of(await desk.apply(a_job()))
 
     outcome = await desk.apply(a_job("migrate", **spec))
@@ -159,8 +159,10 @@ async def test_a_default_that_is_said_later_is_no_change(desk: Desk, spec: Body)
         pytest.param("completions", {"completions": 3}, id="completions-alone"),
     ],
 )
-async def test_of_an_indexed_job_as_much_is_immutable(desk: Desk, field: str, spec: Body) -> None:
-    indexed: Body = {"completionMode": "Indexed", "completions": 2, "parallelism": 2}
+async def test_of_an_indexed_job_as_much_is_immutable(
+    desk: Desk, field: str, spec: JsonObject
+) -> None:
+    indexed: JsonObject = {"completionMode": "Indexed", "completions": 2, "parallelism": 2}
     live_of(await desk.apply(a_job("migrate", **indexed)))
 
     outcome = await desk.apply(a_job("migrate", **{**indexed, **spec}))

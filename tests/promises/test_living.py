@@ -25,9 +25,9 @@ from tests.promises.facts import (
 )
 from tests.promises.living import a_living_sandbox, a_real_cluster
 from tests.promises.objects import POD, a_claim, a_container, a_job, at
-from tidegate.model.objects import Json, Kind, LiveObject, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, LiveObject, Ref
 from tidegate.model.reading import get_mappings, get_text
-from tidegate.testing import Body, Desk, body_of, items_of, live_of
+from tidegate.testing import Desk, body_of, items_of, live_of
 from tidegate.world.calls import Selection
 from tidegate.world.facts import Outcome
 
@@ -69,12 +69,12 @@ async def inhabited(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIter
         yield desk
 
 
-def read(live: LiveObject | None) -> Body:
-    body: Body = {} if live is None else msgspec.json.decode(live.body)
+def read(live: LiveObject | None) -> JsonObject:
+    body: JsonObject = {} if live is None else msgspec.json.decode(live.body)
     return body
 
 
-async def events(desk: Desk) -> list[Body]:
+async def events(desk: Desk) -> list[JsonObject]:
     return [read(live) for live in items_of(await desk.page(Selection(EVENT, desk.namespace)))]
 
 
@@ -118,7 +118,7 @@ async def test_a_missing_secret_spends_the_deadline_of_a_job_and_not_its_failure
     inhabited: Desk,
 ) -> None:
     container = {**a_container("run"), "env": [URL]}
-    pod: Body = {"restartPolicy": "Never", "containers": [container]}
+    pod: JsonObject = {"restartPolicy": "Never", "containers": [container]}
     job = a_job(template={"spec": pod}, backoffLimit=0, activeDeadlineSeconds=5)
 
     ref = live_of(await inhabited.apply(job)).ref

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from tests.promises.objects import POD, a_container, an_object, at
-from tidegate.model.objects import Json, Kind, LiveObject, Ref
-from tidegate.testing import Body, Desk, body_of, live_of
+from tidegate.model.objects import Json, JsonObject, Kind, LiveObject, Ref
+from tidegate.testing import Desk, body_of, live_of
 from tidegate.world.calls import PatchType, Verb, Write
 from tidegate.world.facts import Conflict, Invalid, NotFound, Outcome, Success
 
@@ -20,7 +20,7 @@ def is_there(live: LiveObject | None) -> bool:
 
 async def a_pod(desk: Desk) -> Ref:
     await desk.settled(Ref(ACCOUNT, desk.namespace, "default"), is_there)
-    spec: Body = {
+    spec: JsonObject = {
         "containers": [a_container("app")],
         "terminationGracePeriodSeconds": 20,
         "schedulerName": "nobody",
@@ -29,7 +29,7 @@ async def a_pod(desk: Desk) -> Ref:
 
 
 async def bind(desk: Desk, ref: Ref, node: str = "nowhere") -> Outcome:
-    body: Body = {
+    body: JsonObject = {
         "apiVersion": "v1",
         "kind": "Binding",
         "metadata": {"name": ref.name, "namespace": ref.namespace},
@@ -126,7 +126,7 @@ async def test_a_pod_that_is_over_is_deleted_at_once(desk: Desk) -> None:
 
 async def test_the_image_of_a_pod_can_be_changed_and_is_counted(desk: Desk) -> None:
     ref = await a_pod(desk)
-    image: Body = {"op": "replace", "path": "/spec/containers/0/image", "value": "app:2"}
+    image: JsonObject = {"op": "replace", "path": "/spec/containers/0/image", "value": "app:2"}
 
     changed = live_of(await desk.patch(ref, [image], patch_type=PatchType.JSON))
 

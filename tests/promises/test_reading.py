@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.promises.objects import CONFIG_MAP, a_config_map, a_namespace, labelled
-from tidegate.model.objects import Kind, Ref
-from tidegate.testing import Body, Desk, body_of, items_of, live_of
+from tidegate.model.objects import JsonObject, Kind, Ref
+from tidegate.testing import Desk, body_of, items_of, live_of
 from tidegate.world.calls import RawGet, Selection, View
 from tidegate.world.facts import AlreadyExists, ListPage, NotFound, NotServed, RawResponse
 
@@ -51,7 +51,7 @@ async def test_creating_in_a_namespace_that_is_not_there_says_that_it_is_missing
 
 
 async def test_a_generated_name_begins_as_asked_and_differs_each_time(desk: Desk) -> None:
-    body: Body = {**a_config_map(), "metadata": {"generateName": "web-"}}
+    body: JsonObject = {**a_config_map(), "metadata": {"generateName": "web-"}}
 
     first = live_of(await desk.create(body)).ref.name
     second = live_of(await desk.create(body)).ref.name

@@ -25,8 +25,8 @@ from tests.promises.objects import (
 )
 from tests.promises.test_definitions import a_served_gate, group_of, is_established
 from tests.promises.test_pods import ACCOUNT, is_there
-from tidegate.model.objects import Json, Kind, Ref
-from tidegate.testing import Body, Desk, body_of, live_of
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
+from tidegate.testing import Desk, body_of, live_of
 from tidegate.world.calls import PatchType
 from tidegate.world.facts import Invalid, Success
 
@@ -35,10 +35,10 @@ OLD_AUTOSCALER = Kind("autoscaling", "v1", "HorizontalPodAutoscaler")
 BUDGET = Kind("policy", "v1", "PodDisruptionBudget")
 CRON_JOB = Kind("batch", "v1", "CronJob")
 INGRESS = Kind("networking.k8s.io", "v1", "Ingress")
-NOTES: Body = {"metadata": {"labels": {"new": "label"}, "annotations": {"new": "note"}}}
+NOTES: JsonObject = {"metadata": {"labels": {"new": "label"}, "annotations": {"new": "note"}}}
 
 
-async def written(desk: Desk, body: Body, change: Body = NOTES) -> Body:
+async def written(desk: Desk, body: JsonObject, change: JsonObject = NOTES) -> JsonObject:
     """An object after such a change through its status."""
     ref = live_of(await desk.create(body)).ref
     return body_of(await desk.patch(ref, change, subresource="status"))
@@ -54,7 +54,7 @@ async def written(desk: Desk, body: Body, change: Body = NOTES) -> Body:
     ],
 )
 async def test_metadata_of_most_kinds_is_changed_through_their_status(
-    desk: Desk, body: Body
+    desk: Desk, body: JsonObject
 ) -> None:
     changed = await written(desk, body)
 
@@ -91,8 +91,8 @@ async def test_an_annotation_does_not_count_as_spec_of_other_kinds(desk: Desk) -
 
 async def test_annotations_can_be_applied_through_a_deployments_status(desk: Desk) -> None:
     live_of(await desk.create(a_deployment(replicas=0)))
-    notes: Body = {"name": "web", "annotations": {"new": "note"}, "labels": {"new": "label"}}
-    intent: Body = {**an_object(DEPLOYMENT, "web"), "metadata": notes}
+    notes: JsonObject = {"name": "web", "annotations": {"new": "note"}, "labels": {"new": "label"}}
+    intent: JsonObject = {**an_object(DEPLOYMENT, "web"), "metadata": notes}
 
     applied = body_of(await desk.apply(intent, subresource="status", manager="operator"))
 
@@ -146,7 +146,9 @@ async def test_owners_of_a_pod_are_not_changed_through_its_status(desk: Desk) ->
         ),
     ],
 )  # fmt: skip
-async def test_a_new_pod_is_told_its_class(desk: Desk, resources: Body, expected: str) -> None:
+async def test_a_new_pod_is_told_its_class(
+    desk: Desk, resources: JsonObject, expected: str
+) -> None:
     pod = await a_pod(desk, resources)
 
     made = body_of(await desk.create(pod))
@@ -162,7 +164,7 @@ async def test_a_new_pod_is_told_its_class(desk: Desk, resources: Body, expected
     ],
 )
 async def test_what_a_pod_asks_for_as_a_whole_decides_its_class(
-    desk: Desk, whole: Body, expected: str
+    desk: Desk, whole: JsonObject, expected: str
 ) -> None:
     pod = await a_pod(desk)
     containers = at(pod, "spec", "containers")
@@ -188,14 +190,14 @@ async def test_a_pod_keeps_its_class_when_its_status_is_replaced(desk: Desk) -> 
     assert at(changed, "status") == {"phase": "Running", "qosClass": "BestEffort"}
 
 
-async def a_pod(desk: Desk, resources: Body | None = None) -> Body:
+async def a_pod(desk: Desk, resources: JsonObject | None = None) -> JsonObject:
     """A pod that nobody places, when its namespace has a service account."""
     await desk.settled(Ref(ACCOUNT, desk.namespace, "default"), is_there)
-    container: Body = {**a_container("app"), "resources": resources or {}}
+    container: JsonObject = {**a_container("app"), "resources": resources or {}}
     return an_object(POD, "web", spec={"containers": [container], "schedulerName": "nobody"})
 
 
-CRON: Body = {
+CRON: JsonObject = {
     "schedule": "0 0 1 1 *",
     "jobTemplate": {
         "spec": {
@@ -203,13 +205,13 @@ CRON: Body = {
         }
     },
 }
-CHOSEN: Body = {"matchLabels": {"app": "web"}}
-SET: Body = {"selector": CHOSEN, "template": a_pod_template()}
-SCALING: Body = {
+CHOSEN: JsonObject = {"matchLabels": {"app": "web"}}
+SET: JsonObject = {"selector": CHOSEN, "template": a_pod_template()}
+SCALING: JsonObject = {
     "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
     "maxReplicas": 3,
 }
-BACKEND: Body = {"defaultBackend": {"service": {"name": "web", "port": {"number": 80}}}}
+BACKEND: JsonObject = {"defaultBackend": {"service": {"name": "web", "port": {"number": 80}}}}
 
 
 @pytest.mark.parametrize(
@@ -241,7 +243,7 @@ BACKEND: Body = {"defaultBackend": {"service": {"name": "web", "port": {"number"
     ],
 )
 async def test_a_new_object_says_what_its_status_cannot_leave_out(
-    desk: Desk, body: Body, status: Body
+    desk: Desk, body: JsonObject, status: JsonObject
 ) -> None:
     created = body_of(await desk.create(body))
 
@@ -269,7 +271,7 @@ async def a_gate_with_a_typed_status(desk: Desk) -> str:
 
 async def test_a_null_in_a_status_beside_its_subresource_is_not_looked_at(desk: Desk) -> None:
     group = await a_gate_with_a_typed_status(desk)
-    wrong: Body = {"status": {"open": None}}
+    wrong: JsonObject = {"status": {"open": None}}
 
     created = await desk.create({**a_gate(group, "created"), **wrong})
     applied = await desk.apply({**a_gate(group, "applied"), **wrong}, force=True)
@@ -281,7 +283,7 @@ async def test_a_null_in_a_status_beside_its_subresource_is_not_looked_at(desk: 
 async def test_a_null_that_is_applied_to_a_status_is_refused(desk: Desk) -> None:
     group = await a_gate_with_a_typed_status(desk)
     live_of(await desk.create(a_gate(group)))
-    wrong: Body = {**a_gate(group), "status": {"open": None}}
+    wrong: JsonObject = {**a_gate(group), "status": {"open": None}}
 
     through = await desk.apply(wrong, subresource="status", manager="operator", force=True)
 

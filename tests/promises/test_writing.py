@@ -14,8 +14,8 @@ from tests.promises.objects import (
     at,
     labelled,
 )
-from tidegate.model.objects import Ref
-from tidegate.testing import Body, Desk, body_of, live_of
+from tidegate.model.objects import JsonObject, Ref
+from tidegate.testing import Desk, body_of, live_of
 from tidegate.world.calls import PatchType
 from tidegate.world.facts import Cause, Conflict, Invalid, NotFound, Success
 
@@ -62,7 +62,7 @@ async def test_a_merge_patch_changes_what_it_names_and_removes_what_it_nulls(des
 
 async def test_a_json_patch_does_its_operations(desk: Desk) -> None:
     ref = live_of(await desk.create(a_config_map(color="blue"))).ref
-    operations: list[Body] = [{"op": "replace", "path": "/data/color", "value": "red"}]
+    operations: list[JsonObject] = [{"op": "replace", "path": "/data/color", "value": "red"}]
 
     outcome = await desk.patch(ref, [*operations], patch_type=PatchType.JSON)
 
@@ -71,7 +71,7 @@ async def test_a_json_patch_does_its_operations(desk: Desk) -> None:
 
 async def test_a_json_patch_whose_test_fails_changes_nothing(desk: Desk) -> None:
     created = live_of(await desk.create(a_config_map(color="blue")))
-    operations: list[Body] = [
+    operations: list[JsonObject] = [
         {"op": "test", "path": "/data/color", "value": "green"},
         {"op": "remove", "path": "/data/color"},
     ]
@@ -142,7 +142,7 @@ async def test_status_is_written_through_its_own_subresource_and_does_not_raise_
 
 
 async def test_status_is_ignored_when_the_object_itself_is_written(desk: Desk) -> None:
-    claimed: Body = {**a_deployment(replicas=0), "status": {"replicas": 7}}
+    claimed: JsonObject = {**a_deployment(replicas=0), "status": {"replicas": 7}}
 
     outcome = await desk.create(claimed)
 

@@ -10,11 +10,11 @@ from tests.fakes.sequence_runs import NAMESPACE, Run, named, prepare
 from tests.fakes.write_sequences import Deed, Step, random_sequences
 from tests.unit.plan.foreseen import changes_between, is_touched
 from tidegate.model.change import DiffAction
-from tidegate.model.objects import Ref
+from tidegate.model.objects import JsonObject, Ref
 from tidegate.model.reading import get_mappings, get_text
 from tidegate.plan.diff.replacing import compare_replacement, replacement_fingerprint
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Body, Desk, body_of
+from tidegate.testing import Desk, body_of
 from tidegate.world.calls import Verb, Write
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import NotFound, Success
@@ -25,7 +25,7 @@ ENOUGH = 100
 """With fewer replacements the claim would mean little."""
 
 
-def a_replacement(ref: Ref, wanted: Body, live: Body) -> Write:
+def a_replacement(ref: Ref, wanted: JsonObject, live: JsonObject) -> Write:
     version = get_text(live, "metadata", "resourceVersion")
     body = msgspec.json.encode(wanted)
     return Write(verb=Verb.REPLACE, ref=ref, body=body, manager=MANAGER, resource_version=version)
@@ -35,7 +35,7 @@ def is_ours(step: Step) -> bool:
     return step.deed is Deed.APPLY and step.by == MANAGER and not step.subresource
 
 
-def surprises(wanted: Body, before: Body, after: Body) -> Iterator[str]:
+def surprises(wanted: JsonObject, before: JsonObject, after: JsonObject) -> Iterator[str]:
     """What happened and was not foreseen, and what a second replacement would still do."""
     foreseen = compare_replacement(wanted, before, manager=MANAGER, fingerprint="")
     really = sorted(set(changes_between(before, after)))
@@ -51,7 +51,7 @@ def surprises(wanted: Body, before: Body, after: Body) -> Iterator[str]:
         yield f"not kept by its seal: {again}"
 
 
-async def replaced_in(run: Run, desk: Desk) -> list[tuple[Body, Body, Body]]:
+async def replaced_in(run: Run, desk: Desk) -> list[tuple[JsonObject, JsonObject, JsonObject]]:
     """Run a sequence in which our manager replaces: what it wanted, what was there, what is."""
     found = []
     while (step := run.step) is not None:

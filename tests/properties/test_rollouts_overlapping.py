@@ -18,11 +18,11 @@ from tests.fakes.rollout_plays import PATIENCE, Actor, Part, Stage, finished
 from tests.fakes.rollout_record import assert_record_in_order
 from tidegate.engine.stored import JOURNAL_KEY, SECRET, UNIT_LABEL, label_value
 from tidegate.model.moment import MINUTE
+from tidegate.model.objects import JsonObject
 from tidegate.model.plan import Edge, EdgeReason, Plan
 from tidegate.model.reading import get_text
 from tidegate.plan.build import build_plan
 from tidegate.sandbox.world import START
-from tidegate.testing import Body
 from tidegate.testing.builders import a_name
 from tidegate.world.facts import is_error
 
@@ -190,7 +190,7 @@ def assert_written_by_holders(stage: Stage, actors: list[Actor]) -> None:
         if is_error(landed.outcome):
             continue
         if write.ref.kind == SECRET and write.ref.namespace == "tidegate-system":
-            body: Body = msgspec.json.decode(write.body)
+            body: JsonObject = msgspec.json.decode(write.body)
             unit = marks[get_text(body, "metadata", "labels", UNIT_LABEL)]
             head = msgspec.json.decode(base64.b64decode(get_text(body, "data", JOURNAL_KEY)))
             holders[unit] = get_text(head, "holder")

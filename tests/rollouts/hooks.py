@@ -14,8 +14,8 @@ from plane import ControlPlane
 from tests.fakes.certificates import issue
 from tests.fakes.serving import served
 from tests.promises.objects import a_service, an_object
-from tidegate.model.objects import Json, Kind
-from tidegate.testing import Body, Desk, live_of
+from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.testing import Desk, live_of
 
 SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice")
 VALIDATING = Kind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
@@ -26,7 +26,7 @@ _numbers = itertools.count(1)
 class Answering:
     """How a server calls it, and how it is told to answer."""
 
-    client: Body
+    client: JsonObject
     begin: Callable[[], Awaitable[None]]
 
 
@@ -38,7 +38,7 @@ async def an_answering_service(desk: Desk) -> Answering:
     async def begin() -> None:
         await _set_endpoint(desk, is_ready=True)
 
-    service: Body = {"namespace": desk.namespace, "name": "hook", "port": 443}
+    service: JsonObject = {"namespace": desk.namespace, "name": "hook", "port": 443}
     bundle = base64.b64encode(issue("hook", is_authority=True).certificate).decode()
     return Answering({"service": service, "caBundle": bundle}, begin)
 
@@ -46,8 +46,8 @@ async def an_answering_service(desk: Desk) -> Answering:
 async def _set_endpoint(desk: Desk, *, is_ready: bool) -> None:
     endpoint: Json = {"addresses": ["192.0.2.7"], "conditions": {"ready": is_ready}}
     body = an_object(SLICE, "hook-1", addressType="IPv4", endpoints=[endpoint], ports=[])
-    labels: Body = {"kubernetes.io/service-name": "hook"}
-    labelled: Body = {**body, "metadata": {"name": "hook-1", "labels": labels}}
+    labels: JsonObject = {"kubernetes.io/service-name": "hook"}
+    labelled: JsonObject = {**body, "metadata": {"name": "hook-1", "labels": labels}}
     live_of(await desk.apply(labelled, manager="controller"))
 
 
@@ -78,8 +78,8 @@ async def an_answering_port(plane: ControlPlane) -> AsyncIterator[Answering]:
 
 
 def a_webhook(
-    namespace: str, client: Body, *, asks: tuple[str, str] = ("", "configmaps"), **parts: Json
-) -> Body:
+    namespace: str, client: JsonObject, *, asks: tuple[str, str] = ("", "configmaps"), **parts: Json
+) -> JsonObject:
     """Asks about all objects of a kind in a namespace, given by its group, and fails closed."""
     group, plural = asks
     rule: Json = {
@@ -88,7 +88,7 @@ def a_webhook(
         "operations": ["CREATE", "UPDATE"],
         "resources": [plural],
     }
-    hook: Body = {
+    hook: JsonObject = {
         "name": "gate.example.org",
         "admissionReviewVersions": ["v1"],
         "sideEffects": "None",

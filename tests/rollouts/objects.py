@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.model.objects import Json
-from tidegate.testing import Body
+from tidegate.model.objects import Json, JsonObject
 from tidegate.testing.builders import a_config_map, a_deployment, an_object
 
 WEB = a_deployment()
@@ -11,11 +10,11 @@ BEHIND = a_config_map("behind")
 """For the step behind a gate."""
 
 
-def an_ingress(service: str) -> Body:
-    backend: Body = {"service": {"name": service, "port": {"number": 80}}}
+def an_ingress(service: str) -> JsonObject:
+    backend: JsonObject = {"service": {"name": service, "port": {"number": 80}}}
     return an_object("networking.k8s.io/v1 Ingress", "web", spec={"defaultBackend": backend})
 
 
-def a_gate(group: str, **spec: Json) -> Body:
+def a_gate(group: str, **spec: Json) -> JsonObject:
     """A custom resource; `a_definition` of the promises defines it."""
     return an_object(f"{group}/v1 Gate", "north", spec={"color": "red", **spec})

@@ -8,9 +8,10 @@ from typing import Protocol
 
 from plane import AuditEntry, read_audit
 from tests.promises.objects import a_config_map
+from tidegate.model.objects import JsonObject
 from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Body, Desk, live_of
+from tidegate.testing import Desk, live_of
 from tidegate.world.facts import Outcome, WatchEventType
 
 WRITES = frozenset({"create", "delete", "deletecollection", "patch", "update"})
@@ -86,7 +87,7 @@ def _deed_of(event: StoreEvent) -> str:
     return "change" if _without_status(before) != _without_status(stored) else ""
 
 
-def _without_status(stored: StoredObject) -> Body:
+def _without_status(stored: StoredObject) -> JsonObject:
     return {key: part for key, part in stored.body.items() if key != "status"}
 
 

@@ -22,11 +22,11 @@ from tidegate.flows.means import DefaultEvaluator
 from tidegate.health.judge import Judge
 from tidegate.model.event import Event, EventType
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Kind, LiveObject, Ref
+from tidegate.model.objects import JsonObject, Kind, LiveObject, Ref
 from tidegate.model.plan import Plan, PlanFragment
 from tidegate.model.reading import get_mapping, get_text
 from tidegate.model.semantics import TIDEGATE, Semantics
-from tidegate.testing import Body, Desk, items_of, live_of
+from tidegate.testing import Desk, items_of, live_of
 from tidegate.testing.builders import a_plan, a_unit
 from tidegate.testing.rollouts import Run, governed
 from tidegate.world.calls import Call, RequestId, RunWorker, Selection
@@ -224,7 +224,9 @@ class Stage:
         self.desk = Desk(self.exchange, namespace=namespace)
         self.jq = Jq()
 
-    def begin(self, *waves: Body | tuple[Body, ...], semantics: Semantics = PATIENT) -> Rolling:
+    def begin(
+        self, *waves: JsonObject | tuple[JsonObject, ...], semantics: Semantics = PATIENT
+    ) -> Rolling:
         """Begin to roll out a unit of these waves; what stands in `default` moves here."""
         return self.start(governed(self.plan(*waves), semantics=semantics))
 
@@ -240,29 +242,29 @@ class Stage:
         return Rolling(self.exchange, listener, run)
 
     async def roll_out(
-        self, *waves: Body | tuple[Body, ...], semantics: Semantics = PATIENT
+        self, *waves: JsonObject | tuple[JsonObject, ...], semantics: Semantics = PATIENT
     ) -> Run:
         return await self.begin(*waves, semantics=semantics).ends()
 
-    def plan(self, *waves: Body | tuple[Body, ...]) -> Plan:
+    def plan(self, *waves: JsonObject | tuple[JsonObject, ...]) -> Plan:
         moved = [
             tuple(self.here(body) for body in (wave if isinstance(wave, tuple) else (wave,)))
             for wave in waves
         ]
         return a_plan(a_unit(*moved, name=self.namespace))
 
-    def here(self, body: Body) -> Body:
+    def here(self, body: JsonObject) -> JsonObject:
         if get_text(body, "metadata", "namespace") != "default":
             return body
         return {**body, "metadata": {**get_mapping(body, "metadata"), "namespace": self.namespace}}
 
-    async def ref(self, body: Body) -> Ref:
+    async def ref(self, body: JsonObject) -> Ref:
         return await self.desk.ref(self.here(body))
 
-    async def live(self, body: Body) -> LiveObject:
+    async def live(self, body: JsonObject) -> LiveObject:
         return live_of(await self.desk.get(await self.ref(body)))
 
-    async def says(self, body: Body, status: Body) -> LiveObject:
+    async def says(self, body: JsonObject, status: JsonObject) -> LiveObject:
         """Write an object's status, as its controller would."""
         ref = await self.ref(body)
         written = await self.desk.patch(

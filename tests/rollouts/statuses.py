@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from tidegate.model.objects import Json
-from tidegate.testing import Body
+from tidegate.model.objects import Json, JsonObject
 
 AT = "2026-01-01T00:00:00Z"
 
 
-def ready(generation: int) -> Body:
+def ready(generation: int) -> JsonObject:
     """A Deployment of one replica that is there."""
     return {**_replicas(generation, ready=1), "conditions": [_progress("NewReplicaSetAvailable")]}
 
 
-def stuck(generation: int) -> Body:
+def stuck(generation: int) -> JsonObject:
     """A Deployment that has missed its progress deadline."""
     late = _progress("ProgressDeadlineExceeded", status="False")
     return {**_replicas(generation, ready=0), "conditions": [late]}
 
 
-def _replicas(generation: int, *, ready: int) -> Body:
+def _replicas(generation: int, *, ready: int) -> JsonObject:
     return {
         "observedGeneration": generation,
         "replicas": 1,
@@ -34,7 +33,7 @@ def _progress(reason: str, *, status: str = "True") -> Json:
     return _condition("Progressing", reason, status=status)
 
 
-def complete() -> Body:
+def complete() -> JsonObject:
     """A Job that has done its work."""
     conditions = [_condition("SuccessCriteriaMet", "Done"), _condition("Complete", "Done")]
     return {
@@ -49,7 +48,7 @@ def complete() -> Body:
     }
 
 
-def addressed(address: str = "192.0.2.1") -> Body:
+def addressed(address: str = "192.0.2.1") -> JsonObject:
     """An Ingress or a Service that has an address."""
     return {"loadBalancer": {"ingress": [{"ip": address}]}}
 

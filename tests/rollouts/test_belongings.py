@@ -12,16 +12,16 @@ from tests.rollouts.stage import PATIENT, Stage
 from tidegate.dialect.tracking import UNIT
 from tidegate.model.event import Event, EventType
 from tidegate.model.manifest import Manifests
-from tidegate.model.objects import Ref
+from tidegate.model.objects import JsonObject, Ref
 from tidegate.model.plan import Plan
 from tidegate.model.reading import get_mapping
-from tidegate.testing import Body, live_of
+from tidegate.testing import live_of
 from tidegate.testing.builders import STAGED, a_config_map, a_deployment, a_plan, a_unit, an_object
 from tidegate.testing.rollouts import Run, governed
 from tidegate.world.facts import Success
 
 
-def owned(body: Body, unit: str) -> Body:
+def owned(body: JsonObject, unit: str) -> JsonObject:
     """An object that says whose it is."""
     metadata = get_mapping(body, "metadata")
     notes = get_mapping(metadata, "annotations")
@@ -35,7 +35,7 @@ def refused(run: Run) -> list[Event]:
     return run.told(EventType.OBJECT_REFUSED)
 
 
-def two_units(stage: Stage, body: Body) -> tuple[Manifests, Manifests]:
+def two_units(stage: Stage, body: JsonObject) -> tuple[Manifests, Manifests]:
     """Two units that bring the same object."""
     one, two = (f"{stage.namespace}-{word}" for word in ("one", "two"))
     extra = stage.here(a_config_map("extra"))
@@ -99,7 +99,7 @@ class Inner:
         self._web = self._own({**web, "metadata": inside})
         self._rest = self._own(a_config_map("rest"))
 
-    def _own(self, body: Body) -> Body:
+    def _own(self, body: JsonObject) -> JsonObject:
         return owned(body, self._stage.namespace)
 
     async def bring(self) -> None:

@@ -11,10 +11,10 @@ from tests.rollouts.test_belongings import owned
 from tidegate.health.budget import budget
 from tidegate.model.event import Event, EventType, StepState
 from tidegate.model.manifest import Manifests, Phase
+from tidegate.model.objects import JsonObject
 from tidegate.model.plan import HookPolicy, Plan, PlanFragment, PlannedUnit, Step, digest_step
 from tidegate.model.policy import Policy
 from tidegate.plan.build import build_fragment
-from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_manifest, a_name, a_unit, an_object
 from tidegate.testing.rollouts import Run
 from tidegate.world.facts import NotFound
@@ -33,7 +33,7 @@ class Nursery:
         self.parent, self.child = a_name(f"{stage.namespace}-parent"), a_name(stage.namespace)
         self.step = f"{self.parent}/expand"
 
-    def wants(self, *waves: Body) -> Manifests:
+    def wants(self, *waves: JsonObject) -> Manifests:
         own = (owned(self.stage.here(body), self.stage.namespace) for body in waves)
         return a_unit(*own, name=self.stage.namespace, policy=RULES)
 

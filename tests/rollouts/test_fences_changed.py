@@ -12,36 +12,39 @@ from tests.rollouts.stage import Rolling, Stage
 from tests.rollouts.statuses import addressed, ready
 from tidegate.engine.turns.applying import MAX_REAPPLIES
 from tidegate.model.event import Event, EventType, StepState
-from tidegate.model.objects import LiveObject
+from tidegate.model.objects import JsonObject, LiveObject
 from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
-from tidegate.testing import Body, live_of
+from tidegate.testing import live_of
 from tidegate.testing.builders import a_config_map, a_deployment, an_object
 from tidegate.testing.rollouts import Run
 from tidegate.world.calls import PatchType
 from tidegate.world.facts import NotFound
 
 NEWER = a_deployment(image="app:2")
-FREE: Body = {**WEB, "spec": {k: v for k, v in get_mapping(WEB, "spec").items() if k != "replicas"}}
+FREE: JsonObject = {
+    **WEB,
+    "spec": {k: v for k, v in get_mapping(WEB, "spec").items() if k != "replicas"},
+}
 """A Deployment of whose replicas Git says nothing."""
 BALANCED = an_object(
     "v1 Service",
     "web",
     spec={"type": "LoadBalancer", "ports": [{"port": 80}], "selector": {"a": "b"}},
 )
-UNDONE: Body = {"spec": {"template": get_mapping(WEB, "spec", "template")}}
+UNDONE: JsonObject = {"spec": {"template": get_mapping(WEB, "spec", "template")}}
 """What `kubectl rollout undo` writes: the template of the revision before."""
-EMPTIED: Body = {"spec": {"replicas": 0}}
+EMPTIED: JsonObject = {"spec": {"replicas": 0}}
 """What `kubectl scale --replicas 0` writes."""
 
 
-def idle(generation: int) -> Body:
+def idle(generation: int) -> JsonObject:
     """A Deployment of no replicas, which is well."""
     counts = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
     return {**ready(generation), **dict.fromkeys(counts, 0)}
 
 
 async def by_another(
-    stage: Stage, body: Body, patch: Body, *, manager: str = "kubectl"
+    stage: Stage, body: JsonObject, patch: JsonObject, *, manager: str = "kubectl"
 ) -> LiveObject:
     ref = await stage.ref(body)
     return live_of(await stage.desk.patch(ref, patch, patch_type=PatchType.MERGE, manager=manager))
@@ -75,7 +78,7 @@ def changes(run: Run) -> list[Event]:
 
 def says(live: LiveObject) -> tuple[str, int]:
     """The image and the replicas of a Deployment."""
-    body: Body = msgspec.json.decode(live.body)
+    body: JsonObject = msgspec.json.decode(live.body)
     (container,) = get_mappings(body, "spec", "template", "spec", "containers")
     return get_text(container, "image"), get_int(body, "spec", "replicas")
 
@@ -89,7 +92,7 @@ def says(live: LiveObject) -> tuple[str, int]:
     ids=["undo", "scale"],
 )
 async def test_what_somebody_else_made_well_opens_no_gate(
-    stage: Stage, patch: Body, status: Callable[[int], Body], manager: str, field: str
+    stage: Stage, patch: JsonObject, status: Callable[[int], JsonObject], manager: str, field: str
 ) -> None:
     rolling = await hanging(stage)
 
@@ -157,7 +160,7 @@ async def test_a_kind_without_a_generation_is_compared_by_its_version(stage: Sta
     told = await rolling.waits("Changed")
     run = await rolling.ends()
 
-    body: Body = msgspec.json.decode((await stage.live(BALANCED)).body)
+    body: JsonObject = msgspec.json.decode((await stage.live(BALANCED)).body)
     assert (told.ref, run.result) == (theirs.ref, "passed")
     assert "`spec.selector.a`" in told.message
     assert get_mapping(body, "spec", "selector") == {"a": "b"}
@@ -173,6 +176,6 @@ async def test_what_was_well_already_is_put_back_while_its_step_still_waits(stag
     await stage.says(WEB, ready(1))
     run = await rolling.ends()
 
-    body: Body = msgspec.json.decode((await stage.live(settings)).body)
+    body: JsonObject = msgspec.json.decode((await stage.live(settings)).body)
     assert (told.ref, run.result) == (theirs.ref, "passed")
     assert get_mapping(body, "data") == {"mode": "fast"}

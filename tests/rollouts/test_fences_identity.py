@@ -7,8 +7,8 @@ from tests.rollouts.objects import BEHIND, WEB, a_gate, an_ingress
 from tests.rollouts.stage import HASTY, PATIENT, Stage
 from tests.rollouts.statuses import addressed, ready
 from tidegate.model.event import EventType
-from tidegate.model.objects import LiveObject
-from tidegate.testing import Body, live_of
+from tidegate.model.objects import JsonObject, LiveObject
+from tidegate.testing import live_of
 from tidegate.testing.builders import a_config_map, a_deployment
 
 
@@ -129,7 +129,7 @@ async def test_what_was_well_and_is_deleted_while_others_are_awaited_is_put_back
 
 
 async def _pass_with(
-    stage: Stage, body: Body, status: Body, *, definition: Body | None = None
+    stage: Stage, body: JsonObject, status: JsonObject, *, definition: JsonObject | None = None
 ) -> None:
     """A first rollout of an object that comes to be well."""
     before = (definition,) if definition else ()
@@ -140,7 +140,7 @@ async def _pass_with(
     assert (await rolling.ends()).result == "passed"
 
 
-async def _replace(stage: Stage, body: Body) -> LiveObject:
+async def _replace(stage: Stage, body: JsonObject) -> LiveObject:
     """Somebody takes an object away and puts another one in its place."""
     await stage.desk.delete(await stage.ref(body))
     return live_of(await stage.desk.create(body, manager="somebody"))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from tests.rollouts.stage import HASTY, Stage
 from tests.rollouts.statuses import complete
 from tidegate.model.event import EventType
-from tidegate.model.objects import Propagation
-from tidegate.testing import Body
+from tidegate.model.objects import JsonObject, Propagation
 from tidegate.testing.builders import a_job
 from tidegate.testing.rollouts import Run
 from tidegate.world.facts import Success
@@ -80,7 +79,7 @@ async def test_a_job_that_was_taken_away_before_it_finished_is_made_again(stage:
     assert (await rolling.ends()).result == "passed"
 
 
-async def _pass_with(stage: Stage, job: Body) -> Run:
+async def _pass_with(stage: Stage, job: JsonObject) -> Run:
     """A rollout of a Job that comes to its end."""
     rolling = stage.begin(job, semantics=HASTY)
     await rolling.waits("Running")

@@ -8,16 +8,16 @@ from tests.rollouts.records import Record
 from tests.rollouts.stage import HASTY, PATIENT, Stage
 from tests.rollouts.statuses import addressed
 from tidegate.model.event import EventType, StepState
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_text
-from tidegate.testing import Body, body_of
+from tidegate.testing import body_of
 from tidegate.testing.builders import a_config_map, a_job, a_pod_template, an_object
 from tidegate.world.facts import Outcome
 
-SIZE: Body = {"storage": "1Gi"}
+SIZE: JsonObject = {"storage": "1Gi"}
 
 
-def everything(stage: Stage) -> tuple[tuple[Body, ...], ...]:
+def everything(stage: Stage) -> tuple[tuple[JsonObject, ...], ...]:
     """One of each kind that proves its health in a way of its own."""
     group, volume = f"{stage.namespace}.example.org", f"disk-{stage.namespace}"
     return (
@@ -36,8 +36,8 @@ def everything(stage: Stage) -> tuple[tuple[Body, ...], ...]:
     )
 
 
-def a_volume(name: str) -> Body:
-    spec: Body = {
+def a_volume(name: str) -> JsonObject:
+    spec: JsonObject = {
         "capacity": SIZE,
         "accessModes": ["ReadWriteOnce"],
         "hostPath": {"path": "/tmp/disk"},  # noqa: S108 - nobody mounts it
@@ -45,8 +45,8 @@ def a_volume(name: str) -> Body:
     return an_object("v1 PersistentVolume", name, namespace="", spec=spec)
 
 
-def a_claim(volume: str) -> Body:
-    spec: Body = {
+def a_claim(volume: str) -> JsonObject:
+    spec: JsonObject = {
         "accessModes": ["ReadWriteOnce"],
         "storageClassName": "",
         "volumeName": volume,
@@ -55,13 +55,13 @@ def a_claim(volume: str) -> Body:
     return an_object("v1 PersistentVolumeClaim", "disk", spec=spec)
 
 
-def a_service(name: str, **spec: Json) -> Body:
+def a_service(name: str, **spec: Json) -> JsonObject:
     ports: list[Json] = [{"port": 80}]
     return an_object("v1 Service", name, spec={"selector": {"app": "web"}, "ports": ports, **spec})
 
 
-def a_stateful_set(name: str) -> Body:
-    spec: Body = {
+def a_stateful_set(name: str) -> JsonObject:
+    spec: JsonObject = {
         "replicas": 2,
         "serviceName": name,
         "selector": {"matchLabels": {"app": name}},
@@ -118,7 +118,7 @@ async def test_a_status_that_is_newer_than_our_write_counts_without_a_journal(
     assert not run.told(EventType.GATE_WAITING, EventType.GATE_UNPROVEN, EventType.OBJECT_WRITTEN)
 
 
-async def _pass_with(stage: Stage, ingress: Body) -> None:
+async def _pass_with(stage: Stage, ingress: JsonObject) -> None:
     rolling = stage.begin(ingress)
     await rolling.waits("NoNewerStatus")
     await stage.says(ingress, addressed())

@@ -6,8 +6,9 @@ from tests.rollouts.objects import BEHIND, WEB
 from tests.rollouts.stage import HASTY, PATIENT, Stage
 from tests.rollouts.statuses import ready, stuck
 from tidegate.model.event import EventType, StepState
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import get_mapping
-from tidegate.testing import Body, live_of
+from tidegate.testing import live_of
 from tidegate.testing.builders import a_deployment, a_pod_template, an_object
 
 
@@ -87,8 +88,8 @@ async def test_a_pause_holds_a_gate_that_opened_for_this_text_before(stage: Stag
 
 
 async def test_a_cron_job_that_git_suspends_opens_the_gate(stage: Stage) -> None:
-    job: Body = {"spec": {"template": a_pod_template("tidy", restartPolicy="Never")}}
-    spec: Body = {"suspend": True, "schedule": "0 3 * * *", "jobTemplate": job}
+    job: JsonObject = {"spec": {"template": a_pod_template("tidy", restartPolicy="Never")}}
+    spec: JsonObject = {"suspend": True, "schedule": "0 3 * * *", "jobTemplate": job}
 
     run = await stage.roll_out(an_object("batch/v1 CronJob", "tidy", spec=spec))
 
@@ -97,7 +98,7 @@ async def test_a_cron_job_that_git_suspends_opens_the_gate(stage: Stage) -> None
 
 
 async def test_a_deployment_that_git_pauses_opens_the_gate_when_it_is_seen(stage: Stage) -> None:
-    paused: Body = {**WEB, "spec": {**get_mapping(WEB, "spec"), "paused": True}}
+    paused: JsonObject = {**WEB, "spec": {**get_mapping(WEB, "spec"), "paused": True}}
     rolling = stage.begin(paused, semantics=PATIENT)
     await rolling.waits("NotObserved")
 

@@ -10,9 +10,9 @@ import pytest
 
 from tests.promises.objects import a_stateful_set
 from tests.rollouts.stage import Stage
-from tidegate.model.objects import Kind, Propagation
+from tidegate.model.objects import JsonObject, Kind, Propagation
 from tidegate.model.reading import get_text
-from tidegate.testing import Body, Desk, live_of
+from tidegate.testing import Desk, live_of
 from tidegate.testing.builders import a_deployment, a_job
 from tidegate.world.calls import RequestId, Selection
 from tidegate.world.facts import Message, Response, WatchEvent, WatchEventType
@@ -21,7 +21,7 @@ POD = Kind("", "v1", "Pod")
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet")
 
 
-async def going(desk: Desk, body: Body, *owned: Kind) -> list[str]:
+async def going(desk: Desk, body: JsonObject, *owned: Kind) -> list[str]:
     """The kinds of an object and of all that it owns, in the order in which they are gone.
 
     They are watched before they are there: who looks later may find that a pod has ended. Each kind
@@ -58,7 +58,7 @@ def _is_answer(ticket: RequestId, fact: Message) -> bool:
 
 
 def _is_running_pod(told: WatchEvent) -> bool:
-    body: Body = msgspec.json.decode(told.live.body)
+    body: JsonObject = msgspec.json.decode(told.live.body)
     return told.live.ref.kind == POD and get_text(body, "status", "phase") == "Running"
 
 
@@ -79,7 +79,9 @@ async def test_a_deployment_goes_behind_its_replica_set_and_that_behind_its_pods
 @pytest.mark.parametrize(
     "body", [a_stateful_set("db"), a_job("migrate")], ids=lambda body: str(body["kind"])
 )
-async def test_what_runs_pods_itself_goes_behind_them(living_stage: Stage, body: Body) -> None:
+async def test_what_runs_pods_itself_goes_behind_them(
+    living_stage: Stage, body: JsonObject
+) -> None:
     gone = await going(living_stage.desk, living_stage.here(body), POD)
 
     assert gone == ["Pod", body["kind"]]

@@ -12,8 +12,8 @@ from tests.rollouts.statuses import ready
 from tidegate.engine.heartbeat import lease_ref
 from tidegate.engine.stored import SECRET, TIDEGATE_NAMESPACE, resource_name
 from tidegate.model.event import EventType
-from tidegate.model.objects import Json, Ref
-from tidegate.testing import Body, live_of
+from tidegate.model.objects import Json, JsonObject, Ref
+from tidegate.testing import live_of
 from tidegate.world.facts import Conflict, NotFound, Success
 
 
@@ -50,7 +50,7 @@ async def test_a_heartbeat_is_deleted_only_as_it_was_seen(stage: Stage) -> None:
     rolling = stage.begin(WEB, BEHIND)
     await rolling.waits("NotObserved")
     seen = live_of(await stage.desk.get(lease_of(stage)))
-    note: Body = {"metadata": {"annotations": {"example.org/seen": "1"}}}
+    note: JsonObject = {"metadata": {"annotations": {"example.org/seen": "1"}}}
     live_of(await stage.desk.patch(seen.ref, note))
 
     late = await stage.desk.delete(seen.ref, uid=seen.uid, resource_version=seen.resource_version)

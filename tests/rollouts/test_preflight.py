@@ -16,9 +16,9 @@ from tests.rollouts.hooks import a_webhook
 from tests.rollouts.records import Record
 from tests.rollouts.stage import HASTY, Stage
 from tidegate.model.event import Event, EventType
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_mappings
-from tidegate.testing import Body, live_of
+from tidegate.testing import live_of
 from tidegate.testing.builders import a_config_map, a_deployment, a_pod_template, an_object
 from tidegate.testing.rollouts import Run
 from tidegate.world.facts import Forbidden, Invalid
@@ -27,23 +27,23 @@ REPLICAS = "spec.replicas"
 IMAGE = "spec.template.spec.containers[0].image"
 
 
-def with_spec(body: Body, **spec: Json) -> Body:
+def with_spec(body: JsonObject, **spec: Json) -> JsonObject:
     return {**body, "spec": {**get_mapping(body, "spec"), **spec}}
 
 
-def without_image(name: str = "web") -> Body:
-    template: Body = {
+def without_image(name: str = "web") -> JsonObject:
+    template: JsonObject = {
         "metadata": {"labels": {"app": name}},
         "spec": {"containers": [{"name": "app"}]},
     }
     return with_spec(a_deployment(name), template=template)
 
 
-def moved(body: Body, namespace: str) -> Body:
+def moved(body: JsonObject, namespace: str) -> JsonObject:
     return {**body, "metadata": {**get_mapping(body, "metadata"), "namespace": namespace}}
 
 
-def a_gate(group: str, **spec: Json) -> Body:
+def a_gate(group: str, **spec: Json) -> JsonObject:
     return an_object(f"{group}/v1 Gate", "north", spec={**spec})
 
 
@@ -58,7 +58,7 @@ def the_refusal(run: Run) -> Event:
     return refused
 
 
-BAD: dict[str, tuple[Body, str, str]] = {
+BAD: dict[str, tuple[JsonObject, str, str]] = {
     "a wrong type": (with_spec(a_deployment(), replicas="three"), "Invalid", REPLICAS),
     "a missing field": (without_image(), "Invalid", IMAGE),
     "an unknown field": (with_spec(a_deployment(), replicsa=3), "Invalid", "spec.replicsa"),
@@ -117,7 +117,7 @@ async def test_so_it_is_in_a_namespace_that_comes_with_the_plan(
     assert await record.written() == []
 
 
-GATES: dict[str, tuple[Body, str]] = {
+GATES: dict[str, tuple[JsonObject, str]] = {
     "a wrong type": ({"color": 5}, "spec.color"),
     "a missing field": ({"size": 5}, "spec.color"),
     "an unknown field": ({"color": "red", "colour": "red"}, "spec.colour"),
@@ -175,7 +175,7 @@ async def test_a_field_that_cannot_be_changed_is_told_before_the_first_write(
 ) -> None:
     fixed = {**a_config_map("last", color="red"), "immutable": True}
     live_of(await living_stage.desk.apply(living_stage.here(fixed)))
-    other: Body = {**fixed, "data": {"color": "blue"}}
+    other: JsonObject = {**fixed, "data": {"color": "blue"}}
     await record.mark()
 
     run = await living_stage.roll_out(a_config_map("first"), other)
@@ -251,14 +251,14 @@ async def test_what_a_webhook_denies_means_zero_writes(
 
 
 @asynccontextmanager
-async def a_denying_port(plane: ControlPlane) -> AsyncIterator[Body]:
+async def a_denying_port(plane: ControlPlane) -> AsyncIterator[JsonObject]:
     """How a server calls a webhook that takes everything but what is red."""
 
     async def review(request: web.Request) -> web.Response:
         asked = await request.json()
         is_red = "color" in (asked["request"]["object"].get("data") or {})
-        response: Body = {"uid": asked["request"]["uid"], "allowed": not is_red}
-        told: Body = {**response, "status": {"code": 403, "message": "no red here"}}
+        response: JsonObject = {"uid": asked["request"]["uid"], "allowed": not is_red}
+        told: JsonObject = {**response, "status": {"code": 403, "message": "no red here"}}
         return web.json_response({**asked, "request": None, "response": told})
 
     certificate, key = plane.authority.for_server("denying-hook", names=["127.0.0.1"])
@@ -269,7 +269,7 @@ async def a_denying_port(plane: ControlPlane) -> AsyncIterator[Body]:
         yield {"url": f"https://127.0.0.1:{port}/", "caBundle": bundle}
 
 
-def a_policy(namespace: str) -> tuple[Body, Body]:
+def a_policy(namespace: str) -> tuple[JsonObject, JsonObject]:
     """ConfigMaps of a namespace may not be red."""
     group = "admissionregistration.k8s.io/v1"
     rule: Json = {
@@ -303,12 +303,12 @@ def a_policy(namespace: str) -> tuple[Body, Body]:
     )
 
 
-def _with_property(definition: Body, name: str, schema: Json) -> Body:
+def _with_property(definition: JsonObject, name: str, schema: Json) -> JsonObject:
     """The definition with one more field of `spec`."""
     (version,) = get_mappings(definition, "spec", "versions")
     root = get_mapping(version, "schema", "openAPIV3Schema")
     properties = get_mapping(root, "properties")
     fields = {**get_mapping(properties, "spec", "properties"), name: schema}
-    spec: Body = {**get_mapping(properties, "spec"), "properties": fields}
-    newer: Body = {**root, "properties": {**properties, "spec": spec}}
+    spec: JsonObject = {**get_mapping(properties, "spec"), "properties": fields}
+    newer: JsonObject = {**root, "properties": {**properties, "spec": spec}}
     return with_spec(definition, versions=[{**version, "schema": {"openAPIV3Schema": newer}}])

@@ -10,12 +10,11 @@ from tidegate.engine.reach.preflight import PreflightMode
 from tidegate.engine.site import RolloutSettings
 from tidegate.model.event import EventType, StepState
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.plan import Plan
 from tidegate.model.reading import get_mapping, get_mappings
 from tidegate.sandbox.faults import CallFault, Fault, FaultSelector, Rejection
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_deployment, a_plan, an_object, noted
 from tidegate.testing.rollouts import roll_out, settings_of
 from tidegate.world.calls import Call, Get, List, RequestId, Write
@@ -35,7 +34,7 @@ class Overheard:
         self.calls: list[Call] = []
         self.give(an_object("v1 Namespace", "default", namespace=""))
 
-    def give(self, *bodies: Body) -> None:
+    def give(self, *bodies: JsonObject) -> None:
         self._world.preload([*bodies])
 
     def now(self) -> Ms:
@@ -81,7 +80,7 @@ def asking(depth: PreflightMode, number: int = 0) -> RolloutSettings:
 
 
 def a_large_plan() -> Plan:
-    def wave(number: int) -> tuple[Body, ...]:
+    def wave(number: int) -> tuple[JsonObject, ...]:
         names = [f"w{number}-{place}" for place in range(10)]
         services = (
             an_object("v1 Service", name, spec={"ports": [{"port": 80}], "selector": {"app": name}})
@@ -97,15 +96,15 @@ def a_guarded_plan() -> Plan:
     return a_plan(a_config_map("first"), (a_deployment("web"), a_config_map("last")))
 
 
-def a_hook(**rule: Json) -> Body:
+def a_hook(**rule: Json) -> JsonObject:
     """Asks about every ConfigMap, and agrees."""
-    known: Body = {
+    known: JsonObject = {
         "apiGroups": [""],
         "apiVersions": ["v1"],
         "operations": ["CREATE", "UPDATE"],
         "resources": ["configmaps"],
     }
-    hook: Body = {
+    hook: JsonObject = {
         "name": "gate.example.org",
         "admissionReviewVersions": ["v1"],
         "sideEffects": "None",
@@ -117,7 +116,7 @@ def a_hook(**rule: Json) -> Body:
     )
 
 
-def a_gate(**spec: Json) -> Body:
+def a_gate(**spec: Json) -> JsonObject:
     return an_object(f"{GROUP}/v1 Gate", "north", spec={"color": "red", **spec})
 
 
@@ -163,7 +162,7 @@ async def test_it_is_asked_about_what_a_webhook_has_a_word_in() -> None:
     assert world.dry_runs == ["first", "last"]
 
 
-HOOKS_OF_OTHERS: dict[str, Body] = {
+HOOKS_OF_OTHERS: dict[str, JsonObject] = {
     "of other operations": {"operations": ["DELETE"]},
     "of other kinds": {"resources": ["secrets"]},
     "of a part of the object": {"resources": ["configmaps/status"]},
@@ -245,7 +244,7 @@ async def test_webhooks_are_listed_once() -> None:
     assert len(world.listed_guards) == len(set(world.listed_guards)) == 6
 
 
-def a_strict_definition() -> Body:
+def a_strict_definition() -> JsonObject:
     """Whether an object fits it, only a server can tell."""
     return _with_rule(a_definition(GROUP), {"rule": "self.size > 0"})
 
@@ -330,11 +329,11 @@ async def test_a_pod_may_wait_for_its_account() -> None:
     assert run.states["shop/sync/1"] is not StepState.SKIPPED
 
 
-def _with_rule(definition: Body, rule: Json) -> Body:
+def _with_rule(definition: JsonObject, rule: Json) -> JsonObject:
     (version,) = get_mappings(definition, "spec", "versions")
     root = get_mapping(version, "schema", "openAPIV3Schema")
     fields = get_mapping(root, "properties")
-    spec: Body = {**get_mapping(fields, "spec"), "x-kubernetes-validations": [rule]}
-    schema: Body = {**root, "properties": {**fields, "spec": spec}}
-    newer: Body = {**version, "schema": {"openAPIV3Schema": schema}}
+    spec: JsonObject = {**get_mapping(fields, "spec"), "x-kubernetes-validations": [rule]}
+    schema: JsonObject = {**root, "properties": {**fields, "spec": spec}}
+    newer: JsonObject = {**version, "schema": {"openAPIV3Schema": schema}}
     return {**definition, "spec": {**get_mapping(definition, "spec"), "versions": [newer]}}

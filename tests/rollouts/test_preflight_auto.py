@@ -8,10 +8,9 @@ from tests.rollouts.test_preflight_asking import DENIED, MUTATING, Overheard, a_
 from tidegate.engine.reach.dry_runs import DEFAULT_NAMESPACE
 from tidegate.engine.reach.preflight import PreflightMode
 from tidegate.model.event import EventType, StepState
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping
 from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, Rejection
-from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_deployment, a_job, a_plan, an_object
 from tidegate.testing.rollouts import Run, roll_out
 from tidegate.world.calls import Verb
@@ -23,11 +22,11 @@ SMALL = Invalid("spec.minReadySeconds: not so long")
 SPACE = an_object("v1 Namespace", "shop", namespace="")
 
 
-def with_spec(body: Body, **spec: Json) -> Body:
+def with_spec(body: JsonObject, **spec: Json) -> JsonObject:
     return {**body, "spec": {**get_mapping(body, "spec"), **spec}}
 
 
-def in_shop(body: Body) -> Body:
+def in_shop(body: JsonObject) -> JsonObject:
     return {**body, "metadata": {**get_mapping(body, "metadata"), "namespace": "shop"}}
 
 

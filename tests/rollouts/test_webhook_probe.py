@@ -16,6 +16,7 @@ from tidegate.engine.vocabulary import Failure
 from tidegate.model.objects import (
     ClusterRef,
     Json,
+    JsonObject,
     Kind,
     LiveObject,
     Ref,
@@ -23,7 +24,6 @@ from tidegate.model.objects import (
     parse_live_object,
 )
 from tidegate.model.plan import PlanItem, PlannedUnit
-from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_manifest, a_name, an_object
 from tidegate.world.calls import Get, List, Request, Verb, Write
 from tidegate.world.facts import (
@@ -45,18 +45,18 @@ MAPS = ServedKind(Kind("", "v1", "ConfigMap"), "configmaps", True, VERBS, ())
 SPACES = ServedKind(Kind("", "v1", "Namespace"), "namespaces", False, VERBS, ())
 UNANSWERED = ServerError(500, "InternalError", 'failed calling webhook "a.example.org": refused')
 DENIED = Forbidden('admission webhook "a.example.org" denied the request: no')
-SERVICE: Body = {"service": {"namespace": "shop", "name": "hook"}, "caBundle": "Y2E="}
+SERVICE: JsonObject = {"service": {"namespace": "shop", "name": "hook"}, "caBundle": "Y2E="}
 READY: list[Json] = [{"addresses": ["192.0.2.1"], "conditions": {"ready": True}}]
 
 
-def a_hook(**parts: Json) -> Body:
-    rule: Body = {
+def a_hook(**parts: Json) -> JsonObject:
+    rule: JsonObject = {
         "operations": ["CREATE", "UPDATE"],
         "apiGroups": [""],
         "apiVersions": ["v1"],
         "resources": ["configmaps"],
     }
-    hook: Body = {
+    hook: JsonObject = {
         "name": "a.example.org",
         "sideEffects": "None",
         "clientConfig": SERVICE,
@@ -65,13 +65,13 @@ def a_hook(**parts: Json) -> Body:
     return {**hook, **parts}
 
 
-def a_rule(*resources: str, **parts: Json) -> Body:
+def a_rule(*resources: str, **parts: Json) -> JsonObject:
     every: list[Json] = ["*"]
-    rule: Body = {"operations": every, "apiGroups": every, "apiVersions": every}
+    rule: JsonObject = {"operations": every, "apiGroups": every, "apiVersions": every}
     return a_hook(rules=[{**rule, "resources": [*resources], **parts}])
 
 
-def live_of(body: Body) -> LiveObject:
+def live_of(body: JsonObject) -> LiveObject:
     return parse_live_object(msgspec.json.encode(body))
 
 
@@ -81,7 +81,7 @@ class Server:
 
     says: Callable[[Write], Outcome] = lambda _: Success()
     lists: dict[str, tuple[LiveObject, ...]] = field(default_factory=dict)
-    namespaces: dict[str, Body] = field(default_factory=dict)
+    namespaces: dict[str, JsonObject] = field(default_factory=dict)
     writes: list[Write] = field(default_factory=list)
 
     def answer(self, request: Request) -> Outcome:
@@ -98,7 +98,9 @@ class Server:
             case _:
                 return NotFound("not found")
 
-    def probe(self, hook: Body, *planned: Body, living: tuple[Body, ...] = ()) -> Failure | None:
+    def probe(
+        self, hook: JsonObject, *planned: JsonObject, living: tuple[JsonObject, ...] = ()
+    ) -> Failure | None:
         outlook = LiveCache()
         outlook.served_kinds[""] = {served.kind: served for served in (MAPS, SPACES)}
         lives = [live_of(body) for body in living]
@@ -202,7 +204,10 @@ def test_a_webhook_for_new_objects_is_asked_by_making_one_again() -> None:
 
 def test_only_what_the_selector_takes_is_tried() -> None:
     server = Server()
-    labelled: Body = {**a_config_map("two"), "metadata": {"name": "two", "labels": {"app": "web"}}}
+    labelled: JsonObject = {
+        **a_config_map("two"),
+        "metadata": {"name": "two", "labels": {"app": "web"}},
+    }
     hook = a_hook(objectSelector={"matchLabels": {"app": "web"}})
 
     server.probe(hook, a_config_map("one"), labelled)
@@ -212,8 +217,8 @@ def test_only_what_the_selector_takes_is_tried() -> None:
 
 def test_only_what_is_in_a_selected_namespace_is_tried() -> None:
     server = Server(namespaces={"default": {"team": "b"}, "shop": {"team": "a"}})
-    here: Body = {**a_config_map(), "metadata": {"name": "two", "namespace": "shop"}}
-    nowhere: Body = {**a_config_map(), "metadata": {"name": "three", "namespace": "gone"}}
+    here: JsonObject = {**a_config_map(), "metadata": {"name": "two", "namespace": "shop"}}
+    nowhere: JsonObject = {**a_config_map(), "metadata": {"name": "three", "namespace": "gone"}}
     hook = a_hook(namespaceSelector={"matchLabels": {"team": "a"}})
 
     server.probe(hook, a_config_map("one"), nowhere, here)
@@ -261,7 +266,7 @@ def test_a_webhook_that_a_dry_run_may_not_reach_is_not_tried(parts: dict[str, Js
 
 
 def test_a_service_needs_a_ca_bundle() -> None:
-    client: Body = {"service": {"namespace": "shop", "name": "hook"}}
+    client: JsonObject = {"service": {"namespace": "shop", "name": "hook"}}
 
     trouble = Server(lists=with_ready_endpoints()).probe(a_hook(clientConfig=client))
 
@@ -270,7 +275,7 @@ def test_a_service_needs_a_ca_bundle() -> None:
 
 
 def test_nothing_more_can_be_known_of_an_address() -> None:
-    client: Body = {"url": "https://hook.example.org/"}
+    client: JsonObject = {"url": "https://hook.example.org/"}
 
     assert Server().probe(a_hook(clientConfig=client)) is None
 
@@ -300,7 +305,7 @@ def test_a_webhook_that_fails_open_is_not_asked() -> None:
         (a_rule("*", operations=["DELETE"]), False),
     ],
 )
-def test_rules_say_what_a_webhook_is_asked_about(hook: Body, *, expected: bool) -> None:
+def test_rules_say_what_a_webhook_is_asked_about(hook: JsonObject, *, expected: bool) -> None:
     assert has_matching_rule(hook, MAPS, "CREATE") is expected
 
 

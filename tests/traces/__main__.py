@@ -11,7 +11,8 @@ from tests.traces.case import Case
 from tests.traces.catalogue import CASES
 from tests.traces.files import FOLDER, write_traces
 from tests.traces.run import Trace, trace
-from tidegate.testing import Body, Desk, live_of, real_world
+from tidegate.model.objects import JsonObject
+from tidegate.testing import Desk, live_of, real_world
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.line import ResilientWorld
 
@@ -25,7 +26,7 @@ async def listen(case: Case, number: int, kubeconfig: Path, turns: asyncio.Semap
     async with turns, real_world(kubeconfig=kubeconfig) as world:
         exchange = Dispatcher(ResilientWorld(world))
         namespace = f"trace-{number}-{case.name}"[:63].rstrip("-")
-        body: Body = {
+        body: JsonObject = {
             "apiVersion": "v1",
             "kind": "Namespace",
             "metadata": {"name": namespace},

@@ -6,17 +6,16 @@ from tests.traces.case import Apply, Case, Deed, Pause, Until, Watched
 from tests.traces.claims import counts, rolled_out, says
 from tests.traces.workloads import WEB, a_template, a_workload, scale
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.sandbox.controllers.selectors import DISRUPTION_BUDGET
 from tidegate.sandbox.controllers.stamps import AUTOSCALER
-from tidegate.testing import Body
 
 SPARE = Watched(DISRUPTION_BUDGET, "spare")
 SCALER = Watched(AUTOSCALER, "scaler")
 
 
 def a_budget(**spec: Json) -> Apply:
-    body: Body = {
+    body: JsonObject = {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": {"name": SPARE.name},
@@ -29,7 +28,7 @@ def a_scaler() -> Apply:
     target: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": WEB.name}
     wanted: Json = {"type": "Utilization", "averageUtilization": 50}
     metric: Json = {"type": "Resource", "resource": {"name": "cpu", "target": wanted}}
-    body: Body = {
+    body: JsonObject = {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
         "metadata": {"name": SCALER.name},

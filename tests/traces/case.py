@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Kind
-from tidegate.testing import Body
+from tidegate.model.objects import JsonObject, Kind
 
-Claim = Callable[[Body], bool]
+Claim = Callable[[JsonObject], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class Watched:
 class Apply:
     """Say what an object should be."""
 
-    body: Body
+    body: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class Change:
     """A merge patch, as of `kubectl scale`, `set image` or `rollout pause`."""
 
     object: Watched
-    patch: Body
+    patch: JsonObject
 
 
 @dataclass(frozen=True, slots=True)

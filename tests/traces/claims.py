@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from tests.traces.case import Claim
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
-from tidegate.testing import Body
 
 
-def is_observed(body: Body) -> bool:
+def is_observed(body: JsonObject) -> bool:
     return get_int(body, "status", "observedGeneration") >= get_int(body, "metadata", "generation")
 
 
 def says(condition: str, reason: str, *, observed: bool = True) -> Claim:
     """A condition with this reason, said of the newest generation."""
 
-    def holds(body: Body) -> bool:
+    def holds(body: JsonObject) -> bool:
         found = [
             one for one in get_mappings(body, "status", "conditions") if one["type"] == condition
         ]
@@ -27,7 +27,7 @@ def says(condition: str, reason: str, *, observed: bool = True) -> Claim:
 def counts(**wanted: int) -> Claim:
     """These counts, said of the newest generation; one that is left out is 0."""
 
-    def holds(body: Body) -> bool:
+    def holds(body: JsonObject) -> bool:
         status = get_mapping(body, "status")
         given = all(get_int(status, name) == count for name, count in wanted.items())
         return given and is_observed(body)
@@ -35,7 +35,7 @@ def counts(**wanted: int) -> Claim:
     return holds
 
 
-def rolled_out(body: Body) -> bool:
+def rolled_out(body: JsonObject) -> bool:
     """A Deployment that is all new and all available."""
     wanted = get_int(body, "spec", "replicas", default=1)
     names = ("replicas", "updatedReplicas", "availableReplicas")
@@ -44,7 +44,7 @@ def rolled_out(body: Body) -> bool:
     )
 
 
-def updated(body: Body) -> bool:
+def updated(body: JsonObject) -> bool:
     """A StatefulSet whose pods are all ready and all of its newest revision."""
     wanted = get_int(body, "spec", "replicas", default=1)
     status = get_mapping(body, "status")

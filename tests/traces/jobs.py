@@ -6,10 +6,9 @@ from tests.traces.case import Apply, Case, Change, Deed, Gone, Pause, Remove, Un
 from tests.traces.claims import says
 from tests.traces.workloads import a_template
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_int, get_mapping
 from tidegate.sandbox.kinds import JOB
-from tidegate.testing import Body
 
 LOAD = Watched(JOB, "load")
 PASSED = Until(LOAD, says("Complete", "CompletionsReached", observed=False))
@@ -20,7 +19,7 @@ def a_job(*, outcome: str = "", run_for: str = "", exit_code: str = "", **spec: 
     template = a_template(**{name: told for name, told in notes.items() if told})
     pod: Json = template["spec"]
     assert isinstance(pod, dict)
-    body: Body = {
+    body: JsonObject = {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": LOAD.name},
@@ -30,7 +29,7 @@ def a_job(*, outcome: str = "", run_for: str = "", exit_code: str = "", **spec: 
 
 
 def running(pods: int) -> Until:
-    def holds(body: Body) -> bool:
+    def holds(body: JsonObject) -> bool:
         status = get_mapping(body, "status")
         return get_int(status, "active") == get_int(status, "ready") == pods
 

@@ -8,8 +8,8 @@ from tests.traces.case import Apply, Case, Deed, Gone, Pause, Remove, Until, Wat
 from tests.traces.case import Change as Patched
 from tests.traces.states import Reader, State
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Ref
-from tidegate.testing import Body, Desk, live_of
+from tidegate.model.objects import JsonObject, Ref
+from tidegate.testing import Desk, live_of
 from tidegate.world.calls import RequestId, Selection
 from tidegate.world.facts import Message, NotFound, WatchEvent, WatchEventType
 
@@ -26,7 +26,7 @@ class Course:
         self._desk = desk
         self._readers = {watched: Reader() for watched in case.watched}
         self._tickets: dict[RequestId, Watched] = {}
-        self._bodies: dict[Watched, Body | None] = {}
+        self._bodies: dict[Watched, JsonObject | None] = {}
         self._generations: dict[Watched, int] = {}
 
     async def run(self) -> Trace:
@@ -85,7 +85,7 @@ class Course:
         if isinstance(fact, WatchEvent) and fact.request_id in self._tickets:
             watched = self._tickets[fact.request_id]
             gone = fact.type is WatchEventType.DELETED
-            body: Body | None = None if gone else msgspec.json.decode(fact.live.body)
+            body: JsonObject | None = None if gone else msgspec.json.decode(fact.live.body)
             self._bodies[watched] = body
             self._readers[watched].read(body)
 

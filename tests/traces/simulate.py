@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.fakes.instant_kubelet import INSTANT_KUBELET
 from tests.traces.case import Case
 from tests.traces.run import Trace, trace
+from tidegate.model.objects import JsonObject
 from tidegate.sandbox.controllers.batch.job import FINISHED_JOBS, JOB_PODS, JOBS, ORPHAN_PODS
 from tidegate.sandbox.controllers.foundations import API_CONTROLLERS
 from tidegate.sandbox.controllers.selectors import DISRUPTION_BUDGETS
@@ -16,7 +17,7 @@ from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENTS
 from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SETS
 from tidegate.sandbox.controllers.workloads.stateful_set import STATEFUL_SETS
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Body, Desk, live_of
+from tidegate.testing import Desk, live_of
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.line import ResilientWorld
 
@@ -39,13 +40,13 @@ CONTROLLERS = (
     *EXTERNAL_STATUS_CONTROLLERS,
     INSTANT_KUBELET,
 )
-NODE: Body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "kwok-0"}}
+NODE: JsonObject = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "kwok-0"}}
 
 
 async def simulated(case: Case) -> Trace:
     """What the sandbox's controllers say in a case."""
     exchange = Dispatcher(ResilientWorld(Sandbox(controllers=CONTROLLERS)))
-    namespace: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "trace"}}
+    namespace: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "trace"}}
     for body in (NODE, namespace):
         live_of(await Desk(exchange).create(body))
     return await trace(case, Desk(exchange, namespace="trace"))

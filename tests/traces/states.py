@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
-from tidegate.testing import Body
 
 State = dict[str, Json]
 REVISIONS = ("currentRevision", "updateRevision")
@@ -24,13 +23,13 @@ class Reader:
         self._revisions: dict[str, str] = {}
         self.states: list[State] = []
 
-    def read(self, body: Body | None) -> None:
+    def read(self, body: JsonObject | None) -> None:
         """Note the state of a body, or that the object is gone; the same twice is one."""
         state = GONE if body is None else self._state(body)
         if not self.states or self.states[-1] != state:
             self.states.append(state)
 
-    def _state(self, body: Body) -> State:
+    def _state(self, body: JsonObject) -> State:
         status = get_mapping(body, "status")
         state: State = {"generation": get_int(body, "metadata", "generation")}
         state["observed"] = get_int(status, "observedGeneration")

@@ -5,16 +5,15 @@ from __future__ import annotations
 from plane.groundwork import STORAGE_CLASS
 from tests.traces.case import Apply, Case, Claim, Deed, Gone, Pause, Remove, Until, Watched
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_text
 from tidegate.sandbox.kinds import CLAIM
-from tidegate.testing import Body
 
 DISK = Watched(CLAIM, "disk")
 
 
 def a_claim(**spec: Json) -> Apply:
-    body: Body = {
+    body: JsonObject = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": {"name": DISK.name},
@@ -29,7 +28,7 @@ def a_claim(**spec: Json) -> Apply:
 
 def a_class(name: str, mode: str) -> Apply:
     """A class whose volumes the test plane's controller manager makes itself, of folders."""
-    body: Body = {
+    body: JsonObject = {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
         "metadata": {"name": name},
@@ -42,7 +41,7 @@ def a_class(name: str, mode: str) -> Apply:
 def a_consumer() -> Apply:
     """A pod that mounts the claim."""
     volume: Json = {"name": "disk", "persistentVolumeClaim": {"claimName": DISK.name}}
-    body: Body = {
+    body: JsonObject = {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": "consumer"},
@@ -55,7 +54,7 @@ def a_consumer() -> Apply:
 
 
 def a_volume(name: str, size: str, class_name: str) -> Apply:
-    body: Body = {
+    body: JsonObject = {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
         "metadata": {"name": name},

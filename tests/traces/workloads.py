@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tests.traces.case import Apply, Change, Watched
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.sandbox.kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET
-from tidegate.testing import Body
 
 WEB = Watched(DEPLOYMENT, "web")
 CREW = Watched(REPLICA_SET, "crew")
@@ -15,14 +14,14 @@ ACCOUNT = Kind("", "v1", "ServiceAccount")
 PREFIX = "test.tidegate.dev/"
 
 
-def a_template(*, image: str = "app:1", account: str = "", **notes: str) -> Body:
+def a_template(*, image: str = "app:1", account: str = "", **notes: str) -> JsonObject:
     """A pod template; notes are the kubelet's annotations, with `_` for `-`.
 
     Pods take a second to become ready: real controllers say more when they are not in a hurry.
     """
     known = {"ready_after": "1s", **notes}
-    told: Body = {f"{PREFIX}{name.replace('_', '-')}": value for name, value in known.items()}
-    spec: Body = {"containers": [{"name": "app", "image": f"registry.example/{image}"}]}
+    told: JsonObject = {f"{PREFIX}{name.replace('_', '-')}": value for name, value in known.items()}
+    spec: JsonObject = {"containers": [{"name": "app", "image": f"registry.example/{image}"}]}
     if account:
         spec["serviceAccountName"] = account
     return {
@@ -31,7 +30,7 @@ def a_template(*, image: str = "app:1", account: str = "", **notes: str) -> Body
     }
 
 
-def a_workload(watched: Watched, *, template: Body | None = None, **spec: Json) -> Apply:
+def a_workload(watched: Watched, *, template: JsonObject | None = None, **spec: Json) -> Apply:
     return Apply(
         {
             "apiVersion": watched.kind.api_version,
@@ -58,7 +57,7 @@ def pause(watched: Watched, *, paused: bool = True) -> Change:
     return Change(watched, {"spec": {"paused": paused}})
 
 
-def rolling(*, surge: int | str, unavailable: int | str) -> Body:
+def rolling(*, surge: int | str, unavailable: int | str) -> JsonObject:
     return {
         "type": "RollingUpdate",
         "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable},

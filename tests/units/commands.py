@@ -15,7 +15,8 @@ from pathlib import Path
 import msgspec
 
 from tests.fakes.tidegate_command import Ran, Tidegate
-from tests.units.expected import REPOS, URL, Body, Expected, key_file
+from tests.units.expected import REPOS, URL, Expected, key_file
+from tidegate.model.objects import JsonObject
 
 SPOT = re.compile(r"^(?P<file>.+?)(?::(?P<line>\d+))?(?::\d+)?(?: \(.*\))?$")
 
@@ -71,7 +72,7 @@ class Made(msgspec.Struct, frozen=True):
     findings: list[Told]
 
     @property
-    def bodies(self) -> list[Body]:
+    def bodies(self) -> list[JsonObject]:
         return [msgspec.json.decode(one) for one in self.objects]
 
     @property

@@ -7,14 +7,12 @@ from pathlib import Path
 import msgspec
 
 from tidegate.documents import read_documents
-from tidegate.model.objects import Json
+from tidegate.model.objects import JsonObject
 
 REPOS = Path(__file__).parents[1] / "repos"
 RECORDED = REPOS / "recorded"
 URL = "https://git.example.com/shop/platform.git"
 """How the repositories call themselves."""
-
-Body = dict[str, Json]
 
 
 class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,7 +78,7 @@ def key_file() -> str:
     return (REPOS / "age.txt").read_text()
 
 
-def identity(body: Body) -> str:
+def identity(body: JsonObject) -> str:
     """`Kind/namespace/name` of a unit's own object."""
     metadata = body.get("metadata")
     known = metadata if isinstance(metadata, dict) else {}

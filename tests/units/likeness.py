@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.units.expected import Body, Expected
+from tests.units.expected import Expected
 from tidegate.model.change import MASK
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_text
 
 STAMPS = {
@@ -20,7 +20,7 @@ STAMPS = {
 """Whose an object is; some are stamped when it is rendered, some when it is applied."""
 
 
-def differences(recorded: list[Body], shown: list[Body], unit: Expected) -> list[str]:
+def differences(recorded: list[JsonObject], shown: list[JsonObject], unit: Expected) -> list[str]:
     """What is missing, what is too much, and where two differ."""
     recorded = [one for one in recorded if not is_test(one)]
     shown = [_unmasked(one, recorded) for one in shown]
@@ -34,12 +34,12 @@ def differences(recorded: list[Body], shown: list[Body], unit: Expected) -> list
     return said
 
 
-def is_test(body: Body) -> bool:
+def is_test(body: JsonObject) -> bool:
     """A test of a chart, which Argo CD renders and never applies."""
     return get_text(body, "metadata", "annotations", "helm.sh/hook").startswith("test")
 
 
-def _unmasked(body: Body, recorded: list[Body]) -> Body:
+def _unmasked(body: JsonObject, recorded: list[JsonObject]) -> JsonObject:
     """A name that stood encrypted is not shown: it is that of the only object of its kind."""
     if get_text(body, "metadata", "name") != MASK:
         return body
@@ -47,20 +47,20 @@ def _unmasked(body: Body, recorded: list[Body]) -> Body:
     return {**body, "metadata": {**get_mapping(body, "metadata"), "name": name}}
 
 
-def _by_name(objects: list[Body], unit: Expected) -> dict[str, Body]:
+def _by_name(objects: list[JsonObject], unit: Expected) -> dict[str, JsonObject]:
     return {_name(body): body for body in (_plain(one, unit) for one in objects)}
 
 
-def _name(body: Body) -> str:
+def _name(body: JsonObject) -> str:
     metadata = body["metadata"]
     known = metadata if isinstance(metadata, dict) else {}
     return f"{body['apiVersion']} {body['kind']} {known.get('namespace', '')}/{known['name']}"
 
 
-def _plain(body: Body, unit: Expected) -> Body:
+def _plain(body: JsonObject, unit: Expected) -> JsonObject:
     """Without stamps, and without the namespace that the unit would give it anyway."""
     metadata = body.get("metadata")
-    kept: Body = dict(metadata) if isinstance(metadata, dict) else {}
+    kept: JsonObject = dict(metadata) if isinstance(metadata, dict) else {}
     for part, stamps in STAMPS.items():
         values = kept.pop(part, None)
         if isinstance(values, dict):

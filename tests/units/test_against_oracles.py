@@ -14,18 +14,10 @@ import pytest
 
 from tests.fakes.tidegate_command import Tidegate
 from tests.units.commands import Checkout, Destination, Shown, Told, is_at, locked
-from tests.units.expected import (
-    RECORDED,
-    REPOS,
-    Body,
-    Expected,
-    Wrong,
-    expected,
-    identity,
-    shapes,
-)
+from tests.units.expected import RECORDED, REPOS, Expected, Wrong, expected, identity, shapes
 from tests.units.likeness import differences, is_test
 from tidegate.documents import read_documents
+from tidegate.model.objects import JsonObject
 
 SHAPES = shapes()
 UNITS = [(shape, unit) for shape in SHAPES for unit in expected(shape).units]
@@ -58,9 +50,9 @@ def checkouts(shared: Path) -> dict[str, Checkout]:
         return {shape: Checkout.of(shape, shared) for shape in SHAPES}
 
 
-def recorded(shape: str, unit: Expected) -> list[Body]:
+def recorded(shape: str, unit: Expected) -> list[JsonObject]:
     content = (RECORDED / shape / unit.record).read_bytes()
-    objects: list[Body] = msgspec.json.decode(content)
+    objects: list[JsonObject] = msgspec.json.decode(content)
     return objects
 
 
@@ -68,7 +60,7 @@ def without_objects(unit: Shown) -> str:
     return repr(msgspec.structs.replace(unit, objects=None))
 
 
-def kept(objects: list[Body]) -> list[Body]:
+def kept(objects: list[JsonObject]) -> list[JsonObject]:
     return [one for one in objects if not is_test(one)]
 
 

@@ -12,10 +12,9 @@ import msgspec
 
 from tidegate.apiserver.scaling import SCALABLE_KINDS, SCALE, SCALE_KIND
 from tidegate.documents import read_documents
-from tidegate.model.objects import Json, Kind, ServedKind
+from tidegate.model.objects import Json, JsonObject, Kind, ServedKind
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 
-Body = dict[str, Json]
 NAMES_FILE = Path(__file__).with_name("names.yaml")
 AGGREGATED_CONTENT_TYPE = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
 AGGREGATED_VERSIONS = ("v2", "v2beta1")
@@ -62,7 +61,7 @@ class ServedKinds:
 
     @classmethod
     def from_definitions(
-        cls, kinds: tuple[ServedKind, ...], definitions: Iterable[Body]
+        cls, kinds: tuple[ServedKind, ...], definitions: Iterable[JsonObject]
     ) -> ServedKinds:
         """Return the kinds, with the names and printer columns of the CRDs."""
         names, columns = dict(_builtin_names()), dict[Kind, tuple[PrinterColumn, ...]]()
@@ -95,7 +94,7 @@ class ServedKinds:
 
 def build_aggregated_discovery(
     served_kinds: ServedKinds, api_version_name: str, *, core: bool
-) -> Body:
+) -> JsonObject:
     """Return all kinds in one document (aggregated discovery), as kubectl requests since 1.27."""
     items: list[Json] = []
     for group, versions in served_kinds.groups().items():
@@ -110,13 +109,17 @@ def build_aggregated_discovery(
             ]
             items.append({"metadata": {"name": group} if group else {}, "versions": group_versions})
     api_version = f"apidiscovery.k8s.io/{api_version_name}"
-    header: Body = {"kind": "APIGroupDiscoveryList", "apiVersion": api_version, "metadata": {}}
+    header: JsonObject = {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": api_version,
+        "metadata": {},
+    }
     return {**header, "items": items}
 
 
 def _build_resource(served: ServedKind, served_kinds: ServedKinds) -> Json:
     names, kind = served_kinds.get_names(served), _response_kind(served.kind)
-    body: Body = {
+    body: JsonObject = {
         "resource": served.plural,
         "responseKind": kind,
         "scope": "Namespaced" if served.namespaced else "Cluster",
@@ -149,7 +152,7 @@ def _subresource_verbs(subresource: str) -> tuple[str, ...]:
     return SUBRESOURCE_VERBS.get(subresource, CHANGE_VERBS)
 
 
-def build_group_list(served_kinds: ServedKinds) -> Body:
+def build_group_list(served_kinds: ServedKinds) -> JsonObject:
     """Return the groups alone, as older clients request."""
     groups: list[Json] = [
         _build_group_fields(group, [*versions])
@@ -159,21 +162,21 @@ def build_group_list(served_kinds: ServedKinds) -> Body:
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
-def build_group(served_kinds: ServedKinds, group: str) -> Body | None:
+def build_group(served_kinds: ServedKinds, group: str) -> JsonObject | None:
     """Return one group. Returns None if it is not served."""
     versions = served_kinds.groups().get(group)
-    header: Body = {"kind": "APIGroup", "apiVersion": "v1"}
+    header: JsonObject = {"kind": "APIGroup", "apiVersion": "v1"}
     return {**header, **_build_group_fields(group, [*versions])} if versions else None
 
 
-def _build_group_fields(group: str, versions: list[str]) -> Body:
+def _build_group_fields(group: str, versions: list[str]) -> JsonObject:
     group_versions: list[Json] = [
         {"groupVersion": f"{group}/{version}", "version": version} for version in versions
     ]
     return {"name": group, "versions": group_versions, "preferredVersion": group_versions[0]}
 
 
-def build_resource_list(served_kinds: ServedKinds, group: str, version: str) -> Body | None:
+def build_resource_list(served_kinds: ServedKinds, group: str, version: str) -> JsonObject | None:
     """Return the kinds of one group version, as older clients request.
 
     Returns None if it is not served.
@@ -184,13 +187,13 @@ def build_resource_list(served_kinds: ServedKinds, group: str, version: str) -> 
     resources: list[Json] = []
     for served in kinds:
         names = served_kinds.get_names(served)
-        header: Body = {
+        header: JsonObject = {
             "name": served.plural,
             "singularName": names.singular or served.kind.name.lower(),
             "namespaced": served.namespaced,
             "kind": served.kind.name,
         }
-        extra_names: Body = {"shortNames": [*names.short], "categories": [*names.categories]}
+        extra_names: JsonObject = {"shortNames": [*names.short], "categories": [*names.categories]}
         resources.append(
             {**header, "verbs": [*served.verbs], **{k: v for k, v in extra_names.items() if v}}
         )
@@ -220,7 +223,7 @@ def build_resource_list(served_kinds: ServedKinds, group: str, version: str) -> 
     }
 
 
-def _names_from_definition(definition: Body) -> KindNames:
+def _names_from_definition(definition: JsonObject) -> KindNames:
     names = get_mapping(definition, "spec", "names")
     return KindNames(
         short=tuple(map(str, get_list(names, "shortNames"))),
@@ -229,7 +232,7 @@ def _names_from_definition(definition: Body) -> KindNames:
     )
 
 
-def _columns_from_definition(definition: Body) -> dict[Kind, tuple[PrinterColumn, ...]]:
+def _columns_from_definition(definition: JsonObject) -> dict[Kind, tuple[PrinterColumn, ...]]:
     spec = get_mapping(definition, "spec")
     group, name = get_text(spec, "group"), get_text(spec, "names", "kind")
     return {

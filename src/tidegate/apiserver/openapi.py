@@ -6,8 +6,8 @@ the server. Fields are not described: `kubectl explain` needs a real server.
 
 from __future__ import annotations
 
-from tidegate.apiserver.catalogue import Body, ServedKinds
-from tidegate.model.objects import Json, ServedKind
+from tidegate.apiserver.catalogue import ServedKinds
+from tidegate.model.objects import Json, JsonObject, ServedKind
 
 PATCH_PARAMETERS: Json = [
     {"name": name, "in": "query", "schema": {"type": "string"}}
@@ -15,7 +15,7 @@ PATCH_PARAMETERS: Json = [
 ]
 
 
-def build_index(served_kinds: ServedKinds) -> Body:
+def build_index(served_kinds: ServedKinds) -> JsonObject:
     """Return the paths of the documents of all group versions."""
     names = [
         _group_version_path(group, version)
@@ -25,7 +25,7 @@ def build_index(served_kinds: ServedKinds) -> Body:
     return {"paths": {name: {"serverRelativeURL": f"/openapi/v3/{name}"} for name in names}}
 
 
-def build_document(served_kinds: ServedKinds, group_path: str) -> Body | None:
+def build_document(served_kinds: ServedKinds, group_path: str) -> JsonObject | None:
     """Return the document of one group version, such as `apis/apps/v1`.
 
     Returns None if it is not served.
@@ -55,12 +55,12 @@ def _object_path(served: ServedKind) -> str:
     return f"{'/namespaces/{namespace}' if served.namespaced else ''}/{served.plural}/{{name}}"
 
 
-def _group_version_kind(served: ServedKind) -> Body:
+def _group_version_kind(served: ServedKind) -> JsonObject:
     return {"group": served.kind.group, "version": served.kind.version, "kind": served.kind.name}
 
 
 def _operations(served: ServedKind) -> Json:
-    patch: Body = {
+    patch: JsonObject = {
         "x-kubernetes-action": "patch",
         "x-kubernetes-group-version-kind": _group_version_kind(served),
     }

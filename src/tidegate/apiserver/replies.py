@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.apiserver.catalogue import Body, ServedKinds
+from tidegate.apiserver.catalogue import ServedKinds
 from tidegate.apiserver.printing.tables import build_table, columns_for_kind, partial_metadata
 from tidegate.apiserver.requests import ApiRequest
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, LiveObject
+from tidegate.model.objects import JsonObject, Kind, LiveObject
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 """Annotation of the bookmark after the initial objects of a watch."""
@@ -77,12 +77,15 @@ class ObjectEncoder:
         self, objects: tuple[LiveObject, ...], resource_version: str, continue_token: str, now: Ms
     ) -> bytes:
         """Encode a page of a list."""
-        metadata: Body = {"resourceVersion": resource_version}
+        metadata: JsonObject = {"resourceVersion": resource_version}
         if continue_token:
             metadata["continue"] = continue_token
         if self._format.form is ObjectForm.TABLE:
             return msgspec.json.encode({**self._build_table(objects, now), "metadata": metadata})
-        header: Body = {"kind": f"{self._kind.name}List", "apiVersion": self._kind.api_version}
+        header: JsonObject = {
+            "kind": f"{self._kind.name}List",
+            "apiVersion": self._kind.api_version,
+        }
         items = [live.body for live in objects]
         if self._format.form is ObjectForm.METADATA:
             header = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
@@ -96,19 +99,19 @@ class ObjectEncoder:
 
     def encode_bookmark(self, resource_version: str, *, ends_initial_events: bool = False) -> bytes:
         """Encode a bookmark of a watch. In a table, it is a row without cells."""
-        metadata: Body = {"resourceVersion": resource_version}
+        metadata: JsonObject = {"resourceVersion": resource_version}
         if ends_initial_events:
             metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
         body = _bookmark_object(self._kind, metadata)
         if self._format.form is ObjectForm.TABLE:
             empty_table = build_table((), (), Ms(0), include_objects=False, include_columns=False)
-            row: Body = {"cells": [], "object": partial_metadata(body)}
+            row: JsonObject = {"cells": [], "object": partial_metadata(body)}
             body = {**empty_table, "metadata": {"resourceVersion": resource_version}, "rows": [row]}
         elif self._format.form is ObjectForm.METADATA:
             body = partial_metadata(body)
         return _encode_event("BOOKMARK", msgspec.json.encode(body))
 
-    def _build_table(self, objects: Iterable[LiveObject], now: Ms) -> Body:
+    def _build_table(self, objects: Iterable[LiveObject], now: Ms) -> JsonObject:
         """Build a table. In a watch, only the first one has the column definitions."""
         bodies = [_decode(live) for live in objects]
         include_objects, include_columns = (
@@ -125,11 +128,11 @@ class ObjectEncoder:
         )
 
 
-def _bookmark_object(kind: Kind, metadata: Body) -> Body:
+def _bookmark_object(kind: Kind, metadata: JsonObject) -> JsonObject:
     return {"kind": kind.name, "apiVersion": kind.api_version, "metadata": metadata}
 
 
-def encode_error_event(status: Body) -> bytes:
+def encode_error_event(status: JsonObject) -> bytes:
     return _encode_event("ERROR", msgspec.json.encode(status))
 
 
@@ -137,6 +140,6 @@ def _encode_event(event_type: str, body: bytes) -> bytes:
     return msgspec.json.encode({"type": event_type, "object": msgspec.Raw(body)}) + b"\n"
 
 
-def _decode(live: LiveObject) -> Body:
-    body: Body = msgspec.json.decode(live.body)
+def _decode(live: LiveObject) -> JsonObject:
+    body: JsonObject = msgspec.json.decode(live.body)
     return body

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.model.labels import format_selector
-from tidegate.model.objects import Json, Kind, LiveObject
+from tidegate.model.objects import JsonObject, Kind, LiveObject
 from tidegate.model.reading import get_int, get_mapping, get_text, get_value
 
 SCALE = "scale"
@@ -19,15 +19,13 @@ SCALABLE_KINDS = frozenset(
 SCALE_KIND = Kind("autoscaling", "v1", "Scale")
 METADATA_KEYS = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
-Body = dict[str, Json]
-
 
 def build_scale(live: LiveObject) -> bytes:
     """Return the Scale of an object."""
-    body: Body = msgspec.json.decode(live.body)
+    body: JsonObject = msgspec.json.decode(live.body)
     metadata = get_mapping(body, "metadata")
     spec = get_int(body, "spec", "replicas") if "replicas" in get_mapping(body, "spec") else 1
-    scale: Body = {
+    scale: JsonObject = {
         "kind": SCALE_KIND.name,
         "apiVersion": SCALE_KIND.api_version,
         "metadata": {key: metadata[key] for key in METADATA_KEYS if key in metadata},
@@ -42,6 +40,6 @@ def build_scale(live: LiveObject) -> bytes:
 
 def patch_from_scale(scale: bytes) -> tuple[bytes, str]:
     """Return the merge patch for a Scale, or for a merge patch of one, and its resource version."""
-    body: Body = msgspec.json.decode(scale)
+    body: JsonObject = msgspec.json.decode(scale)
     patch = {"spec": {"replicas": get_int(body, "spec", "replicas")}}
     return msgspec.json.encode(patch), get_text(body, "metadata", "resourceVersion")

@@ -15,7 +15,7 @@ import msgspec
 from aiohttp import web
 
 from tidegate.apiserver import catalogue, openapi
-from tidegate.apiserver.catalogue import Body, ServedKinds
+from tidegate.apiserver.catalogue import ServedKinds
 from tidegate.apiserver.replies import ObjectEncoder, ObjectForm, encode_error_event, parse_accept
 from tidegate.apiserver.requests import (
     ApiRequest,
@@ -32,7 +32,7 @@ from tidegate.apiserver.requests import (
 from tidegate.apiserver.scaling import SCALABLE_KINDS, SCALE, build_scale, patch_from_scale
 from tidegate.apiserver.statuses import build_error_response, build_status
 from tidegate.apiserver.switchboard import POLL_SECONDS, RealTimeDriver
-from tidegate.model.objects import Json, Kind, LiveObject
+from tidegate.model.objects import Json, JsonObject, Kind, LiveObject
 from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.world import facts
 from tidegate.world.calls import Discover, Get, List, Logs, RawGet, Selection, Verb, Watch, Write
@@ -124,7 +124,7 @@ class ApiServer:
                 return _json_response(
                     msgspec.json.encode(body), catalogue.AGGREGATED_CONTENT_TYPE.format(version)
                 )
-        versions: Body = {"kind": "APIVersions", "versions": ["v1"]}
+        versions: JsonObject = {"kind": "APIVersions", "versions": ["v1"]}
         return _json_or_not_found(
             versions if path == "/api" else catalogue.build_group_list(served_kinds)
         )
@@ -134,7 +134,9 @@ class ApiServer:
         resources = await self._driver.request(Discover())
         page = await self._driver.request(List(Selection(CRD)))
         definitions = page.items if isinstance(page, facts.ListPage) else ()
-        bodies: list[Body] = [msgspec.json.decode(definition.body) for definition in definitions]
+        bodies: list[JsonObject] = [
+            msgspec.json.decode(definition.body) for definition in definitions
+        ]
         served = resources.kinds if isinstance(resources, facts.ApiResources) else ()
         self._served_kinds = ServedKinds.from_definitions(served, bodies)
         return self._served_kinds
@@ -359,15 +361,15 @@ def _may_print_more(live: LiveObject, request: Logs) -> bool:
 
 def _success_status(api_request: ApiRequest) -> bytes:
     """Return the `Status` for a deleted object."""
-    details: Body = {"name": api_request.path.name, "kind": api_request.served.plural}
-    header: Body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    details: JsonObject = {"name": api_request.path.name, "kind": api_request.served.plural}
+    header: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return msgspec.json.encode({**header, "details": details})
 
 
 def _error_response(outcome: facts.Outcome, api_request: ApiRequest) -> web.Response:
     if not facts.is_error(outcome):
         raise TypeError(outcome)
-    details: Body = {
+    details: JsonObject = {
         "name": api_request.path.name,
         "group": api_request.served.kind.group,
         "kind": api_request.served.plural,
@@ -401,7 +403,7 @@ def _not_found_response() -> web.Response:
     return _failure_response(404, "NotFound", NO_RESOURCE)
 
 
-def _json_or_not_found(body: Body | None) -> web.Response:
+def _json_or_not_found(body: JsonObject | None) -> web.Response:
     return _json_response(msgspec.json.encode(body)) if body is not None else _not_found_response()
 
 

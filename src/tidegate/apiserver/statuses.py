@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tidegate.model.moment import SECOND
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.world import facts
 
-Body = dict[str, Json]
 INTERNAL_ERROR, UNPROCESSABLE, FORBIDDEN = 500, 422, 403
 TYPED_PATCH_ERROR, STRICT_DECODING_ERROR = (
     "failed to create typed patch object",
@@ -23,14 +22,14 @@ class ErrorResponse(NamedTuple):
     """An error response."""
 
     status: int
-    body: Body
+    body: JsonObject
     retry_after: int = 0
     """Seconds; 0 for none."""
 
 
-def build_status(code: int, reason: str, message: str, **details: Json) -> Body:
+def build_status(code: int, reason: str, message: str, **details: Json) -> JsonObject:
     """Return a failure as a Kubernetes `Status` object."""
-    body: Body = {
+    body: JsonObject = {
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},

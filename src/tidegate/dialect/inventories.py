@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from tidegate.dialect.flux.status import RBAC
 from tidegate.dialect.helm.record import record_ref
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import JsonObject, Kind, Ref
 from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
 
-Body = dict[str, Json]
 ID_PARTS = 4
 
 
-def inventory_refs(unit_resource: Body) -> list[Ref] | None:
+def inventory_refs(unit_resource: JsonObject) -> list[Ref] | None:
     """Return all objects in the status of a unit, in order; None if it does not list them."""
     status = get_mapping(unit_resource, "status")
     if get_text(unit_resource, "kind") == "Application":
@@ -30,14 +29,14 @@ def inventory_refs(unit_resource: Body) -> list[Ref] | None:
     return [ref for ref in refs if ref is not None]
 
 
-def _ref_from_resource(resource: Body) -> Ref:
+def _ref_from_resource(resource: JsonObject) -> Ref:
     kind = Kind(
         get_text(resource, "group"), get_text(resource, "version"), get_text(resource, "kind")
     )
     return Ref(kind, get_text(resource, "namespace"), get_text(resource, "name"))
 
 
-def _ref_from_entry(entry: Body) -> Ref | None:
+def _ref_from_entry(entry: JsonObject) -> Ref | None:
     """Return the object of an entry `NAMESPACE_NAME_GROUP_KIND`; `__` is `:` in RBAC names."""
     parts = get_text(entry, "id").split("_")
     if len(parts) < ID_PARTS:
@@ -48,7 +47,7 @@ def _ref_from_entry(entry: Body) -> Ref | None:
     return Ref(Kind(group, get_text(entry, "v"), kind), namespace, name)
 
 
-def last_release_record(unit_resource: Body) -> tuple[Ref, str] | None:
+def last_release_record(unit_resource: JsonObject) -> tuple[Ref, str] | None:
     """Return the record of the last release of a HelmRelease, and the namespace of the release.
 
     None if the status has no history.
@@ -62,6 +61,6 @@ def last_release_record(unit_resource: Body) -> tuple[Ref, str] | None:
     return record, get_text(last, "namespace", default=namespace)
 
 
-def targets_other_cluster(unit_resource: Body) -> bool:
+def targets_other_cluster(unit_resource: JsonObject) -> bool:
     """Return whether a Flux unit deploys to another cluster."""
     return get_value(unit_resource, "spec", "kubeConfig") is not None

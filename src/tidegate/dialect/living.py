@@ -8,11 +8,12 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.dialect.argo.hooks import DeletionPhase, read_hook, with_helm_annotations_only
-from tidegate.dialect.argo.options import Body, read_argo_options
+from tidegate.dialect.argo.options import read_argo_options
 from tidegate.dialect.argo.waves import live_wave
 from tidegate.dialect.flux.notes import read_flux_options
 from tidegate.dialect.helm.marks import belongs_to_release
 from tidegate.dialect.tracking import owning_unit
+from tidegate.model.objects import JsonObject
 from tidegate.model.plan import PlannedUnit
 from tidegate.model.policy import ObjectOptions, Order
 from tidegate.model.reading import get_list
@@ -31,7 +32,7 @@ class LiveOwnership(msgspec.Struct, frozen=True):
     """Whether it runs after all other objects of its unit are deleted."""
 
 
-def read_live_ownership(body: Body, unit: PlannedUnit) -> LiveOwnership | None:
+def read_live_ownership(body: JsonObject, unit: PlannedUnit) -> LiveOwnership | None:
     """Read the deletion options of a live object.
 
     None if the unit may not delete it: it belongs to another unit or has an owner reference.
@@ -56,7 +57,7 @@ def read_live_ownership(body: Body, unit: PlannedUnit) -> LiveOwnership | None:
     )
 
 
-def other_owner(body: Body, unit: PlannedUnit) -> str | None:
+def other_owner(body: JsonObject, unit: PlannedUnit) -> str | None:
     """Return the other unit that an object belongs to; None if this one or none."""
     owner = owning_unit(body, unit.policy.owner_label)
     return None if owner in {"", unit.id.tracking_id} else owner

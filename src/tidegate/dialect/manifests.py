@@ -13,7 +13,7 @@ from posixpath import normpath
 import msgspec
 
 from tidegate.dialect.argo.hooks import DeletionPhase, Hook, read_hook, with_helm_annotations_only
-from tidegate.dialect.argo.options import Body, read_argo_options
+from tidegate.dialect.argo.options import read_argo_options
 from tidegate.dialect.argo.waves import manifest_wave
 from tidegate.dialect.flux.notes import item_action, read_flux_options
 from tidegate.dialect.helm.hooks import narrow_hook
@@ -24,7 +24,7 @@ from tidegate.errors import DialectError, Location
 from tidegate.model.helm_order import is_crd_path
 from tidegate.model.ledger import CrdPolicy
 from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.objects import Kind, Ref, versionless_key
+from tidegate.model.objects import JsonObject, Kind, Ref, versionless_key
 from tidegate.model.plan import ItemAction
 from tidegate.model.policy import ObjectOptions, Order, Policy
 from tidegate.model.reading import get_mapping, get_text
@@ -177,7 +177,9 @@ class _ManifestParser:
         charts = (f"{normpath(source.path.lstrip('/'))}/" for source in self._unit.sources)
         return next((path.removeprefix(chart) for chart in charts if path.startswith(chart)), path)
 
-    def _with_ownership(self, body: Body, ref: Ref, hook: Hook | None, *, is_tracked: bool) -> Body:
+    def _with_ownership(
+        self, body: JsonObject, ref: Ref, hook: Hook | None, *, is_tracked: bool
+    ) -> JsonObject:
         """Return the body with ownership metadata; Helm hooks do not name their release."""
         tracked = _with_unit_metadata(body, self._unit if is_tracked else None, ref)
         release_spec = self._policy.release
@@ -245,7 +247,7 @@ class _ManifestParser:
         self._seen[versionless_key(ref)] = location
 
 
-def _with_unit_metadata(body: Body, unit: Unit | None, ref: Ref) -> Body:
+def _with_unit_metadata(body: JsonObject, unit: Unit | None, ref: Ref) -> JsonObject:
     """Return the body with its namespace, and with tracking metadata if it has a unit.
 
     CRDs have none, like in Argo CD: they are never pruned, and units may share them. Flux
@@ -263,7 +265,9 @@ def _with_unit_metadata(body: Body, unit: Unit | None, ref: Ref) -> Body:
     return with_metadata(tracked, annotations, labels)
 
 
-def with_metadata(body: Body, annotations: Mapping[str, str], labels: Mapping[str, str]) -> Body:
+def with_metadata(
+    body: JsonObject, annotations: Mapping[str, str], labels: Mapping[str, str]
+) -> JsonObject:
     """Return the body with these annotations and labels."""
     metadata = {**get_mapping(body, "metadata")}
     for key, values in (("annotations", annotations), ("labels", labels)):
@@ -282,12 +286,12 @@ def _with_namespace(
     ref = Ref(NAMESPACE, "", name)
     if any(manifest.hook_policies is None and manifest.ref == ref for manifest in manifests):
         return manifests
-    metadata: Body = {"name": name}
+    metadata: JsonObject = {"name": name}
     if policy.namespace_labels:
         metadata["labels"] = dict(policy.namespace_labels)
     if policy.namespace_notes:
         metadata["annotations"] = dict(policy.namespace_notes)
-    body: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+    body: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
     encoded = msgspec.json.encode(body)
     created = Manifest(ref=ref, body=encoded, phase=Phase.PRE_SYNC, action=ItemAction.CREATE)
     return (created, *manifests)

@@ -8,10 +8,9 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.dialect.argo.application import SKIP_RECONCILE, TRUE_VALUES
-from tidegate.model.objects import Json
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 
-Body = dict[str, Json]
 PAUSED_BY_US = "tidegate.dev/held"
 """Annotation on a unit resource whose controller Tidegate paused."""
 SUSPEND = "suspend"
@@ -64,13 +63,13 @@ CONTROLLERS |= dict.fromkeys(
 FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
 
 
-def is_running(pod: Body) -> bool:
+def is_running(pod: JsonObject) -> bool:
     """Return whether a pod runs or is about to."""
     is_terminating = bool(get_text(pod, "metadata", "deletionTimestamp"))
     return not is_terminating and get_text(pod, "status", "phase") not in FINISHED_PHASES
 
 
-def is_paused_by_us(unit_resource: Body) -> bool:
+def is_paused_by_us(unit_resource: JsonObject) -> bool:
     """Return whether Tidegate paused the controller for a unit."""
     annotations = get_mapping(unit_resource, "metadata", "annotations")
     if get_text(annotations, PAUSED_BY_US) != "true":
@@ -80,7 +79,7 @@ def is_paused_by_us(unit_resource: Body) -> bool:
     return get_value(unit_resource, "spec", SUSPEND) is True
 
 
-def is_reconciling(unit_resource: Body) -> bool:
+def is_reconciling(unit_resource: JsonObject) -> bool:
     """Return whether the controller is reconciling a unit, which it would not finish if paused."""
     if get_text(unit_resource, "kind") == "Application":
         return get_value(unit_resource, "operation") is not None
@@ -92,7 +91,7 @@ def is_reconciling(unit_resource: Body) -> bool:
     return by_type.get("Reconciling") == ("True", "Progressing")
 
 
-def with_pause(unit_resource: Body) -> Body:
+def with_pause(unit_resource: JsonObject) -> JsonObject:
     """Return a unit resource that is paused from its creation on."""
     patch = pause_patch(unit_resource)
     metadata = get_mapping(unit_resource, "metadata")
@@ -100,20 +99,20 @@ def with_pause(unit_resource: Body) -> Body:
         **get_mapping(metadata, "annotations"),
         **get_mapping(patch, "metadata", "annotations"),
     }
-    paused: Body = {**unit_resource, "metadata": {**metadata, "annotations": annotations}}
+    paused: JsonObject = {**unit_resource, "metadata": {**metadata, "annotations": annotations}}
     if "spec" in patch:
         paused["spec"] = {**get_mapping(unit_resource, "spec"), **get_mapping(patch, "spec")}
     return paused
 
 
-def pause_patch(unit_resource: Body) -> Body:
+def pause_patch(unit_resource: JsonObject) -> JsonObject:
     """Return the merge patch that pauses the controller for a live unit."""
     if get_text(unit_resource, "kind") == "Application":
         return {"metadata": {"annotations": {SKIP_RECONCILE: "true", PAUSED_BY_US: "true"}}}
     return {"metadata": {"annotations": {PAUSED_BY_US: "true"}}, "spec": {SUSPEND: True}}
 
 
-def resume_patch(unit_resource: Body, desired: Body) -> Body:
+def resume_patch(unit_resource: JsonObject, desired: JsonObject) -> JsonObject:
     """Return the merge patch that resumes the controller: the values in Git, else none."""
     if get_text(unit_resource, "kind") == "Application":
         value = get_mapping(desired, "metadata", "annotations").get(SKIP_RECONCILE)

@@ -11,10 +11,9 @@ from enum import StrEnum
 import msgspec
 
 from tidegate.dialect.argo.application import SKIP_RECONCILE, TRUE_VALUES
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text, get_value
 
-Body = dict[str, Json]
 REQUESTED_AT = "reconcile.fluxcd.io/requestedAt"
 REFRESH = "argocd.argoproj.io/refresh"
 APPLICATION = "Application"
@@ -39,33 +38,33 @@ class ControllerResponse(msgspec.Struct, frozen=True):
     revision: str = ""
 
 
-def is_suspended(resource: Body) -> bool:
+def is_suspended(resource: JsonObject) -> bool:
     """Return whether a unit or source is suspended."""
     if get_text(resource, "kind") == APPLICATION:
         return get_text(resource, "metadata", "annotations", SKIP_RECONCILE) in TRUE_VALUES
     return get_value(resource, "spec", "suspend") is True
 
 
-def suspend_patch(resource: Body, *, suspend: bool) -> Body:
+def suspend_patch(resource: JsonObject, *, suspend: bool) -> JsonObject:
     """Return the merge patch that suspends or resumes a unit or source."""
     if get_text(resource, "kind") == APPLICATION:
         return {"metadata": {"annotations": {SKIP_RECONCILE: "true" if suspend else None}}}
     return {"spec": {"suspend": suspend}}
 
 
-def reconcile_patch(requested_at: str) -> Body:
+def reconcile_patch(requested_at: str) -> JsonObject:
     """Return the merge patch that requests a reconciliation from Flux."""
     return {"metadata": {"annotations": {REQUESTED_AT: requested_at}}}
 
 
-def flux_response(resource: Body, requested_at: str) -> ControllerResponse:
+def flux_response(resource: JsonObject, requested_at: str) -> ControllerResponse:
     """Return the response to a request: done once it was handled and the object is current."""
     if get_text(resource, "status", "lastHandledReconcileAt") != requested_at:
         return ControllerResponse(RequestState.PENDING, "it has not taken up the request")
     return _reconcile_response(resource)
 
 
-def _reconcile_response(resource: Body) -> ControllerResponse:
+def _reconcile_response(resource: JsonObject) -> ControllerResponse:
     """Return the progress of a Flux controller with the current object."""
     ready = _condition(resource, "Ready")
     message = get_text(ready, "message")
@@ -80,7 +79,7 @@ def _reconcile_response(resource: Body) -> ControllerResponse:
     return ControllerResponse(RequestState.DONE, message, current_revision(resource))
 
 
-def resume_response(resource: Body, before: Body) -> ControllerResponse:
+def resume_response(resource: JsonObject, before: JsonObject) -> ControllerResponse:
     """Return the response for a resumed unit or source; `before`: the object before it was resumed.
 
     Argo CD records its last comparison. Without automated sync the Application need not be in
@@ -104,7 +103,7 @@ def resume_response(resource: Body, before: Body) -> ControllerResponse:
     )
 
 
-def current_revision(resource: Body) -> str:
+def current_revision(resource: JsonObject) -> str:
     """Return the last applied revision of a Flux unit, or the fetched revision of a source."""
     status = get_mapping(resource, "status")
     applied = get_text(status, "lastAppliedRevision") or get_text(status, "artifact", "revision")
@@ -112,12 +111,12 @@ def current_revision(resource: Body) -> str:
     return applied or (get_text(history[0], "chartVersion") if history else "")
 
 
-def refresh_patch(*, hard: bool) -> Body:
+def refresh_patch(*, hard: bool) -> JsonObject:
     """Return the merge patch that makes Argo CD refresh an Application."""
     return {"metadata": {"annotations": {REFRESH: "hard" if hard else "normal"}}}
 
 
-def is_refreshed(unit_resource: Body) -> bool:
+def is_refreshed(unit_resource: JsonObject) -> bool:
     return not get_text(unit_resource, "metadata", "annotations", REFRESH)
 
 
@@ -133,7 +132,7 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Group, kind, namespace and name of each resource; all if empty."""
 
 
-def sync_patch(unit_resource: Body, request: SyncRequest) -> Body:
+def sync_patch(unit_resource: JsonObject, request: SyncRequest) -> JsonObject:
     """Return the merge patch that starts an Argo CD operation."""
     options = [
         option for option in get_list(unit_resource, "spec", "syncPolicy", "syncOptions") if option
@@ -147,7 +146,7 @@ def sync_patch(unit_resource: Body, request: SyncRequest) -> Body:
         }
         for group, kind, namespace, name in request.resources
     ]
-    sync: Body = {
+    sync: JsonObject = {
         **({"revision": request.revision} if request.revision else {}),
         **({"prune": True} if request.prune else {}),
         **({"dryRun": True} if request.dry_run else {}),
@@ -156,11 +155,11 @@ def sync_patch(unit_resource: Body, request: SyncRequest) -> Body:
         "syncStrategy": {"hook": {"force": True} if request.force else {}},
     }
     retry = get_mapping(unit_resource, "spec", "syncPolicy", "retry")
-    operation: Body = {"initiatedBy": {"username": request.initiated_by}, "sync": sync}
+    operation: JsonObject = {"initiatedBy": {"username": request.initiated_by}, "sync": sync}
     return {"operation": {**operation, **({"retry": retry} if retry else {})}}
 
 
-def sync_response(unit_resource: Body, before: Body) -> ControllerResponse:
+def sync_response(unit_resource: JsonObject, before: JsonObject) -> ControllerResponse:
     """Return the response to an operation; `before`: the object at the time of the request."""
     state = get_mapping(unit_resource, "status", "operationState")
     is_new = state.get("startedAt") != get_value(before, "status", "operationState", "startedAt")
@@ -177,7 +176,7 @@ def sync_response(unit_resource: Body, before: Body) -> ControllerResponse:
     return ControllerResponse(state_at_end, message, get_text(state, "syncResult", "revision"))
 
 
-def source_reference(unit_resource: Body) -> tuple[str, str, str] | None:
+def source_reference(unit_resource: JsonObject) -> tuple[str, str, str] | None:
     """Return kind, namespace and name of the source of a Flux unit; None if it has none."""
     spec = get_mapping(unit_resource, "spec")
     reference = (
@@ -191,6 +190,6 @@ def source_reference(unit_resource: Body) -> tuple[str, str, str] | None:
     return get_text(reference, "kind"), namespace, get_text(reference, "name")
 
 
-def _condition(resource: Body, name: str) -> Body:
+def _condition(resource: JsonObject, name: str) -> JsonObject:
     conditions = get_mappings(resource, "status", "conditions")
     return next((condition for condition in conditions if condition.get("type") == name), {})

@@ -17,11 +17,10 @@ from tidegate.dialect.flux.status import kustomization_status
 from tidegate.dialect.times import format_rfc3339
 from tidegate.model.account import SourceRevision, StatusUpdate, UnitProgress
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import JsonObject, Kind, Ref
 from tidegate.model.reading import get_text
 
-Body = dict[str, Json]
-BuildStatus = Callable[[Body, UnitProgress, Sequence[SourceRevision]], StatusUpdate | None]
+BuildStatus = Callable[[JsonObject, UnitProgress, Sequence[SourceRevision]], StatusUpdate | None]
 EVENT = Kind("", "v1", "Event")
 MAX_MESSAGE_BYTES = 1_024
 """Maximum number of bytes in the message of an Event."""
@@ -72,7 +71,7 @@ STATUS_FORMATS = {
 
 
 def build_event(
-    unit_resource: Body, event: tuple[str, str, str], status_format: StatusFormat, now: Ms
+    unit_resource: JsonObject, event: tuple[str, str, str], status_format: StatusFormat, now: Ms
 ) -> tuple[Ref, bytes]:
     """Return a Kubernetes Event about a unit resource, as its controller would send it."""
     severity, reason, message = event
@@ -84,7 +83,7 @@ def build_event(
     suffix = hashlib.blake2b(seed, digest_size=8).hexdigest()
     ref = Ref(EVENT, namespace, f"{get_text(unit_resource, 'metadata', 'name')}.{suffix}")
     truncated = message.encode()[:MAX_MESSAGE_BYTES].decode(errors="ignore")
-    body: Body = {
+    body: JsonObject = {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"name": ref.name, "namespace": namespace},

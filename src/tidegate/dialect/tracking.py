@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.policy import Policy, Tracking
 from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.model.unit import UnitId
 
-Body = dict[str, Json]
 UNIT = "tidegate.dev/unit"
 TRACKING_ID = "argocd.argoproj.io/tracking-id"
 APPLICATION_SET = "ApplicationSet"
@@ -56,7 +55,7 @@ def _label_value(app: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+$", "", app[:MAX_LABEL_LENGTH])
 
 
-def owning_unit(body: Body, label: str = "") -> str:
+def owning_unit(body: JsonObject, label: str = "") -> str:
     """Return the tracking ID of the unit that owns an object; empty if none.
 
     `label`: the instance label, if Argo CD tracks by label. The annotation counts then for
@@ -76,7 +75,7 @@ def owning_unit(body: Body, label: str = "") -> str:
     )
 
 
-def _owner_by_application_set(body: Body) -> str:
+def _owner_by_application_set(body: JsonObject) -> str:
     """Return the ApplicationSet that created an Application; empty if none."""
     for reference in get_mappings(body, "metadata", "ownerReferences"):
         if get_text(reference, "kind") == APPLICATION_SET and get_text(

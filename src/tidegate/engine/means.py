@@ -12,7 +12,7 @@ from tidegate.model.account import UnitProgress
 from tidegate.model.drift import ObjectDrift
 from tidegate.model.ledger import PendingRevision, ReleaseStorage, RevisionOutcome
 from tidegate.model.moment import Ms
-from tidegate.model.objects import ClusterRef, Json, Kind, LiveObject, Ref
+from tidegate.model.objects import ClusterRef, JsonObject, Kind, LiveObject, Ref
 from tidegate.model.plan import Plan, PlanFragment, PlanItem, PlannedUnit, Step
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Verdict
@@ -20,15 +20,13 @@ from tidegate.schema.fit import Misfit
 from tidegate.world.calls import RunWorker, Write
 from tidegate.world.facts import Outcome
 
-Body = dict[str, Json]
-
 
 class UnitLiveState(msgspec.Struct, frozen=True):
     """Live state of a unit when its rollout starts."""
 
     started_at: Ms
     """Start of the rollout, possibly in an earlier process."""
-    prune_candidates: tuple[Body, ...] = ()
+    prune_candidates: tuple[JsonObject, ...] = ()
     """Live objects of the unit that are no longer in Git."""
 
 
@@ -58,23 +56,23 @@ class ObjectEvaluator(Protocol):
         """
         ...
 
-    def health_script(self, unit: PlannedUnit, body: Body, now: Ms) -> RunWorker | None:
+    def health_script(self, unit: PlannedUnit, body: JsonObject, now: Ms) -> RunWorker | None:
         """Return the worker call that must run before the health can be evaluated.
 
         None if there is none.
         """
         ...
 
-    def verdict_from_script(self, script: RunWorker, outcome: Outcome, body: Body) -> Verdict:
+    def verdict_from_script(self, script: RunWorker, outcome: Outcome, body: JsonObject) -> Verdict:
         """Return the health verdict from the outcome of a worker call."""
         ...
 
-    def evaluate_health(self, unit: PlannedUnit, body: Body, now: Ms) -> Verdict:
+    def evaluate_health(self, unit: PlannedUnit, body: JsonObject, now: Ms) -> Verdict:
         """Return the health verdict by the rules of the unit."""
         ...
 
     def compare(
-        self, unit: PlannedUnit, item: PlanItem, live: Body | None, fingerprint: str
+        self, unit: PlannedUnit, item: PlanItem, live: JsonObject | None, fingerprint: str
     ) -> Comparison:
         """Compare an object with the live object.
 
@@ -83,22 +81,22 @@ class ObjectEvaluator(Protocol):
         ...
 
     def describe_overwritten_fields(
-        self, unit: PlannedUnit, item: PlanItem, live: Body, fingerprint: str
+        self, unit: PlannedUnit, item: PlanItem, live: JsonObject, fingerprint: str
     ) -> str:
         """Describe which of the written fields were changed and by whom; empty if none was."""
         ...
 
-    def is_drift_detection_disabled(self, item: PlanItem, live: Body | None) -> bool:
+    def is_drift_detection_disabled(self, item: PlanItem, live: JsonObject | None) -> bool:
         """Return whether the manifest or the live object disables Flux drift detection."""
         ...
 
     def find_drift(
-        self, unit: PlannedUnit, item: PlanItem, live: Body | None
+        self, unit: PlannedUnit, item: PlanItem, live: JsonObject | None
     ) -> ObjectDrift | None:
         """Return the changes made by others; None if only field ownership differs."""
         ...
 
-    def find_owner(self, body: Body) -> str:
+    def find_owner(self, body: JsonObject) -> str:
         """Return the tracking id of the unit that owns a live object; empty for none."""
         ...
 
@@ -109,7 +107,7 @@ class ObjectEvaluator(Protocol):
         """
         ...
 
-    def server_checked_key(self, item: PlanItem, live: Body | None) -> bytes:
+    def server_checked_key(self, item: PlanItem, live: JsonObject | None) -> bytes:
         """Return an opaque key of the part that only the server can validate.
 
         Empty if there is none.
@@ -118,15 +116,17 @@ class ObjectEvaluator(Protocol):
         """
         ...
 
-    def build_payload(self, unit: PlannedUnit, item: PlanItem, live: Body | None) -> WritePayload:
+    def build_payload(
+        self, unit: PlannedUnit, item: PlanItem, live: JsonObject | None
+    ) -> WritePayload:
         """Return the body to write, given the live object."""
         ...
 
-    def compute_fingerprint(self, unit: PlannedUnit, item: PlanItem, live: Body) -> str:
+    def compute_fingerprint(self, unit: PlannedUnit, item: PlanItem, live: JsonObject) -> str:
         """Return a fingerprint of the fields we own, as a write has left them."""
         ...
 
-    def adoption_patch(self, unit: PlannedUnit, item: PlanItem, live: Body) -> bytes | None:
+    def adoption_patch(self, unit: PlannedUnit, item: PlanItem, live: JsonObject) -> bytes | None:
         """Return the patch that transfers fields of earlier field managers to us.
 
         None if there are none.
@@ -227,6 +227,6 @@ class StatusBuilder(Protocol):
         """Return whether the status of the unit includes the status of its child units."""
         ...
 
-    def build_patch(self, progress: UnitProgress, unit_resource: Body) -> StatusPatch | None:
+    def build_patch(self, progress: UnitProgress, unit_resource: JsonObject) -> StatusPatch | None:
         """Return the patch from the current status to the desired one; None if they are equal."""
         ...

@@ -10,7 +10,7 @@ from tidegate.engine.approvals import Approvals
 from tidegate.engine.hold import EmitUnitEvent
 from tidegate.engine.holds import OnLeaseLost, UnitLeases
 from tidegate.engine.ledgers import ReleaseHistories
-from tidegate.engine.means import Body, FailingUnit, HistoryBackend, ObjectEvaluator, StatusBuilder
+from tidegate.engine.means import FailingUnit, HistoryBackend, ObjectEvaluator, StatusBuilder
 from tidegate.engine.reach.checking import (
     ComparedItem,
     ObjectComparer,
@@ -28,6 +28,7 @@ from tidegate.errors import Location
 from tidegate.model.moment import Ms
 from tidegate.model.objects import (
     ClusterRef,
+    JsonObject,
     Kind,
     LiveObject,
     Ref,
@@ -175,7 +176,7 @@ class RolloutContext:
         )
 
     def evaluate_health(
-        self, object_ref: ClusterRef, live: LiveObject, body: Body | None = None
+        self, object_ref: ClusterRef, live: LiveObject, body: JsonObject | None = None
     ) -> Procedure[HealthChanged]:
         """Return the health of a live object, at once unless a health script must run in a worker.
 

@@ -15,13 +15,7 @@ from msgspec import structs
 
 from tidegate.dialect.units import is_dialect_kind
 from tidegate.errors import Location
-from tidegate.flows.brought_objects import (
-    WORKLOADS,
-    Body,
-    GroupKind,
-    ProvidedObjects,
-    operator_products,
-)
+from tidegate.flows.brought_objects import WORKLOADS, GroupKind, ProvidedObjects, operator_products
 from tidegate.flows.custom_kinds import DNS_NAME, can_be_custom
 from tidegate.flows.entering import Workspace
 from tidegate.flows.graph import graph_inputs
@@ -35,7 +29,7 @@ from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.references import CONFIG_MAP, SECRET
 from tidegate.model.absence import DependencyType, MissingDependency
 from tidegate.model.graph import Dependent, UnmetDependency, UnmetDependencyType
-from tidegate.model.objects import Kind, Ref, ServedKind, versionless_key
+from tidegate.model.objects import JsonObject, Kind, Ref, ServedKind, versionless_key
 from tidegate.model.operators import Effect, Operator
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.plan import Plan
@@ -141,8 +135,8 @@ class _MissingFinder(msgspec.Struct):
     unmet: tuple[UnmetDependency, ...]
     _locations: dict[Ref, Location | None] = msgspec.field(default_factory=dict)
     _served: dict[GroupKind, tuple[ServedKind, ...]] = msgspec.field(default_factory=dict)
-    _workloads: list[Body] = msgspec.field(default_factory=list)
-    _bodies: dict[Ref, Body] = msgspec.field(default_factory=dict)
+    _workloads: list[JsonObject] = msgspec.field(default_factory=list)
+    _bodies: dict[Ref, JsonObject] = msgspec.field(default_factory=dict)
 
     async def find(self, session: Session) -> list[MissingDependency]:
         for served_kind in await session.kinds(self.cluster):
@@ -247,7 +241,9 @@ class _MissingFinder(msgspec.Struct):
             if isinstance(outcome, NotFound | NotServed)
         ]
 
-    async def _list_workloads(self, session: Session, custom_kinds: Iterable[Kind]) -> list[Body]:
+    async def _list_workloads(
+        self, session: Session, custom_kinds: Iterable[Kind]
+    ) -> list[JsonObject]:
         """Return the workloads of the cluster, if custom kinds need an operator."""
         if not [*custom_kinds]:
             return []

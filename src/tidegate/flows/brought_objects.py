@@ -11,33 +11,32 @@ from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.references import definitions_of, products_of
 from tidegate.knowledge.templates import scope_of
 from tidegate.model.manifest import Manifest
-from tidegate.model.objects import Json, Kind, Ref, versionless_key
+from tidegate.model.objects import JsonObject, Kind, Ref, versionless_key
 from tidegate.model.plan import ItemAction
 from tidegate.model.reading import get_mappings, get_text
 
 CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
 WORKLOADS = tuple(Kind("apps", "v1", name) for name in ("Deployment", "StatefulSet", "DaemonSet"))
 
-Body = dict[str, Json]
 GroupKind = tuple[str, str]
 
 
 class ProvidedObjects(msgspec.Struct, frozen=True):
     """The objects that the units of one cluster provide."""
 
-    objects: tuple[tuple[Ref, Body], ...]
+    objects: tuple[tuple[Ref, JsonObject], ...]
     identities: frozenset[tuple[str, str, str, str]]
     """Identities of these objects, and of what operators produce from them."""
     defined_kinds: frozenset[Kind]
     operator_defined: frozenset[Kind]
     """The defined kinds whose CRDs an operator creates when it sees these objects."""
-    workloads: tuple[Body, ...]
+    workloads: tuple[JsonObject, ...]
     namespaced_kinds: frozenset[GroupKind]
     """Kinds of which an object names a namespace itself."""
 
     @classmethod
     def from_manifests(
-        cls, manifests: Iterable[Manifest], catalog: KnownRows, bodies: Iterable[Body]
+        cls, manifests: Iterable[Manifest], catalog: KnownRows, bodies: Iterable[JsonObject]
     ) -> ProvidedObjects:
         objects = tuple(
             (manifest.ref, msgspec.json.decode(manifest.body))
@@ -72,7 +71,7 @@ class ProvidedObjects(msgspec.Struct, frozen=True):
         )
 
 
-def operator_products(ref: Ref, body: Body, catalog: KnownRows) -> Iterator[Ref]:
+def operator_products(ref: Ref, body: JsonObject, catalog: KnownRows) -> Iterator[Ref]:
     """Yield the objects that an operator produces from an object."""
     row = catalog.row_of(ref.kind)
     for product in products_of(row, scope_of(body, ref.kind)) if row else ():
@@ -81,7 +80,7 @@ def operator_products(ref: Ref, body: Body, catalog: KnownRows) -> Iterator[Ref]
         yield Ref(kind, *(get_text(product.body, *path) for path in metadata))
 
 
-def _kinds_of_crd(body: Body) -> Iterator[Kind]:
+def _kinds_of_crd(body: JsonObject) -> Iterator[Kind]:
     group, name = get_text(body, "spec", "group"), get_text(body, "spec", "names", "kind")
     for version in get_mappings(body, "spec", "versions"):
         yield Kind(group, get_text(version, "name"), name)

@@ -11,12 +11,13 @@ import msgspec
 
 from tidegate.dialect.argo.options import FORCE, REPLACE, has_sync_option
 from tidegate.dialect.flux import notes
-from tidegate.engine.means import Body, WritePayload
+from tidegate.engine.means import WritePayload
 from tidegate.errors import sanitize
 from tidegate.flows.jq import Jq
 from tidegate.model.change import DiffAction, Difference
 from tidegate.model.drift import ObjectDrift
 from tidegate.model.ignoring import IgnoreDifference
+from tidegate.model.objects import JsonObject
 from tidegate.model.plan import AWAIT_ACTIONS, ItemAction, PlanItem, PlannedUnit
 from tidegate.model.policy import Order
 from tidegate.model.reading import get_mappings, get_text
@@ -31,7 +32,7 @@ MAX_LISTED = 3
 
 
 def find_difference(
-    unit: PlannedUnit, item: PlanItem, live: Body | None, jq: Jq, fingerprint: str = ""
+    unit: PlannedUnit, item: PlanItem, live: JsonObject | None, jq: Jq, fingerprint: str = ""
 ) -> Difference:
     """Return what happens to an object; `fingerprint` is that of the last write of this text."""
     if item.deed in AWAIT_ACTIONS | {ItemAction.IGNORE} or (
@@ -60,7 +61,7 @@ def find_difference(
 
 
 def describe_overwritten_fields(
-    unit: PlannedUnit, item: PlanItem, live: Body, jq: Jq, fingerprint: str
+    unit: PlannedUnit, item: PlanItem, live: JsonObject, jq: Jq, fingerprint: str
 ) -> str:
     """Say which field manager changed which of the unit's fields; empty if there is no change."""
     difference = find_difference(unit, item, live, jq, fingerprint)
@@ -72,7 +73,9 @@ def describe_overwritten_fields(
     return f"was changed by {sanitize(_last_writer(live, unit.policy.manager))}: {names}{more}"
 
 
-def find_drift(unit: PlannedUnit, item: PlanItem, live: Body | None, jq: Jq) -> ObjectDrift | None:
+def find_drift(
+    unit: PlannedUnit, item: PlanItem, live: JsonObject | None, jq: Jq
+) -> ObjectDrift | None:
     """Return what others changed in an object of a unit; None where no field differs."""
     if live is None:
         return ObjectDrift("was deleted", is_deleted=True)
@@ -86,7 +89,7 @@ def find_drift(unit: PlannedUnit, item: PlanItem, live: Body | None, jq: Jq) -> 
     return ObjectDrift(message, added=added, changed=changed, removed=removed)
 
 
-def _last_writer(live: Body, manager: str) -> str:
+def _last_writer(live: JsonObject, manager: str) -> str:
     """Return the field manager of the latest write that is not ours and not of the status."""
     writers = [
         (get_text(entry, "time"), get_text(entry, "manager", default="somebody"))
@@ -96,12 +99,12 @@ def _last_writer(live: Body, manager: str) -> str:
     return max(writers, default=("", "somebody"))[1]
 
 
-def is_replaced(item: PlanItem, live: Body | None) -> bool:
+def is_replaced(item: PlanItem, live: JsonObject | None) -> bool:
     """Whether an object is replaced instead of applied."""
     return item.handling.replaces or (live is not None and has_sync_option(live, REPLACE))
 
 
-def is_forced(unit: PlannedUnit, item: PlanItem, live: Body) -> bool:
+def is_forced(unit: PlannedUnit, item: PlanItem, live: JsonObject) -> bool:
     """Whether an object may be deleted and created again where that helps."""
     is_requested = (
         notes.is_forced(live) if _uses_flux_annotations(unit) else has_sync_option(live, FORCE)
@@ -109,7 +112,7 @@ def is_forced(unit: PlannedUnit, item: PlanItem, live: Body) -> bool:
     return item.handling.forces or is_requested
 
 
-def is_unmanaged(unit: PlannedUnit, live: Body) -> bool:
+def is_unmanaged(unit: PlannedUnit, live: JsonObject) -> bool:
     """Whether the live object opts out of management, by annotations that its unit respects."""
     return _uses_flux_annotations(unit) and notes.is_ignored(live)
 
@@ -118,29 +121,33 @@ def _uses_flux_annotations(unit: PlannedUnit) -> bool:
     return unit.policy.order is Order.STAGES
 
 
-def build_payload(unit: PlannedUnit, item: PlanItem, live: Body | None, jq: Jq) -> WritePayload:
+def build_payload(
+    unit: PlannedUnit, item: PlanItem, live: JsonObject | None, jq: Jq
+) -> WritePayload:
     body, replaces = item.body, is_replaced(item, live)
     rules = _ignore_rules(unit, item) if unit.policy.keeps_ignored else ()
     if live is not None and rules:
-        desired: Body = msgspec.json.decode(body)
+        desired: JsonObject = msgspec.json.decode(body)
         body = msgspec.json.encode(with_live_values(desired, live, rules, jq.paths_for(item)))
     return WritePayload(body, replaces)
 
 
-def fingerprint_written(unit: PlannedUnit, item: PlanItem, live: Body, jq: Jq) -> str:
+def fingerprint_written(unit: PlannedUnit, item: PlanItem, live: JsonObject, jq: Jq) -> str:
     """Return the fingerprint of an object just written; while it matches, the object is in sync."""
     if is_replaced(item, live):
         return replacement_fingerprint(*_comparable_bodies(unit, item, live, jq))
     return fingerprint_of(live, unit.policy.manager)
 
 
-def build_adoption_patch(unit: PlannedUnit, item: PlanItem, live: Body) -> bytes | None:
+def build_adoption_patch(unit: PlannedUnit, item: PlanItem, live: JsonObject) -> bytes | None:
     return adoption_patch(live, unit.policy.manager, _managers_to_adopt(unit, item))
 
 
-def _comparable_bodies(unit: PlannedUnit, item: PlanItem, live: Body, jq: Jq) -> tuple[Body, Body]:
+def _comparable_bodies(
+    unit: PlannedUnit, item: PlanItem, live: JsonObject, jq: Jq
+) -> tuple[JsonObject, JsonObject]:
     """Return the desired and the live object without ignored differences."""
-    desired: Body = msgspec.json.decode(item.body)
+    desired: JsonObject = msgspec.json.decode(item.body)
     rules = _ignore_rules(unit, item)
     return without_ignored(desired, live, rules, jq.paths_for(item)) if rules else (desired, live)
 

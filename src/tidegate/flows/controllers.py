@@ -34,7 +34,7 @@ from tidegate.flows.masters import find_running_controllers
 from tidegate.flows.named import SelectedResource
 from tidegate.flows.session import Session
 from tidegate.model.moment import MINUTE, SECOND, Ms, format_duration
-from tidegate.model.objects import ClusterRef, Json, LiveObject
+from tidegate.model.objects import ClusterRef, JsonObject, LiveObject
 from tidegate.model.unit import UnitId
 from tidegate.world.ask import send_requests
 from tidegate.world.calls import PatchType, Selection, Verb, Watch, Write
@@ -49,7 +49,6 @@ from tidegate.world.facts import (
 )
 from tidegate.world.refusals import error_from_outcome
 
-Body = dict[str, Json]
 PrintLine = Callable[[str], None]
 FIELD_MANAGER = "tidegate-asking"
 """A manager that never applies: the next rollout does not revert a user's request."""
@@ -69,7 +68,7 @@ class LiveUnitResource(msgspec.Struct, frozen=True):
         return ClusterRef(self.id.cluster, self.live.ref)
 
     @property
-    def body(self) -> Body:
+    def body(self) -> JsonObject:
         return object_body(self.live)
 
     @property
@@ -274,7 +273,7 @@ async def refresh(
     """Let Argo CD compare an Application again, and wait until it has."""
     await patch_object(application.cluster_ref, refresh_patch(hard=hard), session)
 
-    def read_response(body: Body) -> ControllerResponse:
+    def read_response(body: JsonObject) -> ControllerResponse:
         state = RequestState.DONE if is_refreshed(body) else RequestState.PENDING
         return ControllerResponse(state, "it has not looked again")
 
@@ -314,7 +313,7 @@ async def sync_with_argocd(
 
 async def _await_response(
     resource: LiveUnitResource,
-    read_response: Callable[[Body], ControllerResponse],
+    read_response: Callable[[JsonObject], ControllerResponse],
     session: Session,
     print_line: PrintLine,
     timeout: Ms | None,
@@ -345,7 +344,7 @@ async def _await_response(
 
 async def watch_object(
     cluster_ref: ClusterRef, session: Session, timeout: Ms | None
-) -> AsyncGenerator[Body | None]:
+) -> AsyncGenerator[JsonObject | None]:
     """Yield an object as it is and after each change; None when it is deleted.
 
     Ends at the timeout.
@@ -372,7 +371,7 @@ def _raise_for_error(outcome: Outcome, cluster_ref: ClusterRef) -> None:
 
 
 async def patch_object(
-    cluster_ref: ClusterRef, change: Body, session: Session
+    cluster_ref: ClusterRef, change: JsonObject, session: Session
 ) -> LiveObject | None:
     """Patch some fields of a live object, regardless of concurrent writes."""
     write = Write(

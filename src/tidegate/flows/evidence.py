@@ -15,7 +15,7 @@ from tidegate.flows.makers import find_item, find_producers, find_step
 from tidegate.flows.wiring import explain_unserved
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.model.labels import format_selector
-from tidegate.model.objects import ClusterRef, Json, Kind, LiveObject, Ref
+from tidegate.model.objects import ClusterRef, JsonObject, Kind, LiveObject, Ref
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.plan import Plan, PlanFragment
 from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
@@ -49,8 +49,6 @@ STARTING_REASONS = frozenset({"ContainerCreating", "PodInitializing"})
 """Reasons of waiting containers that have only not started yet."""
 CREATED_POD = lazy_regex(r"Created pod: (\S+)")
 """Message of a controller about a new pod; a deleted pod is known by its Events only."""
-
-Body = dict[str, Json]
 
 
 class DiagnosisContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,7 +184,7 @@ class _ClusterDiagnosis:
                 pending += new
         return tuple(result.values())
 
-    async def _find_missing(self, ref: Ref, body: Body) -> list[Ref]:
+    async def _find_missing(self, ref: Ref, body: JsonObject) -> list[Ref]:
         catalogue = self._context.catalogue
         return await find_missing(self._world, ref, body, catalogue, cluster=self._cluster)
 
@@ -199,12 +197,12 @@ class _ClusterDiagnosis:
         )
         return tuple(producers)
 
-    def _body(self, ref: Ref, live: LiveObject | None = None) -> Body:
+    def _body(self, ref: Ref, live: LiveObject | None = None) -> JsonObject:
         """Return the live body, or that of the plan: a hook may be deleted."""
         step = find_step(self._context.plan, ref, self._cluster)
         item = find_item(step, ref) if step else None
         raw = live.body if live else item.body if item else b""
-        body: Body = msgspec.json.decode(raw or b"{}")  # what is awaited has no text
+        body: JsonObject = msgspec.json.decode(raw or b"{}")  # what is awaited has no text
         return body
 
     async def _query(self, *requests: Request) -> tuple[Outcome, ...]:
@@ -212,7 +210,7 @@ class _ClusterDiagnosis:
             self._world, *requests, cluster=self._cluster, timeout=QUERY_TIMEOUT
         )
 
-    async def _find_pods(self, live: LiveObject) -> tuple[list[Body], list[Body]]:
+    async def _find_pods(self, live: LiveObject) -> tuple[list[JsonObject], list[JsonObject]]:
         """Return the unhealthy pods of an object, and the ReplicaSets that own them."""
         if live.ref.kind == POD:
             return [_decode(live)], []
@@ -232,7 +230,7 @@ class _ClusterDiagnosis:
             pod for pod in _owned(pods, owners) if not _is_healthy(pod, completes=completes)
         ], owned_sets
 
-    async def _pod_end(self, pod: Body) -> PodFailure:
+    async def _pod_end(self, pod: JsonObject) -> PodFailure:
         ref = _pod_ref(pod)
         ended = [
             container
@@ -255,7 +253,7 @@ class _ClusterDiagnosis:
             ),
         )
 
-    def _container_end(self, status: Body) -> ContainerFailure | None:
+    def _container_end(self, status: JsonObject) -> ContainerFailure | None:
         """Return a container that failed or cannot run; None for others."""
         terminated = get_mapping(status, "state", "terminated")
         waiting = get_mapping(status, "state", "waiting")
@@ -278,7 +276,7 @@ class _ClusterDiagnosis:
         )
 
     async def _collect_events(
-        self, live: LiveObject, replica_sets: list[Body], pods: list[Body]
+        self, live: LiveObject, replica_sets: list[JsonObject], pods: list[JsonObject]
     ) -> tuple[KubeEvent, ...]:
         """Return the Events of an object, of its ReplicaSets and of its pods."""
         events = await self._list_events(live.ref, f"involvedObject.uid={live.uid}")
@@ -294,12 +292,12 @@ class _ClusterDiagnosis:
         events.sort(key=lambda body: (event_time(body), get_text(body, "metadata", "name")))
         return tuple(dict.fromkeys(map(self._to_kube_event, events)))
 
-    async def _list_events(self, ref: Ref, fields: str) -> list[Body]:
+    async def _list_events(self, ref: Ref, fields: str) -> list[JsonObject]:
         selection = Selection(EVENT, ref.namespace, field_selector=fields)
         (outcome,) = await self._query(List(selection, LIST_LIMIT))
         return _items(outcome)
 
-    def _to_kube_event(self, body: Body) -> KubeEvent:
+    def _to_kube_event(self, body: JsonObject) -> KubeEvent:
         involved = get_mapping(body, "involvedObject")
         return KubeEvent(
             subject=f"{get_text(involved, 'kind')} {get_text(involved, 'name')}",
@@ -321,16 +319,16 @@ class _ClusterDiagnosis:
         return sanitize(self._context.redactor.redact(value))
 
 
-def _decode(live: LiveObject) -> Body:
-    body: Body = msgspec.json.decode(live.body)
+def _decode(live: LiveObject) -> JsonObject:
+    body: JsonObject = msgspec.json.decode(live.body)
     return body
 
 
-def _items(outcome: Outcome) -> list[Body]:
+def _items(outcome: Outcome) -> list[JsonObject]:
     return [_decode(live) for live in outcome.items] if isinstance(outcome, ListPage) else []
 
 
-def _owned(bodies: Iterable[Body], owners: set[str]) -> list[Body]:
+def _owned(bodies: Iterable[JsonObject], owners: set[str]) -> list[JsonObject]:
     return [
         body
         for body in bodies
@@ -341,14 +339,14 @@ def _owned(bodies: Iterable[Body], owners: set[str]) -> list[Body]:
     ]
 
 
-def _is_healthy(pod: Body, *, completes: bool) -> bool:
+def _is_healthy(pod: JsonObject, *, completes: bool) -> bool:
     """Whether a pod is healthy; one that `completes` is so when it has succeeded."""
     return get_text(pod, "status", "phase") == "Succeeded" or not (
         completes or _not_ready_reason(pod)
     )
 
 
-def _not_ready_reason(pod: Body) -> str:
+def _not_ready_reason(pod: JsonObject) -> str:
     """Return the reason why a pod is not ready; empty if it is."""
     for condition in get_mappings(pod, "status", "conditions"):
         condition_type, status = get_text(condition, "type"), get_text(condition, "status")
@@ -357,7 +355,7 @@ def _not_ready_reason(pod: Body) -> str:
     return "" if get_mappings(pod, "status", "conditions") else "NotReady"
 
 
-def _unschedulable_message(pod: Body) -> str:
+def _unschedulable_message(pod: JsonObject) -> str:
     """Return why a pod cannot be scheduled; empty if it is scheduled."""
     for condition in get_mappings(pod, "status", "conditions"):
         if (
@@ -368,12 +366,12 @@ def _unschedulable_message(pod: Body) -> str:
     return ""
 
 
-def _container_statuses(pod: Body) -> list[Body]:
+def _container_statuses(pod: JsonObject) -> list[JsonObject]:
     inits = get_mappings(pod, "status", "initContainerStatuses")
     return [*inits, *get_mappings(pod, "status", "containerStatuses")]
 
 
-def _running_init_containers(pod: Body) -> list[ContainerFailure]:
+def _running_init_containers(pod: JsonObject) -> list[ContainerFailure]:
     """Return the init containers that the others wait for, counted like kubectl."""
     inits = get_mappings(pod, "status", "initContainerStatuses")
     sidecars = {
@@ -393,7 +391,7 @@ def _running_init_containers(pod: Body) -> list[ContainerFailure]:
     ]
 
 
-def _running_containers(pod: Body) -> list[ContainerFailure]:
+def _running_containers(pod: JsonObject) -> list[ContainerFailure]:
     """Return the running containers that did not restart."""
     return [
         ContainerFailure(
@@ -406,11 +404,11 @@ def _running_containers(pod: Body) -> list[ContainerFailure]:
     ]
 
 
-def _pod_ref(pod: Body) -> Ref:
+def _pod_ref(pod: JsonObject) -> Ref:
     return Ref(POD, get_text(pod, "metadata", "namespace"), get_text(pod, "metadata", "name"))
 
 
-def _has_logs(status: Body) -> bool:
+def _has_logs(status: JsonObject) -> bool:
     """Whether a container may have printed something, and has not just succeeded."""
     terminated = get_mapping(status, "state", "terminated")
     has_succeeded = bool(terminated) and not get_int(terminated, "exitCode")
@@ -419,11 +417,11 @@ def _has_logs(status: Body) -> bool:
     )
 
 
-def _has_restarted(status: Body) -> bool:
+def _has_restarted(status: JsonObject) -> bool:
     return bool(get_mapping(status, "lastState", "terminated"))
 
 
-def _container_state(status: Body) -> str:
+def _container_state(status: JsonObject) -> str:
     """Return the state of a container, with its exit code."""
     ((state, details), *_) = [*get_mapping(status, "state").items()] or [("waiting", {})]
     termination = get_mapping(status, "state", "terminated") or get_mapping(
@@ -433,20 +431,20 @@ def _container_state(status: Body) -> str:
     return f"{get_text(details, 'reason') or state}{exit_text}"
 
 
-def _failure_rank(pod: Body) -> tuple[bool, str, str]:
+def _failure_rank(pod: JsonObject) -> tuple[bool, str, str]:
     """Return a sort key: failed pods last, and the newest of them at the end."""
     metadata = get_mapping(pod, "metadata")
     failed = get_text(pod, "status", "phase") == "Failed"
     return failed, get_text(metadata, "creationTimestamp"), get_text(metadata, "name")
 
 
-def _created_pod_names(events: Iterable[Body]) -> list[str]:
+def _created_pod_names(events: Iterable[JsonObject]) -> list[str]:
     """Return the names of pods in the controllers' Events about created pods."""
     matches = (CREATED_POD.fullmatch(get_text(event, "message")) for event in events)
     return [match[1] for match in matches if match is not None]
 
 
-def event_time(body: Body) -> str:
+def event_time(body: JsonObject) -> str:
     return (
         get_text(body, "lastTimestamp")
         or get_text(body, "eventTime")

@@ -26,12 +26,11 @@ from tidegate.health.cel.exchange import (
 )
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_mapping, get_text
 from tidegate.model.semantics import FLUX
 from tidegate.model.unit import Dependency, Unit, UnitId
 
-Body = dict[str, Json]
 REVISION = "main@sha1:0000000000000000000000000000000000000000"
 READY_CONDITIONS: Json = [
     {
@@ -42,14 +41,14 @@ READY_CONDITIONS: Json = [
         "observedGeneration": 1,
     }
 ]
-NOT_STARTED_STATUS: Body = {"observedGeneration": -1}
-READY_STATUS: Body = {
+NOT_STARTED_STATUS: JsonObject = {"observedGeneration": -1}
+READY_STATUS: JsonObject = {
     "observedGeneration": 1,
     "conditions": READY_CONDITIONS,
     "lastAppliedRevision": REVISION,
     "lastAttemptedRevision": REVISION,
 }
-EMPTY_STATUS: Body = {"conditions": []}
+EMPTY_STATUS: JsonObject = {"conditions": []}
 STALLED_REASON = "Flux stops at that, and tries again when the text is another"
 
 
@@ -102,9 +101,9 @@ def _has_expressions(member: RenderedUnit) -> bool:
     )
 
 
-def _unit_bodies(unit_trees: Iterable[UnitTree]) -> dict[UnitId, Body]:
+def _unit_bodies(unit_trees: Iterable[UnitTree]) -> dict[UnitId, JsonObject]:
     """Return the body of each unit resource in Git."""
-    bodies: dict[UnitId, Body] = {}
+    bodies: dict[UnitId, JsonObject] = {}
     for unit_tree in unit_trees:
         documents = [
             member_document for member in unit_tree.members for member_document in member.documents
@@ -118,14 +117,14 @@ def _unit_bodies(unit_trees: Iterable[UnitTree]) -> dict[UnitId, Body]:
     return bodies
 
 
-def _unit_id(body: Body) -> UnitId:
+def _unit_id(body: JsonObject) -> UnitId:
     kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
     metadata = get_mapping(body, "metadata")
     return UnitId(kind.name, "", get_text(metadata, "namespace"), get_text(metadata, "name"))
 
 
 class _ExpressionChecker:
-    def __init__(self, cel: ScriptWorkers, bodies: Mapping[UnitId, Body]) -> None:
+    def __init__(self, cel: ScriptWorkers, bodies: Mapping[UnitId, JsonObject]) -> None:
         self._cel = cel
         self._bodies = bodies
 
@@ -166,7 +165,7 @@ class _ExpressionChecker:
                     _never_true_finding(location, "it is false whatever the object says")
                 )
         if not findings and "conditions" in rule.current:
-            without_status: Body = {
+            without_status: JsonObject = {
                 "metadata": {"generation": 1},
                 "spec": {},
                 "status": EMPTY_STATUS,
@@ -206,7 +205,11 @@ class _ExpressionChecker:
                 return [_never_true_finding(location, why)], True
 
     async def _evaluate_readiness(
-        self, expression: str, unit_body: Body, dependency_body: Body, status: Body
+        self,
+        expression: str,
+        unit_body: JsonObject,
+        dependency_body: JsonObject,
+        status: JsonObject,
     ) -> CelAnswer:
         variables = {
             "self": _with_status(unit_body, READY_STATUS),
@@ -221,8 +224,8 @@ class _ExpressionChecker:
         return read_cel_answer(await self._cel.request(write_cel_question(request)))
 
 
-def _with_status(body: Body, status: Body) -> Body:
-    metadata: Body = {**get_mapping(body, "metadata"), "generation": 1}
+def _with_status(body: JsonObject, status: JsonObject) -> JsonObject:
+    metadata: JsonObject = {**get_mapping(body, "metadata"), "generation": 1}
     return {**body, "metadata": metadata, "status": status}
 
 

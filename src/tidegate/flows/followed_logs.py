@@ -15,11 +15,10 @@ from tidegate.flows.printed import POLL_INTERVAL, LogReader, container_statuses
 from tidegate.flows.session import Session
 from tidegate.flows.telling import PodOwners
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, LiveObject, Ref
+from tidegate.model.objects import Kind, LiveObject, Ref
 from tidegate.model.reading import get_mappings, get_text
 from tidegate.report.told import LogLine
 
-Body = dict[str, Json]
 INTERMEDIATE_OWNERS = (Kind("apps", "v1", "ReplicaSet"), Kind("batch", "v1", "Job"))
 """Kinds between an object of a unit and its pods."""
 FINISHED_PHASES = frozenset({"Succeeded", "Failed"})

@@ -34,7 +34,7 @@ from tidegate.flows.planning import PlanResult
 from tidegate.flows.session import Session
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.ledger import ReleaseSpec
-from tidegate.model.objects import Json, LiveObject
+from tidegate.model.objects import JsonObject, LiveObject
 from tidegate.model.plan import Edge, EdgeReason, Plan, PlanFragment, PlannedUnit
 from tidegate.model.reading import get_mapping, get_text
 from tidegate.model.unit import Destination, Unit, UnitId
@@ -43,7 +43,6 @@ from tidegate.world.calls import List, Selection, View
 from tidegate.world.facts import Forbidden, ListPage, is_error
 from tidegate.world.refusals import error_from_outcome
 
-Body = dict[str, Json]
 PAGE_SIZE = 500
 
 
@@ -114,10 +113,10 @@ async def _list_records(namespace: str, cluster: str, session: Session) -> list[
             return records
 
 
-def _installed_releases(records: Iterable[LiveObject]) -> dict[tuple[str, str], Body]:
+def _installed_releases(records: Iterable[LiveObject]) -> dict[tuple[str, str], JsonObject]:
     """Return the newest record of each installed release, by storage namespace and name."""
     bodies = [object_body(record) for record in records]
-    latest: dict[tuple[str, str], Body] = {}
+    latest: dict[tuple[str, str], JsonObject] = {}
     for body in sorted(bodies, key=revision_number):
         metadata = get_mapping(body, "metadata")
         latest[get_text(metadata, "namespace"), get_text(metadata, "labels", "name")] = body
@@ -127,7 +126,7 @@ def _installed_releases(records: Iterable[LiveObject]) -> dict[tuple[str, str], 
 def _previous_releases(
     units: Iterable[PlannedUnit],
     records: Iterable[LiveObject],
-    unit_resources: Mapping[UnitId, Body],
+    unit_resources: Mapping[UnitId, JsonObject],
 ) -> Iterator[tuple[PlannedUnit, ReleaseSpec]]:
     """Yield, by unit, the installed releases that are not its current one, in name order.
 

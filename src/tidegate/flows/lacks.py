@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.references import needs_of, settings_of
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import JsonObject, Kind, Ref
 from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.world.ask import send_requests
 from tidegate.world.calls import Discover, Get
@@ -35,11 +35,9 @@ ROOT_CA_CONFIG_MAP = "kube-root-ca.crt"
 QUERY_TIMEOUT = Ms(5 * SECOND)
 """Timeout of a query about a failure."""
 
-Body = dict[str, Json]
-
 
 async def find_missing(
-    world: Dispatcher, ref: Ref, body: Body, catalogue: KnownRows, *, cluster: str = ""
+    world: Dispatcher, ref: Ref, body: JsonObject, catalogue: KnownRows, *, cluster: str = ""
 ) -> list[Ref]:
     """Return the objects that an object needs and the cluster does not have, each once."""
     required = dict.fromkeys(required_refs(ref, body, catalogue))
@@ -54,7 +52,7 @@ async def find_missing(
     return [missing for missing, outcome in pairs if isinstance(outcome, NotFound | NotServed)]
 
 
-def required_refs(ref: Ref, body: Body, catalogue: KnownRows) -> Iterator[Ref]:
+def required_refs(ref: Ref, body: JsonObject, catalogue: KnownRows) -> Iterator[Ref]:
     """Yield the objects that an object cannot work without, from its body."""
     yield from _pod_requirements(ref, body)
     yield from _claim_requirements(ref, body)
@@ -62,7 +60,7 @@ def required_refs(ref: Ref, body: Body, catalogue: KnownRows) -> Iterator[Ref]:
     yield from _operator_requirements(ref, body, catalogue)
 
 
-def _pod_requirements(ref: Ref, body: Body) -> Iterator[Ref]:
+def _pod_requirements(ref: Ref, body: JsonObject) -> Iterator[Ref]:
     spec = get_mapping(body, "spec")
     path = ("jobTemplate", "spec") if ref.kind == CRON_JOB else ()
     pod = spec if ref.kind == POD else get_mapping(spec, *path, "template", "spec")
@@ -87,7 +85,7 @@ def _pod_requirements(ref: Ref, body: Body) -> Iterator[Ref]:
         yield Ref(RUNTIME_CLASS, "", runtime)
 
 
-def metrics_requirements(ref: Ref, body: Body) -> Iterator[Ref]:
+def metrics_requirements(ref: Ref, body: JsonObject) -> Iterator[Ref]:
     """Yield the metrics APIs that a HorizontalPodAutoscaler needs; by default that of CPU."""
     if (ref.kind.group, ref.kind.name) == AUTOSCALER:
         metric_types = [get_text(one, "type") for one in get_mappings(body, "spec", "metrics")] or [
@@ -100,7 +98,7 @@ def metrics_requirements(ref: Ref, body: Body) -> Iterator[Ref]:
         yield from (Ref(API_SERVICE, "", api) for api in apis)
 
 
-def _claim_requirements(ref: Ref, body: Body) -> Iterator[Ref]:
+def _claim_requirements(ref: Ref, body: JsonObject) -> Iterator[Ref]:
     claims = (
         [body] if ref.kind == VOLUME_CLAIM else get_mappings(body, "spec", "volumeClaimTemplates")
     )
@@ -109,7 +107,7 @@ def _claim_requirements(ref: Ref, body: Body) -> Iterator[Ref]:
             yield Ref(STORAGE_CLASS, "", storage)
 
 
-def _operator_requirements(ref: Ref, body: Body, catalogue: KnownRows) -> Iterator[Ref]:
+def _operator_requirements(ref: Ref, body: JsonObject, catalogue: KnownRows) -> Iterator[Ref]:
     row = catalogue.row_of(ref.kind)
     for need in needs_of(row, body, ref.kind) if row else ():
         yield Ref(Kind(need.group, "", need.kind), need.namespace, need.name)

@@ -24,14 +24,13 @@ from tidegate.flows.means import prune_candidate
 from tidegate.flows.session import Session
 from tidegate.model.journal import UnitOrigin
 from tidegate.model.ledger import ReleaseSpec
-from tidegate.model.objects import Json, Kind, Ref, versionless_key
+from tidegate.model.objects import JsonObject, Kind, Ref, versionless_key
 from tidegate.model.plan import PlannedUnit
 from tidegate.model.policy import Permission
 from tidegate.model.reading import get_list, get_mappings, get_text
 from tidegate.model.unit import UnitId
 from tidegate.plan.pruning import PruneCandidate
 
-Body = dict[str, Json]
 HELM_RELEASE = "HelmRelease"
 HELM_CHART = Kind("source.toolkit.fluxcd.io", "v1", "HelmChart")
 
@@ -63,13 +62,13 @@ def _is_release(ref: Ref) -> bool:
     return (ref.kind.group, ref.kind.name) == (FLUX_GROUPS[HELM_RELEASE], HELM_RELEASE)
 
 
-def _can_prune(body: Body, parent: PlannedUnit) -> bool:
+def _can_prune(body: JsonObject, parent: PlannedUnit) -> bool:
     """Whether the parent unit would prune the object."""
     candidate = prune_candidate(body, parent)
     return candidate is not None and candidate.options.prune is not Permission.NO
 
 
-def _unit_origin(unit_id: UnitId, body: Body, parent: UnitId) -> UnitOrigin:
+def _unit_origin(unit_id: UnitId, body: JsonObject, parent: UnitId) -> UnitOrigin:
     (unit,) = read_helm_release(
         Document(body, Location(f"{unit_id} in the cluster")), unit_id.namespace
     ).units
@@ -85,7 +84,7 @@ def _unit_origin(unit_id: UnitId, body: Body, parent: UnitId) -> UnitOrigin:
     return UnitOrigin(unit_id, parent, cascades=True, farewell=propagation, release=uninstalled)
 
 
-def installed_release(unit_resource: Body) -> tuple[str, str, str] | None:
+def installed_release(unit_resource: JsonObject) -> tuple[str, str, str] | None:
     """Return storage namespace, name and namespace of the release in a HelmRelease's status.
 
     None where the status has no history.
@@ -104,14 +103,16 @@ def installed_release(unit_resource: Body) -> tuple[str, str, str] | None:
     )
 
 
-async def read_unit_resources(units: Iterable[UnitId], session: Session) -> dict[UnitId, Body]:
+async def read_unit_resources(
+    units: Iterable[UnitId], session: Session
+) -> dict[UnitId, JsonObject]:
     """Return the live unit resources of Flux units, where their kinds are served."""
     by_cluster: dict[str, dict[tuple[str, str, str, str], UnitId]] = {}
     for unit_id in units:
         cluster = session.cluster_or_default(unit_id.cluster)
         identity_key = (FLUX_GROUPS[unit_id.kind], unit_id.kind, unit_id.namespace, unit_id.name)
         by_cluster.setdefault(cluster, {})[identity_key] = unit_id
-    resources: dict[UnitId, Body] = {}
+    resources: dict[UnitId, JsonObject] = {}
     for cluster, ids in by_cluster.items():
         kinds = {
             (served_kind.kind.group, served_kind.kind.name): served_kind.kind
@@ -155,13 +156,13 @@ async def remaining_resources(
     )
 
 
-def _chart_refs(unit_resource: Body) -> Iterator[Ref]:
+def _chart_refs(unit_resource: JsonObject) -> Iterator[Ref]:
     namespace, separator, name = get_text(unit_resource, "status", "helmChart").partition("/")
     if separator:
         yield Ref(HELM_CHART, namespace, name)
 
 
-def moved_release(unit_resource: Body, release: ReleaseSpec) -> ReleaseSpec | None:
+def moved_release(unit_resource: JsonObject, release: ReleaseSpec) -> ReleaseSpec | None:
     """Return the release in a HelmRelease's status, if it is not the desired one; else None."""
     installed = installed_release(unit_resource)
     if installed is None or installed == (release.storage, release.name, release.namespace):

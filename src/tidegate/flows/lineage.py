@@ -20,7 +20,7 @@ from tidegate.flows.named import SelectedResource, list_resources
 from tidegate.flows.planning import make_plan
 from tidegate.flows.session import Session
 from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.objects import Json, Kind, LiveObject, Ref
+from tidegate.model.objects import JsonObject, Kind, LiveObject, Ref
 from tidegate.model.plan import Plan
 from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 from tidegate.model.semantics import TIDEGATE
@@ -28,7 +28,6 @@ from tidegate.model.unit import Unit, UnitId
 from tidegate.report.lineage import TraceBlock, TreeNode
 from tidegate.report.rollout.names import PHASE_NAMES
 
-Body = dict[str, Json]
 KIND_SHORT_NAMES = {
     "cm": "configmap",
     "crd": "customresourcedefinition",
@@ -82,7 +81,7 @@ class Lineage(msgspec.Struct, frozen=True):
     objects: Mapping[UnitId, Sequence[ManagedManifest]]
     resources: Sequence[SelectedResource] = ()
     """The unit resources and sources of the repository."""
-    live_resources: Mapping[UnitId, Body] = msgspec.field(default_factory=dict)
+    live_resources: Mapping[UnitId, JsonObject] = msgspec.field(default_factory=dict)
     """Live unit resources and sources, where a cluster is chosen."""
 
     def unit_for(self, ref: Ref, cluster: str) -> UnitId | None:
@@ -146,7 +145,7 @@ class Lineage(msgspec.Struct, frozen=True):
         )
         yield from (self._source_block(source_key) for source_key in source_keys)
 
-    def _unit_resource(self, name: UnitId) -> Body:
+    def _unit_resource(self, name: UnitId) -> JsonObject:
         return next((resource.body for resource in self.resources if resource.id == name), {})
 
     def _source_key(self, name: UnitId) -> tuple[str, str, str] | None:
@@ -231,8 +230,8 @@ def _in_order(manifests: Manifests) -> list[ManagedManifest]:
 
 async def _read_live_resources(
     resources: Sequence[SelectedResource], session: Session
-) -> dict[UnitId, Body]:
-    live_resources: dict[UnitId, Body] = {}
+) -> dict[UnitId, JsonObject]:
+    live_resources: dict[UnitId, JsonObject] = {}
     for cluster in session.targets.contexts:
         refs = [
             resource.cluster_ref.ref for resource in resources if resource.id.cluster == cluster
@@ -357,13 +356,13 @@ def _unknown_object_error(lineages: Iterable[Lineage], kind: str, name: str) -> 
     return UsageError("words.object", problem, hint=hint)
 
 
-def _sources(unit_resource: Body) -> list[Body]:
+def _sources(unit_resource: JsonObject) -> list[JsonObject]:
     spec = get_mapping(unit_resource, "spec")
     sources = [get_mapping(spec, "source")] if "source" in spec else get_mappings(spec, "sources")
     return [source for source in sources if get_text(source, "repoURL")]
 
 
-def _status_text(live: Body) -> str:
+def _status_text(live: JsonObject) -> str:
     """Return the status that a unit resource reports about itself, or ""."""
     for condition in get_mappings(live, "status", "conditions"):
         if condition.get("type") == "Ready":

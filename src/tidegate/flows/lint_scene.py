@@ -27,21 +27,13 @@ from tidegate.graph.reach import StepReachability
 from tidegate.health.judge import ARGO
 from tidegate.lint.order import StepOrder
 from tidegate.lint.rules.files import overlay_targets
-from tidegate.lint.scene import (
-    Body,
-    HasCheck,
-    Identity,
-    LintContext,
-    LintFile,
-    LintObject,
-    OctalNumber,
-)
+from tidegate.lint.scene import HasCheck, Identity, LintContext, LintFile, LintObject, OctalNumber
 from tidegate.model.absence import DependencyType, MissingDependency
 from tidegate.model.config import ControllerSetting
 from tidegate.model.graph import Graph, GraphNode
 from tidegate.model.manifest import Manifest
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.objects import JsonObject, Kind, Ref
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_text
 from tidegate.model.unit import Unit, UnitId
@@ -264,7 +256,7 @@ def _document_key(document: Document, unit: Unit) -> tuple[str, str, str, str]:
 
 def _generated_document(unit: Unit, manifest: Manifest) -> Document:
     ref = manifest.ref
-    body: Body = {
+    body: JsonObject = {
         "apiVersion": ref.kind.api_version,
         "kind": ref.kind.name,
         "metadata": {"name": ref.name},
@@ -312,7 +304,7 @@ def _health_check_lookup(session: Session, settings: Mapping[str, ControllerSett
     }
     cached: dict[tuple[str, str, str, str], bool] = {}
 
-    def has_check(unit: Unit, body: Body) -> bool:
+    def has_check(unit: Unit, body: JsonObject) -> bool:
         kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
         key = (unit.policy.rules, kind.group, kind.name, kind.version)
         if key not in cached:

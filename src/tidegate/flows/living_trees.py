@@ -20,12 +20,10 @@ from tidegate.flows.journal import read_journal
 from tidegate.flows.lineage import Lineage, flux_tree_name
 from tidegate.flows.looking import get_objects, object_body
 from tidegate.flows.session import Session
-from tidegate.model.objects import Json, Kind, Ref, versionless_key
+from tidegate.model.objects import JsonObject, Kind, Ref, versionless_key
 from tidegate.model.plan import PlannedUnit
 from tidegate.model.unit import UnitId
 from tidegate.report.lineage import TreeNode
-
-Body = dict[str, Json]
 
 
 class LiveTreeBuilder(msgspec.Struct, frozen=True):
@@ -50,7 +48,7 @@ class LiveTreeBuilder(msgspec.Struct, frozen=True):
         return await self._build_tree(name, unit_resource, refs, frozenset())
 
     async def _build_tree(
-        self, name: UnitId, unit_resource: Body, refs: Sequence[Ref], above: frozenset[UnitId]
+        self, name: UnitId, unit_resource: JsonObject, refs: Sequence[Ref], above: frozenset[UnitId]
     ) -> TreeNode:
         above = above | {name}
         desired = {
@@ -86,14 +84,14 @@ class LiveTreeBuilder(msgspec.Struct, frozen=True):
             return None
         return UnitId(ref.kind.name, above.cluster, ref.namespace, ref.name)
 
-    async def _read_unit_resource(self, name: UnitId) -> Body:
+    async def _read_unit_resource(self, name: UnitId) -> JsonObject:
         """Return the live unit resource, or an empty body."""
         kind = Kind(CONTROLLERS[name.kind].group, "v1", name.kind)
         refs = (Ref(kind, name.namespace, name.name),)
         live_objects = await get_objects(self.session.world, refs, cluster=name.cluster)
         return object_body(live_objects[0]) if live_objects else {}
 
-    async def _deployed_refs(self, name: UnitId, unit_resource: Body) -> Sequence[Ref] | None:
+    async def _deployed_refs(self, name: UnitId, unit_resource: JsonObject) -> Sequence[Ref] | None:
         if targets_other_cluster(unit_resource):
             return ()
         refs = inventory_refs(unit_resource)
@@ -101,7 +99,7 @@ class LiveTreeBuilder(msgspec.Struct, frozen=True):
             refs = await self._release_refs(unit_resource, name.cluster)
         return refs if refs is not None else await self._journal_refs(name)
 
-    async def _release_refs(self, unit_resource: Body, cluster: str) -> list[Ref] | None:
+    async def _release_refs(self, unit_resource: JsonObject, cluster: str) -> list[Ref] | None:
         """Return the objects of the release that a HelmRelease reports, or None."""
         release = last_release_record(unit_resource)
         if release is None:

@@ -31,7 +31,7 @@ from tidegate.flows.looking import object_body
 from tidegate.flows.own_objects import UnitResource, find_unit_resources
 from tidegate.flows.planning import PlanResult
 from tidegate.flows.session import Session
-from tidegate.model.objects import ClusterRef, Json, Kind, LiveObject
+from tidegate.model.objects import ClusterRef, JsonObject, Kind, LiveObject
 from tidegate.model.plan import Plan, PlanFragment, PlanItem, Step, digest_step
 from tidegate.model.unit import UnitId
 from tidegate.plan.items import digest_body
@@ -48,7 +48,6 @@ from tidegate.world.facts import (
 )
 from tidegate.world.refusals import error_from_outcome
 
-Body = dict[str, Json]
 POD = Kind("", "v1", "Pod")
 FIELD_MANAGER = "tidegate"
 POD_LIMIT = 10
@@ -273,7 +272,7 @@ async def _set_paused(
 
 def _pause_request(resource: UnitResource, live: LiveObject, *, is_paused: bool) -> Write:
     body = object_body(live)
-    written: Body = msgspec.json.decode(resource.body) if resource.body else {}
+    written: JsonObject = msgspec.json.decode(resource.body) if resource.body else {}
     return Write(
         verb=Verb.PATCH,
         patch_type=PatchType.MERGE,

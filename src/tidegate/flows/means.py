@@ -12,7 +12,7 @@ from tidegate.dialect.flux.notes import skips_drift_detection
 from tidegate.dialect.living import read_live_ownership
 from tidegate.dialect.tracking import owning_unit
 from tidegate.dialect.units import is_dialect_kind
-from tidegate.engine.means import Body, UnitLiveState, WritePayload
+from tidegate.engine.means import UnitLiveState, WritePayload
 from tidegate.engine.vocabulary import CompareResult, Comparison
 from tidegate.flows.comparing import (
     build_adoption_patch,
@@ -34,7 +34,7 @@ from tidegate.model.change import DiffAction, mask_fields
 from tidegate.model.drift import ObjectDrift
 from tidegate.model.expressions import HealthExpressions
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.objects import JsonObject, Kind, Ref
 from tidegate.model.plan import ItemAction, Plan, PlanItem, PlannedUnit
 from tidegate.model.reading import get_list, get_text
 from tidegate.model.semantics import TIDEGATE
@@ -69,7 +69,7 @@ class DefaultEvaluator(msgspec.Struct, frozen=True):
     owner_label: str = ""
     """The label by which Argo CD tracks its objects; empty if it uses the annotation."""
 
-    def health_script(self, unit: PlannedUnit, body: Body, now: Ms) -> RunWorker | None:
+    def health_script(self, unit: PlannedUnit, body: JsonObject, now: Ms) -> RunWorker | None:
         """Return the script that judges an object: the unit's CEL, the repository's CEL, then Lua.
 
         None where no script applies. Flux judges Jobs by its built-in rule first, unless the
@@ -84,18 +84,18 @@ class DefaultEvaluator(msgspec.Struct, frozen=True):
             request = self.scripts.request(body, now)
         return request
 
-    def verdict_from_script(self, script: RunWorker, outcome: Outcome, body: Body) -> Verdict:
+    def verdict_from_script(self, script: RunWorker, outcome: Outcome, body: JsonObject) -> Verdict:
         if isinstance(outcome, RawResponse):
             parse = read_cel_verdict if script.name == CEL_WORK else read_verdict
             return parse(outcome.body, body)
         why = outcome.message if is_error(outcome) else "no answer came"
         return Verdict(Health.UNKNOWN, "ScriptError", why)
 
-    def evaluate_health(self, unit: PlannedUnit, body: Body, now: Ms) -> Verdict:
+    def evaluate_health(self, unit: PlannedUnit, body: JsonObject, now: Ms) -> Verdict:
         return self.rules.judge(body, now, rules=unit.policy.rules)
 
     def compare(
-        self, unit: PlannedUnit, item: PlanItem, live: Body | None, fingerprint: str
+        self, unit: PlannedUnit, item: PlanItem, live: JsonObject | None, fingerprint: str
     ) -> Comparison:
         if live is not None and is_unmanaged(unit, live):
             return Comparison(CompareResult.UNMANAGED)
@@ -110,20 +110,20 @@ class DefaultEvaluator(msgspec.Struct, frozen=True):
         )
 
     def describe_overwritten_fields(
-        self, unit: PlannedUnit, item: PlanItem, live: Body, fingerprint: str
+        self, unit: PlannedUnit, item: PlanItem, live: JsonObject, fingerprint: str
     ) -> str:
         return describe_overwritten_fields(unit, item, live, self.jq, fingerprint)
 
-    def is_drift_detection_disabled(self, item: PlanItem, live: Body | None) -> bool:
-        desired: Body = msgspec.json.decode(item.body)
+    def is_drift_detection_disabled(self, item: PlanItem, live: JsonObject | None) -> bool:
+        desired: JsonObject = msgspec.json.decode(item.body)
         return any(map(skips_drift_detection, (desired, live or {})))
 
     def find_drift(
-        self, unit: PlannedUnit, item: PlanItem, live: Body | None
+        self, unit: PlannedUnit, item: PlanItem, live: JsonObject | None
     ) -> ObjectDrift | None:
         return find_drift(unit, item, live, self.jq)
 
-    def find_owner(self, body: Body) -> str:
+    def find_owner(self, body: JsonObject) -> str:
         return owning_unit(body, self.owner_label)
 
     def complete_plan(self, plan: Plan, live_states: dict[UnitId, UnitLiveState]) -> Plan:
@@ -151,20 +151,22 @@ class DefaultEvaluator(msgspec.Struct, frozen=True):
         return without_in_sync(plan, settled)
 
     def find_schema_violations(self, item: PlanItem, crd: bytes) -> Misfit | None:
-        body: Body = msgspec.json.decode(item.body)
+        body: JsonObject = msgspec.json.decode(item.body)
         applied = item.deed is ItemAction.APPLY and not item.handling.replaces
         return find_misfit(item.ref.kind, body, definition=crd, applied=applied)
 
-    def server_checked_key(self, item: PlanItem, live: Body | None) -> bytes:
+    def server_checked_key(self, item: PlanItem, live: JsonObject | None) -> bytes:
         return open_word(item.ref.kind, msgspec.json.decode(item.body), live)
 
-    def build_payload(self, unit: PlannedUnit, item: PlanItem, live: Body | None) -> WritePayload:
+    def build_payload(
+        self, unit: PlannedUnit, item: PlanItem, live: JsonObject | None
+    ) -> WritePayload:
         return build_payload(unit, item, live, self.jq)
 
-    def compute_fingerprint(self, unit: PlannedUnit, item: PlanItem, live: Body) -> str:
+    def compute_fingerprint(self, unit: PlannedUnit, item: PlanItem, live: JsonObject) -> str:
         return fingerprint_written(unit, item, live, self.jq)
 
-    def adoption_patch(self, unit: PlannedUnit, item: PlanItem, live: Body) -> bytes | None:
+    def adoption_patch(self, unit: PlannedUnit, item: PlanItem, live: JsonObject) -> bytes | None:
         return build_adoption_patch(unit, item, live)
 
 
@@ -174,7 +176,7 @@ def _compile_expressions(expressions: tuple[HealthExpressions, ...]) -> CelRules
 
 
 def removal_candidate(
-    body: Body, unit: PlannedUnit, units: Collection[UnitId], *, hooks: bool = False
+    body: JsonObject, unit: PlannedUnit, units: Collection[UnitId], *, hooks: bool = False
 ) -> PruneCandidate | None:
     """Return the prune candidate for an object, or None if the unit may not prune it.
 
@@ -191,7 +193,9 @@ def removal_candidate(
     return msgspec.structs.replace(candidate, removed_finalizers=finalizers)
 
 
-def prune_candidate(body: Body, unit: PlannedUnit, *, hooks: bool = False) -> PruneCandidate | None:
+def prune_candidate(
+    body: JsonObject, unit: PlannedUnit, *, hooks: bool = False
+) -> PruneCandidate | None:
     """Return how a live object is pruned; None if the unit may not prune it.
 
     Like Argo CD, a unit does not prune what its project does not allow. `hooks`: prune hooks

@@ -18,11 +18,9 @@ from tidegate.flows.standing import (
     unit_resources,
 )
 from tidegate.flows.units import unit_rows
-from tidegate.model.objects import ClusterRef, Json, Ref
+from tidegate.model.objects import ClusterRef, JsonObject, Ref
 from tidegate.model.reading import get_labels, get_text
 from tidegate.model.unit import Unit, UnitId
-
-Body = dict[str, Json]
 
 
 class SelectedResource(msgspec.Struct, frozen=True):
@@ -30,7 +28,7 @@ class SelectedResource(msgspec.Struct, frozen=True):
 
     id: UnitId
     """The ID of the unit; a source has one of the same form."""
-    body: Body
+    body: JsonObject
     labels: tuple[tuple[str, str], ...] = ()
     location: Location | None = None
     unit: Unit | None = None
@@ -80,7 +78,7 @@ def list_resources(unit_trees: Iterable[UnitTree]) -> list[SelectedResource]:
     return [*resources, *sources.values()]
 
 
-def _source_id(body: Body) -> UnitId:
+def _source_id(body: JsonObject) -> UnitId:
     namespace = get_text(body, "metadata", "namespace") or FLUX_NAMESPACE
     return UnitId(get_text(body, "kind"), "", namespace, get_text(body, "metadata", "name"))
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.engine.means import Body
 from tidegate.engine.reach.writing import object_body
 from tidegate.errors import Location, TidegateError
 from tidegate.flows.comparing import UNCHANGED, find_difference, is_replaced
@@ -26,7 +25,7 @@ from tidegate.flows.suspended import apply_suspensions
 from tidegate.model.change import DiffAction, Difference, mask_fields
 from tidegate.model.finding import Finding
 from tidegate.model.ledger import DriftMode
-from tidegate.model.objects import ClusterRef, Kind, LiveObject, Ref
+from tidegate.model.objects import ClusterRef, JsonObject, Kind, LiveObject, Ref
 from tidegate.model.plan import ItemAction, Plan, PlanFragment, PlanItem, PlannedUnit, managed_items
 from tidegate.model.reading import get_text
 from tidegate.model.semantics import TIDEGATE
@@ -155,7 +154,7 @@ async def preview_against_live(
 
 
 def _diff_item(
-    unit: PlannedUnit, item: PlanItem, live: Body | None, jq: Jq, fingerprint: str
+    unit: PlannedUnit, item: PlanItem, live: JsonObject | None, jq: Jq, fingerprint: str
 ) -> Difference:
     """Return the difference of an item; none where drift is only reported or ignored."""
     if item.hook is None and unit.policy.drift in {DriftMode.WARN, DriftMode.DISABLED}:
@@ -168,14 +167,14 @@ def _diff_deleted_item(item: PlanItem, unit: PlannedUnit) -> Difference:
     return Difference(action=DiffAction.KEEP if needs_confirmation else DiffAction.PRUNE)
 
 
-def _decode(live: bytes) -> Body:
-    body: Body = msgspec.json.decode(live)
+def _decode(live: bytes) -> JsonObject:
+    body: JsonObject = msgspec.json.decode(live)
     return body
 
 
 async def _read_fingerprints(
     replaced: dict[ClusterRef, tuple[PlanItem, PlannedUnit]],
-    bodies: dict[ClusterRef, Body],
+    bodies: dict[ClusterRef, JsonObject],
     world: Dispatcher,
 ) -> dict[ClusterRef, str]:
     """Return the fingerprints recorded when the same text was applied to the same live object."""

@@ -14,7 +14,7 @@ from tidegate.flows.beside import BackgroundObserver
 from tidegate.flows.lacks import POD, QUERY_TIMEOUT
 from tidegate.model.event import Event, EventType
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, LiveObject, Ref
+from tidegate.model.objects import JsonObject, Kind, LiveObject, Ref
 from tidegate.model.reading import get_int, get_mappings, get_text
 from tidegate.model.unit import UnitId
 from tidegate.report.rollout.course import RolloutProgress
@@ -30,8 +30,6 @@ MAX_PODS = 50
 MAX_LINE_LENGTH = 4_000
 """Characters of a line; the rest is cut."""
 END_EVENTS = frozenset({EventType.HOOK_FINISHED, EventType.OBJECT_READY, EventType.STEP_FAILED})
-
-Body = dict[str, Json]
 
 
 class _LogSource(msgspec.Struct, frozen=True):
@@ -70,7 +68,7 @@ class LogReader:
         self.errors: dict[str, str] = {}
         """By pod and container, why its log could not be read."""
 
-    async def read(self, pod: LiveObject, status: Body, cluster: str) -> list[str]:
+    async def read(self, pod: LiveObject, status: JsonObject, cluster: str) -> list[str]:
         """Return the new lines of a container, including the rest of its previous run."""
         name, restarts = get_text(status, "name"), get_int(status, "restartCount")
         is_new = (pod.uid, name) not in self._positions
@@ -94,7 +92,7 @@ class LogReader:
         return outcome
 
 
-def container_statuses(pod: Body) -> list[Body]:
+def container_statuses(pod: JsonObject) -> list[JsonObject]:
     """Return the statuses of all containers, init containers first."""
     return [
         *get_mappings(pod, "status", "initContainerStatuses"),
@@ -160,7 +158,7 @@ class LogStreamer(BackgroundObserver):
             self.world, request, cluster=source.cluster, timeout=QUERY_TIMEOUT
         )
         for live in outcome.items if isinstance(outcome, ListPage) else ():
-            pod: Body = msgspec.json.decode(live.body)
+            pod: JsonObject = msgspec.json.decode(live.body)
             for status in container_statuses(pod):
                 container = f"{live.ref.name}/{get_text(status, 'name')}"
                 for line in await self._reader.read(live, status, source.cluster):

@@ -20,7 +20,7 @@ from tidegate.flows.session import Session
 from tidegate.flows.standing import UnitStatus
 from tidegate.flows.status import judge_bodies
 from tidegate.model.journal import Journal
-from tidegate.model.objects import ClusterRef, Json, Kind, Ref, versionless_key
+from tidegate.model.objects import ClusterRef, JsonObject, Kind, Ref, versionless_key
 from tidegate.model.plan import PlanItem, PlannedUnit, Step, managed_items
 from tidegate.model.reading import get_mappings, get_text
 from tidegate.model.verdict import Health, Verdict
@@ -31,7 +31,6 @@ from tidegate.world.ask import send_requests
 from tidegate.world.calls import List, Selection
 from tidegate.world.facts import ListPage, NotServed
 
-Body = dict[str, Json]
 OWNED_KINDS = (
     Kind("apps", "v1", "ReplicaSet"),
     Kind("batch", "v1", "Job"),
@@ -57,7 +56,7 @@ class _HookHistory(msgspec.Struct, frozen=True):
 
     unit: PlannedUnit
     journal: Journal
-    operation_results: Mapping[tuple[str, OwnerKey], Body]
+    operation_results: Mapping[tuple[str, OwnerKey], JsonObject]
     verdicts: Mapping[ClusterRef, Verdict]
 
     def row(self, step: Step, item: PlanItem) -> ResourceRow:
@@ -142,7 +141,7 @@ def _owner_key(ref: Ref) -> OwnerKey:
     return ref.kind.name, ref.namespace, ref.name
 
 
-def _hook_results(unit_resource: Body) -> dict[tuple[str, OwnerKey], Body]:
+def _hook_results(unit_resource: JsonObject) -> dict[tuple[str, OwnerKey], JsonObject]:
     """Return the hook results of the last operation, by phase and owner key."""
     results = get_mappings(unit_resource, "status", "operationState", "syncResult", "resources")
     return {
@@ -159,7 +158,7 @@ async def _judge_hooks(
     unit: PlannedUnit, steps: Iterable[Step], session: Session
 ) -> dict[ClusterRef, Verdict]:
     """Return the verdicts of the hooks that exist."""
-    hooks: list[tuple[ClusterRef, PlannedUnit, Body]] = []
+    hooks: list[tuple[ClusterRef, PlannedUnit, JsonObject]] = []
     for step in steps:
         refs = {
             versionless_key(item.ref): item.ref

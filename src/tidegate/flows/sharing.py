@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from tidegate.dialect.argo.options import FAIL_ON_SHARED, Body
+from tidegate.dialect.argo.options import FAIL_ON_SHARED
 from tidegate.dialect.helm.marks import ownership_problems
 from tidegate.dialect.living import other_owner
 from tidegate.errors import Location, PlanError, sanitize
 from tidegate.flows.looking import get_objects, object_body
 from tidegate.flows.session import Session
+from tidegate.model.objects import JsonObject
 from tidegate.model.plan import Plan, PlanItem, PlannedUnit, step_items
 from tidegate.world.exchange import Dispatcher
 
@@ -55,7 +56,7 @@ async def _shared_errors(unit: PlannedUnit, plan: Plan, world: Dispatcher) -> li
     return errors
 
 
-def _ownership_conflict(body: Body, unit: PlannedUnit) -> tuple[str, str] | None:
+def _ownership_conflict(body: JsonObject, unit: PlannedUnit) -> tuple[str, str] | None:
     """Return why a unit may not take over an object, and a fix; for releases, in Helm's terms.
 
     None where it may.

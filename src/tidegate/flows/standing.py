@@ -22,14 +22,12 @@ from tidegate.flows.session import Session
 from tidegate.flows.status import ObjectStatus, read_plan_status, worst_verdict
 from tidegate.flows.units import unit_rows
 from tidegate.model.labels import Requirement, SelectorError, parse_label_selector
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import JsonObject, Kind, Ref
 from tidegate.model.plan import Plan
 from tidegate.model.reading import get_mapping, get_text
 from tidegate.model.unit import Unit, UnitId
 from tidegate.model.verdict import Health, Verdict
 from tidegate.plan.selection import select_refs
-
-Body = dict[str, Json]
 
 
 class UnitStatus(msgspec.Struct, frozen=True):
@@ -38,9 +36,9 @@ class UnitStatus(msgspec.Struct, frozen=True):
     unit: Unit
     wave: int | None = None
     """Wave of the unit in its parent."""
-    unit_resource: Body = msgspec.field(default_factory=dict)
+    unit_resource: JsonObject = msgspec.field(default_factory=dict)
     """The unit resource as Git has it; empty if there is none."""
-    live_resource: Body = msgspec.field(default_factory=dict)
+    live_resource: JsonObject = msgspec.field(default_factory=dict)
     """The live unit resource; empty if there is none."""
     objects: tuple[ObjectStatus, ...] = ()
     plan: Plan = EMPTY_PLAN
@@ -123,12 +121,12 @@ async def is_deleted(status: UnitStatus, session: Session) -> bool:
     return not (await read_unit_journal(status.unit, session)).secrets
 
 
-def unit_resources(unit_trees: Iterable[UnitTree]) -> dict[UnitId, Body]:
+def unit_resources(unit_trees: Iterable[UnitTree]) -> dict[UnitId, JsonObject]:
     """Return the unit resource of each unit that has one, as Git has it.
 
     Unit resources do not name their cluster: those of one name are found for each cluster.
     """
-    bodies: dict[UnitId, Body] = {}
+    bodies: dict[UnitId, JsonObject] = {}
     for unit_tree in unit_trees:
         names: dict[tuple[str, str], list[UnitId]] = {}
         for member in unit_tree.members:
@@ -151,18 +149,18 @@ def unit_resource_documents(unit_tree: UnitTree) -> Iterator[Document]:
             yield document
 
 
-def _object_ref(body: Body) -> Ref:
+def _object_ref(body: JsonObject) -> Ref:
     metadata = get_mapping(body, "metadata")
     return Ref(object_kind(body), get_text(metadata, "namespace"), get_text(metadata, "name"))
 
 
-def object_kind(body: Body) -> Kind:
+def object_kind(body: JsonObject) -> Kind:
     return Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
 
 
 async def read_desired_and_live(
     unit_trees: Iterable[UnitTree], kinds: Sequence[str], session: Session, scan: RepositoryScan
-) -> list[tuple[Body, Body]]:
+) -> list[tuple[JsonObject, JsonObject]]:
     """Return objects of these kinds as pairs of desired and live body.
 
     Objects that units deploy come first, then those in the repository that no unit deploys.
@@ -198,9 +196,9 @@ async def read_desired_and_live(
 
 
 async def _read_live_resources(
-    desired_resources: dict[UnitId, Body], session: Session
-) -> dict[UnitId, Body]:
-    live_bodies: dict[UnitId, Body] = {}
+    desired_resources: dict[UnitId, JsonObject], session: Session
+) -> dict[UnitId, JsonObject]:
+    live_bodies: dict[UnitId, JsonObject] = {}
     for cluster in dict.fromkeys(unit_id.cluster for unit_id in desired_resources):
         names = [unit_id for unit_id in desired_resources if unit_id.cluster == cluster]
         refs = [

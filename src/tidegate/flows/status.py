@@ -11,14 +11,13 @@ from tidegate.flows.discover import UnitTree
 from tidegate.flows.preview import preview_against_live
 from tidegate.flows.session import Session
 from tidegate.model.change import DiffAction
-from tidegate.model.objects import ClusterRef, Json, Ref
+from tidegate.model.objects import ClusterRef, JsonObject, Ref
 from tidegate.model.plan import Plan, PlannedUnit, Step, managed_items
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health, Verdict
 from tidegate.world.ask import send_requests
 from tidegate.world.calls import RunWorker
 
-Body = dict[str, Json]
 MISSING = Verdict(Health.MISSING, "Missing", "it is not there")
 NO_OBJECTS = Verdict(Health.HEALTHY, "Empty", "it brings nothing")
 HEALTH_ORDER = (
@@ -89,12 +88,12 @@ async def _judge_all(
 
 
 async def judge_bodies(
-    objects: Iterable[tuple[ClusterRef, PlannedUnit, Body]], session: Session
+    objects: Iterable[tuple[ClusterRef, PlannedUnit, JsonObject]], session: Session
 ) -> dict[ClusterRef, Verdict]:
     """Return a verdict for each object, by the rules of its unit; scripts run in one batch."""
     evaluator, now = session.evaluator, session.world.now()
     verdicts: dict[ClusterRef, Verdict] = {}
-    scripted: list[tuple[ClusterRef, Body, RunWorker]] = []
+    scripted: list[tuple[ClusterRef, JsonObject, RunWorker]] = []
     for cluster_ref, unit, body in objects:
         call = evaluator.health_script(unit, body, now)
         if call is None:

@@ -27,15 +27,13 @@ from tidegate.flows.rendering.workshop import RenderContext
 from tidegate.flows.session import Session
 from tidegate.model.account import SourceRevision, UnitProgress
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import ClusterRef, Json
+from tidegate.model.objects import ClusterRef, JsonObject
 from tidegate.model.reading import get_mapping
 from tidegate.model.source import Revision
 from tidegate.model.unit import UnitId
 from tidegate.report.rollout.discretion import Redactor
 from tidegate.source import Access, read_head
 from tidegate.source.local import WORKING_TREE
-
-Body = dict[str, Json]
 
 
 class UnitFault(NamedTuple):
@@ -68,7 +66,7 @@ class UnitStatuses(msgspec.Struct, frozen=True):
     def reflects_children(self, unit: UnitId) -> bool:
         return unit in self.resources and STATUS_FORMATS[unit.kind].follows_children
 
-    def build_patch(self, progress: UnitProgress, unit_resource: Body) -> StatusPatch | None:
+    def build_patch(self, progress: UnitProgress, unit_resource: JsonObject) -> StatusPatch | None:
         """Return the patch that updates a status; None where the status is up to date."""
         if progress.is_valid and progress.unit not in self.source_revisions:
             return None  # what it would bring was taken to be there
@@ -86,7 +84,7 @@ class UnitStatuses(msgspec.Struct, frozen=True):
         changed = {name for name, value in update.status.items() if previous.get(name) != value}
         if not (changed - status_format.ignored_fields or previous.keys() - update.status.keys()):
             return None
-        patch: Body = {"status": merge_patch(previous, update.status)}
+        patch: JsonObject = {"status": merge_patch(previous, update.status)}
         events = tuple(
             build_event(unit_resource, event, status_format, progress.now)
             for event in update.events
@@ -108,9 +106,9 @@ class UnitStatuses(msgspec.Struct, frozen=True):
         return replace(progress, code=code, field=field, sentence=redact(message))
 
 
-def merge_patch(before: Body, after: Body) -> Body:
+def merge_patch(before: JsonObject, after: JsonObject) -> JsonObject:
     """Return the JSON merge patch from one object to another."""
-    patch: Body = dict.fromkeys(before.keys() - after.keys())
+    patch: JsonObject = dict.fromkeys(before.keys() - after.keys())
     for name, new in after.items():
         old = before.get(name)
         if isinstance(new, dict) and isinstance(old, dict):

@@ -18,15 +18,13 @@ from tidegate.flows.discover import UnitTree
 from tidegate.flows.looking import object_body
 from tidegate.flows.session import Session
 from tidegate.model.finding import Finding, Severity
-from tidegate.model.objects import Json, LiveObject
+from tidegate.model.objects import JsonObject, LiveObject
 from tidegate.model.reading import get_text
 from tidegate.model.unit import UnitId
 from tidegate.world.ask import send_requests
 from tidegate.world.calls import List, Selection
 from tidegate.world.facts import Forbidden, ListPage, NotFound, NotServed, Outcome, is_error
 from tidegate.world.refusals import error_from_outcome
-
-Body = dict[str, Json]
 
 
 async def apply_suspensions(
@@ -128,7 +126,7 @@ def _controller_group(kind: str) -> str:
     return CONTROLLERS[kind].group if kind in CONTROLLERS else ""
 
 
-def _is_suspended_by_user(unit_resource: Body) -> bool:
+def _is_suspended_by_user(unit_resource: JsonObject) -> bool:
     return is_suspended(unit_resource) and not is_paused_by_us(unit_resource)
 
 

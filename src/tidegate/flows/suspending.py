@@ -28,8 +28,6 @@ from tidegate.world.calls import Request, Verb, Write
 from tidegate.world.facts import AlreadyExists, NotFound, is_error
 from tidegate.world.refusals import error_from_outcome
 
-Body = dict[str, Json]
-
 
 class SuspensionResult(msgspec.Struct, frozen=True):
     """The result of suspending or resuming a unit or a source."""

@@ -18,7 +18,7 @@ from tidegate.flows.named import SelectedResource
 from tidegate.flows.session import Session
 from tidegate.flows.standing import UnitStatus
 from tidegate.model.moment import Ms, parse_timestamp
-from tidegate.model.objects import ClusterRef, Json
+from tidegate.model.objects import ClusterRef, JsonObject
 from tidegate.model.plan import managed_items
 from tidegate.model.reading import get_int, get_mapping, get_text
 from tidegate.model.unit import UnitId
@@ -29,7 +29,6 @@ from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.failure import MAX_FAILURES
 from tidegate.report.told import ContainerLog, EventRow
 
-Body = dict[str, Json]
 InvolvedObject = tuple[str, str, str]
 """Kind, namespace and name of an object that an Event is about."""
 KINDS_WITH_PODS = frozenset(
@@ -107,7 +106,9 @@ def _related_objects(lineage: Lineage, resource: SelectedResource) -> set[Involv
     return involved | ({source} if source else set())
 
 
-def _is_selected(body: Body, involved: set[InvolvedObject], selector: tuple[str, str]) -> bool:
+def _is_selected(
+    body: JsonObject, involved: set[InvolvedObject], selector: tuple[str, str]
+) -> bool:
     """Return whether an Event is about a selected object.
 
     A named object counts even if no unit manages it, for example a Pod.
@@ -125,7 +126,7 @@ def _is_selected(body: Body, involved: set[InvolvedObject], selector: tuple[str,
     return (kind, namespace, name) in involved or is_named
 
 
-def _event_row(body: Body, redactor: Redactor) -> EventRow:
+def _event_row(body: JsonObject, redactor: Redactor) -> EventRow:
     involved_object = get_mapping(body, "involvedObject")
     timestamp = Ms(0)
     with suppress(ValueError):

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from tidegate.graph.ground import GraphInputs
 from tidegate.graph.supply import SERVICE_KIND
-from tidegate.knowledge.naming import Body
-from tidegate.model.objects import Ref
+from tidegate.model.objects import JsonObject, Ref
 from tidegate.model.reading import get_mapping
 
 ANY_LABEL = "*"
@@ -15,7 +14,7 @@ ANY_LABEL = "*"
 
 
 def find_services_without_pods(
-    objects: Iterable[tuple[int, str, Ref, Body]], inputs: GraphInputs
+    objects: Iterable[tuple[int, str, Ref, JsonObject]], inputs: GraphInputs
 ) -> frozenset[int]:
     """Return the numbers of Services that select no pods of this repository.
 
@@ -23,7 +22,7 @@ def find_services_without_pods(
     is unknown, else with its name as a label.
     """
     labels_by_namespace: dict[tuple[str, str], set[str]] = {}
-    services: dict[int, tuple[tuple[str, str], Body]] = {}
+    services: dict[int, tuple[tuple[str, str], JsonObject]] = {}
     for number, cluster, ref, body in objects:
         namespace_key = (cluster, ref.namespace)
         if (ref.kind.group, ref.kind.name) == SERVICE_KIND:

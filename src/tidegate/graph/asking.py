@@ -23,9 +23,9 @@ from tidegate.graph.supply import (
     Provider,
     ProviderIndex,
 )
-from tidegate.knowledge.naming import Body, Mention, Pods
+from tidegate.knowledge.naming import Mention, Pods
 from tidegate.model.graph import EdgeKind
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.objects import JsonObject, Kind, Ref
 from tidegate.model.operators import Effect, KindRow, RequiredState
 from tidegate.model.reading import get_mapping, get_mappings
 from tidegate.model.unit import Strength
@@ -57,7 +57,7 @@ ResolvedRequirement = tuple[Requirement, Sequence[Provider]]
 
 def find_requirements(
     ref: Ref,
-    body: Body,
+    body: JsonObject,
     pods: Pods | None,
     cluster: str,
     provider_index: ProviderIndex,
@@ -82,10 +82,10 @@ def find_requirements(
 
 
 def _storage_requirements(
-    ref: Ref, body: Body, cluster: str, provider_index: ProviderIndex
+    ref: Ref, body: JsonObject, cluster: str, provider_index: ProviderIndex
 ) -> Iterator[ResolvedRequirement]:
     """Yield the default storage class, for claims that name neither a class nor a volume."""
-    claims: list[tuple[FieldPath, Body]]
+    claims: list[tuple[FieldPath, JsonObject]]
     match ref.kind.group, ref.kind.name:
         case "", "PersistentVolumeClaim":
             claims = [(("spec",), get_mapping(body, "spec"))]
@@ -126,7 +126,7 @@ def _mention_key(mention: Mention) -> tuple[object, ...]:
 
 
 def _annotation_requirements(
-    ref: Ref, body: Body, cluster: str, provider_index: ProviderIndex, inputs: GraphInputs
+    ref: Ref, body: JsonObject, cluster: str, provider_index: ProviderIndex, inputs: GraphInputs
 ) -> Iterator[ResolvedRequirement]:
     for dependency in parse_dependencies(body, ref.namespace):
         if isinstance(dependency, AnnotatedDependency):
@@ -224,7 +224,7 @@ def _call_requirement(
 
 
 def _selector_requirements(
-    ref: Ref, body: Body, cluster: str, provider_index: ProviderIndex
+    ref: Ref, body: JsonObject, cluster: str, provider_index: ProviderIndex
 ) -> Iterator[ResolvedRequirement]:
     """Yield the workloads that a Service selects. There may be others outside the repository."""
     selector = get_mapping(body, "spec", "selector")
@@ -270,7 +270,9 @@ def _dependency_requirement(
     return requirement, providers
 
 
-def find_change_rule_pairs(numbered: Iterable[tuple[int, Body]]) -> Iterator[tuple[int, int, str]]:
+def find_change_rule_pairs(
+    numbered: Iterable[tuple[int, JsonObject]],
+) -> Iterator[tuple[int, int, str]]:
     """Yield pairs of objects in kapp's order, each with the annotation that declares it."""
     numbered = list(numbered)
     members: dict[str, list[int]] = {}

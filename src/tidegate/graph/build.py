@@ -19,7 +19,7 @@ from tidegate.graph.declared import find_parse_problems, honors_annotations
 from tidegate.graph.ground import GraphInputs
 from tidegate.graph.placing import StepIndex, parse_origin
 from tidegate.graph.supply import Provider, ProviderIndex
-from tidegate.knowledge.naming import Body, Pods
+from tidegate.knowledge.naming import Pods
 from tidegate.model.graph import (
     NO_STEP,
     EdgeKind,
@@ -32,7 +32,7 @@ from tidegate.model.graph import (
     UnparsedAnnotation,
 )
 from tidegate.model.manifest import Manifest, Manifests
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.objects import JsonObject, Kind, Ref
 from tidegate.model.operators import Effect, RequiredState
 from tidegate.model.plan import ItemAction, Plan
 from tidegate.model.reading import get_text
@@ -46,7 +46,7 @@ def build_graph(
     *,
     incomplete_units: Iterable[UnitId] = (),
     lookup_coverage: CoverageLookup | None = None,
-    unit_resources: Mapping[UnitId, Body] = MappingProxyType({}),
+    unit_resources: Mapping[UnitId, JsonObject] = MappingProxyType({}),
 ) -> Graph:
     """Return the graph of units, in the order of the plan.
 
@@ -75,7 +75,7 @@ def build_graph(
 
 
 MAX_ALTERNATIVES = 8
-CoverageLookup = Callable[[Unit, Body], HealthCoverage]
+CoverageLookup = Callable[[Unit, JsonObject], HealthCoverage]
 """Returns the health rules of a unit for the kind of this body."""
 
 
@@ -85,7 +85,7 @@ class _GraphObject(NamedTuple):
     number: int
     unit: Unit
     manifest: Manifest
-    body: Body
+    body: JsonObject
     pods: Pods | None
 
 
@@ -148,7 +148,7 @@ class _GraphBuilder:
 
     def _add_object(self, unit: Unit, manifest: Manifest) -> None:
         number, ref = len(self.nodes), manifest.ref
-        body: Body = msgspec.json.decode(manifest.body)
+        body: JsonObject = msgspec.json.decode(manifest.body)
         pods = self._inputs.naming.pods_of(body, ref.kind)
         step, gates = self._step_index.find(unit, manifest)
         coverage = self._health_coverage(unit, ref.kind, body)
@@ -173,7 +173,7 @@ class _GraphBuilder:
         if manifest.action is not ItemAction.DELETE:
             self._provider_index.add_object(number, unit.destination.cluster, ref.kind, body, pods)
 
-    def _health_coverage(self, unit: Unit, kind: Kind, body: Body) -> HealthCoverage:
+    def _health_coverage(self, unit: Unit, kind: Kind, body: JsonObject) -> HealthCoverage:
         """Return the health rules for a kind, looked up once for each kind and set of rules."""
         if self._lookup_coverage is None:
             return HealthCoverage()
@@ -325,7 +325,7 @@ class _GraphBuilder:
         )
         return find_services_without_pods(bodies, self._inputs)
 
-    def connect_unit_resources(self, unit_resources: Mapping[UnitId, Body]) -> None:
+    def connect_unit_resources(self, unit_resources: Mapping[UnitId, JsonObject]) -> None:
         """Add edges for the requirements of unit resources that no unit writes."""
         for unit in (unit.unit for unit in self._desired if unit.unit.id in unit_resources):
             body, number = unit_resources[unit.id], self._units[unit.id]

@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.knowledge.naming import Body
 from tidegate.model.depends_on import DEPENDS_ON, AwaitedState, DependsOnEntry, parse_depends_on
 from tidegate.model.manifest import Manifest, Manifests
-from tidegate.model.objects import ClusterRef, Kind, Ref, ServedKind, versionless_key
+from tidegate.model.objects import ClusterRef, JsonObject, Kind, Ref, ServedKind, versionless_key
 from tidegate.model.operators import RequiredState
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.plan import ExternalDependency, Precedence
@@ -55,7 +54,9 @@ class ParseProblem(NamedTuple):
     text: str
 
 
-def parse_dependencies(body: Body, namespace: str) -> Iterator[AnnotatedDependency | ParseProblem]:
+def parse_dependencies(
+    body: JsonObject, namespace: str
+) -> Iterator[AnnotatedDependency | ParseProblem]:
     """Yield the objects that an object depends on by its annotations."""
     annotations = get_mapping(body, "metadata", "annotations")
     for entry in parse_depends_on(annotations.get(DEPENDS_ON)):
@@ -89,7 +90,7 @@ def _cli_utils_dependency(entry: str) -> AnnotatedDependency | ParseProblem:
     return ParseProblem(CLI_UTILS, entry)
 
 
-def find_parse_problems(body: Body, namespace: str) -> list[ParseProblem]:
+def find_parse_problems(body: JsonObject, namespace: str) -> list[ParseProblem]:
     """Return the parts of the annotations of an object that cannot be parsed."""
     parsed = (*parse_dependencies(body, namespace), *parse_change_rules(body))
     return [entry for entry in parsed if isinstance(entry, ParseProblem)]
@@ -103,12 +104,12 @@ class ChangeRule(NamedTuple):
     is_after: bool
 
 
-def change_groups(body: Body) -> list[str]:
+def change_groups(body: JsonObject) -> list[str]:
     """Return the change groups of an object."""
     return [str(group) for key, group in _kapp_annotations(body, CHANGE_GROUP)]
 
 
-def parse_change_rules(body: Body) -> Iterator[ChangeRule | ParseProblem]:
+def parse_change_rules(body: JsonObject) -> Iterator[ChangeRule | ParseProblem]:
     """Yield the rules about upserts. Rules about deletions do not order a rollout."""
     for key, value in _kapp_annotations(body, CHANGE_RULE):
         match = _RULE.fullmatch(" ".join(str(value).split()))
@@ -126,7 +127,7 @@ def find_precedences(desired: Iterable[Manifests]) -> list[Precedence]:
     """
     known: dict[tuple[str, str, str, str], dict[str, ClusterRef]] = {}
     groups: dict[str, list[ClusterRef]] = {}
-    annotated: list[tuple[ClusterRef, Manifest, Body]] = []
+    annotated: list[tuple[ClusterRef, Manifest, JsonObject]] = []
     for unit_manifests in desired:
         cluster, is_ordered = (
             unit_manifests.unit.destination.cluster,
@@ -137,7 +138,7 @@ def find_precedences(desired: Iterable[Manifests]) -> list[Precedence]:
             names = (cluster, ref.kind.name, ref.namespace, ref.name)
             known.setdefault(names, {})[ref.kind.group] = object_ref
             if is_ordered and any(marker in manifest.body for marker in ANNOTATION_MARKERS):
-                body: Body = msgspec.json.decode(manifest.body)
+                body: JsonObject = msgspec.json.decode(manifest.body)
                 annotated.append((object_ref, manifest, body))
                 for group in change_groups(body):
                     groups.setdefault(group, []).append(object_ref)
@@ -189,7 +190,7 @@ def find_external_dependencies(
 def _awaited_refs(
     manifest: Manifest, builtin: Mapping[tuple[str | None, str], ServedKind]
 ) -> Iterator[tuple[DependsOnEntry, Ref]]:
-    body: Body = msgspec.json.decode(manifest.body)
+    body: JsonObject = msgspec.json.decode(manifest.body)
     for entry in parse_depends_on(get_mapping(body, "metadata", "annotations").get(DEPENDS_ON)):
         if isinstance(entry, str):
             continue
@@ -211,7 +212,7 @@ def _awaited_refs(
 def _ordered_pairs(
     object_ref: ClusterRef,
     manifest: Manifest,
-    body: Body,
+    body: JsonObject,
     known: Mapping[tuple[str, str, str, str], Mapping[str, ClusterRef]],
     groups: Mapping[str, list[ClusterRef]],
 ) -> Iterator[tuple[ClusterRef, ClusterRef, str]]:
@@ -240,7 +241,7 @@ def honors_annotations(unit: Unit) -> bool:
     return unit.policy.semantics.name == TIDEGATE.name
 
 
-def _kapp_annotations(body: Body, name: str) -> list[tuple[str, object]]:
+def _kapp_annotations(body: JsonObject, name: str) -> list[tuple[str, object]]:
     """Return all annotations of this name; kapp allows several, with different suffixes."""
     annotations = get_mapping(body, "metadata", "annotations").items()
     return [(key, value) for key, value in annotations if key == name or key.startswith(f"{name}.")]

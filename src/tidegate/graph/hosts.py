@@ -21,9 +21,9 @@ from tidegate.knowledge.hosts import (
     scripts_of,
     service_of,
 )
-from tidegate.knowledge.naming import Body, Pods
+from tidegate.knowledge.naming import Pods
 from tidegate.knowledge.settings import variables_of
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.operators import Effect
 from tidegate.model.reading import get_mappings, get_text
 
@@ -69,7 +69,7 @@ class _KnownServices(NamedTuple):
 
 def find_service_calls(
     ref: Ref,
-    body: Body,
+    body: JsonObject,
     pods: Pods | None,
     cluster: str,
     provider_index: ProviderIndex,
@@ -124,11 +124,11 @@ def _calls_of_pods(
 
 
 def _host_texts(
-    container: Body, path: FieldPath, ref: Ref, cluster: str, provider_index: ProviderIndex
+    container: JsonObject, path: FieldPath, ref: Ref, cluster: str, provider_index: ProviderIndex
 ) -> Iterator[tuple[FieldPath, str, str]]:
     """Yield the texts of a container that may name hosts: its variables, then its command."""
 
-    def find(kind: Kind, name: str) -> Body | None:
+    def find(kind: Kind, name: str) -> JsonObject | None:
         return provider_index.find_body(cluster, kind, ref.namespace, name)
 
     env_indexes = {
@@ -141,7 +141,7 @@ def _host_texts(
 
 
 def _scripts(
-    container: Body, pods: Pods, ref: Ref, cluster: str, provider_index: ProviderIndex
+    container: JsonObject, pods: Pods, ref: Ref, cluster: str, provider_index: ProviderIndex
 ) -> Iterator[str]:
     """Return the files of ConfigMaps that the command of a container runs."""
 
@@ -169,7 +169,7 @@ def _effect(
 
 
 def _calls_of_texts(
-    ref: Ref, body: Body, cluster: str, provider_index: ProviderIndex, inputs: GraphInputs
+    ref: Ref, body: JsonObject, cluster: str, provider_index: ProviderIndex, inputs: GraphInputs
 ) -> Iterator[ServiceCall]:
     services = _KnownServices(provider_index, cluster)
     parts = ("data", "webhooks", "spec")

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from tidegate.graph.ground import GraphInputs
 from tidegate.knowledge.catalogue import SHORTEST, KnownRows, images_of
-from tidegate.knowledge.naming import Body, KindName, Pods
+from tidegate.knowledge.naming import KindName, Pods
 from tidegate.knowledge.settings import has_open_keys, keys_of
 from tidegate.model.graph import ObjectKey
-from tidegate.model.objects import Kind
+from tidegate.model.objects import JsonObject, Kind
 from tidegate.model.operators import WorkloadSelector
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_mapping, get_mappings, get_text
@@ -43,16 +43,16 @@ class ProviderIndex:
         self._inputs = inputs
         self._objects: dict[ObjectKey, list[Provider]] = {}
         self._crds: dict[tuple[str, str, str], list[int]] = {}
-        self._pods: dict[tuple[str, str, str, str], dict[int, Body]] = {}
-        self._workloads: dict[str, list[tuple[int, Body]]] = {}
-        self._bodies: dict[ObjectKey, Body] = {}
+        self._pods: dict[tuple[str, str, str, str], dict[int, JsonObject]] = {}
+        self._workloads: dict[str, list[tuple[int, JsonObject]]] = {}
+        self._bodies: dict[ObjectKey, JsonObject] = {}
         self._operators: dict[tuple[str, KindName], tuple[int, ...]] = {}
         self._words: dict[str, dict[str, list[int]]] = {}
-        self._selectors: dict[tuple[str, str, str], Body] = {}
+        self._selectors: dict[tuple[str, str, str], JsonObject] = {}
         self._groups: dict[str, dict[str, None]] = {}
 
     def add_object(
-        self, number: int, cluster: str, kind: Kind, body: Body, pods: Pods | None
+        self, number: int, cluster: str, kind: Kind, body: JsonObject, pods: Pods | None
     ) -> None:
         """Add an object, and all objects that are created from it."""
         kind_key = (kind.group, kind.name)
@@ -70,7 +70,13 @@ class ProviderIndex:
             self._add_created(number, cluster, product.body)
 
     def _add_details(
-        self, number: int, cluster: str, kind_key: KindName, namespace: str, name: str, body: Body
+        self,
+        number: int,
+        cluster: str,
+        kind_key: KindName,
+        namespace: str,
+        name: str,
+        body: JsonObject,
     ) -> None:
         """Add the details of an object that its kind requires."""
         if kind_key in KEYED_KINDS:
@@ -85,7 +91,7 @@ class ProviderIndex:
         if kind_key in WORKLOAD_KINDS:
             self._workloads.setdefault(cluster, []).append((number, body))
 
-    def _add_created(self, number: int, cluster: str, body: Body) -> None:
+    def _add_created(self, number: int, cluster: str, body: JsonObject) -> None:
         kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
         kind_key = (kind.group, kind.name)
         metadata = get_mapping(body, "metadata")
@@ -112,7 +118,7 @@ class ProviderIndex:
         self._objects.setdefault((cluster, *kind_key, key_namespace, name), []).append(provider)
         self._groups.setdefault(kind_key[1], {})[kind_key[0]] = None
 
-    def _add_crd(self, number: int, cluster: str, body: Body) -> None:
+    def _add_crd(self, number: int, cluster: str, body: JsonObject) -> None:
         group, kind = get_text(body, "spec", "group"), get_text(body, "spec", "names", "kind")
         if group and kind:
             self._crds.setdefault((cluster, group, kind), []).append(number)
@@ -127,7 +133,7 @@ class ProviderIndex:
             providers = self._objects.get((cluster, group, kind, "", name))
         return providers or []
 
-    def find_body(self, cluster: str, kind: Kind, namespace: str, name: str) -> Body | None:
+    def find_body(self, cluster: str, kind: Kind, namespace: str, name: str) -> JsonObject | None:
         """Return a Secret or ConfigMap of the repository, or None."""
         return self._bodies.get((cluster, kind.group, kind.name, namespace, name))
 
@@ -178,7 +184,7 @@ class ProviderIndex:
 
     def _candidate_workloads(
         self, cluster: str, kind: Kind, rows: KnownRows
-    ) -> Iterator[tuple[int, Body]]:
+    ) -> Iterator[tuple[int, JsonObject]]:
         """Yield the workloads that contain a word of the operator of a kind.
 
         Lookups are once per kind. Without the index, they would cost kinds times workloads.
@@ -212,14 +218,14 @@ class ProviderIndex:
         ) in self._objects or self._inputs.is_preinstalled(*NAMESPACE_KIND, "", name)
 
 
-def _is_default(storage_class: Body) -> bool:
+def _is_default(storage_class: JsonObject) -> bool:
     return (
         get_mapping(storage_class, "metadata", "annotations").get(DEFAULT_CLASS_ANNOTATION)
         == "true"
     )
 
 
-def _known_keys(kind_key: KindName, body: Body) -> frozenset[str] | None:
+def _known_keys(kind_key: KindName, body: JsonObject) -> frozenset[str] | None:
     """Return the keys of a Secret or ConfigMap, or the ports of a Service; None if unknown."""
     if kind_key == SERVICE_KIND:
         return _service_ports(body)
@@ -228,7 +234,7 @@ def _known_keys(kind_key: KindName, body: Body) -> frozenset[str] | None:
     return frozenset(keys_of(body))
 
 
-def _service_ports(service: Body) -> frozenset[str] | None:
+def _service_ports(service: JsonObject) -> frozenset[str] | None:
     """Return the ports of a Service, or None if it has no cluster IP and so every port of its
     pods.
     """
@@ -240,7 +246,7 @@ def _service_ports(service: Body) -> frozenset[str] | None:
     )
 
 
-def _workload_words(workload: Body) -> set[str]:
+def _workload_words(workload: JsonObject) -> set[str]:
     """Return the words in the name, images and labels of a workload."""
     texts = [get_text(workload, "metadata", "name"), *images_of(workload)]
     for path in (("metadata",), ("spec", "template", "metadata")):

@@ -13,10 +13,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from tidegate.model.moment import MINUTE, SECOND, Ms, parse_duration
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
-
-Body = dict[str, Json]
 
 NO_LIMIT = 2**31 - 1
 """What Kubernetes takes for `never`, for progress deadlines and backoff limits alike."""
@@ -38,7 +36,7 @@ POD_SPECS = (
 )
 
 
-def budget(body: Body) -> Ms | None:
+def budget(body: JsonObject) -> Ms | None:
     """The time that an object's own spec gives it; None where it gives none."""
     kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
     rule = _RULES.get((kind.group, kind.name))
@@ -46,7 +44,7 @@ def budget(body: Body) -> Ms | None:
     return span or None
 
 
-def farewell(body: Body) -> Ms:
+def farewell(body: JsonObject) -> Ms:
     """The time in which its pods may end when it is deleted, and some more; 0 without pods."""
     pods = (get_mapping(body, *path) for path in POD_SPECS)
     spans = (get_int(pod, "terminationGracePeriodSeconds") for pod in pods)
@@ -54,7 +52,7 @@ def farewell(body: Body) -> Ms:
     return Ms((longest + GRACE_SECONDS) * SECOND) if longest > 0 else Ms(0)
 
 
-def _deployment(body: Body) -> Ms | None:
+def _deployment(body: JsonObject) -> Ms | None:
     """Every step takes a pod's window; the last may take the whole progress deadline."""
     window = _pod_of_set(body)
     seconds = get_int(body, "spec", "progressDeadlineSeconds", default=PROGRESS_DEADLINE_SECONDS)
@@ -62,7 +60,7 @@ def _deployment(body: Body) -> Ms | None:
     return Ms((_rollout_steps(body) - 1) * window + max(deadline, window))
 
 
-def _stateful_set(body: Body) -> Ms | None:
+def _stateful_set(body: JsonObject) -> Ms | None:
     """Pod after pod. Parallel sets are made at once, but updated in turn too."""
     replicas = _replicas(body)
     if get_text(body, "spec", "podManagementPolicy") == "Parallel":
@@ -72,12 +70,12 @@ def _stateful_set(body: Body) -> Ms | None:
     return Ms(max(1, replicas) * _pod_of_set(body))
 
 
-def _pod_of_set(body: Body) -> Ms:
+def _pod_of_set(body: JsonObject) -> Ms:
     ready = max(0, get_int(body, "spec", "minReadySeconds")) * SECOND
     return Ms(pod_window(get_mapping(body, "spec", "template", "spec")) + ready)
 
 
-def _job(body: Body) -> Ms | None:
+def _job(body: JsonObject) -> Ms | None:
     """Its deadline and the time in which its pods end; else the pauses between its attempts."""
     deadline = get_int(body, "spec", "activeDeadlineSeconds")
     pod = get_mapping(body, "spec", "template", "spec")
@@ -101,26 +99,26 @@ def _pauses(limit: int) -> int:
     return doubling + limit * LONGEST_BACKOFF
 
 
-def _helm_release(body: Body) -> Ms | None:
+def _helm_release(body: JsonObject) -> Ms | None:
     """The longest of its actions, with the retries it is allowed; endless ones count once."""
     return Ms(max(_attempts(body, "install"), _attempts(body, "upgrade")))
 
 
-def _attempts(body: Body, action: str) -> int:
+def _attempts(body: JsonObject, action: str) -> int:
     timeout = _span(body, "spec", "timeout") or HELM_TIMEOUT
     once = _span(body, "spec", action, "timeout") or timeout
     retries = max(0, get_int(body, "spec", action, "remediation", "retries"))
     return once * (1 + retries)
 
 
-def _kustomization(body: Body) -> Ms | None:
+def _kustomization(body: JsonObject) -> Ms | None:
     """Its timeout, else its interval less the half minute that Flux leaves before the next."""
     interval = _span(body, "spec", "interval") or Ms(0)
     timeout = _span(body, "spec", "timeout") or Ms(interval - LEAST_FLUX_TIMEOUT)
     return max(LEAST_FLUX_TIMEOUT, timeout)
 
 
-def _span(body: Body, *path: str) -> Ms | None:
+def _span(body: JsonObject, *path: str) -> Ms | None:
     """A duration; None where there is none, or none that Go would read as whole milliseconds."""
     try:
         return parse_duration(get_text(body, *path))
@@ -128,11 +126,11 @@ def _span(body: Body, *path: str) -> Ms | None:
         return None
 
 
-def _replicas(body: Body) -> int:
+def _replicas(body: JsonObject) -> int:
     return get_int(body, "spec", "replicas", default=1)
 
 
-def _rollout_steps(body: Body) -> int:
+def _rollout_steps(body: JsonObject) -> int:
     """How often a rolling update must wait for pods before all of them are new."""
     if get_text(body, "spec", "strategy", "type") == "Recreate":
         return 1
@@ -155,7 +153,7 @@ def _share(amount: Json, replicas: int, *, up: bool) -> int:
     return amount if isinstance(amount, int) else 0
 
 
-def pod_window(spec: Body) -> Ms:
+def pod_window(spec: JsonObject) -> Ms:
     """Of a pod's spec: 0 where it has no probes that hold it back."""
     inits = get_mappings(spec, "initContainers")
     before = sum(_startup_seconds(one) for one in inits if one.get("restartPolicy") == "Always")
@@ -163,7 +161,7 @@ def pod_window(spec: Body) -> Ms:
     return Ms((before + together) * SECOND)
 
 
-def _container_seconds(container: Body) -> int:
+def _container_seconds(container: JsonObject) -> int:
     """Readiness is asked when its delay is over and the container has started up."""
     started, readiness = _startup_seconds(container), get_mapping(container, "readinessProbe")
     if not readiness:
@@ -174,7 +172,7 @@ def _container_seconds(container: Body) -> int:
     return max(started, delay) + period * successes
 
 
-def _startup_seconds(container: Body) -> int:
+def _startup_seconds(container: JsonObject) -> int:
     """Until the last attempt that its startup probe grants."""
     probe = get_mapping(container, "startupProbe")
     if not probe:
@@ -184,13 +182,13 @@ def _startup_seconds(container: Body) -> int:
     return max(0, get_int(probe, "initialDelaySeconds")) + period * attempts
 
 
-def _at_least_one(probe: Body, field: str, default: int) -> int:
+def _at_least_one(probe: JsonObject, field: str, default: int) -> int:
     """The API server takes 0 for `not said`."""
     found = get_int(probe, field)
     return found if found > 0 else default
 
 
-_RULES: Mapping[tuple[str, str], Callable[[Body], Ms | None]] = MappingProxyType(
+_RULES: Mapping[tuple[str, str], Callable[[JsonObject], Ms | None]] = MappingProxyType(
     {
         ("", "Pod"): lambda body: pod_window(get_mapping(body, "spec")),
         ("apps", "DaemonSet"): _pod_of_set,

@@ -21,20 +21,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TypeAlias
 
 import msgspec
 
 from tidegate.errors import sanitize
 from tidegate.model.amounts import list_items
 from tidegate.model.checks import all_checks_pass, check_passes
-from tidegate.model.objects import Json
+from tidegate.model.objects import JsonObject
 from tidegate.model.operators import CONDITIONS_PATH, Check, HealthCase, KindRow
 from tidegate.model.paths import find_value
 from tidegate.model.reading import EMPTY_MAPPING, get_int, get_mapping, get_text
 from tidegate.model.verdict import Health, Verdict
 
-Body: TypeAlias = dict[str, Json]
 LAST = "\uffff"
 """Sorts behind every time."""
 
@@ -84,7 +82,7 @@ def _fits(row: HealthRow, group: str, kind: str) -> bool:
     return fnmatchcase(group, row.group) and any(fnmatchcase(kind, one) for one in row.kinds)
 
 
-def judge_cases(body: Body, row: HealthRow) -> Verdict:
+def judge_cases(body: JsonObject, row: HealthRow) -> Verdict:
     """What a row says of an object."""
     seen = find_value(body, row.observed) if row.observed else None
     if isinstance(seen, int) and seen != get_int(body, "metadata", "generation", default=seen):
@@ -93,7 +91,7 @@ def judge_cases(body: Body, row: HealthRow) -> Verdict:
     return _decide(body, row.cases, known) or _say(body, row.otherwise, known)
 
 
-def judge_row(body: Body, row: KindRow) -> Verdict:
+def judge_row(body: JsonObject, row: KindRow) -> Verdict:
     """What is known of an operator's kind: what its cases say, ready, or on its way."""
     seen = find_value(body, row.observed) if row.observed else None
     known = seen if isinstance(seen, int) else 0
@@ -110,7 +108,7 @@ def judge_row(body: Body, row: KindRow) -> Verdict:
     return _say(body, HealthCase(health=Health.PROGRESSING, when=missing[:1], reason=reason), known)
 
 
-def _decide(body: Body, cases: Iterable[HealthCase], seen: int) -> Verdict | None:
+def _decide(body: JsonObject, cases: Iterable[HealthCase], seen: int) -> Verdict | None:
     """What the first case says that holds; None where none does."""
     for case in cases:
         if all_checks_pass(case.when, body):
@@ -120,7 +118,7 @@ def _decide(body: Body, cases: Iterable[HealthCase], seen: int) -> Verdict | Non
     return None
 
 
-def _go_through(body: Body, table: HealthCase, seen: int) -> Verdict | None:
+def _go_through(body: JsonObject, table: HealthCase, seen: int) -> Verdict | None:
     """What a table says of the first item that one of its cases fits."""
     items = list(list_items(find_value(body, table.among)))
     if table.by:
@@ -139,7 +137,7 @@ def _lagging(seen: int) -> Verdict:
     return Verdict(Health.PROGRESSING, "GenerationNotObserved", sentence, observed_generation=seen)
 
 
-def _say(body: Body, case: HealthCase, seen: int) -> Verdict:
+def _say(body: JsonObject, case: HealthCase, seen: int) -> Verdict:
     health = case.health or Health.UNKNOWN
     named = next((check for check in case.when if check.condition), None)
     condition = _condition(body, named)
@@ -160,14 +158,14 @@ def _word(case: HealthCase, named: Check | None) -> str:
     return named.condition if is_good else f"Not{named.condition}"
 
 
-def _condition(body: Body, named: Check | None) -> Body:
+def _condition(body: JsonObject, named: Check | None) -> JsonObject:
     """The condition that a case asks for, or the item that a table is at."""
     where = f"{CONDITIONS_PATH}[type={named.condition}]" if named else "item"
     found = find_value(body, where)
     return found if isinstance(found, dict) else EMPTY_MAPPING
 
 
-def _plain(body: Body, case: HealthCase) -> str:
+def _plain(body: JsonObject, case: HealthCase) -> str:
     """What was looked at, where nobody wrote a message: `status.phase is Bound`."""
     told = (one for one in case.when if not (one.absent or one.at_least))
     check = next(told, None)

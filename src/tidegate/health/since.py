@@ -11,10 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tidegate.model.moment import Ms, parse_timestamp
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_mappings, get_text
 
-Body = dict[str, Json]
 STATUS = "status"
 ONCE = frozenset({"Complete", "Established"})
 WELL = ("Ready", "Available", "Complete", "Established", "Succeeded", "Healthy", "Programmed")
@@ -38,7 +37,7 @@ def moment_in(body: Json, *path: str) -> Ms | None:
         return None
 
 
-def ready_since(body: Body) -> Since | None:
+def ready_since(body: JsonObject) -> Since | None:
     """When it became well; None where nobody has written that down."""
     done = moment_in(body, "status", "completionTime")
     if done is not None:
@@ -47,7 +46,7 @@ def ready_since(body: Body) -> Since | None:
     return max(found, default=None) or _status_write(body)
 
 
-def _condition(one: Body) -> Since | None:
+def _condition(one: JsonObject) -> Since | None:
     name, is_true = get_text(one, "type"), get_text(one, "status") == "True"
     if is_true and name == "Progressing" and get_text(one, "reason") == ROLLED_OUT:
         at = moment_in(one, "lastUpdateTime")
@@ -58,7 +57,7 @@ def _condition(one: Body) -> Since | None:
     return None if at is None else Since(at, name in ONCE, f"condition {name}")
 
 
-def _status_write(body: Body) -> Since | None:
+def _status_write(body: JsonObject) -> Since | None:
     """Since its status was last written it has not changed."""
     if not get_mapping(body, "status"):
         return None
@@ -66,7 +65,7 @@ def _status_write(body: Body) -> Since | None:
     return None if at is None else Since(at, False, STATUS)
 
 
-def last_write(body: Body, manager: str = "", *, subresource: str = "") -> Ms | None:
+def last_write(body: JsonObject, manager: str = "", *, subresource: str = "") -> Ms | None:
     """When somebody last changed it, or a manager if one is named."""
     moments = [
         moment_in(entry, "time")
@@ -77,7 +76,7 @@ def last_write(body: Body, manager: str = "", *, subresource: str = "") -> Ms | 
     return max((one for one in moments if one is not None), default=None)
 
 
-def made_by(body: Body) -> str:
+def made_by(body: JsonObject) -> str:
     """Who was there when it was made, by the managers that wrote in that very second."""
     made = get_text(body, "metadata", "creationTimestamp")
     names = [

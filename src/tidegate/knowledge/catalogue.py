@@ -10,7 +10,7 @@ from functools import cache
 import msgspec
 
 from tidegate.model.checks import all_checks_pass
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.operators import KindRow, WorkloadSelector
 from tidegate.model.paths import find_value
 from tidegate.model.patterns import lazy_regex
@@ -37,10 +37,9 @@ CHARTS = {
 """Charts that are not called as the operator whose definitions they bring."""
 SHORTEST = 3
 _WORD = lazy_regex(r"[a-z0-9]+")
-Body = dict[str, Json]
 
 
-def serves(served_by: WorkloadSelector, workload: Body) -> bool:
+def serves(served_by: WorkloadSelector, workload: JsonObject) -> bool:
     """Whether a workload, or a pod, is the one that is meant."""
     paths = (("metadata", "labels"), ("spec", "template", "metadata", "labels"))
     labels = [get_mapping(workload, *path) for path in paths]
@@ -52,20 +51,20 @@ def serves(served_by: WorkloadSelector, workload: Body) -> bool:
     )
 
 
-def images_of(workload: Body) -> list[str]:
+def images_of(workload: JsonObject) -> list[str]:
     """The images of its containers, without tag and digest."""
     containers = containers_of(workload)
     images = (get_text(container, "image").partition("@")[0] for container in containers)
     return [re.sub(r":[^/:]*$", "", image) for image in images]
 
 
-def containers_of(workload: Body) -> list[Body]:
+def containers_of(workload: JsonObject) -> list[JsonObject]:
     """The containers of a workload's template, or of a pod."""
     template = get_mapping(workload, "spec", "template")
     return get_mappings(template or workload, "spec", "containers")
 
 
-def speaks_for(workload: Body, kind: Kind) -> bool:
+def speaks_for(workload: JsonObject, kind: Kind) -> bool:
     """A guess: whether a workload looks like the operator of a kind that has no row.
 
     It does if its name, an image or a naming label says
@@ -90,7 +89,7 @@ def _callings(kind: Kind) -> tuple[str, tuple[str, ...]]:
     return first, (*(part for part in named if part != first), kind.name.lower())
 
 
-def _said(workload: Body) -> str:
+def _said(workload: JsonObject) -> str:
     """All that a workload calls itself."""
     known = get_mapping(workload, "metadata", "labels")
     labels = [str(known.get(label, "")) for label in NAMING_LABELS]

@@ -17,7 +17,7 @@ from tidegate.knowledge.fields import find_all
 from tidegate.knowledge.references import Made, Needed, make_products, needs_of, products_of
 from tidegate.knowledge.templates import Option, parse_text, render_text, scope_of
 from tidegate.model.checks import all_checks_pass
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.operators import (
     Effect,
     Knowledge,
@@ -29,7 +29,6 @@ from tidegate.model.operators import (
 from tidegate.model.paths import find_value, follow_path, parse_path
 from tidegate.model.reading import get_mapping
 
-Body = dict[str, Json]
 KindName = tuple[str, str]
 POD = ("", "Pod")
 
@@ -53,8 +52,8 @@ class Pods(NamedTuple):
 
     row: PodsRow
     path: FieldPath
-    spec: Body
-    labels: Body
+    spec: JsonObject
+    labels: JsonObject
 
 
 class Naming(msgspec.Struct, frozen=True):
@@ -85,7 +84,7 @@ class Naming(msgspec.Struct, frozen=True):
             producers,
         )
 
-    def pods_of(self, body: Body, kind: Kind) -> Pods | None:
+    def pods_of(self, body: JsonObject, kind: Kind) -> Pods | None:
         """The pods of an object, if objects of its kind have some."""
         row = self.pods.get((kind.group, kind.name))
         if row is None:
@@ -101,7 +100,7 @@ class Naming(msgspec.Struct, frozen=True):
         )
 
     def mentions_of(  # noqa: C901 - one loop for each sort of row
-        self, body: Body, kind: Kind, pods: Pods | None = None
+        self, body: JsonObject, kind: Kind, pods: Pods | None = None
     ) -> Iterator[Mention]:
         """All that an object names; what nobody can tell the name of is left out."""
         scope = scope_of(body, kind)
@@ -130,7 +129,7 @@ class Naming(msgspec.Struct, frozen=True):
                     needed.need.until,
                 )
 
-    def products_of(self, body: Body, kind: Kind) -> Iterator[Made]:
+    def products_of(self, body: JsonObject, kind: Kind) -> Iterator[Made]:
         """All that is made of an object: by its operator, or because somebody else looks for it."""
         row = self.rows.row_of(kind)
         producers = self.producers.get((kind.group, kind.name), ())
@@ -154,7 +153,7 @@ def _name_of(made: Made) -> tuple[Json, Json, Json]:
     return made.body.get("kind"), metadata.get("namespace"), metadata.get("name")
 
 
-def _mentions(row: ReferenceRow, body: Body, scope: Body) -> Iterator[Mention]:
+def _mentions(row: ReferenceRow, body: JsonObject, scope: JsonObject) -> Iterator[Mention]:
     for places in row.at:
         for path, item in find_all(body, places):
             inner = {**scope, "item": item}
@@ -189,7 +188,7 @@ def _effect_on_pods(effect: Effect, row: PodsRow, kind: Kind) -> Effect:
     return Effect.BLOCKED if effect is Effect.REJECTED and not is_pod else effect
 
 
-def _field_of(needed: Needed, scope: Body) -> FieldPath:
+def _field_of(needed: Needed, scope: JsonObject) -> FieldPath:
     """The field that a need takes its name from."""
     need = needed.need
     at = (needed.at,) if isinstance(needed.at, str | int) else ()
@@ -203,7 +202,7 @@ def _field_of(needed: Needed, scope: Body) -> FieldPath:
     return start
 
 
-def _path_of(option: Option, scope: Body) -> FieldPath:
+def _path_of(option: Option, scope: JsonObject) -> FieldPath:
     is_there = bool(option.path) and follow_path(scope, option.path) is not None
     path = _plain(option.path) if is_there else ()
     return ("metadata", *path) if path in (("name",), ("namespace",)) else path

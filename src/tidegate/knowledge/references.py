@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tidegate.knowledge.templates import items_of, render, render_text, scope_of
 from tidegate.model.checks import all_checks_pass
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.operators import KindRow, Need, Product, RequiredState, ServiceProduct
 from tidegate.model.reading import get_mapping, get_mappings, get_text
 
@@ -20,10 +20,8 @@ SECRET = Kind("", "v1", "Secret")
 DEFINITION = "CustomResourceDefinition"
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
 
-Body = dict[str, Json]
 
-
-def settings_of(spec: Body, namespace: str) -> Iterator[Ref]:
+def settings_of(spec: JsonObject, namespace: str) -> Iterator[Ref]:
     """All Secrets and ConfigMaps that pods of this spec cannot start without."""
     containers = (*get_mappings(spec, "initContainers"), *get_mappings(spec, "containers"))
     found = [pair for container in containers for pair in whole_sources(container)]
@@ -38,7 +36,7 @@ def settings_of(spec: Body, namespace: str) -> Iterator[Ref]:
             yield Ref(kind, namespace, get_text(reference, "name"))
 
 
-def whole_sources(container: Json) -> Iterator[tuple[Kind, Body]]:
+def whole_sources(container: Json) -> Iterator[tuple[Kind, JsonObject]]:
     """What all keys become variables of."""
     for entry in get_mappings(container, "envFrom"):
         if reference := get_mapping(entry, "configMapRef"):
@@ -47,7 +45,7 @@ def whole_sources(container: Json) -> Iterator[tuple[Kind, Body]]:
             yield SECRET, reference
 
 
-def single_sources(container: Json) -> Iterator[tuple[str, Kind, Body]]:
+def single_sources(container: Json) -> Iterator[tuple[str, Kind, JsonObject]]:
     """Each variable that is one key of something, with its name."""
     for variable in get_mappings(container, "env"):
         origin = get_mapping(variable, "valueFrom")
@@ -57,7 +55,7 @@ def single_sources(container: Json) -> Iterator[tuple[str, Kind, Body]]:
             yield get_text(variable, "name"), SECRET, reference
 
 
-def volume_sources(volume: Body) -> Iterator[tuple[Kind, Body]]:
+def volume_sources(volume: JsonObject) -> Iterator[tuple[Kind, JsonObject]]:
     """What is mounted."""
     if secret := get_mapping(volume, "secret"):
         yield SECRET, {**secret, "name": secret.get("secretName")}
@@ -81,7 +79,7 @@ class Needed(NamedTuple):
     at: Json = None
     """The key of the item that says so, where the need is one for each."""
 
-    def scope(self) -> Body:
+    def scope(self) -> JsonObject:
         return {
             "group": self.group,
             "kind": self.kind,
@@ -96,12 +94,12 @@ class Made(NamedTuple):
     A Service that `answers` does so by itself as soon as its maker is ready.
     """
 
-    body: Body
+    body: JsonObject
     owned: bool
     answers: bool = False
 
 
-def needs_of(row: KindRow, body: Body, kind: Kind) -> Iterator[Needed]:
+def needs_of(row: KindRow, body: JsonObject, kind: Kind) -> Iterator[Needed]:
     """What an object needs; nothing where it names nothing."""
     whole = scope_of(body, kind)
     for need in row.needs:
@@ -117,7 +115,7 @@ def needs_of(row: KindRow, body: Body, kind: Kind) -> Iterator[Needed]:
                 yield needed
 
 
-def products_of(row: KindRow, scope: Body, upto: int | None = None) -> Iterator[Made]:
+def products_of(row: KindRow, scope: JsonObject, upto: int | None = None) -> Iterator[Made]:
     """What an object has produced when it reaches a stage; all of it unless one is given."""
     for service in row.services:
         yield from _service(service, scope)
@@ -125,7 +123,7 @@ def products_of(row: KindRow, scope: Body, upto: int | None = None) -> Iterator[
         yield from make_products(stage.produces, scope)
 
 
-def definitions_of(row: KindRow | None, body: Body, kind: Kind) -> list[Body]:
+def definitions_of(row: KindRow | None, body: JsonObject, kind: Kind) -> list[JsonObject]:
     """What is made of an object to define kinds, as Gatekeeper does with a template."""
     products = (one for stage in row.stages for one in stage.produces) if row else ()
     if not any(one.makes.get("kind") == DEFINITION for one in products):
@@ -134,7 +132,7 @@ def definitions_of(row: KindRow | None, body: Body, kind: Kind) -> list[Body]:
     return [one.body for one in made if one.body.get("kind") == DEFINITION]
 
 
-def make_products(products: Iterable[Product], whole: Body) -> Iterator[Made]:
+def make_products(products: Iterable[Product], whole: JsonObject) -> Iterator[Made]:
     """What these products come to for an object; nothing where they have no name."""
     for product in products:
         for scope in items_of(whole, product.each):
@@ -144,20 +142,20 @@ def make_products(products: Iterable[Product], whole: Body) -> Iterator[Made]:
                     yield Made(made, product.owned)
 
 
-def _object(product: Product, scope: Body) -> Body:
+def _object(product: Product, scope: JsonObject) -> JsonObject:
     made = render(product.makes, scope)
-    home: Body = scope if product.namespaced else {}
+    home: JsonObject = scope if product.namespaced else {}
     return _with_bytes(_at_home(made, home)) if isinstance(made, dict) else {}
 
 
-def _at_home(made: Body, scope: Body) -> Body:
+def _at_home(made: JsonObject, scope: JsonObject) -> JsonObject:
     """In the namespace of its maker unless it names another."""
     metadata = get_mapping(made, "metadata")
     namespace = metadata.get("namespace") or scope.get("namespace")
     return {**made, "metadata": {**metadata, "namespace": namespace}} if namespace else made
 
 
-def _with_bytes(made: Body) -> Body:
+def _with_bytes(made: JsonObject) -> JsonObject:
     """A Secret's texts as a server keeps them."""
     texts = made.get("stringData")
     if made.get("kind") != "Secret" or not isinstance(texts, dict):
@@ -167,17 +165,22 @@ def _with_bytes(made: Body) -> Body:
     return {**{key: value for key, value in made.items() if key != "stringData"}, "data": data}
 
 
-def _service(service: ServiceProduct, scope: Body) -> Iterator[Made]:
+def _service(service: ServiceProduct, scope: JsonObject) -> Iterator[Made]:
     name = render_text(service.name, scope)
     if not name or not all_checks_pass(service.when, scope):
         return
     ports: list[Json] = [
         {"name": one.name, "port": one.port, "protocol": "TCP"} for one in service.ports
     ]
-    spec: Body = {"ports": ports}
+    spec: JsonObject = {"ports": ports}
     if selector := render(service.selector, scope):
         spec["selector"] = selector
     if service.headless:
         spec["clusterIP"] = "None"
-    body: Body = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
+    body: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
     yield Made(_at_home(body, scope), owned=True, answers=True)

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Callable, Iterator
 
 from tidegate.knowledge.references import CONFIG_MAP, single_sources, whole_sources
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 
 OPEN_KEYS = "sandbox.tidegate.dev/open-keys"
@@ -18,25 +18,24 @@ SIMULATED_MARK = "sandbox.tidegate.dev/simulated"
 SIMULATED = "simulated"
 """The value of a key of such a Secret, where nobody here can know the real one."""
 
-Body = dict[str, Json]
-Find = Callable[[Kind, str], Body | None]
+Find = Callable[[Kind, str], JsonObject | None]
 """A Secret or a ConfigMap by its kind and name, where it is known."""
 
 
-def has_open_keys(body: Body) -> bool:
+def has_open_keys(body: JsonObject) -> bool:
     return get_mapping(body, "metadata", "annotations").get(OPEN_KEYS) == "true"
 
 
-def is_simulated(body: Body) -> bool:
+def is_simulated(body: JsonObject) -> bool:
     return get_mapping(body, "metadata", "annotations").get(SIMULATED_MARK) == "true"
 
 
-def keys_of(body: Body, *, binary: bool = True) -> dict[str, Json]:
+def keys_of(body: JsonObject, *, binary: bool = True) -> dict[str, Json]:
     keys = {**get_mapping(body, "data"), **get_mapping(body, "stringData")}
     return {**get_mapping(body, "binaryData"), **keys} if binary else keys
 
 
-def value_of(body: Body | None, kind: Kind, key: str) -> str:
+def value_of(body: JsonObject | None, kind: Kind, key: str) -> str:
     """A value to look for hosts in. It is compared and never shown."""
     if body is None:
         return ""

@@ -28,7 +28,7 @@ from itertools import cycle
 from typing import NamedTuple, TypeAlias
 
 from tidegate.model.amounts import evaluate_amount
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.paths import PathStep, find_value, follow_path, parse_path
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_mapping, get_mappings
@@ -55,10 +55,9 @@ class Option(NamedTuple):
 
 
 Piece: TypeAlias = str | tuple[Option, ...]
-Body = dict[str, Json]
 
 
-def scope_of(body: Body, kind: Kind) -> Body:
+def scope_of(body: JsonObject, kind: Kind) -> JsonObject:
     """What a template may speak of: the object, and short names for what is asked for most."""
     metadata = get_mapping(body, "metadata")
     return {
@@ -73,7 +72,7 @@ def scope_of(body: Body, kind: Kind) -> Body:
     }
 
 
-def render(template: object, scope: Body) -> Json:
+def render(template: object, scope: JsonObject) -> Json:
     """A template filled from a scope; None where a text needs what is not there."""
     match template:
         case str():
@@ -89,13 +88,13 @@ def render(template: object, scope: Body) -> Json:
             return None
 
 
-def render_text(template: str, scope: Body) -> str:
+def render_text(template: str, scope: JsonObject) -> str:
     """A name; empty where it needs what is not there."""
     made = _fill(template, scope)
     return made if isinstance(made, str) else "" if made is None else str(made)
 
 
-def items_of(scope: Body, path: str) -> Iterator[Body]:
+def items_of(scope: JsonObject, path: str) -> Iterator[JsonObject]:
     """A scope for each item at a path; the scope itself where no path is given.
 
     A text is a list of words with commas between them.
@@ -151,7 +150,7 @@ def _parse_option(text: str) -> Option:
     return Option(None, parse_path(called[2]), called[1], called[3] or "")
 
 
-def _fill(text: str, scope: Body) -> Json:
+def _fill(text: str, scope: JsonObject) -> Json:
     if "${" not in text:
         return text
     pieces = parse_text(text)
@@ -167,7 +166,7 @@ def _written(value: Json) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _first(options: tuple[Option, ...], scope: Body) -> Json:
+def _first(options: tuple[Option, ...], scope: JsonObject) -> Json:
     for option in options:
         if option.fixed is not None:
             return option.fixed
@@ -178,7 +177,7 @@ def _first(options: tuple[Option, ...], scope: Body) -> Json:
     return None
 
 
-def _render_mapping(template: dict[str, object], scope: Body) -> Json:
+def _render_mapping(template: dict[str, object], scope: JsonObject) -> Json:
     if FOR in template:
         return _render_each(template, scope)
     if IF in template:
@@ -191,7 +190,7 @@ def _render_mapping(template: dict[str, object], scope: Body) -> Json:
     return _known((render_text(key, scope), render(template[key], scope)) for key in template)
 
 
-def _render_each(template: dict[str, object], scope: Body) -> Json:
+def _render_each(template: dict[str, object], scope: JsonObject) -> Json:
     scopes = items_of(scope, str(template[FOR]))
     if ITEM in template:
         items = (render(template[ITEM], inner) for inner in scopes)
@@ -200,7 +199,7 @@ def _render_each(template: dict[str, object], scope: Body) -> Json:
     return _known((render_text(key, inner), render(template.get(VALUE), inner)) for inner in scopes)
 
 
-def _known(pairs: Iterable[tuple[str, Json]]) -> Body:
+def _known(pairs: Iterable[tuple[str, Json]]) -> JsonObject:
     return {name: value for name, value in pairs if name and value is not None}
 
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from tidegate.documents import FieldPath
-from tidegate.lint.scene import Body, LintObject
+from tidegate.lint.scene import LintObject
+from tidegate.model.objects import JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text
 
@@ -29,12 +30,12 @@ def template_path(obj: LintObject) -> FieldPath | None:
     return POD_TEMPLATE_PATHS.get((kind.group, kind.name))
 
 
-def pod_template(obj: LintObject) -> Body:
+def pod_template(obj: LintObject) -> JsonObject:
     path = template_path(obj)
     return {} if path is None else get_mapping(obj.body, *map(str, path)) if path else obj.body
 
 
-def containers(obj: LintObject, *keys: str) -> Iterator[tuple[FieldPath, Body]]:
+def containers(obj: LintObject, *keys: str) -> Iterator[tuple[FieldPath, JsonObject]]:
     """Yield containers with their paths; all of them, unless lists are named."""
     path, spec = template_path(obj), get_mapping(pod_template(obj), "spec")
     for key in keys or ("initContainers", "containers"):
@@ -56,7 +57,7 @@ def claim_names(obj: LintObject) -> Iterator[str]:
             yield claim
 
 
-def start_window(container: Body) -> int:
+def start_window(container: JsonObject) -> int:
     """Return how many seconds a container may take to start, by its startup probe."""
     probe = get_mapping(container, "startupProbe")
     if not probe:
@@ -66,12 +67,12 @@ def start_window(container: Body) -> int:
     return delay + period * get_int(probe, "failureThreshold", default=3)
 
 
-def ready_window(container: Body) -> int:
+def ready_window(container: JsonObject) -> int:
     """Return how many seconds a container may take until its probes can report it ready."""
     return start_window(container) + get_int(container, "readinessProbe", "initialDelaySeconds")
 
 
-def is_migration(container: Body) -> bool:
+def is_migration(container: JsonObject) -> bool:
     """Return whether the name or command of a container indicates a database migration."""
     texts = [get_text(container, "name"), *map(str, get_list(container, "command"))]
     texts += map(str, get_list(container, "args"))

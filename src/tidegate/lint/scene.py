@@ -19,12 +19,11 @@ from tidegate.model.config import ControllerSetting
 from tidegate.model.graph import Graph, UnmetDependency
 from tidegate.model.manifest import Manifest
 from tidegate.model.moment import Ms
-from tidegate.model.objects import ClusterRef, Json, Ref, versionless_key
+from tidegate.model.objects import ClusterRef, JsonObject, Ref, versionless_key
 from tidegate.model.plan import Step
 from tidegate.model.unit import Unit, UnitId
 
-Body = dict[str, Json]
-HasCheck = Callable[[Unit, Body], bool]
+HasCheck = Callable[[Unit, JsonObject], bool]
 """Returns whether the health rules of a unit judge an object, or accept it at once."""
 Identity = tuple[str, str, str, str, str]
 """A cluster, and the identity of an object without the version of its kind."""
@@ -76,7 +75,7 @@ class LintObject(msgspec.Struct, frozen=True, eq=False):
         return self.manifest.ref
 
     @property
-    def body(self) -> Body:
+    def body(self) -> JsonObject:
         return self.document.body
 
     @property

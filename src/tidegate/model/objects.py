@@ -13,6 +13,8 @@ from typing import TypeAlias
 import msgspec
 
 Json: TypeAlias = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
+JsonObject: TypeAlias = dict[str, Json]
+"""An object as JSON: its body, or a mapping in it."""
 FieldPath: TypeAlias = tuple[str | int, ...]
 """The path of a field in a body: `("spec", "ports", 0)`."""
 

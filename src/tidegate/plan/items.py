@@ -8,14 +8,13 @@ import msgspec
 
 from tidegate.model.manifest import Manifest
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import JsonObject
 from tidegate.model.plan import HOOK_FINALIZER, HookPolicy, PlanItem, digest_bytes
 from tidegate.model.reading import get_list, get_mapping, get_text, get_value
 from tidegate.plan.diff.seal import is_secret
 from tidegate.plan.diff.values import normalize_secret
 
-Body = dict[str, Json]
-ReadinessTimeout = Callable[[Body], Ms | None]
+ReadinessTimeout = Callable[[JsonObject], Ms | None]
 JOB_KIND = ("batch", "Job")
 PAUSE_FIELDS = ("suspend", "paused")
 """Fields with which Git itself pauses an object."""
@@ -32,7 +31,7 @@ def make_item(
 
     `with_finalizer`: a hook gets a finalizer that keeps it in the cluster until it is judged.
     """
-    body: Body = msgspec.json.decode(manifest.body)
+    body: JsonObject = msgspec.json.decode(manifest.body)
     kind = manifest.ref.kind
     is_job = (kind.group, kind.name) == JOB_KIND
     is_hook = manifest.hook_policies is not None
@@ -63,7 +62,7 @@ def digest_body(body: bytes, hook: tuple[HookPolicy, ...] | None, phase: str) ->
     return digest_bytes(body) if hook is None else digest_bytes(body, phase.encode())
 
 
-def _applied_body(manifest: Manifest, body: Body, *, with_finalizer: bool) -> bytes:
+def _applied_body(manifest: Manifest, body: JsonObject, *, with_finalizer: bool) -> bytes:
     """Return the applied body. A Secret has one map of values, so that removed keys are deleted."""
     if is_secret(body):
         body = normalize_secret(body)
@@ -72,7 +71,7 @@ def _applied_body(manifest: Manifest, body: Body, *, with_finalizer: bool) -> by
     return msgspec.json.encode(with_hook_finalizer(body) if with_finalizer else body)
 
 
-def with_hook_finalizer(body: Body) -> Body:
+def with_hook_finalizer(body: JsonObject) -> JsonObject:
     """Return a hook with the finalizer that keeps it until it is judged."""
     metadata = get_mapping(body, "metadata")
     finalizers = get_list(metadata, "finalizers")

@@ -8,13 +8,12 @@ import msgspec
 
 from tidegate.errors import redact_urls
 from tidegate.model.moment import Ms, format_duration
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 from tidegate.model.sync_window import SyncWindow, find_blocking_window
 from tidegate.model.verdict import Verdict
 from tidegate.report.tables import table_lines
 
-JsonObject = dict[str, Json]
 NONE = "<none>"
 SYNC_WAVE = "argocd.argoproj.io/sync-wave"
 SOURCE_KEYS = ("path", "chart", "targetRevision")

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from tidegate.model.objects import Json
+from tidegate.model.objects import JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 from tidegate.report.applications import metadata_document
 from tidegate.report.tables import message_table_lines
 
-JsonObject = dict[str, Json]
 SOURCE_COLUMNS = ("SOURCE", "PATH")
 COLUMNS = ("NAME", "REVISION", "SUSPENDED", "READY", "MESSAGE")
 NOT_RECONCILED = "waiting to be reconciled"

@@ -12,10 +12,9 @@ import msgspec
 
 from tidegate.errors import sanitize
 from tidegate.model.happening import TimelineEntry
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import JsonObject, Ref
 from tidegate.model.reading import get_mapping, get_mappings, get_text
 
-JsonObject = dict[str, Json]
 STATUS_COUNTS = (
     ("replicas", "replicas"),
     ("readyReplicas", "ready"),

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import msgspec
 
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.schema.builtin import object_meta, shape_of
 from tidegate.schema.checks import find_problems, is_readable
@@ -23,8 +23,6 @@ from tidegate.schema.structural import INT_OR_STRING, Schema, schema_in, shapes_
 from tidegate.schema.validation.definitions import find_definition_problems, nodes_of
 from tidegate.schema.validation.requirements import find_unmet
 from tidegate.world.facts import Cause
-
-Body = dict[str, Json]
 
 DEFINITION = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 UNCHECKED = ("x-kubernetes-validations", "allOf", "oneOf", "not", "multipleOf")
@@ -47,7 +45,7 @@ class Misfit(msgspec.Struct, frozen=True):
 
 
 def find_misfit(
-    kind: Kind, body: Body, *, definition: bytes = b"", applied: bool = True
+    kind: Kind, body: JsonObject, *, definition: bytes = b"", applied: bool = True
 ) -> Misfit | None:
     """What is wrong with a body that is to be applied, or else created; None: nothing is known.
 
@@ -81,7 +79,7 @@ def read_definition(definition: bytes) -> Mapping[Kind, tuple[Shape, bool]]:
 
 
 def _unreadable(
-    body: Body, shape: Shape, typed: Json, type_: Shape, *, applied: bool
+    body: JsonObject, shape: Shape, typed: Json, type_: Shape, *, applied: bool
 ) -> tuple[Cause, ...]:
     """What keeps a body from being read; only its `typed` part is made a type of."""
     if applied:
@@ -93,19 +91,21 @@ def _unreadable(
     return (Cause("", "type", problem),) if problem else causes
 
 
-def _unmet(kind: Kind, body: Body) -> tuple[Cause, ...]:
+def _unmet(kind: Kind, body: JsonObject) -> tuple[Cause, ...]:
     causes = find_unmet(kind, _without_status(body))
     return causes + find_definition_problems(body) if kind == DEFINITION else causes
 
 
-def find_unmet_custom(kind: Kind, body: Body, shape: Shape, *, applied: bool) -> tuple[Cause, ...]:
+def find_unmet_custom(
+    kind: Kind, body: JsonObject, shape: Shape, *, applied: bool
+) -> tuple[Cause, ...]:
     """What a server asks of a custom object that it can read, sorted; a status is left out."""
     known = prune(_without_status(body), shape)
     whole = fill_defaults(known if applied else drop_nulls(known, shape), shape)
     return find_unmet(kind, whole) + find_problems(whole, shape)
 
 
-def _without_status(body: Body) -> Body:
+def _without_status(body: JsonObject) -> JsonObject:
     """Those who write an object do not write its status."""
     return {name: part for name, part in body.items() if name != "status"}
 

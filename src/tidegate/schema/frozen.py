@@ -14,17 +14,16 @@ from typing import TypeAlias, cast
 import msgspec
 
 from tidegate.documents import read_documents
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.quantity import to_quantity
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.schema.causes import forbidden
 from tidegate.world.facts import Cause
 
 FILE = Path(__file__).with_suffix(".yaml")
-Body: TypeAlias = dict[str, Json]
 Names: TypeAlias = tuple[str, ...]
 """The fields that lead to a place; items of lists are not told apart."""
-Condition: TypeAlias = Callable[[Body, Body], bool]
+Condition: TypeAlias = Callable[[JsonObject, JsonObject], bool]
 
 IMMUTABLE = "field is immutable"
 OUT_OF_STEP = "can only be modified in tandem with spec.parallelism"
@@ -92,40 +91,40 @@ def _is_set(place: Names) -> Condition:
     return lambda live, _wanted: bool(get_value(live, *place))
 
 
-def _has_own_address(live: Body, wanted: Body) -> bool:
+def _has_own_address(live: JsonObject, wanted: JsonObject) -> bool:
     """A Service keeps its address, unless it is or becomes a name for something outside."""
     types = {get_text(body, "spec", "type") for body in (live, wanted)}
     return "ExternalName" not in types and bool(get_text(live, "spec", "clusterIP"))
 
 
-def _keeps_families(live: Body, wanted: Body) -> bool:
+def _keeps_families(live: JsonObject, wanted: JsonObject) -> bool:
     """One without an address may change them."""
     addresses = {get_text(body, "spec", "clusterIP") for body in (live, wanted)}
     return _has_own_address(live, wanted) and "None" not in addresses
 
 
-def _stays_balanced(live: Body, wanted: Body) -> bool:
+def _stays_balanced(live: JsonObject, wanted: JsonObject) -> bool:
     return all(get_text(body, "spec", "type") == "LoadBalancer" for body in (live, wanted))
 
 
-def _is_out_of_step(live: Body, wanted: Body) -> bool:
+def _is_out_of_step(live: JsonObject, wanted: JsonObject) -> bool:
     """An indexed Job may change its completions together with its parallelism."""
     spec = {**get_mapping(live, "spec"), **get_mapping(wanted, "spec")}
     return _is_indexed(live, wanted) and spec.get("completions") != spec.get("parallelism", 1)
 
 
-def _is_indexed(live: Body, wanted: Body) -> bool:
+def _is_indexed(live: JsonObject, wanted: JsonObject) -> bool:
     spec = {**get_mapping(live, "spec"), **get_mapping(wanted, "spec")}
     return spec.get("completionMode") == "Indexed"
 
 
-def _shrinks(live: Body, wanted: Body) -> bool:
+def _shrinks(live: JsonObject, wanted: JsonObject) -> bool:
     path = ("spec", "resources", "requests", "storage")
     before, after = (to_quantity(get_value(body, *path)) for body in (live, wanted))
     return before is not None and after is not None and after < before
 
 
-def is_established(definition: Body) -> bool:
+def is_established(definition: JsonObject) -> bool:
     """Whether a CRD's kinds are served."""
     return any(
         condition.get("type") == "Established" and condition.get("status") == "True"
@@ -133,7 +132,7 @@ def is_established(definition: Body) -> bool:
     )
 
 
-def _lengthens_life(live: Body, wanted: Body) -> bool:
+def _lengthens_life(live: JsonObject, wanted: JsonObject) -> bool:
     """A pod's deadline can be set once, and then only come closer."""
     before, after = (get_value(body, "spec", "activeDeadlineSeconds") for body in (live, wanted))
     if not isinstance(before, int):
@@ -141,7 +140,7 @@ def _lengthens_life(live: Body, wanted: Body) -> bool:
     return not isinstance(after, int) or after > before
 
 
-def _is_of_another_length(live: Body, wanted: Body) -> bool:
+def _is_of_another_length(live: JsonObject, wanted: JsonObject) -> bool:
     before, after = (len(get_list(body, "spec", "containers")) for body in (live, wanted))
     return before != after
 
@@ -164,13 +163,15 @@ QUESTIONS: dict[str, Condition] = {
 }
 
 
-def find_frozen(changed: Iterable[Names], live: Body, wanted: Body) -> tuple[Names, ...]:
+def find_frozen(
+    changed: Iterable[Names], live: JsonObject, wanted: JsonObject
+) -> tuple[Names, ...]:
     """Those of the changed places that cannot be changed."""
     standing = [*_standing(live, wanted)]
     return tuple(names for names in changed if any(_stays(names, row) for row in standing))
 
 
-def find_changed(before: Body, after: Body) -> tuple[Cause, ...]:
+def find_changed(before: JsonObject, after: JsonObject) -> tuple[Cause, ...]:
     """What a server says of an object that would become another one. It is asked of whole bodies.
 
     A spec that is the same one has not changed.
@@ -181,7 +182,7 @@ def find_changed(before: Body, after: Body) -> tuple[Cause, ...]:
     return tuple(dict.fromkeys(causes))
 
 
-def _standing(live: Body, wanted: Body) -> Iterator[Frozen]:
+def _standing(live: JsonObject, wanted: JsonObject) -> Iterator[Frozen]:
     kind = Kind.of(get_text(wanted, "apiVersion"), get_text(wanted, "kind"))
     rows = frozen_rows().get((kind.group, kind.name), ())
     return (row for row in rows if row.when(live, wanted))
@@ -192,7 +193,7 @@ def _stays(names: Names, row: Frozen) -> bool:
     return is_touched and not any(names[: len(free)] == free for free in row.free)
 
 
-def _kept(body: Body, row: Frozen) -> Json:
+def _kept(body: JsonObject, row: Frozen) -> Json:
     """What stands at the place, without what may change."""
     value = get_value(body, *row.place)
     if value is None:

@@ -16,13 +16,12 @@ from hashlib import blake2b
 
 import msgspec
 
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_mapping
 from tidegate.schema.builtin import shape_of
 from tidegate.schema.validation.agreement import TEMPLATES
 from tidegate.schema.validation.requirements import MOST_DATA
 
-Body = dict[str, Json]
 Settle = Callable[[Json], Json]
 """What is left of a value."""
 
@@ -64,7 +63,7 @@ class _OpenRules(msgspec.Struct):
 NOTHING = _OpenRules()
 
 
-def open_part(kind: Kind, body: Body) -> Body:
+def open_part(kind: Kind, body: JsonObject) -> JsonObject:
     """What only a server can judge of an object of a built-in kind; empty: nothing."""
     rules = RULES.get((kind.group, kind.name), OTHERS)
     if body.get("type") in REGISTRIES:
@@ -81,7 +80,7 @@ _SERVERS = frozenset({"creationTimestamp", "generation", "managedFields", "resou
 """What a server itself writes into an object's head."""
 
 
-def open_word(kind: Kind, body: Body, live: Body | None) -> bytes:
+def open_word(kind: Kind, body: JsonObject, live: JsonObject | None) -> bytes:
     """A word for what is open of an object, given what lives of it; empty: nothing is.
 
     What a server says of a change depends on both. Of kinds that Kubernetes does not bring, their
@@ -92,14 +91,14 @@ def open_word(kind: Kind, body: Body, live: Body | None) -> bytes:
     left: list[Json] = [open_part(kind, body)]
     if live is not None and (left[0] or not _fits_beside(body, live)):
         head = get_mapping(live, "metadata")
-        own: Body = {name: value for name, value in head.items() if name not in _SERVERS}
+        own: JsonObject = {name: value for name, value in head.items() if name not in _SERVERS}
         left.append(open_part(kind, {**live, "metadata": own}))
     if not any(left):
         return b""
     return blake2b(msgspec.json.encode(left, order="sorted"), digest_size=16).digest()
 
 
-def _fits_beside(body: Body, live: Body) -> bool:
+def _fits_beside(body: JsonObject, live: JsonObject) -> bool:
     """Whether what others have put into it leaves room for ours."""
     parts = (get_mapping(one, name) for one in (live, body) for name in ("data", "stringData"))
     return _fit({key: text for part in parts for key, text in part.items()}, MOST_DATA)

@@ -1,11 +1,12 @@
 """What a test needs to make a world and to talk to it."""
 
-from tidegate.testing.desk import Body, Desk, body_of, items_of, live_of
+from tidegate.model.objects import JsonObject
+from tidegate.testing.desk import Desk, body_of, items_of, live_of
 from tidegate.testing.worlds import give, real_world, sandbox_world, served_world
 
 __all__ = [
-    "Body",
     "Desk",
+    "JsonObject",
     "body_of",
     "give",
     "items_of",

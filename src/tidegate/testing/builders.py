@@ -6,39 +6,38 @@ import msgspec
 
 from tidegate.health.budget import budget
 from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.plan import Plan
 from tidegate.model.policy import Order, Policy
 from tidegate.model.reading import get_mapping, get_text
 from tidegate.model.unit import Dependency, Destination, Unit, UnitId
 from tidegate.plan.build import build_plan
-from tidegate.testing.desk import Body
 
 WAVE = "argocd.argoproj.io/sync-wave"
 USUAL = Policy()
 STAGED = Policy(order=Order.STAGES)
 
 
-def an_object(kind: str, name: str, *, namespace: str = "default", **parts: Json) -> Body:
+def an_object(kind: str, name: str, *, namespace: str = "default", **parts: Json) -> JsonObject:
     """A body: `an_object("apps/v1 Deployment", "web", spec={...})`."""
     api_version, _, word = kind.partition(" ")
-    metadata: Body = {"name": name}
+    metadata: JsonObject = {"name": name}
     if namespace:
         metadata["namespace"] = namespace
     return {"apiVersion": api_version, "kind": word, "metadata": metadata, **parts}
 
 
-def a_config_map(name: str = "settings", **data: str) -> Body:
+def a_config_map(name: str = "settings", **data: str) -> JsonObject:
     return an_object("v1 ConfigMap", name, data={**data})
 
 
-def a_pod_template(name: str, *, image: str = "app:1", **spec: Json) -> Body:
+def a_pod_template(name: str, *, image: str = "app:1", **spec: Json) -> JsonObject:
     container: Json = {"name": "app", "image": image}
     return {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container], **spec}}
 
 
-def a_deployment(name: str = "web", *, image: str = "app:1", replicas: int = 1) -> Body:
-    spec: Body = {
+def a_deployment(name: str = "web", *, image: str = "app:1", replicas: int = 1) -> JsonObject:
+    spec: JsonObject = {
         "replicas": replicas,
         "selector": {"matchLabels": {"app": name}},
         "template": a_pod_template(name, image=image),
@@ -46,14 +45,14 @@ def a_deployment(name: str = "web", *, image: str = "app:1", replicas: int = 1) 
     return an_object("apps/v1 Deployment", name, spec=spec)
 
 
-def a_job(name: str = "migrate", *, image: str = "app:1", ttl: int | None = None) -> Body:
-    spec: Body = {"template": a_pod_template(name, image=image, restartPolicy="Never")}
+def a_job(name: str = "migrate", *, image: str = "app:1", ttl: int | None = None) -> JsonObject:
+    spec: JsonObject = {"template": a_pod_template(name, image=image, restartPolicy="Never")}
     if ttl is not None:
         spec["ttlSecondsAfterFinished"] = ttl
     return an_object("batch/v1 Job", name, spec=spec)
 
 
-def noted(body: Body, **notes: str) -> Body:
+def noted(body: JsonObject, **notes: str) -> JsonObject:
     """The body with annotations under `test.tidegate.dev/`, for controllers of a test's own."""
     if not notes:
         return body
@@ -63,7 +62,7 @@ def noted(body: Body, **notes: str) -> Body:
     return {**body, "metadata": metadata}
 
 
-def a_manifest(body: Body, *, wave: int = 0, phase: Phase = Phase.SYNC) -> Manifest:
+def a_manifest(body: JsonObject, *, wave: int = 0, phase: Phase = Phase.SYNC) -> Manifest:
     kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
     ref = Ref(kind, get_text(body, "metadata", "namespace"), get_text(body, "metadata", "name"))
     defines = (get_text(body, "spec", "group"), get_text(body, "spec", "names", "kind"))
@@ -78,7 +77,7 @@ def a_manifest(body: Body, *, wave: int = 0, phase: Phase = Phase.SYNC) -> Manif
 
 
 def a_unit(
-    *waves: Body | tuple[Body, ...],
+    *waves: JsonObject | tuple[JsonObject, ...],
     name: str = "shop",
     after: tuple[str, ...] = (),
     cluster: str = "",
@@ -103,7 +102,7 @@ def a_name(name: str) -> UnitId:
     return UnitId.plain("", name)
 
 
-def a_plan(*waves: Body | tuple[Body, ...] | Manifests) -> Plan:
+def a_plan(*waves: JsonObject | tuple[JsonObject, ...] | Manifests) -> Plan:
     """A plan of units, or of one unit whose objects come in these waves."""
     units = tuple(one for one in waves if isinstance(one, Manifests))
     bodies = tuple(one for one in waves if not isinstance(one, Manifests))

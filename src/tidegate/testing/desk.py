@@ -17,11 +17,10 @@ import msgspec
 
 from tidegate.model.identity import ImpersonatedUser
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, LiveObject, Propagation, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, LiveObject, Propagation, Ref
 from tidegate.world import calls, facts
 from tidegate.world.exchange import Dispatcher
 
-Body = dict[str, Json]
 PATIENCE = Ms(30 * SECOND)
 ANSWERS = Ms(60 * SECOND)
 ASK_AGAIN = Ms(50)
@@ -73,17 +72,17 @@ class Desk:
                     self._inbox.append(fact)
         return tuple(outcomes[place] for place in range(len(requests)))
 
-    async def apply(self, body: Body, **options: Unpack[Options]) -> facts.Outcome:
+    async def apply(self, body: JsonObject, **options: Unpack[Options]) -> facts.Outcome:
         return await self._write(calls.Verb.APPLY, body, {"manager": "tidegate", **options})
 
-    async def create(self, body: Body, **options: Unpack[Options]) -> facts.Outcome:
+    async def create(self, body: JsonObject, **options: Unpack[Options]) -> facts.Outcome:
         return await self._write(calls.Verb.CREATE, body, options)
 
-    async def replace(self, body: Body, **options: Unpack[Options]) -> facts.Outcome:
+    async def replace(self, body: JsonObject, **options: Unpack[Options]) -> facts.Outcome:
         return await self._write(calls.Verb.REPLACE, body, options)
 
     async def patch(
-        self, ref: Ref, patch: Body | list[Json], **options: Unpack[Options]
+        self, ref: Ref, patch: JsonObject | list[Json], **options: Unpack[Options]
     ) -> facts.Outcome:
         write = calls.Write(
             verb=calls.Verb.PATCH, ref=ref, body=msgspec.json.encode(patch), **options
@@ -101,7 +100,7 @@ class Desk:
     ) -> facts.Outcome:
         return (await self.ask(calls.List(selection, limit, resume)))[0]
 
-    async def ref(self, body: Body) -> Ref:
+    async def ref(self, body: JsonObject) -> Ref:
         """Which object a body speaks of, in the desk's namespace unless it names another."""
         kind = Kind.of(str(body["apiVersion"]), str(body["kind"]))
         metadata = read_metadata(body)
@@ -185,7 +184,7 @@ class Desk:
     def _submit(self, request: calls.Request) -> calls.RequestId:
         return self._party.submit(request, identity=self._identity)
 
-    async def _write(self, verb: calls.Verb, body: Body, options: Options) -> facts.Outcome:
+    async def _write(self, verb: calls.Verb, body: JsonObject, options: Options) -> facts.Outcome:
         ref = await self.ref(body)
         metadata = read_metadata(body) | ({"namespace": ref.namespace} if ref.namespace else {})
         encoded = msgspec.json.encode({**body, "metadata": metadata})
@@ -212,7 +211,7 @@ def _outcome_words(outcome: facts.Outcome) -> str:
     return f"{words}: {outcome.message}" if facts.is_error(outcome) else words
 
 
-def read_metadata(body: Body) -> Body:
+def read_metadata(body: JsonObject) -> JsonObject:
     metadata = body["metadata"]
     if not isinstance(metadata, dict):
         raise TypeError(metadata)
@@ -226,9 +225,9 @@ def live_of(outcome: facts.Outcome) -> LiveObject:
     return outcome.live
 
 
-def body_of(outcome: facts.Outcome) -> Body:
+def body_of(outcome: facts.Outcome) -> JsonObject:
     """That object, read."""
-    body: Body = msgspec.json.decode(live_of(outcome).body)
+    body: JsonObject = msgspec.json.decode(live_of(outcome).body)
     return body
 
 

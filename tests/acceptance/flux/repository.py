@@ -16,11 +16,10 @@ from subprocess import CompletedProcess
 
 from tests.fakes.repositories import Repository, git_repository, kustomization, namespace
 from tests.fakes.tidegate_runs import tidegate
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_text
 
 Ran = CompletedProcess[str]
-Body = dict[str, Json]
 UNIT = "Kustomization/flux-system/"
 
 
@@ -29,8 +28,8 @@ class Layers:
     """Kustomizations of one repository, each with a directory of its own name."""
 
     root: Path
-    units: dict[str, Body] = field(default_factory=dict)
-    more: list[Body] = field(default_factory=list)
+    units: dict[str, JsonObject] = field(default_factory=dict)
+    more: list[JsonObject] = field(default_factory=list)
     """Objects beside them, in their file."""
 
     def unit(self, name: str, **spec: Json) -> None:
@@ -40,7 +39,7 @@ class Layers:
         names = tuple(map(str, after)) if isinstance(after, list | tuple) else ()
         self.units[name] = kustomization(name, path, after=names, into=into, **spec)
 
-    def put(self, path: str, *bodies: Body) -> None:
+    def put(self, path: str, *bodies: JsonObject) -> None:
         Repository(self.root).put(path, *bodies)
 
     def write(self, path: str, content: str) -> Path:
@@ -58,11 +57,11 @@ class Layers:
         verb, *others = words
         return tidegate(verb, self.root, *others, **environment)
 
-    def rendered(self, name: str, *words: str, **environment: str) -> dict[str, Body]:
+    def rendered(self, name: str, *words: str, **environment: str) -> dict[str, JsonObject]:
         """What a unit renders to, by name."""
         ran = self.render(name, *words, **environment)
         assert ran.returncode == 0, ran.stderr
-        bodies: list[Body] = [json.loads(line) for line in ran.stdout.splitlines()]
+        bodies: list[JsonObject] = [json.loads(line) for line in ran.stdout.splitlines()]
         return {get_text(one, "metadata", "name"): one for one in bodies}
 
     def render(self, name: str, *words: str, **environment: str) -> Ran:

@@ -30,19 +30,19 @@ from tidegate.documents.dump import to_json
 from tidegate.health.budget import budget
 from tidegate.model.manifest import Manifests
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.plan import Plan
 from tidegate.model.policy import Policy
 from tidegate.model.semantics import FLUX, TIDEGATE, Semantics
 from tidegate.model.unit import Unit
 from tidegate.plan.build import build_plan
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Body, Desk, live_of
+from tidegate.testing import Desk, live_of
 from tidegate.testing.rollouts import Run
 from tidegate.world.protocol import World
 
 _numbers = itertools.count(1)
-SPEC: Body = {
+SPEC: JsonObject = {
     "interval": "10m",
     "retryInterval": "1m",
     "timeout": "2m",
@@ -58,9 +58,9 @@ LONG = Ms(60 * MINUTE)
 class FluxStage(ArgoStage):
     """One namespace, and a Kustomization in it that is reconciled by Flux's rules."""
 
-    def unit(self, spec: Body, rules: Semantics = FLUX, name: str = "") -> Unit:
+    def unit(self, spec: JsonObject, rules: Semantics = FLUX, name: str = "") -> Unit:
         """A Kustomization of these fields, besides those that every one here has."""
-        body: Body = {
+        body: JsonObject = {
             "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
             "kind": "Kustomization",
             "metadata": {"name": name or self.namespace, "namespace": self.namespace},
@@ -73,7 +73,11 @@ class FluxStage(ArgoStage):
         return msgspec.structs.replace(unit, policy=with_semantics(unit.policy, rules))
 
     async def wants(
-        self, *bodies: Body, rules: Semantics = FLUX, policy: Policy | None = None, **spec: Json
+        self,
+        *bodies: JsonObject,
+        rules: Semantics = FLUX,
+        policy: Policy | None = None,
+        **spec: Json,
     ) -> Plan:
         """The plan of the unit with these objects."""
         unit = self.unit(spec, rules)
@@ -88,13 +92,13 @@ class FluxStage(ArgoStage):
         )
         return build_plan([found], readiness_timeout=budget)
 
-    async def chain(self, *layers: tuple[Body, ...]) -> Plan:
+    async def chain(self, *layers: tuple[JsonObject, ...]) -> Plan:
         """Units that wait for their objects, each behind the one before; by our own rules."""
         wide = await self._cluster_wide()
         found: list[Manifests] = []
         for number, bodies in enumerate(layers):
             before: Json = [{"name": f"layer-{number - 1}"}] if number else []
-            spec: Body = {"wait": True, "dependsOn": before}
+            spec: JsonObject = {"wait": True, "dependsOn": before}
             unit = self.unit(spec, TIDEGATE, f"layer-{number}")
             texts = [
                 one for body in bodies for one in read_documents(to_json(self.here(body)), "a.yaml")
@@ -104,13 +108,13 @@ class FluxStage(ArgoStage):
         return build_plan(found, readiness_timeout=budget)
 
     async def begin_reconcile(
-        self, *bodies: Body, rules: Semantics = FLUX, **spec: Json
+        self, *bodies: JsonObject, rules: Semantics = FLUX, **spec: Json
     ) -> Rolling:
         rolling = self.start(await self.wants(*bodies, rules=rules, policy=None, **spec))
         rolling.patience = LONG
         return rolling
 
-    async def reconcile(self, *bodies: Body, rules: Semantics = FLUX, **spec: Json) -> Run:
+    async def reconcile(self, *bodies: JsonObject, rules: Semantics = FLUX, **spec: Json) -> Run:
         return await (await self.begin_reconcile(*bodies, rules=rules, **spec)).ends()
 
 

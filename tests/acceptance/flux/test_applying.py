@@ -12,29 +12,28 @@ from tidegate.dialect.semantics import with_controller_settings
 from tidegate.errors import Location
 from tidegate.model.config import ControllerSetting
 from tidegate.model.event import EventType
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.plan import Plan, step_items
 from tidegate.model.reading import get_mapping
-from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, an_object
 
 NOTE = "kustomize.toolkit.fluxcd.io/"
 
 
-def setting(name: str, **data: str) -> Body:
+def setting(name: str, **data: str) -> JsonObject:
     return {**a_config_map(name), "data": dict(data)}
 
 
-def noted(body: Body, word: str, value: str) -> Body:
+def noted(body: JsonObject, word: str, value: str) -> JsonObject:
     return annotated(body, f"{NOTE}{word}", value)
 
 
-def labelled(body: Body, word: str, value: str) -> Body:
+def labelled(body: JsonObject, word: str, value: str) -> JsonObject:
     metadata = get_mapping(body, "metadata")
     return {**body, "metadata": {**metadata, "labels": {f"{NOTE}{word}": value}}}
 
 
-async def data_of(stage: FluxStage, body: Body) -> Body:
+async def data_of(stage: FluxStage, body: JsonObject) -> JsonObject:
     return get_mapping(await stage.body(body), "data")
 
 
@@ -66,7 +65,7 @@ async def test_what_lives_can_ask_for_being_left_alone(each_flux: FluxStage) -> 
     flux, one = each_flux, setting("one", a="1")
     await flux.reconcile(one)
     ref, note = await flux.ref(one), f"{NOTE}reconcile"
-    edit: Body = {"data": {"a": "2"}, "metadata": {"annotations": {note: "Disabled"}}}
+    edit: JsonObject = {"data": {"a": "2"}, "metadata": {"annotations": {note: "Disabled"}}}
     await flux.desk.patch(ref, edit, manager="kubectl-edit")
 
     run = await flux.reconcile(setting("one", a="3"))
@@ -144,8 +143,12 @@ async def test_what_cannot_be_changed_fails_and_is_made_again_by_force(
     each_flux: FluxStage,
 ) -> None:
     flux = each_flux
-    secret: Body = {**an_object("v1 Secret", "one"), "immutable": True, "stringData": {"a": "1"}}
-    changed: Body = {**secret, "stringData": {"a": "2"}}
+    secret: JsonObject = {
+        **an_object("v1 Secret", "one"),
+        "immutable": True,
+        "stringData": {"a": "1"},
+    }
+    changed: JsonObject = {**secret, "stringData": {"a": "2"}}
     await flux.reconcile(secret)
     before = (await flux.live(secret)).uid
 
@@ -158,7 +161,11 @@ async def test_what_cannot_be_changed_fails_and_is_made_again_by_force(
 
 @case(43)
 async def test_an_object_can_ask_for_force_itself(flux: FluxStage) -> None:
-    secret: Body = {**an_object("v1 Secret", "one"), "immutable": True, "stringData": {"a": "1"}}
+    secret: JsonObject = {
+        **an_object("v1 Secret", "one"),
+        "immutable": True,
+        "stringData": {"a": "1"},
+    }
     changed = noted({**secret, "stringData": {"a": "2"}}, "force", "Enabled")
     await flux.reconcile(secret)
 
@@ -172,7 +179,7 @@ async def test_definitions_and_namespaces_come_before_what_needs_them(
     flux = each_flux
     group, place = flux.group, f"{flux.namespace}-more"
     definition = a_definition(group)
-    thing: Body = {
+    thing: JsonObject = {
         "apiVersion": f"{group}/v1",
         "kind": "Thing",
         "metadata": {"name": "one", "namespace": place},
@@ -188,8 +195,8 @@ async def test_definitions_and_namespaces_come_before_what_needs_them(
     assert set(order[2:]) == {"one", "inside"}
 
 
-def a_definition(group: str) -> Body:
-    spec: Body = {
+def a_definition(group: str) -> JsonObject:
+    spec: JsonObject = {
         "group": group,
         "scope": "Namespaced",
         "names": {"kind": "Thing", "plural": "things", "singular": "thing", "listKind": "Things"},
@@ -202,7 +209,7 @@ def a_definition(group: str) -> Body:
             }
         ],
     }
-    kind: Body = {
+    kind: JsonObject = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
     }
@@ -215,7 +222,7 @@ async def test_one_bad_object_keeps_all_of_a_unit_from_being_written(
 ) -> None:
     """Flux writes stages before it looks at the next; here nothing is."""
     flux = each_flux
-    bad: Body = {**setting("bad"), "data": {"a": {"nested": "1"}}}
+    bad: JsonObject = {**setting("bad"), "data": {"a": {"nested": "1"}}}
 
     run = await flux.reconcile(setting("one"), bad, setting("two"))
 
@@ -231,13 +238,17 @@ async def test_kinds_that_shall_be_first_come_before_the_rest(flux: FluxStage) -
     )
     unit = flux.unit({})
     policy = with_controller_settings(unit.policy, {switch.name: switch}, flux.namespace)
-    secret: Body = {**an_object("v1 Secret", "one"), "stringData": {}}
-    role: Body = an_object("rbac.authorization.k8s.io/v1 Role", "role", rules=[])
-    reference: Body = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "role"}
-    binding: Body = an_object(
+    secret: JsonObject = {**an_object("v1 Secret", "one"), "stringData": {}}
+    role: JsonObject = an_object("rbac.authorization.k8s.io/v1 Role", "role", rules=[])
+    reference: JsonObject = {
+        "apiGroup": "rbac.authorization.k8s.io",
+        "kind": "Role",
+        "name": "role",
+    }
+    binding: JsonObject = an_object(
         "rbac.authorization.k8s.io/v1 RoleBinding", "binding", roleRef=reference, subjects=[]
     )
-    account: Body = an_object("v1 ServiceAccount", "who")
+    account: JsonObject = an_object("v1 ServiceAccount", "who")
 
     usual = await flux.wants(secret, account, binding, role)
     changed = await flux.wants(secret, account, binding, role, policy=policy)

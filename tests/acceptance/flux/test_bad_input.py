@@ -12,19 +12,18 @@ from tests.faces.test_statuses import condition, told
 from tests.fakes.kept_sandbox import KUSTOMIZATION, KeptSandbox
 from tests.fakes.repositories import setting
 from tests.unit.render.sops_program import AgeKey, encrypt
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping
-from tidegate.testing import Body
 
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: b}\n"
 EMPTY = "status.conditions.filter(e, e.type == 'Ready').{}(e, e.status == 'True')"
-BUCKET: Body = {
+BUCKET: JsonObject = {
     "apiVersion": "source.toolkit.fluxcd.io/v1",
     "kind": "Bucket",
     "metadata": {"name": "s3", "namespace": "flux-system"},
     "spec": {"interval": "10m", "bucketName": "x", "endpoint": "s3.example.com"},
 }
-RELEASE: Body = {
+RELEASE: JsonObject = {
     "apiVersion": "helm.toolkit.fluxcd.io/v2",
     "kind": "HelmRelease",
     "metadata": {"name": "redis", "namespace": "flux-system"},

@@ -13,8 +13,7 @@ from tests.acceptance.flux.test_trees import of
 from tests.fakes.bucket_server import BucketServer
 from tests.fakes.repositories import setting
 from tests.fakes.web_server import listening
-from tidegate.model.objects import Json
-from tidegate.testing import Body
+from tidegate.model.objects import Json, JsonObject
 
 
 @pytest.fixture
@@ -24,7 +23,7 @@ def layers(tmp_path: Path) -> Layers:
     return made
 
 
-def a_bucket(endpoint: str, **spec: Json) -> Body:
+def a_bucket(endpoint: str, **spec: Json) -> JsonObject:
     return {
         "apiVersion": "source.toolkit.fluxcd.io/v1",
         "kind": "Bucket",
@@ -33,7 +32,7 @@ def a_bucket(endpoint: str, **spec: Json) -> Body:
     }
 
 
-LOGIN: Body = {
+LOGIN: JsonObject = {
     "apiVersion": "v1",
     "kind": "Secret",
     "metadata": {"name": "login", "namespace": "flux-system"},
@@ -115,6 +114,6 @@ def test_a_bucket_that_cannot_be_had_is_told_with_its_units_and_a_directory_will
     assert set(mapped_here) == {"z"}
 
 
-def a_release(name: str, spec: Json) -> Body:
-    kind: Body = {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease"}
+def a_release(name: str, spec: Json) -> JsonObject:
+    kind: JsonObject = {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease"}
     return {**kind, "metadata": {"name": name, "namespace": "flux-system"}, "spec": spec}

@@ -10,9 +10,8 @@ from tests.acceptance.flux.repository import Layers
 from tests.acceptance.flux.stage import FluxStage, case
 from tests.acceptance.flux.test_applying import setting as an_object
 from tests.fakes.repositories import deployment, setting
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_value
-from tidegate.testing import Body
 
 
 @pytest.fixture
@@ -45,7 +44,7 @@ def test_a_file_that_is_no_object_fails_the_build_unless_it_is_left_out(layers: 
         "url": "https://git.example.com/shop/platform.git",
         "ignore": "*.md",
     }
-    source: Body = {
+    source: JsonObject = {
         "apiVersion": "source.toolkit.fluxcd.io/v1",
         "kind": "GitRepository",
         "metadata": {"name": "own", "namespace": "flux-system"},

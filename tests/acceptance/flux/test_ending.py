@@ -12,14 +12,13 @@ from tidegate.flows.means import prune_candidate
 from tidegate.health.budget import budget
 from tidegate.model.event import EventType
 from tidegate.model.manifest import Manifests
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.plan.build import plan_unit
 from tidegate.plan.deletion import build_deletion
-from tidegate.testing import Body
 from tidegate.testing.rollouts import Run
 
 
-async def end(flux: FluxStage, *bodies: Body, **spec: Json) -> Run:
+async def end(flux: FluxStage, *bodies: JsonObject, **spec: Json) -> Run:
     """Delete the unit of which these live."""
     unit = flux.unit(spec)
     lives = [prune_candidate(await flux.body(body), plan_unit(unit)) for body in bodies]
@@ -71,7 +70,7 @@ async def test_what_somebody_holds_is_waited_for(flux: FluxStage) -> None:
 async def test_what_lives_can_ask_for_outliving_its_unit(flux: FluxStage) -> None:
     one = setting("one")
     await flux.reconcile(one)
-    note: Body = {"metadata": {"annotations": {f"{NOTE}prune": "disabled"}}}
+    note: JsonObject = {"metadata": {"annotations": {f"{NOTE}prune": "disabled"}}}
     await flux.desk.patch(await flux.ref(one), note, manager="kubectl-edit")
 
     await end(flux, one)
@@ -91,12 +90,12 @@ async def test_a_unit_that_cannot_begin_can_be_deleted(flux: FluxStage) -> None:
 
 
 async def test_kinds_go_in_the_reverse_of_the_order_in_which_they_came(flux: FluxStage) -> None:
-    account: Body = {
+    account: JsonObject = {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
         "metadata": {"name": "who", "namespace": "default"},
     }
-    service: Body = {
+    service: JsonObject = {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": "web", "namespace": "default"},

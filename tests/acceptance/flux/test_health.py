@@ -8,9 +8,8 @@ from tests.acceptance.stage import named
 from tests.rollouts.statuses import AT
 from tidegate.model.event import EventType
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping
-from tidegate.testing import Body
 from tidegate.testing.builders import a_deployment, a_job
 
 
@@ -23,7 +22,7 @@ def seconds(begun: Ms, ended: Ms) -> int:
     return (ended - begun) // SECOND
 
 
-def stuck() -> Body:
+def stuck() -> JsonObject:
     """A Deployment that has given up."""
     late: Json = {
         "type": "Progressing",
@@ -102,7 +101,7 @@ async def test_a_job_is_well_when_it_has_completed_and_one_that_has_failed_ends_
 @case(52)
 async def test_a_job_that_has_removed_itself_counts_as_done(flux: FluxStage) -> None:
     job = a_job("once")
-    spec: Body = {**get_mapping(job, "spec"), "ttlSecondsAfterFinished": 0}
+    spec: JsonObject = {**get_mapping(job, "spec"), "ttlSecondsAfterFinished": 0}
     job = {**job, "spec": spec}
     rolling = await flux.begin_reconcile(job, wait=True)
     await flux.becomes(job, ended("Complete"))
@@ -153,7 +152,7 @@ async def test_definitions_and_classes_have_a_minute_whatever_the_timeout_is(
     """A class of somebody's own that is not ready holds what comes behind it."""
     group = flux.group
     definition = a_class_definition(group)
-    one: Body = {
+    one: JsonObject = {
         "apiVersion": f"{group}/v1",
         "kind": "DatabaseClass",
         "metadata": {"name": f"one-{flux.namespace}"},
@@ -172,7 +171,7 @@ async def test_definitions_and_classes_have_a_minute_whatever_the_timeout_is(
     assert not await flux.lives(setting("rest"))
 
 
-def a_class_definition(group: str) -> Body:
+def a_class_definition(group: str) -> JsonObject:
     schema: Json = {
         "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     }
@@ -203,12 +202,12 @@ def a_class_definition(group: str) -> Body:
     }
 
 
-def ended(how: str) -> Body:
+def ended(how: str) -> JsonObject:
     condition: Json = {"type": how, "status": "True", "lastTransitionTime": AT}
     return {"startTime": AT, "conditions": [condition]}
 
 
-def well() -> Body:
+def well() -> JsonObject:
     available: Json = {
         "type": "Available",
         "status": "True",

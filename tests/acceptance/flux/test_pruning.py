@@ -10,10 +10,9 @@ from tests.acceptance.stage import named
 from tests.promises.objects import held
 from tidegate.model.event import EventType
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, Rejection
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Body
 from tidegate.world.facts import Forbidden
 
 
@@ -40,7 +39,7 @@ async def test_a_unit_of_which_nothing_is_left_prunes_all_it_had_and_brings_it_a
 async def test_what_lives_can_ask_for_being_kept(flux: FluxStage, word: str, value: str) -> None:
     one = setting("one")
     await flux.reconcile(one)
-    note: Body = {"metadata": {"annotations": {f"{NOTE}{word}": value}}}
+    note: JsonObject = {"metadata": {"annotations": {f"{NOTE}{word}": value}}}
     await flux.desk.patch(await flux.ref(one), note, manager="kubectl-edit")
 
     runs = [await flux.reconcile(setting("other")) for _ in range(2)]
@@ -53,7 +52,7 @@ async def test_what_lives_can_ask_for_being_kept(flux: FluxStage, word: str, val
 async def test_what_another_unit_has_taken_over_stays(each_flux: FluxStage) -> None:
     flux, one = each_flux, setting("one")
     await flux.reconcile(one)
-    taken: Body = {"metadata": {"labels": {f"{NOTE}name": "other"}}}
+    taken: JsonObject = {"metadata": {"labels": {f"{NOTE}name": "other"}}}
     await flux.desk.patch(await flux.ref(one), taken, manager="kustomize-controller")
 
     run = await flux.reconcile(setting("other"))
@@ -78,7 +77,7 @@ async def test_what_goes_goes_behind_what_comes_and_before_anybody_asks_for_heal
     flux, old, new = each_flux, setting("old"), setting("new")
     await flux.reconcile(old)
     await flux.record.mark()
-    missing: Body = {"apiVersion": "v1", "kind": "ConfigMap", "name": "nowhere"}
+    missing: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "name": "nowhere"}
     checks: Json = [{**missing, "namespace": flux.namespace}]
 
     rolling = await flux.begin_reconcile(new, healthChecks=checks)

@@ -19,11 +19,10 @@ from tests.fakes.releases import (
     release_sandbox,
     stands,
 )
-from tests.fakes.repositories import Body
 from tests.fakes.tidegate_runs import tidegate
 from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus, record_secret
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_text
 
 JOB = Kind("batch", "v1", "Job")
@@ -99,7 +98,7 @@ def test_what_is_locked_by_somebody_who_died_is_unlocked_and_upgraded(
     sandbox.sync(shop.root)
     last = records(sandbox)[0]
     locked = last.with_status(ReleaseStatus.PENDING_UPGRADE, "Preparing upgrade")
-    content: Body = {**locked.content, "version": 2}
+    content: JsonObject = {**locked.content, "version": 2}
     stale = ReleaseRecord(content)
     sandbox.put(record_secret(stale, "shop", now=Ms(0)))
 
@@ -115,7 +114,7 @@ def test_what_somebody_else_has_released_is_upgraded(
     sandbox: KeptSandbox, shop: ChartRepository
 ) -> None:
     sandbox.sync(shop.root)
-    content: Body = {**records(sandbox)[0].content, "version": 2}
+    content: JsonObject = {**records(sandbox)[0].content, "version": 2}
     sandbox.put(record_secret(ReleaseRecord(content), "shop", now=Ms(0)))
 
     done = sandbox.sync(shop.root)
@@ -128,7 +127,7 @@ def test_what_somebody_else_has_released_is_upgraded(
 def test_other_post_renderers_are_one_upgrade(sandbox: KeptSandbox, shop: ChartRepository) -> None:
     sandbox.sync(shop.root)
     patch = '[{"op": "add", "path": "/data/more", "value": "yes"}]'
-    target: Body = {"kind": "ConfigMap", "name": "web"}
+    target: JsonObject = {"kind": "ConfigMap", "name": "web"}
     shop.release(postRenderers=[{"kustomize": {"patches": [{"patch": patch, "target": target}]}}])
 
     for _ in range(2):
@@ -187,7 +186,7 @@ def test_what_was_rolled_back_to_is_not_released_again_when_git_goes_back_to_it(
 ) -> None:
     sandbox.sync(shop.root)
     shop.put("templates/hook.yaml", hook("migrate", "pre-upgrade"))
-    remediation: Body = {"remediateLastFailure": True}
+    remediation: JsonObject = {"remediateLastFailure": True}
     shop.release(upgrade={"remediation": remediation})
     assert sandbox.sync(shop.root).code != 0
     before = stands(sandbox)
@@ -235,7 +234,7 @@ def test_an_upgrade_that_fails_can_be_uninstalled(
 ) -> None:
     sandbox.sync(shop.root)
     shop.put("templates/hook.yaml", hook("migrate", "post-install,post-upgrade"))
-    remediation: Body = {"strategy": "uninstall", "remediateLastFailure": True}
+    remediation: JsonObject = {"strategy": "uninstall", "remediateLastFailure": True}
     shop.release(upgrade={"remediation": remediation})
 
     assert sandbox.sync(shop.root).code != 0
@@ -252,7 +251,7 @@ def test_who_dies_between_a_failure_and_the_next_try_leaves_no_lock(
     """Somewhere in the upgrade, or in the rollback; all that fails is rolled back all the same."""
     sandbox.sync(shop.root)
     shop.put("templates/hook.yaml", hook("migrate", "post-upgrade"))
-    remediation: Body = {"remediateLastFailure": True}
+    remediation: JsonObject = {"remediateLastFailure": True}
     shop.release(values={"to": "two"}, upgrade={"remediation": remediation})
     sandbox.killed(shop.root, turns=turns)
 
@@ -342,7 +341,7 @@ def test_an_object_can_ask_that_nobody_looks_for_its_drift(
 def test_fields_that_others_may_have_are_no_drift(
     sandbox: KeptSandbox, shop: ChartRepository
 ) -> None:
-    target: Body = {"kind": "ConfigMap", "name": "web"}
+    target: JsonObject = {"kind": "ConfigMap", "name": "web"}
     ignore: Json = [{"paths": ["/data/to"], "target": target}]
     shop.release(driftDetection={"mode": "warn", "ignore": ignore})
     sandbox.sync(shop.root)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.flux.repository import Body, Layers
+from tests.acceptance.flux.repository import Layers
 from tests.acceptance.flux.stage import case
 from tests.fakes.canary_search import left_in_memory
 from tests.fakes.repositories import namespace
 from tests.unit.render.sops_program import AgeKey, encrypt
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 
 CANARY = "kea-winters-in-the-alps"
 SECRET = f"""\
@@ -42,7 +42,7 @@ def layers(tmp_path: Path, key: AgeKey) -> Layers:
     return made
 
 
-def keys(**entries: str) -> Body:
+def keys(**entries: str) -> JsonObject:
     return {
         "apiVersion": "v1",
         "kind": "Secret",

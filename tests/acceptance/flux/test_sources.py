@@ -11,8 +11,7 @@ from tests.acceptance.flux.stage import case
 from tests.faces.test_statuses import CONFIG_MAP, condition
 from tests.fakes.kept_sandbox import KUSTOMIZATION, KeptSandbox
 from tests.fakes.repositories import setting
-from tidegate.model.objects import Json
-from tidegate.testing import Body
+from tidegate.model.objects import Json, JsonObject
 
 FLAG = "--no-cross-namespace-refs=true"
 
@@ -25,7 +24,7 @@ def layers(tmp_path: Path) -> Layers:
     return made
 
 
-def controller(*arguments: str) -> Body:
+def controller(*arguments: str) -> JsonObject:
     container: Json = {
         "name": "manager",
         "image": "ghcr.io/fluxcd/kustomize-controller:v1.9.4",
@@ -67,7 +66,7 @@ def test_a_source_that_nobody_declares_is_told_and_what_needs_it_is_left_out(
 
 @case(2)
 def test_a_source_that_cannot_be_fetched_is_told_with_its_unit(layers: Layers) -> None:
-    far: Body = {
+    far: JsonObject = {
         "apiVersion": "source.toolkit.fluxcd.io/v1",
         "kind": "GitRepository",
         "metadata": {"name": "far", "namespace": "flux-system"},
@@ -99,7 +98,7 @@ def test_a_path_that_is_not_in_the_source_is_told(layers: Layers) -> None:
 def test_sources_of_other_namespaces_can_be_closed_and_dependencies_cannot(
     layers: Layers,
 ) -> None:
-    elsewhere: Body = {
+    elsewhere: JsonObject = {
         "apiVersion": "source.toolkit.fluxcd.io/v1",
         "kind": "GitRepository",
         "metadata": {"name": "theirs", "namespace": "shop"},
@@ -109,7 +108,7 @@ def test_sources_of_other_namespaces_can_be_closed_and_dependencies_cannot(
     reference: Json = {"kind": "GitRepository", "name": "theirs", "namespace": "shop"}
     layers.unit("apps", sourceRef=reference)
     layers.unit("other")
-    team: Body = {**layers.units["other"], "metadata": {"name": "team", "namespace": "shop"}}
+    team: JsonObject = {**layers.units["other"], "metadata": {"name": "team", "namespace": "shop"}}
     team["spec"] = {
         **layers.units["other"]["spec"],  # type: ignore[dict-item]
         "path": "./team",
@@ -134,7 +133,7 @@ def test_sources_of_other_namespaces_can_be_closed_and_dependencies_cannot(
 
 @case(6)
 def test_an_external_artifact_cannot_be_had_and_that_is_told(layers: Layers) -> None:
-    artifact: Body = {
+    artifact: JsonObject = {
         "apiVersion": "source.toolkit.fluxcd.io/v1",
         "kind": "ExternalArtifact",
         "metadata": {"name": "made", "namespace": "flux-system"},
@@ -166,7 +165,7 @@ def test_nothing_is_done_to_a_suspended_unit(layers: Layers) -> None:
 def test_a_unit_that_is_denied_its_source_says_so_and_is_not_tried_again(
     layers: Layers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    theirs: Body = {
+    theirs: JsonObject = {
         "apiVersion": "source.toolkit.fluxcd.io/v1",
         "kind": "GitRepository",
         "metadata": {"name": "theirs", "namespace": "shop"},

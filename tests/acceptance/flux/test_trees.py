@@ -12,8 +12,7 @@ from tests.acceptance.flux.repository import UNIT, Layers
 from tests.acceptance.flux.stage import case
 from tests.acceptance.flux.test_sources import controller
 from tests.fakes.repositories import URL, setting
-from tidegate.model.objects import Json
-from tidegate.testing import Body
+from tidegate.model.objects import Json, JsonObject
 
 LIBRARY = "https://git.example.com/shop/library.git"
 
@@ -30,7 +29,7 @@ def layers(tmp_path: Path) -> Layers:
     return made
 
 
-def a_repository(name: str, url: str = URL, **spec: Json) -> Body:
+def a_repository(name: str, url: str = URL, **spec: Json) -> JsonObject:
     return {
         "apiVersion": "source.toolkit.fluxcd.io/v1",
         "kind": "GitRepository",
@@ -39,7 +38,7 @@ def a_repository(name: str, url: str = URL, **spec: Json) -> Body:
     }
 
 
-def a_generator(*copies: Json, **artifact: Json) -> Body:
+def a_generator(*copies: Json, **artifact: Json) -> JsonObject:
     return {
         "apiVersion": "source.extensions.fluxcd.io/v1beta1",
         "kind": "ArtifactGenerator",
@@ -101,7 +100,7 @@ def test_trees_of_other_repositories_are_put_into_one(layers: Layers) -> None:
 
 
 def test_what_cannot_be_put_into_a_tree_is_told_at_its_place(layers: Layers) -> None:
-    cases: dict[str, tuple[Body, str]] = {
+    cases: dict[str, tuple[JsonObject, str]] = {
         "nobody": ({}, "nothing here declares `GitRepository/flux-system/nobody`"),
         "whole-1": ({}, "`GitRepository/flux-system/whole-1` is a part of itself"),
         "library": ({"toPath": "apps"}, "there is something at `apps` already"),
@@ -157,7 +156,7 @@ def test_files_of_an_artifact_are_merged_if_that_is_asked_for(layers: Layers) ->
     assert set(layers.rendered("apps", *mapped(layers))) == {"two-a"}
 
 
-BAD_COPIES: dict[str, tuple[Body, str]] = {
+BAD_COPIES: dict[str, tuple[JsonObject, str]] = {
     "alias": ({"from": "@none/x", "to": "@artifact/"}, "names no source of the generator"),
     "target": ({"from": "@repo/apps", "to": "all"}, "is no place in the artifact"),
     "fits": ({"from": "@repo/apps/*.json", "to": "@artifact/"}, "nothing fits it"),
@@ -231,7 +230,7 @@ def test_archives_are_unpacked_into_an_artifact(layers: Layers) -> None:
     assert set(layers.rendered("apps", *mapped(layers))) == {"one", "two"}
 
 
-def discovering(pattern: str, name: str, *copies: Json) -> Body:
+def discovering(pattern: str, name: str, *copies: Json) -> JsonObject:
     generator = a_generator(*copies, name=name)
     spec = generator["spec"]
     assert isinstance(spec, dict)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.flux.repository import Body, Layers
+from tests.acceptance.flux.repository import Layers
 from tests.acceptance.flux.stage import case
 from tests.fakes.repositories import setting
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 
 
 @pytest.fixture
@@ -17,11 +17,11 @@ def layers(tmp_path: Path) -> Layers:
     return Layers(tmp_path)
 
 
-def data(name: str, **values: str) -> Body:
+def data(name: str, **values: str) -> JsonObject:
     return {**setting(name, "flux-system"), "data": dict(values)}
 
 
-def wanting(**values: str) -> Body:
+def wanting(**values: str) -> JsonObject:
     """What a unit brings: each value has variables in it."""
     return {**setting("web"), "data": dict(values)}
 
@@ -34,7 +34,7 @@ def taking(*names: str, kind: str = "ConfigMap", **more: Json) -> list[Json]:
 def test_the_last_source_of_a_variable_counts_and_line_breaks_are_taken_out(
     layers: Layers,
 ) -> None:
-    secret: Body = {
+    secret: JsonObject = {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": "later", "namespace": "flux-system"},
@@ -81,7 +81,7 @@ def test_without_any_variable_a_text_is_left_as_it_is_unless_it_shall_always_be_
 
 @case(32, 35)
 def test_what_is_escaped_and_what_opts_out_stays(layers: Layers) -> None:
-    opted: Body = {
+    opted: JsonObject = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {

@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from tests.oracles.kstatus import workloads
-from tests.oracles.kstatus.dice import ABSENT, Body, Dice, Field, built
+from tests.oracles.kstatus.dice import ABSENT, Dice, Field, built
 from tests.oracles.kstatus.workloads import head, observed, standard
 from tidegate.model.moment import Ms
+from tidegate.model.objects import JsonObject
 
 SEED = 20
 NOW = Ms(1_800_000_000_000)
@@ -24,18 +25,18 @@ ITS_POD_KEEPS = frozenset({"apiVersion", "kind", "name", "containerStatuses"})
 class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     """An object; the pods that its selector finds, if they are asked; its age in seconds."""
 
-    body: Body
-    pods: list[Body] | None = None
+    body: JsonObject
+    pods: list[JsonObject] | None = None
     age: int | None = None
 
 
-def claim(dice: Dice) -> Body:
+def claim(dice: Dice) -> JsonObject:
     status: dict[str, Field] = {"phase": dice.one_of("Bound", "Pending", "Lost", "", ABSENT, None)}
     body = head(dice, "v1", "PersistentVolumeClaim")
     return {**body, "status": built(status)}
 
 
-def service(dice: Dice) -> Body:
+def service(dice: Dice) -> JsonObject:
     spec: dict[str, Field] = {
         "type": dice.one_of("LoadBalancer", "LoadBalancer", "ClusterIP", "ExternalName", ABSENT),
         "clusterIP": dice.one_of("10.0.0.1", "None", "", ABSENT, None),
@@ -43,7 +44,7 @@ def service(dice: Dice) -> Body:
     return {**head(dice, "v1", "Service"), "spec": built(spec), "status": {}}
 
 
-def seen_only(dice: Dice) -> Body:
+def seen_only(dice: Dice) -> JsonObject:
     """Kinds of which only the generation, if anything, is looked at."""
     api_version, _, kind = dice.word(
         "policy/v1 PodDisruptionBudget", "v1 ConfigMap", "v1 Secret", "batch/v1 CronJob"
@@ -58,7 +59,7 @@ def seen_only(dice: Dice) -> Body:
     return {**body, "status": built(status)}
 
 
-def definition(dice: Dice) -> Body:
+def definition(dice: Dice) -> JsonObject:
     body = head(dice, "apiextensions.k8s.io/v1", "CustomResourceDefinition")
     refusals = ("Installing", "NotAccepted", "SingularConflict")
     status: dict[str, Field] = {
@@ -71,7 +72,7 @@ def definition(dice: Dice) -> Body:
     return {**body, "status": built(status)}
 
 
-def custom(dice: Dice) -> Body:
+def custom(dice: Dice) -> JsonObject:
     """Kinds that no rule knows; some are called as one that a rule does know."""
     api_version, _, kind = dice.word(
         "cert-manager.io/v1 Certificate",
@@ -99,7 +100,7 @@ def custom(dice: Dice) -> Body:
     return {**body, "status": built(status)} if dice.happens(0.95) else body
 
 
-PLAN: tuple[tuple[Callable[[Dice], Body], int], ...] = (
+PLAN: tuple[tuple[Callable[[Dice], JsonObject], int], ...] = (
     (workloads.deployment, 450),
     (workloads.stateful_set, 380),
     (workloads.daemon_set, 260),
@@ -132,7 +133,7 @@ def questions(seed: int = SEED) -> Iterator[Question]:
             yield Question(_short(dice, draw(dice)), pods)
 
 
-def _question(dice: Dice, body: Body) -> Question:
+def _question(dice: Dice, body: JsonObject) -> Question:
     age = None
     if body["kind"] == "Pod" and dice.happens(0.95):
         age = AGES[dice.among(0, len(AGES) - 1)]
@@ -144,7 +145,7 @@ def _question(dice: Dice, body: Body) -> Question:
     return Question(stamped, age=age)
 
 
-def _short(dice: Dice, body: Body) -> Body:
+def _short(dice: Dice, body: JsonObject) -> JsonObject:
     """Mostly a controller that still waits for replicas."""
     spec = body["spec"]
     if not isinstance(spec, dict) or dice.happens(0.2):
@@ -152,7 +153,7 @@ def _short(dice: Dice, body: Body) -> Body:
     return body | {"spec": {**spec, "replicas": 5}}
 
 
-def _its_pod(dice: Dice, number: int) -> Body:
+def _its_pod(dice: Dice, number: int) -> JsonObject:
     body = _with_creation(workloads.pod(dice), 400)
     body = workloads.crash_looping(body) if dice.happens(0.4) else body
     if dice.happens(SPOILT):
@@ -160,11 +161,11 @@ def _its_pod(dice: Dice, number: int) -> Body:
     return body | {"metadata": _named(body.get("metadata"), f"web-{number}")}
 
 
-def _named(metadata: object, name: str) -> Body:
+def _named(metadata: object, name: str) -> JsonObject:
     return {**(metadata if isinstance(metadata, dict) else {}), "name": name}
 
 
-def _with_creation(body: Body, age: int) -> Body:
+def _with_creation(body: JsonObject, age: int) -> JsonObject:
     born = datetime.fromtimestamp(NOW // 1000, UTC) - timedelta(seconds=age)
     stamp = born.strftime("%Y-%m-%dT%H:%M:%SZ")
     return body | {"metadata": {**_named(body["metadata"], "web"), "creationTimestamp": stamp}}

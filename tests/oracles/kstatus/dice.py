@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Final
 
-from tidegate.model.objects import Json
-
-Body = dict[str, Json]
+from tidegate.model.objects import Json, JsonObject
 
 
 class Absent:
@@ -21,7 +19,7 @@ Field = Json | Absent
 ODD: tuple[Json, ...] = (None, "", "x", "True", "1", 7, 1.5, 2.0, True, False, [], {}, [None], [3])
 
 
-def built(fields: dict[str, Field]) -> Body:
+def built(fields: dict[str, Field]) -> JsonObject:
     """A mapping of the fields that are there."""
     return {name: value for name, value in fields.items() if not isinstance(value, Absent)}
 
@@ -46,7 +44,7 @@ class Dice:
         """Mostly what is wanted; else less, more, or nothing."""
         return wanted if self.happens(share) else self.one_of(ABSENT, 0, 1, 2, 3, wanted + 1)
 
-    def condition(self, name: str, *, reasons: tuple[str, ...], share: float = 0.7) -> Body:
+    def condition(self, name: str, *, reasons: tuple[str, ...], share: float = 0.7) -> JsonObject:
         """A condition that holds with some likelihood, written as well or badly as people do."""
         status = "True" if self.happens(share) else self.word("True", "False", "Unknown", "true")
         entry: dict[str, Field] = {
@@ -58,7 +56,7 @@ class Dice:
         }
         return built(entry)
 
-    def conditions(self, *drawn: Body) -> Field:
+    def conditions(self, *drawn: JsonObject) -> Field:
         """Some of these in any order, or no list at all."""
         kept: list[Json] = [one for one in drawn if self.happens(0.75)]
         self._random.shuffle(kept)

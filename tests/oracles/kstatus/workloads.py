@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.oracles.kstatus.dice import ABSENT, Body, Dice, Field, built
-from tidegate.model.objects import Json
+from tests.oracles.kstatus.dice import ABSENT, Dice, Field, built
+from tidegate.model.objects import Json, JsonObject
 
 
-def head(dice: Dice, api_version: str, kind: str) -> Body:
+def head(dice: Dice, api_version: str, kind: str) -> JsonObject:
     """A kind, a name, and perhaps a generation and a time of deletion."""
     leaving = dice.happens(0.03)
     metadata: dict[str, Field] = {
@@ -18,7 +18,7 @@ def head(dice: Dice, api_version: str, kind: str) -> Body:
     return {"apiVersion": api_version, "kind": kind, "metadata": built(metadata)}
 
 
-def observed(dice: Dice, body: Body) -> Field:
+def observed(dice: Dice, body: JsonObject) -> Field:
     """Mostly the generation that is there."""
     metadata = body["metadata"]
     seen = metadata.get("generation", ABSENT) if isinstance(metadata, dict) else ABSENT
@@ -27,7 +27,7 @@ def observed(dice: Dice, body: Body) -> Field:
     return dice.one_of(ABSENT, ABSENT, 1, 1, 3, 3, "2", None, 2.0, 2**63)
 
 
-def standard(dice: Dice, share: float = 0.06) -> list[Body]:
+def standard(dice: Dice, share: float = 0.06) -> list[JsonObject]:
     """The conditions that speak for every kind, now and then."""
     if not dice.happens(share):
         return []
@@ -38,7 +38,7 @@ def standard(dice: Dice, share: float = 0.06) -> list[Body]:
     ]
 
 
-def deployment(dice: Dice) -> Body:
+def deployment(dice: Dice) -> JsonObject:
     body = head(dice, dice.word("apps/v1", "apps/v1", "extensions/v1beta1"), "Deployment")
     wanted = dice.among(0, 3)
     spec: dict[str, Field] = {
@@ -62,7 +62,7 @@ def deployment(dice: Dice) -> Body:
     return {**body, "spec": built(spec), "status": built(status)}
 
 
-def stateful_set(dice: Dice) -> Body:
+def stateful_set(dice: Dice) -> JsonObject:
     body = head(dice, dice.word("apps/v1", "apps/v1", "apps/v1beta2"), "StatefulSet")
     wanted = dice.among(0, 3)
     strategy: dict[str, Field] = {
@@ -87,7 +87,7 @@ def stateful_set(dice: Dice) -> Body:
     return {**body, "spec": built(spec), "status": built(status)}
 
 
-def daemon_set(dice: Dice) -> Body:
+def daemon_set(dice: Dice) -> JsonObject:
     body = head(dice, dice.word("apps/v1", "apps/v1", "extensions/v1beta1"), "DaemonSet")
     wanted = dice.among(0, 3)
     status: dict[str, Field] = {
@@ -102,7 +102,7 @@ def daemon_set(dice: Dice) -> Body:
     return {**body, "spec": {"selector": {}}, "status": built(status)}
 
 
-def replica_set(dice: Dice) -> Body:
+def replica_set(dice: Dice) -> JsonObject:
     body = head(dice, dice.word("apps/v1", "apps/v1", "extensions/v1beta1"), "ReplicaSet")
     wanted = dice.among(0, 3)
     status: dict[str, Field] = {
@@ -120,7 +120,7 @@ def replica_set(dice: Dice) -> Body:
     return {**body, "spec": built(spec), "status": built(status)}
 
 
-def pod(dice: Dice) -> Body:
+def pod(dice: Dice) -> JsonObject:
     body = head(dice, "v1", "Pod")
     running = ("Running",) * 5 + ("Pending",) * 4
     status: dict[str, Field] = {
@@ -136,7 +136,7 @@ def pod(dice: Dice) -> Body:
     return {**body, "status": built(status)}
 
 
-def job(dice: Dice) -> Body:
+def job(dice: Dice) -> JsonObject:
     body = head(dice, dice.word("batch/v1", "batch/v1beta1"), "Job")
     spec: dict[str, Field] = {
         "parallelism": dice.one_of(ABSENT, 1, 2, 0),
@@ -159,24 +159,24 @@ def job(dice: Dice) -> Body:
     return {**body, "spec": built(spec), "status": built(status)}
 
 
-def crash_looping(body: Body) -> Body:
+def crash_looping(body: JsonObject) -> JsonObject:
     """A pod that runs and falls, whatever else is said of it."""
     status = body.get("status")
     state: Json = {"waiting": {"reason": "CrashLoopBackOff"}}
-    fallen: Body = {
+    fallen: JsonObject = {
         "phase": "Running",
         "containerStatuses": [{"name": "app", "state": state}],
     }
     return {**body, "status": {**(status if isinstance(status, dict) else {}), **fallen}}
 
 
-def _replica_failure(dice: Dice) -> list[Body]:
+def _replica_failure(dice: Dice) -> list[JsonObject]:
     if not dice.happens(0.25):
         return []
     return [dice.condition("ReplicaFailure", reasons=("FailedCreate",), share=0.5)]
 
 
-def _scheduling(dice: Dice) -> Body:
+def _scheduling(dice: Dice) -> JsonObject:
     status = "False" if dice.happens(0.7) else "True"
     reason = dice.word("Unschedulable", "Unschedulable", "SchedulingGated")
     return {"type": "PodScheduled", "status": status, "reason": reason}

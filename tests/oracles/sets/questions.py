@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 
-Body = dict[str, Json]
 URL = "https://git.example.com/shop/platform.git"
 FILES = {
     "apps/web/config.yaml": "name: web\nreplicas: 3\ntier: {level: 1, tags: [a]}\nport: 1000000\n",
@@ -129,10 +128,10 @@ class Dice:
         self.random = Random(seed)
         self.is_go = False
 
-    def question(self) -> Body:
+    def question(self) -> JsonObject:
         self.is_go = self.random.random() < 0.6
         many = self.random.choice([1, 1, 2])
-        spec: Body = {
+        spec: JsonObject = {
             "goTemplate": self.is_go,
             "generators": [self.entry(0) for _ in range(many)],
             "template": self.template(),
@@ -144,7 +143,7 @@ class Dice:
             spec["templatePatch"] = self.patch()
         if self.random.random() < 0.2:
             spec["syncPolicy"] = {"preserveResourcesOnDeletion": True}
-        metadata: Body = {"name": "set", "namespace": "argocd"}
+        metadata: JsonObject = {"name": "set", "namespace": "argocd"}
         return {
             "set": {"metadata": metadata, "spec": spec},
             "files": dict(FILES),
@@ -159,15 +158,17 @@ class Dice:
             return self.random.choice(PLAIN)
         return self.random.choice(SAFE if self.often(0.93) else GO)
 
-    def template(self) -> Body:
+    def template(self) -> JsonObject:
         few = [self.text() for _ in range(3)]
-        labels: Body = {"env": few[0]}
+        labels: JsonObject = {"env": few[0]}
         if self.random.random() < 0.3:
             labels[f"key-{self.text()}"] = "x"
-        metadata: Body = {"name": few[1], "labels": labels}
+        metadata: JsonObject = {"name": few[1], "labels": labels}
         if self.random.random() < 0.2:
             metadata["finalizers"] = ["mine"]
-        helm: Body = {"valuesObject": {"a": few[2], "b": {"c": self.text(), "d": None}, "n": 1}}
+        helm: JsonObject = {
+            "valuesObject": {"a": few[2], "b": {"c": self.text(), "d": None}, "n": 1}
+        }
         return {
             "metadata": metadata,
             "spec": {
@@ -190,12 +191,20 @@ class Dice:
             ]
         )
 
-    def entry(self, depth: int) -> Body:
-        simple: list[Callable[[], Body]] = [self.list, self.directories, self.files, self.clusters]
-        nested: list[Callable[[], Body]] = [lambda: self.matrix(depth), lambda: self.merge(depth)]
+    def entry(self, depth: int) -> JsonObject:
+        simple: list[Callable[[], JsonObject]] = [
+            self.list,
+            self.directories,
+            self.files,
+            self.clusters,
+        ]
+        nested: list[Callable[[], JsonObject]] = [
+            lambda: self.matrix(depth),
+            lambda: self.merge(depth),
+        ]
         made = self.random.choice([*simple, *(nested * 2 if depth < 2 else [])])()
         if self.random.random() < 0.15:
-            selectors: list[Body] = [
+            selectors: list[JsonObject] = [
                 {"matchLabels": {"env": "prod"}},
                 {"matchExpressions": [{"key": "name", "operator": "Exists"}]},
                 {"matchExpressions": [{"key": "env", "operator": "NotIn", "values": ["dev"]}]},
@@ -204,10 +213,10 @@ class Dice:
             made["selector"] = self.random.choice(selectors)
         return made
 
-    def list(self) -> Body:
+    def list(self) -> JsonObject:
         elements: list[Json] = []
         for _ in range(self.random.randrange(4)):
-            one: Body = {"name": self.random.choice(TEXTS)}
+            one: JsonObject = {"name": self.random.choice(TEXTS)}
             if self.random.random() < 0.7:
                 one["env"] = self.random.choice(["dev", "prod"])
             if self.random.random() < 0.2:
@@ -215,14 +224,14 @@ class Dice:
             if self.is_go and self.random.random() < 0.5:
                 one |= {"replicas": 2, "list": ["a", 1], "tier": {"level": 1.5}}
             elements.append(one)
-        made: Body = {"elements": elements}
+        made: JsonObject = {"elements": elements}
         if self.random.random() < 0.15:
             made["elementsYaml"] = "- {name: yaml, env: prod}\n- name: more\n"
         if self.random.random() < 0.15:
             made["template"] = {"metadata": {"labels": {"own": self.text()}}, "spec": {}}
         return {"list": made}
 
-    def directories(self) -> Body:
+    def directories(self) -> JsonObject:
         wanted: list[Json] = [
             {
                 "path": self.random.choice(DIRECTORIES),
@@ -232,30 +241,30 @@ class Dice:
         ]
         return {"git": self._git({"directories": wanted})}
 
-    def files(self) -> Body:
+    def files(self) -> JsonObject:
         wanted: list[Json] = [
             {"path": self.random.choice(PATTERNS), "exclude": at > 0 and self.random.random() < 0.5}
             for at in range(self.random.choice([1, 2]))
         ]
         return {"git": self._git({"files": wanted})}
 
-    def _git(self, more: Body) -> Body:
-        made: Body = {"repoURL": URL, "revision": "HEAD", **more}
+    def _git(self, more: JsonObject) -> JsonObject:
+        made: JsonObject = {"repoURL": URL, "revision": "HEAD", **more}
         if self.random.random() < 0.3:
             made["pathParamPrefix"] = "p"
         if self.random.random() < 0.4:
             made["values"] = {"x": self.text()}
         return made
 
-    def clusters(self) -> Body:
-        made: Body = {}
+    def clusters(self) -> JsonObject:
+        made: JsonObject = {}
         if self.random.random() < 0.4:
             made["selector"] = {"matchLabels": {"env": self.random.choice(["prod", "none"])}}
         if self.random.random() < 0.4:
             made["values"] = {"x": self.text()}
         return {"clusters": made}
 
-    def matrix(self, depth: int) -> Body:
+    def matrix(self, depth: int) -> JsonObject:
         many = self.random.choice([2] * 20 + [1, 3])
         entries = [self.entry(depth + 1) for _ in range(many)]
         if many == 2 and self.random.random() < 0.4:
@@ -264,7 +273,7 @@ class Dice:
             entries[1] = {"git": {**made, "pathParamPrefix": "p"}}
         return {"matrix": {"generators": [*entries]}}
 
-    def merge(self, depth: int) -> Body:
+    def merge(self, depth: int) -> JsonObject:
         many = self.random.choice([2] * 10 + [3] * 5 + [1])
         entries = [self.entry(depth + 1) for _ in range(many)]
         both: list[Json] = ["name", "env"]

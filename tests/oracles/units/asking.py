@@ -13,14 +13,15 @@ from typing import Self
 
 import msgspec
 
-from tests.units.expected import REPOS, URL, Body
+from tests.units.expected import REPOS, URL
+from tidegate.model.objects import JsonObject
 
 
 @dataclass(frozen=True)
 class Answer:
     """What a unit renders to, or why it does not."""
 
-    objects: list[Body]
+    objects: list[JsonObject]
     error: str
 
 
@@ -45,7 +46,7 @@ class Oracle:
         self.process.wait()
         self.folder.cleanup()
 
-    def ask(self, shape: str, unit: Body, cluster: Sequence[Body]) -> Answer:
+    def ask(self, shape: str, unit: JsonObject, cluster: Sequence[JsonObject]) -> Answer:
         """`cluster`: the objects that the unit could find there."""
         if self.process.stdin is None or self.process.stdout is None:
             raise RuntimeError("the oracle has no ears")
@@ -60,7 +61,7 @@ class Oracle:
         told = msgspec.json.decode(line)
         return Answer(told["objects"] or [], told.get("error", ""))
 
-    def generate(self, shape: str, body: Body) -> list[Body]:
+    def generate(self, shape: str, body: JsonObject) -> list[JsonObject]:
         """The Applications of a set."""
         if self.process.stdin is None or self.process.stdout is None:
             raise RuntimeError("the oracle has no ears")
@@ -78,7 +79,7 @@ class Oracle:
         return [{**names, **one} for one in told["applications"] or []]
 
 
-def kept(objects: list[Body]) -> str:
+def kept(objects: list[JsonObject]) -> str:
     """Canonical JSON, one object a line, sorted."""
     lines = sorted(msgspec.json.encode(body, order="deterministic").decode() for body in objects)
     return "[\n" + ",\n".join(lines) + "\n]\n"

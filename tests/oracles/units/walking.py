@@ -6,18 +6,19 @@ import base64
 from collections.abc import Iterator, Mapping
 
 from tests.oracles.units.asking import Answer, Oracle
-from tests.units.expected import REPOS, URL, Body, Expected, expected, identity, key_file
+from tests.units.expected import REPOS, URL, Expected, expected, identity, key_file
 from tidegate.documents import read_documents
+from tidegate.model.objects import JsonObject
 
-Cluster = dict[str, Body]
+Cluster = dict[str, JsonObject]
 
-KEY: Body = {
+KEY: JsonObject = {
     "apiVersion": "v1",
     "kind": "Secret",
     "metadata": {"name": "sops-age", "namespace": "flux-system"},
     "data": {"age.agekey": base64.b64encode(key_file().encode()).decode()},
 }
-PLAIN: Body = {
+PLAIN: JsonObject = {
     "apiVersion": "argoproj.io/v1alpha1",
     "kind": "Application",
     "metadata": {"name": "plain", "namespace": "argocd"},
@@ -32,7 +33,7 @@ PLAIN: Body = {
 def walk(shape: str, oracles: Mapping[str, Oracle]) -> Iterator[tuple[Expected, Answer]]:
     """Each unit after the one that brings it, with what is in the cluster by then."""
     clusters: dict[str, Cluster] = {}
-    brought: dict[tuple[str, str], list[Body]] = {}
+    brought: dict[tuple[str, str], list[JsonObject]] = {}
     for unit in expected(shape).units:
         cluster = clusters.setdefault(unit.of, {identity(KEY): KEY})
         if unit.parent is None:
@@ -52,20 +53,20 @@ def walk(shape: str, oracles: Mapping[str, Oracle]) -> Iterator[tuple[Expected, 
         yield unit, answer
 
 
-def _generated(shape: str, body: Body, oracles: Mapping[str, Oracle]) -> list[Body]:
+def _generated(shape: str, body: JsonObject, oracles: Mapping[str, Oracle]) -> list[JsonObject]:
     """What a set makes of the repository."""
     if body.get("kind") != "ApplicationSet":
         return []
     return oracles["ApplicationSet"].generate(shape, body)
 
 
-def _in_file(shape: str, name: str) -> list[Body]:
+def _in_file(shape: str, name: str) -> list[JsonObject]:
     if not name:
         return []
     return [one.body for one in read_documents((REPOS / shape / name).read_bytes(), name)]
 
 
-def _own_object(unit: Expected, among: list[Body]) -> Body:
+def _own_object(unit: Expected, among: list[JsonObject]) -> JsonObject:
     if unit.id.count("/") < 2:
         return PLAIN
     found = [one for one in among if identity(one) == unit.id]
@@ -74,16 +75,16 @@ def _own_object(unit: Expected, among: list[Body]) -> Body:
     return found[-1]
 
 
-def _applied(objects: list[Body], namespace: str | None) -> list[Body]:
+def _applied(objects: list[JsonObject], namespace: str | None) -> list[JsonObject]:
     """What Argo CD's controller keeps: the last of what stands there several times."""
-    last: dict[tuple[str, str], Body] = {}
+    last: dict[tuple[str, str], JsonObject] = {}
     for one in objects:
         group = str(one["apiVersion"]).rpartition("/")[0]
         last[group, identity(one).replace("/None/", f"/{namespace}/")] = one
     return list(last.values())
 
 
-def _as_stored(body: Body) -> Body:
+def _as_stored(body: JsonObject) -> JsonObject:
     """As the API server keeps a Secret."""
     words = body.get("stringData")
     if body.get("kind") != "Secret" or not isinstance(words, dict):

@@ -10,29 +10,28 @@ from tidegate.dialect.declared import Declarations
 from tidegate.documents import Document
 from tidegate.errors import Location
 from tidegate.model.finding import Finding
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.policy import Policy
 from tidegate.model.rendering import ArgoDetails
 from tidegate.model.unit import Unit, UnitSource
 
-Body = dict[str, Json]
 GIT = "https://git.example/shop.git"
 CHARTS = "https://charts.example"
-WEB: Body = {"repoURL": GIT, "path": "web"}
+WEB: JsonObject = {"repoURL": GIT, "path": "web"}
 OWNER = SourceContext(
     name="web", location=Location("apps.yaml", 1), namespace="shop", project="team"
 )
 
 
-def an_application(metadata: Body | None = None, **spec: Json) -> Document:
+def an_application(metadata: JsonObject | None = None, **spec: Json) -> Document:
     """`web` of the directory `web`, in the namespace `shop`; None takes a field away."""
-    whole: Body = {
+    whole: JsonObject = {
         "project": "default",
         "source": WEB,
         "destination": {"name": "in-cluster", "namespace": "shop"},
         **spec,
     }
-    body: Body = {
+    body: JsonObject = {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Application",
         "metadata": {"name": "web", "namespace": "argocd", **(metadata or {})},

@@ -7,7 +7,7 @@ from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.documents import Document
 from tidegate.errors import Location
 from tidegate.model.manifest import Manifests
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.policy import Order, Policy
 from tidegate.model.unit import Destination, Unit, UnitId
 
@@ -18,12 +18,11 @@ OPTIONS = "argocd.argoproj.io/sync-options"
 HELM_HOOK = "helm.sh/hook"
 HELM_POLICY = "helm.sh/hook-delete-policy"
 WEIGHT = "helm.sh/hook-weight"
-Body = dict[str, Json]
 CLUSTER_WIDE = frozenset({"Namespace", "ClusterRole", "CustomResourceDefinition"})
 SHOP = UnitId.plain("shop", "web")
 
 
-def noting(notes: dict[str, Json]) -> Body:
+def noting(notes: dict[str, Json]) -> JsonObject:
     """A body of which only the annotations matter."""
     return {"metadata": {"annotations": notes}}
 
@@ -37,10 +36,10 @@ def a_document(
     **metadata: Json,
 ) -> Document:
     api_version, _, word = kind.partition(" ")
-    own: Body = {"name": name} if name else {}
+    own: JsonObject = {"name": name} if name else {}
     if notes is not None:
         own["annotations"] = notes
-    body: Body = {"apiVersion": api_version, "kind": word, "metadata": {**own, **metadata}}
+    body: JsonObject = {"apiVersion": api_version, "kind": word, "metadata": {**own, **metadata}}
     return Document(body, Location("shop.yaml", line))
 
 

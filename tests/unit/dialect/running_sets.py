@@ -19,17 +19,16 @@ from tidegate.dialect.argo.sets.asking import (
 from tidegate.dialect.declared import ApplicationSet
 from tidegate.errors import Location
 from tidegate.external.worker import Workers
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.render.go_texts import render_texts
 
-Body = dict[str, Json]
 NOTHING_KNOWN = GeneratorInputs()
 
 
 def a_set(*generators: Json, **spec: Json) -> ApplicationSet:
     """The set `argocd/apps`; its template names an Application by `{{name}}` unless it is given."""
     template: Json = {"metadata": {"name": "{{name}}"}, "spec": {"project": "default"}}
-    body: Body = {"spec": {"generators": [*generators], "template": template, **spec}}
+    body: JsonObject = {"spec": {"generators": [*generators], "template": template, **spec}}
     return ApplicationSet(
         namespace="argocd", name="apps", location=Location("sets.yaml", 3), body=body
     )

@@ -6,26 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.dialect.applications import (
-    CHARTS,
-    GIT,
-    WEB,
-    Body,
-    an_application,
-    codes,
-    declared,
-    unit,
-)
+from tests.unit.dialect.applications import CHARTS, GIT, WEB, an_application, codes, declared, unit
 from tidegate.dialect.argo.application import read_application
 from tidegate.documents import Document
 from tidegate.errors import Location
 from tidegate.model.finding import Severity
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.policy import Tracking
 from tidegate.model.source import ChartSource, GitSource
 from tidegate.model.unit import Destination, UnitId
 
-CHART: Body = {"repoURL": CHARTS, "chart": "redis", "targetRevision": "1.2.3"}
+CHART: JsonObject = {"repoURL": CHARTS, "chart": "redis", "targetRevision": "1.2.3"}
 SERVER = "https://kubernetes.default.svc"
 JSON = st.recursive(
     st.none()
@@ -73,7 +64,7 @@ def test_an_application_without_a_name_is_no_unit() -> None:
         ({"server": "https://10.0.0.1:6443"}, "https://10.0.0.1:6443"),
     ],
 )
-def test_the_own_cluster_has_no_name(destination: Body, cluster: str) -> None:
+def test_the_own_cluster_has_no_name(destination: JsonObject, cluster: str) -> None:
     found = unit(destination={**destination, "namespace": "shop"})
 
     assert found.destination == Destination(cluster, "shop")
@@ -82,7 +73,7 @@ def test_the_own_cluster_has_no_name(destination: Body, cluster: str) -> None:
 @pytest.mark.parametrize(
     "destination", [{}, {"namespace": "shop"}, {"server": SERVER, "name": "in-cluster"}]
 )
-def test_a_destination_must_say_which_cluster_once(destination: Body) -> None:
+def test_a_destination_must_say_which_cluster_once(destination: JsonObject) -> None:
     found = declared(destination=destination)
 
     assert codes(found.findings) == ["error argo.destination at spec.destination"]
@@ -114,7 +105,7 @@ def test_an_empty_list_of_sources_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("spec", [{"source": None}, {"source": None, "sources": []}])
-def test_an_application_without_sources_is_told_and_still_a_unit(spec: Body) -> None:
+def test_an_application_without_sources_is_told_and_still_a_unit(spec: JsonObject) -> None:
     found = declared(**spec)
 
     assert codes(found.findings) == ["error argo.source at spec"]
@@ -129,7 +120,7 @@ def test_one_source_that_cannot_be_read_leaves_the_others() -> None:
 
 
 def test_the_dry_source_of_a_hydrator_is_rendered_and_that_is_told() -> None:
-    hydrator: Body = {
+    hydrator: JsonObject = {
         "drySource": {"repoURL": GIT, "path": "dry", "targetRevision": "main"},
         "syncSource": {"targetBranch": "prod", "path": "web"},
     }
@@ -171,7 +162,7 @@ def test_refs_are_words_and_each_is_there_once(refs: list[str], told: list[str])
         ),
     ],
 )
-def test_files_of_values_begin_with_a_ref_that_is_there(helm: Body, told: list[str]) -> None:
+def test_files_of_values_begin_with_a_ref_that_is_there(helm: JsonObject, told: list[str]) -> None:
     sources: list[Json] = [{**CHART, "helm": helm}, {"repoURL": GIT, "ref": "values"}]
 
     assert codes(declared(source=None, sources=sources).findings) == told
@@ -202,7 +193,7 @@ def test_a_chart_has_no_files_for_others(files: list[Json], severity: Severity) 
 
 def test_an_operation_is_told() -> None:
     document = an_application()
-    body: Body = {**document.body, "operation": {"sync": {}}}
+    body: JsonObject = {**document.body, "operation": {"sync": {}}}
 
     found = read_application(Document(body, document.location), "argocd")
 
@@ -223,7 +214,7 @@ SOURCES = st.fixed_dictionaries(
 
 @given(st.dictionaries(KEYS, JSON), SOURCES, st.lists(SOURCES | JSON, max_size=3), JSON)
 def test_whatever_is_written_is_read_and_the_unit_stays_the_same(
-    spec: Body, source: Body, sources: list[Json], hydrator: Json
+    spec: JsonObject, source: JsonObject, sources: list[Json], hydrator: Json
 ) -> None:
     for body in (
         spec,

@@ -6,19 +6,19 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.dialect.applications import GIT, OWNER, WEB, Body, details
+from tests.unit.dialect.applications import GIT, OWNER, WEB, details
 from tidegate.dialect.argo.source import apply_source_overrides, read_source
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.rendering import Overlay
 
 
-def over(source: Body, *overrides: Body) -> Body:
+def over(source: JsonObject, *overrides: JsonObject) -> JsonObject:
     return apply_source_overrides(msgspec.json.encode({**WEB, **source}), overrides)
 
 
 def test_files_of_the_tree_say_more_of_a_source_and_later_ones_win() -> None:
-    first: Body = {"helm": {"releaseName": "a", "values": "x: 1"}}
-    last: Body = {"helm": {"releaseName": "b"}}
+    first: JsonObject = {"helm": {"releaseName": "a", "values": "x: 1"}}
+    last: JsonObject = {"helm": {"releaseName": "b"}}
 
     assert over({"helm": {"version": "v3"}}, first, last) == {
         **WEB,
@@ -27,7 +27,7 @@ def test_files_of_the_tree_say_more_of_a_source_and_later_ones_win() -> None:
 
 
 def test_they_cannot_lead_elsewhere() -> None:
-    away: Body = {
+    away: JsonObject = {
         "repoURL": "https://evil.example",
         "path": "x",
         "chart": "x",
@@ -48,15 +48,19 @@ def test_they_are_read_in_any_case_as_the_image_updater_writes_them() -> None:
 
 
 def test_null_takes_nothing_away_except_among_values() -> None:
-    source: Body = {"helm": {"releaseName": "a", "valuesObject": {"a": 1, "b": {"c": 1, "d": 2}}}}
-    nothing: Body = {"helm": {"releaseName": None, "valuesObject": {"a": None, "b": {"c": None}}}}
+    source: JsonObject = {
+        "helm": {"releaseName": "a", "valuesObject": {"a": 1, "b": {"c": 1, "d": 2}}}
+    }
+    nothing: JsonObject = {
+        "helm": {"releaseName": None, "valuesObject": {"a": None, "b": {"c": None}}}
+    }
 
     assert over(source, nothing)["helm"] == {"releaseName": "a", "valuesObject": {"b": {"d": 2}}}
     assert over(source, {"helm": None})["helm"] == source["helm"]
 
 
 def test_a_new_list_has_its_own_length_and_what_its_entries_do_not_say_stays() -> None:
-    source: Body = {
+    source: JsonObject = {
         "helm": {
             "parameters": [
                 {"name": "a", "value": "1", "forceString": True},
@@ -65,7 +69,7 @@ def test_a_new_list_has_its_own_length_and_what_its_entries_do_not_say_stays() -
             "valueFiles": ["a.yaml"],
         }
     }
-    new: Body = {
+    new: JsonObject = {
         "helm": {"parameters": [{"name": "c", "value": "3"}], "valueFiles": ["b.yaml", "c.yaml"]}
     }
 
@@ -100,7 +104,9 @@ BLOCK = st.dictionaries(
 
 
 @given(BLOCK, BLOCK)
-def test_overriding_twice_with_the_same_is_overriding_once(source: Body, override: Body) -> None:
+def test_overriding_twice_with_the_same_is_overriding_once(
+    source: JsonObject, override: JsonObject
+) -> None:
     once = over(source, override)
 
     assert over(source, override, override) == once

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.dialect.applications import Body
 from tidegate.dialect.argo.settings import read_chart_values, read_settings
 from tidegate.documents import read_documents
 from tidegate.errors import Location
+from tidegate.model.objects import JsonObject
 
 MAPS = """\
 apiVersion: v1
@@ -50,7 +50,7 @@ def test_settings_are_found_in_the_config_maps_with_their_place() -> None:
 
 
 def test_settings_are_found_among_the_values_of_the_chart() -> None:
-    values: Body = {
+    values: JsonObject = {
         "configs": {
             "cm": {"kustomize.buildOptions": "--enable-helm", "admin.enabled": True},
             "params": {"controller.sync.wave.delay.seconds": 0, "helm.enable": False},
@@ -68,5 +68,5 @@ def test_settings_are_found_among_the_values_of_the_chart() -> None:
 
 
 @pytest.mark.parametrize("values", [{}, {"configs": []}, {"configs": {"cm": "x", "params": None}}])
-def test_values_that_say_nothing_have_no_settings(values: Body) -> None:
+def test_values_that_say_nothing_have_no_settings(values: JsonObject) -> None:
     assert read_chart_values(values, Location("values.yaml")) == ()

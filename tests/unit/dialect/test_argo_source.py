@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.unit.dialect.applications import CHARTS, GIT, OWNER, WEB, Body, a_source, codes, details
+from tests.unit.dialect.applications import CHARTS, GIT, OWNER, WEB, a_source, codes, details
 from tidegate.dialect.argo.requests import explicit_tools, without_empty_blocks
 from tidegate.dialect.argo.source import read_source
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.release import ChartRequest, Parameter, ParameterType
 from tidegate.model.rendering import (
     ArgoBuild,
@@ -26,7 +26,7 @@ from tidegate.model.rendering import (
 from tidegate.model.source import ChartSource, GitRef, GitRefKind, GitSource, OciSource, SourceRef
 
 ARTIFACT = "oci://registry.example/web"
-CHART: Body = {"chart": "redis", "path": None, "targetRevision": "1.2.3"}
+CHART: JsonObject = {"chart": "redis", "path": None, "targetRevision": "1.2.3"}
 BUILD = ArgoBuild(name="web", namespace="shop", project="team", repository=GIT, path="web")
 
 
@@ -72,7 +72,7 @@ def helm(**fields: Json) -> ChartRequest:
         ),
     ],
 )
-def test_an_address_says_what_kind_of_tree_it_is(body: Body, source: SourceRef) -> None:
+def test_an_address_says_what_kind_of_tree_it_is(body: JsonObject, source: SourceRef) -> None:
     assert a_source(**body).source == source
 
 
@@ -88,7 +88,7 @@ def test_an_address_says_what_kind_of_tree_it_is(body: Body, source: SourceRef) 
         ({"helm": {}, "kustomize": {}}, "error argo.tools at spec.source"),
     ],
 )
-def test_of_some_sources_nothing_can_be_had(body: Body, told: str) -> None:
+def test_of_some_sources_nothing_can_be_had(body: JsonObject, told: str) -> None:
     source, findings = read_source({**WEB, **body}, OWNER)
 
     assert source is None
@@ -155,7 +155,7 @@ def test_without_a_block_the_files_will_decide() -> None:
         ),
     ],
 )
-def test_a_block_that_says_something_decides(source: Body, tools: list[Tool]) -> None:
+def test_a_block_that_says_something_decides(source: JsonObject, tools: list[Tool]) -> None:
     assert explicit_tools(without_empty_blocks(source)) == tools
 
 
@@ -197,7 +197,7 @@ def test_a_chart_has_its_directory_to_itself() -> None:
         ({}, "checks_lock", True),
     ],
 )
-def test_helm_is_told_what_its_block_says(fields: Body, name: str, value: object) -> None:
+def test_helm_is_told_what_its_block_says(fields: JsonObject, name: str, value: object) -> None:
     assert getattr(helm(**fields), name) == value
 
 
@@ -286,7 +286,9 @@ def test_values_as_an_object_take_the_place_of_the_text(values: Json, text: str)
         ({}, "variables", BUILD.variables()),
     ],
 )
-def test_kustomize_is_told_what_its_block_says(fields: Body, name: str, value: object) -> None:
+def test_kustomize_is_told_what_its_block_says(
+    fields: JsonObject, name: str, value: object
+) -> None:
     request = a_source(kustomize=fields).request
 
     assert isinstance(request, Overlay)
@@ -296,12 +298,12 @@ def test_kustomize_is_told_what_its_block_says(fields: Body, name: str, value: o
 
 
 def test_a_directory_is_told_what_its_block_says() -> None:
-    jsonnet: Body = {
+    jsonnet: JsonObject = {
         "extVars": [{"name": "a", "value": "1"}],
         "tlas": [{"name": "b", "value": "2", "code": True}],
         "libs": ["vendor"],
     }
-    block: Body = {"recurse": True, "include": "*.yaml", "exclude": "x*", "jsonnet": jsonnet}
+    block: JsonObject = {"recurse": True, "include": "*.yaml", "exclude": "x*", "jsonnet": jsonnet}
 
     assert a_source(directory=block).request == Directory(
         path="web",

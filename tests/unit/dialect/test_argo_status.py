@@ -14,12 +14,11 @@ from tidegate.model.account import (
     UnitProgress,
 )
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 from tidegate.model.source import Revision
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health
-from tidegate.testing import Body
 
 OWN = UnitId("Application", "", "argocd", "shop")
 DEPLOYMENT, CONFIG = Kind("apps", "v1", "Deployment"), Kind("", "v1", "ConfigMap")
@@ -42,8 +41,8 @@ def an_account(*objects: ObjectProgress, **more: object) -> UnitProgress:
     return UnitProgress(unit=OWN, objects=objects, **(usual | times | more))  # type: ignore[arg-type]
 
 
-def an_application(**more: Json) -> Body:
-    spec: Body = {
+def an_application(**more: Json) -> JsonObject:
+    spec: JsonObject = {
         "source": {"repoURL": "https://example.org/shop.git", "path": "shop"},
         "destination": {"name": "in-cluster", "namespace": "shop"},
         "syncPolicy": {"automated": {"prune": True}},
@@ -51,7 +50,7 @@ def an_application(**more: Json) -> Body:
     return {"kind": "Application", "metadata": {"name": "shop"}, "spec": spec, **more}
 
 
-def status_of(account: UnitProgress, own: Body | None = None) -> Body:
+def status_of(account: UnitProgress, own: JsonObject | None = None) -> JsonObject:
     told = application_status(own or an_application(), account, SOURCES)
     assert told is not None
     return told.status

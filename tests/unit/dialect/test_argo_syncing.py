@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.dialect.applications import Body, codes, declared, policy, unit
+from tests.unit.dialect.applications import codes, declared, policy, unit
 from tidegate.dialect.argo.options import UNIT_OPTIONS, with_sync_options
 from tidegate.dialect.argo.syncing import UNLIMITED
 from tidegate.dialect.semantics import with_semantics
 from tidegate.model.ignoring import IgnoreDifference
 from tidegate.model.moment import MINUTE, SECOND
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.policy import Policy
 from tidegate.model.semantics import ARGOCD, TIDEGATE, Retry
 
 SYNC_OPTIONS = [f"{name}={value}" for name, values in UNIT_OPTIONS.items() for value in values]
-ALL: Body = {"prune": True, "selfHeal": True, "allowEmpty": True}
+ALL: JsonObject = {"prune": True, "selfHeal": True, "allowEmpty": True}
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_retry_without_pauses_has_those_of_argo_cd() -> None:
 
 
 def test_a_retry_says_how_often_and_after_which_pauses() -> None:
-    backoff: Body = {"duration": "10s", "factor": 3, "maxDuration": "5m"}
+    backoff: JsonObject = {"duration": "10s", "factor": 3, "maxDuration": "5m"}
 
     found = policy(retry={"limit": 2, "backoff": backoff}).retry
 
@@ -109,7 +109,7 @@ def test_a_retry_keeps_its_limit_under_other_rules() -> None:
         ),
     ],
 )
-def test_a_retry_that_does_not_retry_is_told(retry: Body, told: str) -> None:
+def test_a_retry_that_does_not_retry_is_told(retry: JsonObject, told: str) -> None:
     assert codes(declared(syncPolicy={"retry": retry}).findings) == [told]
 
 
@@ -132,7 +132,7 @@ def test_an_option_that_does_nothing_is_told(option: str) -> None:
 
 
 def test_a_namespace_that_is_created_has_labels_and_annotations() -> None:
-    metadata: Body = {"labels": {"team": "a"}, "annotations": {"note": "b"}}
+    metadata: JsonObject = {"labels": {"team": "a"}, "annotations": {"note": "b"}}
 
     found = policy(syncOptions=["CreateNamespace=true"], managedNamespaceMetadata=metadata)
 

@@ -17,12 +17,11 @@ from tidegate.model.account import (
     UnitProgress,
 )
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 from tidegate.model.source import Revision
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health
-from tidegate.testing import Body
 
 OWN = UnitId("Kustomization", "", "flux-system", "apps")
 REVISION = "main@sha1:0123456789abcdef0123456789abcdef01234567"
@@ -37,14 +36,14 @@ def an_account(*objects: ObjectProgress, **more: object) -> UnitProgress:
     return UnitProgress(unit=OWN, objects=objects, **(usual | times | more))  # type: ignore[arg-type]
 
 
-def a_kustomization(status: Body | None = None, **more: Json) -> Body:
-    spec: Body = {"interval": "10m", "timeout": "5m", "wait": True, **more}
+def a_kustomization(status: JsonObject | None = None, **more: Json) -> JsonObject:
+    spec: JsonObject = {"interval": "10m", "timeout": "5m", "wait": True, **more}
     metadata: Json = {"name": "apps", "namespace": "flux-system", "generation": 3}
-    told: Body = {"status": status} if status is not None else {}
+    told: JsonObject = {"status": status} if status is not None else {}
     return {"kind": "Kustomization", "metadata": metadata, "spec": spec, **told}
 
 
-def told_of(account: UnitProgress, own: Body | None = None) -> StatusUpdate:
+def told_of(account: UnitProgress, own: JsonObject | None = None) -> StatusUpdate:
     told = kustomization_status(own or a_kustomization(), account, SOURCES)
     assert told is not None
     return told
@@ -215,7 +214,7 @@ def test_who_waits_names_the_first_of_those_it_depends_on() -> None:
 
 
 def test_history_has_one_snapshot_for_each_content_and_outcome_the_newest_first() -> None:
-    status: Body = {}
+    status: JsonObject = {}
     for digest in ("a", "a", "b", "c", "d", "e", "f", "a"):
         status = told_of(an_account(WEB, digest=digest), a_kustomization(status)).status
 
@@ -259,7 +258,7 @@ def test_durations_are_written_as_go_does(span: int, said: str) -> None:
 
 
 def test_what_is_applied_but_not_all_of_it_stays_beside_what_was_there() -> None:
-    before: Body = {"inventory": {"entries": [{"id": "shop_old_apps_Deployment", "v": "v1"}]}}
+    before: JsonObject = {"inventory": {"entries": [{"id": "shop_old_apps_Deployment", "v": "v1"}]}}
     new = ObjectProgress(ref=Ref(DEPLOYMENT, "shop", "late"), is_live=False)
 
     told = told_of(an_account(WEB, new, result="failed", sentence="no"), a_kustomization(before))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.dialect.running_sets import Body, Runner, a_set
+from tests.unit.dialect.running_sets import Runner, a_set
 from tidegate.dialect.argo.sets.applications import GenerationResult, strategic_merge
 from tidegate.dialect.argo.sets.policies import (
     OVERRIDE_SETTING,
@@ -22,7 +22,7 @@ from tidegate.dialect.argo.sets.rolling import without_auto_sync
 from tidegate.dialect.declared import ApplicationSet
 from tidegate.documents import Document
 from tidegate.errors import Location
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 
 WEB: Json = {"list": {"elements": [{"name": "web"}]}}
 
@@ -37,7 +37,7 @@ def codes(found: GenerationResult) -> list[str]:
 
 async def test_an_application_gets_a_finalizer_unless_what_it_brings_shall_stay() -> None:
     """Acceptance case 74."""
-    metadata: Body = {"name": "{{name}}", "finalizers": ["background"]}
+    metadata: JsonObject = {"name": "{{name}}", "finalizers": ["background"]}
     plain = await generated(a_set(WEB))
     stays = await generated(a_set(WEB, syncPolicy={"preserveResourcesOnDeletion": True}))
     own = await generated(a_set(WEB, template={"metadata": metadata}))
@@ -149,7 +149,7 @@ async def test_units_tell_their_set_and_what_is_wrong_with_many_is_said_once() -
         ),
     ],
 )
-def test_what_keeps_applications_from_following_is_told(spec: Body, told: list[str]) -> None:
+def test_what_keeps_applications_from_following_is_told(spec: JsonObject, told: list[str]) -> None:
     found = application_units(a_set(WEB, **spec), GenerationResult(), {})
 
     assert [f"{one.severity} {one.code}" for one in found.findings] == told
@@ -192,8 +192,10 @@ def test_the_policy_is_the_sets_own_unless_its_controller_says_otherwise(
 
 def test_preserved_fields_are_as_they_live_where_they_are_there() -> None:
     one = a_set(WEB, preservedFields={"annotations": ["a/b"], "labels": ["c", "d"]})
-    generated: Body = {"metadata": {"annotations": {"a/b": "new", "x": "1"}, "labels": {"d": "2"}}}
-    live: Body = {"metadata": {"annotations": {"a/b": "old", "y": "3"}, "labels": {"c": "4"}}}
+    generated: JsonObject = {
+        "metadata": {"annotations": {"a/b": "new", "x": "1"}, "labels": {"d": "2"}}
+    }
+    live: JsonObject = {"metadata": {"annotations": {"a/b": "old", "y": "3"}, "labels": {"c": "4"}}}
 
     assert with_preserved_fields(generated, live, one) == {
         "metadata": {"annotations": {"a/b": "old", "x": "1"}, "labels": {"c": "4", "d": "2"}}
@@ -201,7 +203,9 @@ def test_preserved_fields_are_as_they_live_where_they_are_there() -> None:
 
 
 def test_who_comes_step_by_step_is_not_synced_by_itself() -> None:
-    body: Body = {"spec": {"syncPolicy": {"automated": {"prune": True}, "retry": {"limit": 2}}}}
+    body: JsonObject = {
+        "spec": {"syncPolicy": {"automated": {"prune": True}, "retry": {"limit": 2}}}
+    }
 
     assert without_auto_sync(body) == {
         "spec": {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tests.unit.dialect.running_sets import Body, Runner, a_set
+from tests.unit.dialect.running_sets import Runner, a_set
 from tidegate.dialect.argo.sets.asking import (
     FileContentQuery,
     FileListQuery,
@@ -22,14 +22,14 @@ from tidegate.dialect.argo.sets.given import slug
 from tidegate.dialect.argo.sets.parameters import deep_merge, go_format
 from tidegate.dialect.argo.sets.patterns import compile_file_pattern, list_directories
 from tidegate.dialect.argo.sets.templates import fill_text
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 
 URL = "https://git.example/shop.git"
 PLAIN, GO = TemplateLanguage(), TemplateLanguage(is_go=True)
 
 
 async def params(
-    entry: Body,
+    entry: JsonObject,
     language: TemplateLanguage = PLAIN,
     known: GeneratorInputs | None = None,
     files: dict[str, str] | None = None,
@@ -41,16 +41,16 @@ async def params(
     return found
 
 
-def a_list(*elements: Json) -> Body:
+def a_list(*elements: Json) -> JsonObject:
     return {"list": {"elements": [*elements]}}
 
 
-def git(**body: Json) -> Body:
+def git(**body: Json) -> JsonObject:
     return {"git": {"repoURL": URL, "revision": "main", **body}}
 
 
 async def test_a_list_is_its_elements_and_those_in_a_text() -> None:
-    entry: Body = {
+    entry: JsonObject = {
         "list": {
             "elements": [{"name": "a", "values": {"tier": "x"}}],
             "elementsYaml": "- name: b\n- name: c\n",
@@ -169,7 +169,7 @@ EAST = RegisteredCluster(name="East_1", server="https://east", labels={"env": "p
 
 async def test_the_own_cluster_comes_last_unless_clusters_are_chosen() -> None:
     known = GeneratorInputs(clusters=(EAST,))
-    chosen: Body = {"clusters": {"selector": {"matchLabels": {"env": "prod"}}}}
+    chosen: JsonObject = {"clusters": {"selector": {"matchLabels": {"env": "prod"}}}}
 
     found = await params({"clusters": {"values": {"x": "{{name}}!"}}}, known=known)
 
@@ -205,7 +205,7 @@ async def test_a_matrix_has_two_generators(count: int) -> None:
 
 async def test_of_two_values_the_first_wins_with_go_and_else_it_is_an_error() -> None:
     """Acceptance case 75."""
-    pair: Body = {"matrix": {"generators": [a_list({"a": "1"}), a_list({"a": "2"})]}}
+    pair: JsonObject = {"matrix": {"generators": [a_list({"a": "1"}), a_list({"a": "2"})]}}
 
     assert await params(pair, GO) == [{"a": "1"}]
     with pytest.raises(GeneratorError, match="different values"):
@@ -233,14 +233,14 @@ async def test_a_merge_keeps_what_the_first_finds() -> None:
         ({"mergeKeys": ["x"], "generators": [a_list({"a": "1"}, {"a": "2"})] * 2}, "twice"),
     ],
 )
-async def test_a_merge_at_fault_is_told(body: Body, said: str) -> None:
+async def test_a_merge_at_fault_is_told(body: JsonObject, said: str) -> None:
     with pytest.raises(GeneratorError, match=said):
         await params({"merge": body})
 
 
 async def test_generators_of_generators_go_one_deep() -> None:
-    one: Body = {"matrix": {"generators": [a_list({"a": "1"}), a_list({"b": "2"})]}}
-    two: Body = {"matrix": {"generators": [one, a_list({"c": "3"})]}}
+    one: JsonObject = {"matrix": {"generators": [a_list({"a": "1"}), a_list({"b": "2"})]}}
+    two: JsonObject = {"matrix": {"generators": [one, a_list({"c": "3"})]}}
 
     assert await params(two) == [{"a": "1", "b": "2", "c": "3"}]
     with pytest.raises(GeneratorError, match="too deep"):
@@ -256,7 +256,9 @@ async def test_generators_of_generators_go_one_deep() -> None:
         ({}, ["a", "b"]),
     ],
 )
-async def test_a_selector_chooses_by_flat_parameters(selector: Body, names: list[str]) -> None:
+async def test_a_selector_chooses_by_flat_parameters(
+    selector: JsonObject, names: list[str]
+) -> None:
     elements = a_list({"name": "a", "env": "dev", "tier": {"level": 1}}, {"name": "b"})
 
     found = await params({**elements, "selector": selector}, GO)
@@ -278,7 +280,7 @@ async def test_a_selector_chooses_by_flat_parameters(selector: Body, names: list
         ),
     ],
 )
-async def test_what_argo_cd_refuses_is_told(entry: Body, code: str) -> None:
+async def test_what_argo_cd_refuses_is_told(entry: JsonObject, code: str) -> None:
     with pytest.raises(GeneratorError) as refused:
         await params(entry)
     assert refused.value.code == code

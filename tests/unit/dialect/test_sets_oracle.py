@@ -12,23 +12,23 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.unit.dialect.running_sets import Body, Runner
+from tests.unit.dialect.running_sets import Runner
 from tidegate.dialect.argo.sets.applications import generate_from_entry, generator_context
 from tidegate.dialect.argo.sets.asking import GeneratorError, GeneratorInputs, RegisteredCluster
 from tidegate.dialect.declared import ApplicationSet
 from tidegate.errors import Location, RenderError
 from tidegate.external.worker import Workers
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.render.helm import helm_workers
 
 ANSWERS = Path(__file__).parents[2] / "data" / "sets" / "argo.jsonl.gz"
-RECORDED: list[Body] = [
+RECORDED: list[JsonObject] = [
     msgspec.json.decode(line) for line in gzip.decompress(ANSWERS.read_bytes()).splitlines()
 ]
 
 
-def clusters_of(asked: Body) -> tuple[RegisteredCluster, ...]:
+def clusters_of(asked: JsonObject) -> tuple[RegisteredCluster, ...]:
     return tuple(
         RegisteredCluster(
             name=base64.b64decode(get_text(one, "data", "name")).decode(),
@@ -45,7 +45,7 @@ def clusters_of(asked: Body) -> tuple[RegisteredCluster, ...]:
     )
 
 
-async def ours(asked: Body, workers: Workers) -> list[Body] | str:
+async def ours(asked: JsonObject, workers: Workers) -> list[JsonObject] | str:
     """All Applications, those that the controller leaves out later among them."""
     files = {name: str(one) for name, one in get_mapping(asked, "files").items()}
     body = get_mapping(asked, "set")
@@ -56,7 +56,7 @@ async def ours(asked: Body, workers: Workers) -> list[Body] | str:
         Runner(files, workers),
         generator_context(one, GeneratorInputs(clusters=clusters_of(asked))),
     )
-    made: list[Body] = []
+    made: list[JsonObject] = []
     try:
         for entry in get_mappings(body, "spec", "generators"):
             found = await runner.run(generate_from_entry(entry, (), one, run))
@@ -66,7 +66,7 @@ async def ours(asked: Body, workers: Workers) -> list[Body] | str:
     return made
 
 
-def _plain(body: Body) -> Body:
+def _plain(body: JsonObject) -> JsonObject:
     metadata = {
         key: one for key, one in get_mapping(body, "metadata").items() if key != "creationTimestamp"
     }
@@ -81,7 +81,7 @@ def _without_empty(value: Json) -> Json:
     return [_without_empty(one) for one in value] if isinstance(value, list) else value
 
 
-def alike(one: Body) -> bytes:
+def alike(one: JsonObject) -> bytes:
     return msgspec.json.encode(one, order="deterministic")
 
 

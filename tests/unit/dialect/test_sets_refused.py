@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.dialect.running_sets import Body
 from tests.unit.dialect.test_sets_generators import a_list, git, params
 from tidegate.dialect.argo.sets.applications import strategic_merge
 from tidegate.dialect.argo.sets.asking import GeneratorError
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 
 
 @pytest.mark.parametrize(
@@ -26,14 +25,14 @@ from tidegate.model.objects import Json
         (git(files=[{"path": ""}]), "argo.set-pattern"),
     ],
 )
-async def test_what_argo_cd_cannot_take_is_told(entry: Body, code: str) -> None:
+async def test_what_argo_cd_cannot_take_is_told(entry: JsonObject, code: str) -> None:
     with pytest.raises(GeneratorError) as refused:
         await params(entry)
     assert refused.value.code == code
 
 
 async def test_a_selector_over_parameters_may_ask_for_any_value() -> None:
-    entry: Body = {**a_list({"name": "a b"}), "selector": {"matchLabels": {"name": "a b"}}}
+    entry: JsonObject = {**a_list({"name": "a b"}), "selector": {"matchLabels": {"name": "a b"}}}
 
     assert await params(entry) == [{"name": "a b"}]
 
@@ -47,7 +46,9 @@ async def test_a_selector_over_parameters_may_ask_for_any_value() -> None:
         ({"files": [{"path": "./apps/*"}]}, ["cart", "web"]),
     ],
 )
-async def test_go_and_git_read_patterns_each_in_its_own_way(more: Body, bases: list[str]) -> None:
+async def test_go_and_git_read_patterns_each_in_its_own_way(
+    more: JsonObject, bases: list[str]
+) -> None:
     files = {"apps/cart/a.yaml": "", "apps/web/a.yaml": ""}
 
     found = await params(git(**more), files=files)

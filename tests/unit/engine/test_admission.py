@@ -11,14 +11,13 @@ from tidegate.engine.reach.admission import (
     covers_kind,
     selects,
 )
-from tidegate.model.objects import ClusterRef, Json, Kind, Ref, ServedKind
-from tidegate.testing import Body
+from tidegate.model.objects import ClusterRef, Json, JsonObject, Kind, Ref, ServedKind
 
 GROUP = "admissionregistration.k8s.io"
 DEPLOYMENT = ServedKind(Kind("apps", "v1", "Deployment"), "deployments", True, (), ())
 OLDER = ServedKind(Kind("apps", "v1beta1", "Deployment"), "deployments", True, (), ())
 NODE = ServedKind(Kind("", "v1", "Node"), "nodes", False, (), ())
-RULE: Body = {
+RULE: JsonObject = {
     "apiGroups": ["apps"],
     "apiVersions": ["v1"],
     "operations": ["CREATE"],
@@ -30,14 +29,20 @@ def spot_of(kind: str, name: str = "guard") -> ClusterRef:
     return ClusterRef("", Ref(Kind(GROUP, "v1", kind), "", name))
 
 
-def a_webhook(rule: Body | None = None, **parts: Json) -> AdmissionRule:
-    hook: Body = {"sideEffects": "None", "rules": [{**RULE, **(rule or {})}], **parts}
+def a_webhook(rule: JsonObject | None = None, **parts: Json) -> AdmissionRule:
+    hook: JsonObject = {"sideEffects": "None", "rules": [{**RULE, **(rule or {})}], **parts}
     (guard,) = build_rules({spot_of("ValidatingWebhookConfiguration"): {"webhooks": [hook]}})
     return guard
 
 
-def policies(actions: list[Json], *, policy: Body, binding: Body) -> list[AdmissionRule]:
-    spec: Body = {"policyName": "guard", "validationActions": actions, "matchResources": binding}
+def policies(
+    actions: list[Json], *, policy: JsonObject, binding: JsonObject
+) -> list[AdmissionRule]:
+    spec: JsonObject = {
+        "policyName": "guard",
+        "validationActions": actions,
+        "matchResources": binding,
+    }
     return build_rules(
         {
             spot_of("ValidatingAdmissionPolicy"): {"spec": {"matchConstraints": policy}},
@@ -46,7 +51,7 @@ def policies(actions: list[Json], *, policy: Body, binding: Body) -> list[Admiss
     )
 
 
-RULES: dict[str, tuple[Body, bool]] = {
+RULES: dict[str, tuple[JsonObject, bool]] = {
     "its own": ({}, True),
     "every group": ({"apiGroups": ["*"]}, True),
     "every resource": ({"resources": ["*"]}, True),
@@ -67,7 +72,7 @@ def test_rules_say_which_writes_a_webhook_is_asked_about(name: str) -> None:
 
 
 def test_a_rule_for_another_version_of_the_same_objects_counts() -> None:
-    older: Body = {"apiVersions": ["v1beta1"]}
+    older: JsonObject = {"apiVersions": ["v1beta1"]}
 
     assert covers_kind(a_webhook(older), [DEPLOYMENT, OLDER], "CREATE")
     assert not covers_kind(a_webhook(older, matchPolicy="Exact"), [DEPLOYMENT, OLDER], "CREATE")
@@ -80,7 +85,7 @@ def test_selectors_say_which_objects() -> None:
     assert not selects(guard, AdmissionSubject({"tier": "back"}))
 
 
-IN_SHOP: Body = {
+IN_SHOP: JsonObject = {
     "matchExpressions": [
         {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["shop"]},
         {"key": "guarded", "operator": "Exists"},
@@ -121,8 +126,8 @@ def test_a_policy_counts_where_it_and_its_binding_match() -> None:
 
 
 def test_what_a_policy_leaves_out_is_none_of_its_business() -> None:
-    everything: Body = {**RULE, "resources": ["*"]}
-    left_out: Body = {"resourceRules": [everything], "excludeResourceRules": [RULE]}
+    everything: JsonObject = {**RULE, "resources": ["*"]}
+    left_out: JsonObject = {"resourceRules": [everything], "excludeResourceRules": [RULE]}
     (guard,) = policies(["Deny"], policy=left_out, binding={})
 
     assert not covers_kind(guard, [DEPLOYMENT], "CREATE")
@@ -133,13 +138,13 @@ def test_a_policy_that_only_warns_refuses_nothing() -> None:
 
 
 def test_a_policy_that_is_not_bound_does_nothing() -> None:
-    policy: Body = {"spec": {"matchConstraints": {"resourceRules": [RULE]}}}
+    policy: JsonObject = {"spec": {"matchConstraints": {"resourceRules": [RULE]}}}
 
     assert build_rules({spot_of("ValidatingAdmissionPolicy"): policy}) == []
 
 
 def test_those_who_may_change_an_object_are_known() -> None:
-    hook: Body = {"sideEffects": "None", "rules": [RULE]}
+    hook: JsonObject = {"sideEffects": "None", "rules": [RULE]}
     (guard,) = build_rules({spot_of("MutatingWebhookConfiguration"): {"webhooks": [hook]}})
 
     assert guard.mutates

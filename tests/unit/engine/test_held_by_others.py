@@ -15,11 +15,11 @@ from tidegate.engine.stored import UNIT_LABEL, resource_name
 from tidegate.model.event import EventType
 from tidegate.model.manifest import Manifests
 from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import JsonObject
 from tidegate.model.plan import Edge, EdgeReason, Plan
 from tidegate.plan.build import build_plan
 from tidegate.sandbox.faults import CallFault, Delay, FaultSelector, Frequency
 from tidegate.sandbox.world import START
-from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_deployment, a_unit, an_object, noted
 
 SLOW = 12 * SECOND
@@ -76,8 +76,8 @@ def test_a_fault_in_a_unit_that_is_held_means_that_nothing_is_written() -> None:
     assert not [one for one in stage.realm.landed if one.sender == "2"]
 
 
-def with_selector(name: str, label: str) -> Body:
-    spec: Body = {
+def with_selector(name: str, label: str) -> JsonObject:
+    spec: JsonObject = {
         "selector": {"matchLabels": {"app": label}},
         "template": {
             "metadata": {"labels": {"app": label}},
@@ -108,7 +108,11 @@ def test_what_its_holder_left_behind_is_pruned_when_the_unit_is_taken() -> None:
     stage = Stage(NOTHING)
     slow = noted(a_deployment("u0-a"), after="3000")
     old = a_config_map("u0-old")
-    marked: Body = {"name": "u0-old", "namespace": "default", "annotations": {UNIT_LABEL: "unit-0"}}
+    marked: JsonObject = {
+        "name": "u0-old",
+        "namespace": "default",
+        "annotations": {UNIT_LABEL: "unit-0"},
+    }
     more = a_unit(slow, {**old, "metadata": marked}, name="unit-0", policy=IN_A_HURRY)
     less = a_unit(slow, name="unit-0", policy=structs.replace(IN_A_HURRY, prunes=True))
     first = stage.actor(plan_of([more]))

@@ -11,11 +11,10 @@ from tidegate.engine.reach.checking import ComparedItem
 from tidegate.engine.reach.outlook import LiveCache
 from tidegate.engine.reach.rights import REVIEW, AccessReview, review_access
 from tidegate.engine.vocabulary import ComparedObject, CompareResult
-from tidegate.model.objects import ClusterRef, Json, Kind, LiveObject, Ref, ServedKind
+from tidegate.model.objects import ClusterRef, Json, JsonObject, Kind, LiveObject, Ref, ServedKind
 from tidegate.model.plan import ItemAction, PlannedUnit
 from tidegate.model.policy import Policy
 from tidegate.model.reading import get_text
-from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_deployment, a_name, a_plan
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome, ServerError, Success
@@ -32,7 +31,7 @@ def a_cluster(*kinds: Kind) -> LiveCache:
     return LiveCache(served_kinds={"": served})
 
 
-def standing(stand: CompareResult, *bodies: Body) -> list[ComparedItem]:
+def standing(stand: CompareResult, *bodies: JsonObject) -> list[ComparedItem]:
     """Objects of a plan that all stand alike."""
     return [
         (step, item, ComparedObject(ClusterRef("", item.ref), stand))

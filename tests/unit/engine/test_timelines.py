@@ -14,12 +14,11 @@ import pytest
 from tests.fakes.rollout_plays import NOTHING, Stage
 from tidegate.health.judge import ARGO, KSTATUS
 from tidegate.model.event import Event, EventType
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.plan import Plan
 from tidegate.model.policy import Policy
 from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE, Semantics
 from tidegate.sandbox.world import START
-from tidegate.testing import Body
 from tidegate.testing.builders import a_deployment, a_plan, a_unit, an_object, noted
 
 KEPT = Path(__file__).parents[2] / "data" / "timelines" / "engines.txt"
@@ -62,7 +61,7 @@ def _plan(rules: Semantics) -> Plan:
     return a_plan(shop, a_unit(mail, name="mail", after=("shop",), policy=policy))
 
 
-def a_definition_of_applications() -> Body:
+def a_definition_of_applications() -> JsonObject:
     schema: Json = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version: Json = {
         "name": "v1alpha1",

@@ -8,48 +8,47 @@ from tidegate.flows.evidence import DiagnosisContext, collect_evidence
 from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.change import MASK
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import ClusterRef, Json, Kind, Ref
+from tidegate.model.objects import ClusterRef, Json, JsonObject, Kind, Ref
 from tidegate.report.rollout.discretion import Redactor
 from tidegate.report.rollout.evidence import Evidence
 from tidegate.testing.builders import a_config_map, an_object
-from tidegate.testing.desk import Body
 from tidegate.world.ask import send_requests
 from tidegate.world.calls import Verb, Write
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import is_error
 from tidegate.world.protocol import World
 
-DIALS: Body = {"env": [{"name": "DB_HOST", "value": "db"}]}
-NEEDS: Body = {"envFrom": [{"secretRef": {"name": "missing"}}]}
+DIALS: JsonObject = {"env": [{"name": "DB_HOST", "value": "db"}]}
+NEEDS: JsonObject = {"envFrom": [{"secretRef": {"name": "missing"}}]}
 DATABASE = an_object("v1 Service", "db", spec={"selector": {"app": "db"}, "ports": [{"port": 1}]})
 
 
-def pods_that(more: Body) -> Body:
+def pods_that(more: JsonObject) -> JsonObject:
     container: Json = {"name": "app", "image": "app:1", **more}
     return {"containers": [container]}
 
 
-def a_job_that(more: Body, **limits: Json) -> Body:
-    pod: Body = {"restartPolicy": "Never", **pods_that(more)}
-    spec: Body = {"backoffLimit": 0, "template": {"spec": pod}, **limits}
+def a_job_that(more: JsonObject, **limits: Json) -> JsonObject:
+    pod: JsonObject = {"restartPolicy": "Never", **pods_that(more)}
+    spec: JsonObject = {"backoffLimit": 0, "template": {"spec": pod}, **limits}
     return an_object("batch/v1 Job", "migrate", spec=spec)
 
 
-def a_deployment_that(more: Body) -> Body:
-    labels: Body = {"app": "web"}
-    template: Body = {"metadata": {"labels": labels}, "spec": pods_that(more)}
-    spec: Body = {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}
+def a_deployment_that(more: JsonObject) -> JsonObject:
+    labels: JsonObject = {"app": "web"}
+    template: JsonObject = {"metadata": {"labels": labels}, "spec": pods_that(more)}
+    spec: JsonObject = {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}
     return an_object("apps/v1 Deployment", "web", spec=spec)
 
 
-def ref_of(body: Body) -> Ref:
+def ref_of(body: JsonObject) -> Ref:
     metadata = body["metadata"]
     assert isinstance(metadata, dict)
     kind = Kind.of(str(body["apiVersion"]), str(body["kind"]))
     return Ref(kind, "default", str(metadata["name"]))
 
 
-async def living_with(*bodies: Body) -> World:
+async def living_with(*bodies: JsonObject) -> World:
     """A cluster some time after these were applied."""
     world = build_sandbox(SimulationConfig())
     for body in bodies:
@@ -64,7 +63,7 @@ async def living_with(*bodies: Body) -> World:
     return world
 
 
-async def evidence_of(world: World, body: Body, *hidden: str) -> Evidence:
+async def evidence_of(world: World, body: JsonObject, *hidden: str) -> Evidence:
     (found,) = await collect_evidence(
         Dispatcher(world),
         [ClusterRef("", ref_of(body))],

@@ -16,13 +16,12 @@ from tidegate.external.process import MIB, Limits
 from tidegate.flows.jq import Jq
 from tidegate.model.ignoring import DifferencePaths, IgnoreDifference
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import JsonObject, Kind, Ref
 from tidegate.model.plan import PlanItem
 from tidegate.plan.diff.ignoring import with_live_values
 
-Body = dict[str, Json]
 ITEM = PlanItem(ref=Ref(Kind("", "v1", "Secret"), "shop", "key"), origin="key.yaml:3")
-BODY: Body = {
+BODY: JsonObject = {
     "kind": "Secret",
     "data": {"password": "hunter2", "app.conf": "x"},
     "list": [{"name": "a", "n": 1}, {"name": "istio-b"}, 3, [4, 5, 6], {"name": "c", "n": None}],
@@ -39,7 +38,7 @@ def jq() -> Iterator[Jq]:
         yield running
 
 
-def found(jq: Jq, *expressions: str, wanted: Body = BODY) -> DifferencePaths:
+def found(jq: Jq, *expressions: str, wanted: JsonObject = BODY) -> DifferencePaths:
     paths, none = jq.paths_for(ITEM)(expressions, (wanted, {}))
     assert not any(none)
     return paths

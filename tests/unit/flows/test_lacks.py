@@ -8,12 +8,11 @@ from tidegate.flows.evidence import DiagnosisContext, collect_evidence
 from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.reader import builtin
-from tidegate.model.objects import ClusterRef, Json, Kind, Ref
+from tidegate.model.objects import ClusterRef, Json, JsonObject, Kind, Ref
 from tidegate.model.plan import Plan
 from tidegate.report.rollout.evidence import Evidence, StepRelation
 from tidegate.testing import Desk, live_of
 from tidegate.testing.builders import a_config_map, a_plan, an_object
-from tidegate.testing.desk import Body
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.line import ResilientWorld
 from tidegate.world.protocol import World
@@ -22,22 +21,22 @@ JOB = Ref(Kind("batch", "v1", "Job"), "default", "migrate")
 DATABASE_KIND = Kind("kinda.rocks", "v1beta1", "Database")
 
 
-def a_database(name: str = "shop-db") -> Body:
-    spec: Body = {"secretName": "shop-login", "instance": "main"}
+def a_database(name: str = "shop-db") -> JsonObject:
+    spec: JsonObject = {"secretName": "shop-login", "instance": "main"}
     return an_object("kinda.rocks/v1beta1 Database", name, spec=spec)
 
 
-def a_job(pod: Body) -> Body:
+def a_job(pod: JsonObject) -> JsonObject:
     container: Json = {"name": "app", "image": "app:1", **pod}
     spec: Json = {"restartPolicy": "Never", "containers": [container]}
     return an_object("batch/v1 Job", "migrate", spec={"template": {"spec": spec}})
 
 
-def reads(kind: str, name: str, *, optional: bool = False) -> Body:
+def reads(kind: str, name: str, *, optional: bool = False) -> JsonObject:
     return {"envFrom": [{kind: {"name": name, "optional": optional}}]}
 
 
-async def asked(plan: Plan, ref: Ref = JOB, *, there: Iterable[Body] = ()) -> Evidence:
+async def asked(plan: Plan, ref: Ref = JOB, *, there: Iterable[JsonObject] = ()) -> Evidence:
     world = await living_with(there)
     known = KnownRows.of(builtin().rows)
     background = DiagnosisContext(plan=plan, catalogue=known, raw_world=world)
@@ -45,7 +44,7 @@ async def asked(plan: Plan, ref: Ref = JOB, *, there: Iterable[Body] = ()) -> Ev
     return found
 
 
-async def living_with(bodies: Iterable[Body]) -> World:
+async def living_with(bodies: Iterable[JsonObject]) -> World:
     world = build_sandbox(SimulationConfig())
     for body in bodies:
         live_of(await Desk(Dispatcher(ResilientWorld(world))).apply(body))
@@ -105,7 +104,7 @@ async def test_what_is_there_or_may_be_missing_is_no_lack() -> None:
 
 
 async def test_accounts_and_volumes_of_pods_are_needed_too() -> None:
-    pod: Body = {
+    pod: JsonObject = {
         "serviceAccountName": "migrator",
         "volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "files"}}],
         "containers": [{"name": "app", "image": "app:1"}],

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.flows.statuses import merge_patch
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.sandbox.server.patches import apply_merge_patch
-from tidegate.testing import Body
 
 KEYS = st.sampled_from("abcd")
 VALUES: st.SearchStrategy[Json] = st.recursive(
@@ -16,14 +15,14 @@ VALUES: st.SearchStrategy[Json] = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=3)),
     max_leaves=8,
 )
-BODIES: st.SearchStrategy[Body] = st.dictionaries(KEYS, VALUES, max_size=4)
+BODIES: st.SearchStrategy[JsonObject] = st.dictionaries(KEYS, VALUES, max_size=4)
 
 
 @given(BODIES, BODIES)
-def test_a_server_makes_one_of_the_other(before: Body, after: Body) -> None:
+def test_a_server_makes_one_of_the_other(before: JsonObject, after: JsonObject) -> None:
     assert apply_merge_patch(before, merge_patch(before, after)) == after
 
 
 @given(BODIES)
-def test_what_is_so_already_is_not_written(body: Body) -> None:
+def test_what_is_so_already_is_not_written(body: JsonObject) -> None:
     assert merge_patch(body, body) == {}

@@ -5,16 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tidegate.health.budget import budget, farewell
-from tidegate.model.objects import Json
-
-Body = dict[str, Json]
+from tidegate.model.objects import Json, JsonObject
 
 MINUTES = 60
 A_STARTUP_PROBE: Json = {"initialDelaySeconds": 5, "periodSeconds": 10, "failureThreshold": 30}
 STARTUP = 305
 
 
-def an_object(kind: str, **spec: Json) -> Body:
+def an_object(kind: str, **spec: Json) -> JsonObject:
     api_version, _, name = kind.rpartition(" ")
     return {"apiVersion": api_version, "kind": name, "metadata": {"name": "web"}, "spec": spec}
 
@@ -23,7 +21,7 @@ def a_template(*containers: Json, **spec: Json) -> Json:
     return {"spec": {"containers": list(containers), **spec}}
 
 
-def seconds(body: Body) -> float | None:
+def seconds(body: JsonObject) -> float | None:
     span = budget(body)
     return None if span is None else span / 1000
 
@@ -97,7 +95,9 @@ def test_a_deployment_without_a_deadline_says_only_what_its_pods_say() -> None:
     ],
     ids=str,
 )
-def test_every_step_of_a_rolling_update_waits_for_its_pods(strategy: Body, steps: int) -> None:
+def test_every_step_of_a_rolling_update_waits_for_its_pods(
+    strategy: JsonObject, steps: int
+) -> None:
     """Of ten; a quarter of them is three, rounded up, and two, rounded down."""
     deadline = 400
 
@@ -131,7 +131,7 @@ def test_pods_that_must_stay_ready_take_that_much_longer() -> None:
         ({"replicas": 0}, 1),
     ],
 )
-def test_an_ordered_set_makes_pod_after_pod(spec: Body, turns: int) -> None:
+def test_an_ordered_set_makes_pod_after_pod(spec: JsonObject, turns: int) -> None:
     body = an_object("apps/v1 StatefulSet", template=SLOW, minReadySeconds=5, **spec)
 
     assert seconds(body) == turns * (STARTUP + 5)
@@ -142,7 +142,7 @@ def test_an_ordered_set_makes_pod_after_pod(spec: Body, turns: int) -> None:
     [({}, 5), ({"maxUnavailable": 2}, 3), ({"maxUnavailable": "40%"}, 3), ({"partition": 4}, 1)],
     ids=str,
 )
-def test_a_parallel_set_is_still_updated_in_turn(rolling: Body, turns: int) -> None:
+def test_a_parallel_set_is_still_updated_in_turn(rolling: JsonObject, turns: int) -> None:
     body = an_object(
         "apps/v1 StatefulSet",
         replicas=5,
@@ -176,7 +176,7 @@ def test_a_job_may_take_its_active_deadline_and_the_time_in_which_its_pods_end()
     ids=str,
 )
 def test_a_job_without_a_deadline_may_pause_between_its_attempts(
-    spec: Body, pauses: int | None
+    spec: JsonObject, pauses: int | None
 ) -> None:
     assert seconds(an_object("batch/v1 Job", **spec)) == pauses
 
@@ -199,7 +199,9 @@ def test_every_attempt_of_a_job_may_take_what_its_pod_may_take() -> None:
     ],
     ids=str,
 )
-def test_a_helm_release_may_take_its_timeout_for_every_attempt(spec: Body, expected: int) -> None:
+def test_a_helm_release_may_take_its_timeout_for_every_attempt(
+    spec: JsonObject, expected: int
+) -> None:
     assert seconds(an_object("helm.toolkit.fluxcd.io/v2 HelmRelease", **spec)) == expected
 
 
@@ -214,7 +216,9 @@ def test_a_helm_release_may_take_its_timeout_for_every_attempt(spec: Body, expec
     ],
     ids=str,
 )
-def test_a_kustomization_may_take_the_timeout_that_flux_reads(spec: Body, expected: int) -> None:
+def test_a_kustomization_may_take_the_timeout_that_flux_reads(
+    spec: JsonObject, expected: int
+) -> None:
     body = an_object("kustomize.toolkit.fluxcd.io/v1 Kustomization", **spec)
 
     assert seconds(body) == expected
@@ -253,5 +257,5 @@ def test_other_kinds_say_nothing(kind: str) -> None:
         (an_object("v1 ConfigMap"), 0),
     ],
 )
-def test_an_end_may_take_as_long_as_that_of_the_pods(body: Body, expected: int) -> None:
+def test_an_end_may_take_as_long_as_that_of_the_pods(body: JsonObject, expected: int) -> None:
     assert farewell(body) == expected * 1000

@@ -20,10 +20,8 @@ from tidegate.health.cel.exchange import (
 from tidegate.health.cel.machine import CelMachine
 from tidegate.health.cel.rules import CelRules
 from tidegate.model.expressions import HealthExpressions
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.verdict import Health
-
-Body = dict[str, Json]
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -40,7 +38,7 @@ class Recorded(msgspec.Struct, frozen=True):
 
 FILE = Path(__file__).parents[2] / "data" / "health" / "cel-go.json"
 RECORDED = msgspec.json.decode(FILE.read_bytes(), type=Recorded)
-OBJECT: Body = msgspec.json.decode(RECORDED.object)
+OBJECT: JsonObject = msgspec.json.decode(RECORDED.object)
 TAKEN_HERE = {"[1,'a'].size() == 2", "{'a': 1, 'b': 'x'}.size() == 2"}
 """Flux refuses literals of mixed types in `readyExpr`; docs/flux.md says so."""
 REFUSED_HERE = {"-1 < 1u"}
@@ -117,7 +115,7 @@ def test_an_exact_kind_goes_before_all_of_its_group() -> None:
 def test_nothing_is_asked_before_a_controller_has_seen_the_last_change(
     seen: Json, *, asked: bool
 ) -> None:
-    body: Body = {
+    body: JsonObject = {
         "apiVersion": "a.io/v1",
         "kind": "One",
         "metadata": {"name": "one", "generation": 2},

@@ -8,19 +8,19 @@ import pytest
 
 from tidegate.health.kstatus import judge, judge_with_pods, look_again
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.verdict import Health
-
-Body = dict[str, Json]
 
 CREATED = Ms(1_800_000_000_000)
 STAMP = datetime.fromtimestamp(CREATED // 1000, UTC).isoformat()
 LATER = Ms(CREATED + 60_000)
 
 
-def an_object(kind: str, status: Body, *, generation: int = 2, spec: Body | None = None) -> Body:
+def an_object(
+    kind: str, status: JsonObject, *, generation: int = 2, spec: JsonObject | None = None
+) -> JsonObject:
     api_version, _, name = kind.rpartition(" ")
-    metadata: Body = {"name": "web", "generation": generation, "creationTimestamp": STAMP}
+    metadata: JsonObject = {"name": "web", "generation": generation, "creationTimestamp": STAMP}
     written = {"metadata": metadata, "spec": spec or {}, "status": status}
     return {"apiVersion": api_version, "kind": name, **written}
 
@@ -29,19 +29,22 @@ def saying(name: str, status: str = "True", **more: Json) -> Json:
     return [{"type": name, "status": status, **more}]
 
 
-def a_set(**status: Json) -> Body:
-    spec: Body = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}}
+def a_set(**status: Json) -> JsonObject:
+    spec: JsonObject = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}}
     return an_object("apps/v1 StatefulSet", {"observedGeneration": 2, **status}, spec=spec)
 
 
-def a_waiting_pod(reason: str = "Unschedulable") -> Body:
+def a_waiting_pod(reason: str = "Unschedulable") -> JsonObject:
     scheduled = saying("PodScheduled", "False", reason=reason)
     return an_object("v1 Pod", {"phase": "Pending", "conditions": scheduled})
 
 
-def a_crash_looping_pod(**metadata: Json) -> Body:
+def a_crash_looping_pod(**metadata: Json) -> JsonObject:
     state: Json = {"waiting": {"reason": "CrashLoopBackOff"}}
-    status: Body = {"phase": "Running", "containerStatuses": [{"name": "app", "state": state}]}
+    status: JsonObject = {
+        "phase": "Running",
+        "containerStatuses": [{"name": "app", "state": state}],
+    }
     return {"metadata": {"name": "web-0", **metadata}, "status": status}
 
 
@@ -184,7 +187,7 @@ def test_whoever_judges_a_pod_too_early_is_told_when_to_look_again() -> None:
     ],
     ids=["a pod that has failed", "a pod that is held back", "a deployment"],
 )
-def test_other_verdicts_change_only_with_their_object(body: Body, now: Ms) -> None:
+def test_other_verdicts_change_only_with_their_object(body: JsonObject, now: Ms) -> None:
     assert look_again(body, now) is None
 
 
@@ -212,7 +215,7 @@ def test_pods_count_though_items_of_a_list_do_not_name_their_kind() -> None:
     [a_crash_looping_pod(deletionTimestamp=STAMP), a_waiting_pod()],
     ids=["being deleted", "without a place"],
 )
-def test_pods_that_may_yet_go_or_come_do_not_fail_their_set(pod: Body) -> None:
+def test_pods_that_may_yet_go_or_come_do_not_fail_their_set(pod: JsonObject) -> None:
     assert judge_with_pods(a_set(), [pod], LATER).health is Health.PROGRESSING
 
 

@@ -9,10 +9,9 @@ from tidegate.health.lua.exchange import Broke, Returned, Silent, read_question,
 from tidegate.health.lua.machine import Machine
 from tidegate.health.lua.patterns import compile_pattern
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.verdict import Health, Verdict
 
-Body = dict[str, Json]
 APPLICATION = """\
 hs = {}
 hs.status = "Progressing"
@@ -29,7 +28,7 @@ return hs
 """
 
 
-def a_body(kind: str = "Thing", group: str = "example.com", **parts: Json) -> Body:
+def a_body(kind: str = "Thing", group: str = "example.com", **parts: Json) -> JsonObject:
     version = f"{group}/v1" if group else "v1"
     return {"apiVersion": version, "kind": kind, "metadata": {"name": "one"}, **parts}
 
@@ -39,7 +38,9 @@ def rules(**scripts: str) -> LuaRules:
     return LuaRules.of((key.replace("__", "/"), Script(text)) for key, text in scripts.items())
 
 
-def evaluated(script: str, body: Body, now: Ms = Ms(0), *, open_libs: bool = False) -> Verdict:
+def evaluated(
+    script: str, body: JsonObject, now: Ms = Ms(0), *, open_libs: bool = False
+) -> Verdict:
     known = LuaRules({"example.com/Thing": Script(script, open_libs)})
     request = known.request(body, now)
     assert request is not None
@@ -115,8 +116,8 @@ def test_an_object_without_a_script_needs_no_worker() -> None:
 
 def test_an_object_that_is_being_deleted_needs_no_script_unless_it_is_held() -> None:
     known = LuaRules({"example.com/Thing": Script("return nil")})
-    leaving: Body = {"name": "one", "deletionTimestamp": "2026-01-01T00:00:00Z"}
-    held: Body = {**leaving, "finalizers": ["argocd.argoproj.io/hook-finalizer"]}
+    leaving: JsonObject = {"name": "one", "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    held: JsonObject = {**leaving, "finalizers": ["argocd.argoproj.io/hook-finalizer"]}
 
     assert known.request({**a_body(), "metadata": leaving}, Ms(0)) is None
     assert known.request({**a_body(), "metadata": held}, Ms(0)) is not None

@@ -6,9 +6,8 @@ import pytest
 
 from tidegate.health.since import last_write, made_by, ready_since
 from tidegate.model.moment import parse_timestamp
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 
-Body = dict[str, Json]
 EARLY, LATE = "2026-11-17T10:00:00Z", "2026-11-17T10:00:07Z"
 
 
@@ -16,7 +15,7 @@ def condition(name: str, at: str = EARLY, *, status: str = "True", **more: str) 
     return {"type": name, "status": status, "lastTransitionTime": at, **more}
 
 
-def body(*conditions: Json, managed: tuple[Json, ...] = (), **status: Json) -> Body:
+def body(*conditions: Json, managed: tuple[Json, ...] = (), **status: Json) -> JsonObject:
     metadata: Json = {"creationTimestamp": EARLY, "managedFields": [*managed]}
     return {"metadata": metadata, "status": {"conditions": [*conditions], **status}}
 
@@ -43,7 +42,7 @@ PROGRESSING = condition("Progressing", lastUpdateTime=LATE, reason="NewReplicaSe
     ],
     ids=["job", "ready", "deployment", "definition", "no conditions"],
 )
-def test_the_moment_that_decides(found: Body, at: str, is_final: bool) -> None:  # noqa: FBT001
+def test_the_moment_that_decides(found: JsonObject, at: str, is_final: bool) -> None:  # noqa: FBT001
     since = ready_since(found)
 
     assert since is not None

@@ -8,10 +8,10 @@ import pytest
 
 from tidegate.documents.reader import read_first_value
 from tidegate.knowledge.fields import find_all, parse_places
-from tidegate.knowledge.naming import Body, Mention, Naming
+from tidegate.knowledge.naming import Mention, Naming
 from tidegate.knowledge.reader import builtin
 from tidegate.knowledge.settings import keys_of
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.operators import Knowledge, ReferenceRow
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 from tidegate.schema.builtin import served_kinds, shape_of
@@ -22,7 +22,7 @@ KNOWN = builtin()
 NAMING = Naming.of(KNOWN)
 
 
-def entries(name: str) -> list[Body]:
+def entries(name: str) -> list[JsonObject]:
     found: Json = read_first_value((DATA / name).read_bytes(), name)
     return get_mappings(found)
 
@@ -31,11 +31,11 @@ REFERENCES = entries("references.yaml")
 PRODUCERS = entries("producers.yaml")
 
 
-def kind_of(body: Body) -> Kind:
+def kind_of(body: JsonObject) -> Kind:
     return Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
 
 
-def mentions(naming: Naming, body: Body) -> list[Mention]:
+def mentions(naming: Naming, body: JsonObject) -> list[Mention]:
     kind = kind_of(body)
     return list(naming.mentions_of(body, kind, naming.pods_of(body, kind)))
 
@@ -48,7 +48,7 @@ def told(one: Mention) -> str:
 
 
 @pytest.mark.parametrize("entry", REFERENCES)
-def test_an_object_names_what_its_fields_say(entry: Body) -> None:
+def test_an_object_names_what_its_fields_say(entry: JsonObject) -> None:
     body = get_mapping(entry, "object")
 
     assert [told(one) for one in mentions(NAMING, body)] == get_list(entry, "names")
@@ -72,7 +72,7 @@ def _at(row: ReferenceRow, at: str) -> ReferenceRow:
 
 
 @pytest.mark.parametrize("entry", PRODUCERS)
-def test_an_object_makes_what_its_producers_say(entry: Body) -> None:
+def test_an_object_makes_what_its_producers_say(entry: JsonObject) -> None:
     body = get_mapping(entry, "object")
     found = []
     for one in NAMING.products_of(body, kind_of(body)):
@@ -126,7 +126,7 @@ def _inside(shape: Shape, name: str) -> Shape:
 
 
 def test_optional_is_told() -> None:
-    body: Body = {
+    body: JsonObject = {
         "metadata": {"name": "web", "namespace": "shop"},
         "spec": {
             "template": {
@@ -144,7 +144,7 @@ def test_optional_is_told() -> None:
 
 
 def test_a_need_of_a_row_knows_its_field_and_item() -> None:
-    body: Body = {
+    body: JsonObject = {
         "metadata": {"name": "apps", "namespace": "flux-system"},
         "spec": {"dependsOn": [{"name": "a"}, {"name": "b"}]},
     }

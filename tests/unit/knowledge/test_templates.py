@@ -6,13 +6,12 @@ import pytest
 
 from tidegate.knowledge.templates import render, render_text, scope_of, shows
 from tidegate.model.checks import check_passes
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.operators import Check
 from tidegate.model.paths import find_value, parse_path
-from tidegate.testing import Body
 
 KIND = Kind("example.com", "v1", "Widget")
-BODY: Body = {
+BODY: JsonObject = {
     "metadata": {"name": "it", "namespace": "shop", "labels": {"a.b/c": "x"}, "generation": 4},
     "spec": {
         "size": 3,
@@ -69,7 +68,7 @@ def test_a_text_is_filled_from_the_object(template: str, made: Json) -> None:
 def test_an_address_names_a_service_or_nobody_inside(
     address: str, service: str | None, namespace: str | None
 ) -> None:
-    scope: Body = {"at": address}
+    scope: JsonObject = {"at": address}
 
     named = (render("${service(at)}", scope), render("${namespace_of(at)}", scope))
 
@@ -121,12 +120,16 @@ def test_a_path_that_leads_nowhere_finds_nothing() -> None:
     ],
 )
 def test_a_check_holds_or_not(check: Check, *, so: bool) -> None:
-    body: Body = {**BODY, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    body: JsonObject = {**BODY, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
 
     assert check_passes(check, body) is so
 
 
-WANTED: Body = {"phase": "Done", "seen": 2, "conditions": [{"type": "Ready", "status": "True"}]}
+WANTED: JsonObject = {
+    "phase": "Done",
+    "seen": 2,
+    "conditions": [{"type": "Ready", "status": "True"}],
+}
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from tests.fakes.sequence_runs import NAMESPACE, Run, prepare
 from tests.fakes.write_sequences import GATE, Deed, Sequence, Step
 from tests.unit.plan.lives import fields_of
 from tidegate.model.change import DiffAction, Difference
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_text
 from tidegate.plan.diff.compare import compare
 from tidegate.plan.diff.seal import compute_fingerprint, content_digest
-from tidegate.testing import Body, Desk, body_of
+from tidegate.testing import Desk, body_of
 from tidegate.world.calls import Write
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import Success
@@ -53,7 +53,7 @@ async def surprises_of(world: World, sequences: list[Sequence]) -> list[str]:
     return surprises
 
 
-async def _tried(desk: Desk, run: Run, request: Write) -> list[Body]:
+async def _tried(desk: Desk, run: Run, request: Write) -> list[JsonObject]:
     """The object after this write, and after the same again."""
     is_ours = _is_ours(run.step)
     (outcome,) = await desk.ask(request)
@@ -82,14 +82,14 @@ def _forced(sequence: Sequence) -> Sequence:
     return Sequence(sequence.shows, sequence.kind, steps)
 
 
-def _surprises(step: Step, run: Run, before: Body | None, after: Body) -> Iterator[str]:
+def _surprises(step: Step, run: Run, before: JsonObject | None, after: JsonObject) -> Iterator[str]:
     if before is None:
         return
     if not _is_ours(step):
         yield from broken_seal(before, after)
         return
     said = step.body if isinstance(step.body, dict) else {}
-    wanted: Body = {
+    wanted: JsonObject = {
         **said,
         "apiVersion": run.ref.kind.api_version,
         "kind": run.ref.kind.name,
@@ -104,7 +104,7 @@ def _surprises(step: Step, run: Run, before: Body | None, after: Body) -> Iterat
     yield from not_kept_by_seal(wanted, after)
 
 
-def broken_seal(before: Body, after: Body) -> Iterator[str]:
+def broken_seal(before: JsonObject, after: JsonObject) -> Iterator[str]:
     """Somebody else wrote: the seal holds if what is ours is as it was, and breaks if it is not."""
     is_same = compute_fingerprint(before, MANAGER) == compute_fingerprint(after, MANAGER)
     if fields_of(before, MANAGER) != fields_of(after, MANAGER):
@@ -115,7 +115,7 @@ def broken_seal(before: Body, after: Body) -> Iterator[str]:
 
 
 def unforeseen(
-    foreseen: Difference, before: Body, after: Body, *, is_custom: bool = False
+    foreseen: Difference, before: JsonObject, after: JsonObject, *, is_custom: bool = False
 ) -> Iterator[str]:
     """What happened and was not foreseen, and what was foreseen and did not happen."""
     really = sorted(set(changes_between(before, after)))
@@ -140,11 +140,13 @@ def _is_doubt(foreseen: Difference, is_custom: bool) -> bool:  # noqa: FBT001
     return is_custom and any(not field.after for field in foreseen.fields)
 
 
-def _version(body: Body) -> str:
+def _version(body: JsonObject) -> str:
     return get_text(body, "metadata", "resourceVersion")
 
 
-def not_kept_by_seal(wanted: Body, live: Body, *, manager: str = MANAGER) -> Iterator[str]:
+def not_kept_by_seal(
+    wanted: JsonObject, live: JsonObject, *, manager: str = MANAGER
+) -> Iterator[str]:
     """What was just applied needs nothing, once it is recorded."""
     recorded = compare(
         wanted,
@@ -158,12 +160,12 @@ def not_kept_by_seal(wanted: Body, live: Body, *, manager: str = MANAGER) -> Ite
         yield f"not kept by its seal: {recorded}"
 
 
-def changes_between(before: Body, after: Body) -> Iterator[str]:
+def changes_between(before: JsonObject, after: JsonObject) -> Iterator[str]:
     """The places where two bodies differ, items of lists not told apart."""
     yield from _changes(_content(before), _content(after), "")
 
 
-def _content(body: Body) -> Body:
+def _content(body: JsonObject) -> JsonObject:
     """The body without what servers and controllers write by themselves."""
     metadata = {**get_mapping(body, "metadata")}
     notes = {**get_mapping(metadata, "annotations")}

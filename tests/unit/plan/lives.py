@@ -6,16 +6,15 @@ import msgspec
 
 from tidegate.flows.jq_machine import JqQuery, JqReply, evaluate
 from tidegate.model.ignoring import DifferencePaths
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping
 from tidegate.plan.diff.owned import Fields, entry_fields, is_applied_by, managed_entries
-from tidegate.testing import Body
 
 OURS = "tidegate"
 
 
 def find_paths(
-    expressions: tuple[str, ...], bodies: tuple[Body, ...]
+    expressions: tuple[str, ...], bodies: tuple[JsonObject, ...]
 ) -> tuple[DifferencePaths, ...]:
     """What jq says, without a worker: these expressions are our own."""
     question = JqQuery(expressions, tuple(map(msgspec.json.encode, bodies)))
@@ -23,20 +22,22 @@ def find_paths(
     return msgspec.msgpack.decode(reply, type=JqReply).paths
 
 
-def an_entry(manager: str, fields: Body, *, operation: str = "Apply", **parts: Json) -> Body:
-    head: Body = {"manager": manager, "operation": operation, "apiVersion": "v1"}
+def an_entry(
+    manager: str, fields: JsonObject, *, operation: str = "Apply", **parts: Json
+) -> JsonObject:
+    head: JsonObject = {"manager": manager, "operation": operation, "apiVersion": "v1"}
     return {**head, "fieldsType": "FieldsV1", "fieldsV1": fields, **parts}
 
 
-def fields_of(live: Body, manager: str) -> Fields:
+def fields_of(live: JsonObject, manager: str) -> Fields:
     """What a manager owns by having applied it."""
     ours = (entry for entry in managed_entries(live) if is_applied_by(entry, manager))
     return next(map(entry_fields, ours), {})
 
 
-def a_live(body: Body, *entries: Body, **metadata: Json) -> Body:
+def a_live(body: JsonObject, *entries: JsonObject, **metadata: Json) -> JsonObject:
     """The body as it lives: with an identity, and with these owners."""
-    told: Body = {
+    told: JsonObject = {
         **get_mapping(body, "metadata"),
         "uid": "1",
         "resourceVersion": "7",
@@ -46,9 +47,9 @@ def a_live(body: Body, *entries: Body, **metadata: Json) -> Body:
     return {**body, "metadata": told}
 
 
-def applied(body: Body, *entries: Body, manager: str = OURS) -> Body:
+def applied(body: JsonObject, *entries: JsonObject, manager: str = OURS) -> JsonObject:
     """The body as it lives once a manager has applied it, where lists are one piece."""
-    said: Body = {name: body[name] for name in body if name not in {"apiVersion", "kind"}}
+    said: JsonObject = {name: body[name] for name in body if name not in {"apiVersion", "kind"}}
     metadata = {
         name: value for name, value in get_mapping(body, "metadata").items() if name != "name"
     }
@@ -58,7 +59,7 @@ def applied(body: Body, *entries: Body, manager: str = OURS) -> Body:
     return a_live(body, an_entry(manager, _fields(said)), *entries)
 
 
-def _fields(value: Json) -> Body:
+def _fields(value: Json) -> JsonObject:
     if not isinstance(value, dict):
         return {}
     return {f"f:{name}": _fields(inner) for name, inner in value.items()}

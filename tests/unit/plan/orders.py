@@ -8,7 +8,7 @@ import msgspec
 
 from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.plan import HookPolicy, Plan, PlanItem, PlannedUnit, Step
 from tidegate.model.policy import ObjectOptions, Policy
 from tidegate.model.unit import Dependency, Destination, Unit
@@ -16,7 +16,6 @@ from tidegate.plan.build import build_plan
 from tidegate.plan.pruning import PruneCandidate, prune_units
 from tidegate.testing.builders import USUAL, a_name
 
-Body = dict[str, Json]
 DEFAULT = (HookPolicy.BEFORE_CREATION,)
 CRD = "apiextensions.k8s.io/v1 CustomResourceDefinition"
 CLUSTER_WIDE = frozenset({"Namespace", "CustomResourceDefinition", "ClusterRole", "StorageClass"})
@@ -44,7 +43,7 @@ def a_thing(
     **parts: Json,
 ) -> Manifest:
     ref = ref_of(kind, name, namespace)
-    body: Body = {
+    body: JsonObject = {
         "apiVersion": ref.kind.api_version,
         "kind": ref.kind.name,
         "metadata": {"name": name, **({"namespace": namespace} if ref.namespace else {})},
@@ -69,7 +68,7 @@ def a_hook(
 def a_nameless_hook(start: str, phase: Phase) -> Manifest:
     """A hook that has only the beginning of a name."""
     named = a_hook("v1 Pod", start, phase)
-    body: Body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": start}}
+    body: JsonObject = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": start}}
     return msgspec.structs.replace(named, body=msgspec.json.encode(body))
 
 
@@ -77,7 +76,7 @@ def a_definition(name: str, group: str, kind: str, *, wave: int = 0) -> Manifest
     return msgspec.structs.replace(a_thing(CRD, name, wave=wave), defined_kind=(group, kind))
 
 
-def no_budget(_: Body) -> Ms | None:
+def no_budget(_: JsonObject) -> Ms | None:
     return None
 
 

@@ -8,11 +8,11 @@ import msgspec
 
 from tests.promises.objects import a_deployment, labelled
 from tidegate.model.change import Difference
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.reading import get_mapping
 from tidegate.plan.diff.adoption import LAST_APPLIED, adopted_managers, adoption_patch
 from tidegate.plan.diff.compare import compare
-from tidegate.testing import Body, Desk, body_of
+from tidegate.testing import Desk, body_of
 from tidegate.world.calls import PatchType
 from tidegate.world.facts import Outcome, Success
 
@@ -24,7 +24,7 @@ class Taken(NamedTuple):
 
     managers: tuple[str, ...]
     foreseen: Difference
-    live: Body
+    live: JsonObject
     after: Difference
 
 

@@ -7,11 +7,11 @@ from tests.promises.objects import a_config_map, a_namespace
 from tests.unit.plan.lives import fields_of
 from tests.unit.plan.takeover import OURS, take_over
 from tidegate.model.change import DiffAction
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_value
 from tidegate.plan.diff.adoption import LAST_APPLIED, adopted_managers, adoption_patch
 from tidegate.plan.diff.owned import managed_entries
-from tidegate.testing import Body, Desk, body_of, sandbox_world
+from tidegate.testing import Desk, body_of, sandbox_world
 from tidegate.world.calls import PatchType
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import Conflict
@@ -24,13 +24,13 @@ async def a_desk() -> Desk:
     return Desk(exchange, namespace="shop")
 
 
-def an_entry(manager: str, fields: Body, **parts: Json) -> Body:
-    head: Body = {"manager": manager, "operation": "Update", "apiVersion": "v1"}
+def an_entry(manager: str, fields: JsonObject, **parts: Json) -> JsonObject:
+    head: JsonObject = {"manager": manager, "operation": "Update", "apiVersion": "v1"}
     return {**head, "fieldsType": "FieldsV1", "fieldsV1": fields, **parts}
 
 
-def owned_by(*entries: Body) -> Body:
-    metadata: Body = {"name": "web", "resourceVersion": "7", "managedFields": [*entries]}
+def owned_by(*entries: JsonObject) -> JsonObject:
+    metadata: JsonObject = {"name": "web", "resourceVersion": "7", "managedFields": [*entries]}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
@@ -110,7 +110,7 @@ def test_entries_become_one_and_others_are_left_alone() -> None:
     patch: list[Json] = msgspec.json.decode(adoption_patch(live, OURS) or b"[]")
 
     value = get_value(patch[0], "value")
-    merged: Body = {"metadata": {"managedFields": value}}
+    merged: JsonObject = {"metadata": {"managedFields": value}}
     assert [entry["manager"] for entry in managed_entries(merged)] == [OURS, "anna"]
     assert fields_of(merged, OURS) == {"f:data": {".": {}, "f:a": {}, "f:b": {}}}
     assert managed_entries(merged)[0]["time"] == "2026-01-02T00:00:00Z"

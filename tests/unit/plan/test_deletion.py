@@ -6,7 +6,6 @@ import msgspec
 
 from tests.unit.plan.orders import (
     CRD,
-    Body,
     a_hook,
     a_nameless_hook,
     a_unit_of,
@@ -17,6 +16,7 @@ from tests.unit.plan.orders import (
     told,
 )
 from tidegate.model.manifest import Manifest, Manifests, Phase
+from tidegate.model.objects import JsonObject
 from tidegate.model.plan import HookPolicy, ItemAction, Plan
 from tidegate.model.policy import ObjectOptions, Permission, Policy
 from tidegate.model.reading import get_list
@@ -114,7 +114,7 @@ def test_a_hook_of_the_end_is_not_held_in_the_cluster() -> None:
     plan = ending(after=(a_job("tell", policies=(HookPolicy.SUCCEEDED,)),))
 
     (item,) = step_of(plan, "shop/postdelete").batches[0]
-    body: Body = msgspec.json.decode(item.body)
+    body: JsonObject = msgspec.json.decode(item.body)
     assert get_list(body, "metadata", "finalizers") == []
     assert (item.deed, item.hook) == (ItemAction.APPLY, (HookPolicy.SUCCEEDED,))
 

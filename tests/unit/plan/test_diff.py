@@ -19,27 +19,27 @@ from tests.promises.objects import (
 )
 from tests.unit.plan.lives import OURS, a_live, an_entry, applied
 from tidegate.model.change import MASK, DiffAction, FieldChange
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_mapping
 from tidegate.plan.diff.compare import compare
 from tidegate.plan.diff.seal import compute_fingerprint, content_digest
-from tidegate.testing import Body, Desk, body_of, sandbox_world
+from tidegate.testing import Desk, body_of, sandbox_world
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.line import ResilientWorld
 
 
-async def really_applied(body: Body) -> Body:
+async def really_applied(body: JsonObject) -> JsonObject:
     """The body as it lives in the sandbox after we applied it."""
     exchange = Dispatcher(ResilientWorld(sandbox_world()))
     await Desk(exchange).create(a_namespace("shop"))
     return body_of(await Desk(exchange, namespace="shop").apply(body, manager=OURS))
 
 
-def a_workload(**container: Json) -> Body:
+def a_workload(**container: Json) -> JsonObject:
     return a_deployment(template=a_pod_template({**a_container("app"), **container}))
 
 
-def paths(wanted: Body, live: Body) -> list[str]:
+def paths(wanted: JsonObject, live: JsonObject) -> list[str]:
     return [field.path for field in compare(wanted, live, manager=OURS).fields]
 
 
@@ -179,7 +179,7 @@ def test_a_key_that_only_its_server_knows_is_found_in_the_live_item() -> None:
     said, told = a_gate("example.org", map=[{"name": "a"}]), a_gate("example.org")
     item = 'k:{"name":"a","port":80}'
     told["spec"] = {"color": "red", "map": [{"name": "a", "port": 80}]}
-    fields: Body = {"f:color": {}, "f:map": {item: {".": {}, "f:name": {}}}}
+    fields: JsonObject = {"f:color": {}, "f:map": {item: {".": {}, "f:name": {}}}}
     live = a_live(told, an_entry(OURS, {"f:spec": fields}))
 
     assert compare(said, live, manager=OURS).action is DiffAction.KEEP

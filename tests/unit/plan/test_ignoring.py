@@ -8,11 +8,10 @@ from tests.promises.objects import a_container, a_deployment, a_gate, a_pod_temp
 from tests.unit.plan.lives import OURS, a_live, an_entry, applied, find_paths
 from tidegate.model.change import DiffAction
 from tidegate.model.ignoring import IgnoreDifference
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.reading import get_mapping, get_mappings, get_value
 from tidegate.plan.diff.compare import compare
 from tidegate.plan.diff.ignoring import with_live_values, without_ignored
-from tidegate.testing import Body
 
 GATE = a_gate("example.org", size=1)
 WEB = Ref(Kind("apps", "v1", "Deployment"), "shop", "web")
@@ -30,18 +29,18 @@ def by_manager(*managers: str) -> IgnoreDifference:
     return IgnoreDifference(kind="*", group="*", managers=managers)
 
 
-def deed(wanted: Body, live: Body, *rules: IgnoreDifference) -> DiffAction:
+def deed(wanted: JsonObject, live: JsonObject, *rules: IgnoreDifference) -> DiffAction:
     return compare(*without_ignored(wanted, live, rules, find_paths), manager=OURS).action
 
 
 SIZE = by_pointer("/spec/size")
 
 
-def with_spec(body: Body, **spec: Json) -> Body:
+def with_spec(body: JsonObject, **spec: Json) -> JsonObject:
     return {**body, "spec": {**get_mapping(body, "spec"), **spec}}
 
 
-def containers(*told: Body) -> Body:
+def containers(*told: JsonObject) -> JsonObject:
     return a_deployment(template=a_pod_template(*told))
 
 
@@ -93,7 +92,7 @@ def test_a_mapping_of_which_all_is_ignored_says_nothing() -> None:
 
 
 def test_a_name_with_a_slash_is_escaped_in_a_pointer() -> None:
-    notes: Body = {"example.org/hash": "1"}
+    notes: JsonObject = {"example.org/hash": "1"}
     live = a_live(GATE, annotations=notes)
     rule = by_pointer("/metadata/annotations/example.org~1hash")
 
@@ -121,8 +120,8 @@ def test_what_leads_nowhere_ignores_nothing(rule: IgnoreDifference) -> None:
 
 def test_an_item_of_a_list_is_ignored_wherever_it_stands() -> None:
     app, proxy = a_container("app"), a_container("proxy")
-    owned: Body = {'k:{"name":"app"}': {}, 'k:{"name":"proxy"}': {}}
-    fields: Body = {"f:spec": {"f:template": {"f:spec": {"f:containers": owned}}}}
+    owned: JsonObject = {'k:{"name":"app"}': {}, 'k:{"name":"proxy"}': {}}
+    fields: JsonObject = {"f:spec": {"f:template": {"f:spec": {"f:containers": owned}}}}
     live = a_live(containers(proxy, app), an_entry(OURS, fields))
     rule = by_path('.spec.template.spec.containers[] | select(.name == "proxy")')
 
@@ -167,7 +166,7 @@ def test_what_is_ignored_and_does_not_live_is_not_written() -> None:
 
 
 def test_a_status_is_never_taken_over() -> None:
-    live: Body = {**applied(GATE), "status": {"size": 5}}
+    live: JsonObject = {**applied(GATE), "status": {"size": 5}}
 
     rules = (by_pointer("/status"), by_path(".status.size"))
 

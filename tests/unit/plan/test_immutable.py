@@ -16,19 +16,18 @@ from tests.promises.objects import (
     a_stateful_set,
     an_object,
 )
-from tidegate.model.objects import Kind
+from tidegate.model.objects import JsonObject, Kind
 from tidegate.schema.builtin import served_kinds
 from tidegate.schema.frozen import find_frozen, frozen_rows
-from tidegate.testing import Body
 
-BOUND: Body = {"status": {"phase": "Bound"}}
-ESTABLISHED: Body = {"status": {"conditions": [{"type": "Established", "status": "True"}]}}
-BALANCED: Body = a_service(type="LoadBalancer")
-ADDRESS: Body = a_service(clusterIP="10.0.0.1")
-POD_BODY: Body = an_object(POD, "p", spec={"activeDeadlineSeconds": 10})
+BOUND: JsonObject = {"status": {"phase": "Bound"}}
+ESTABLISHED: JsonObject = {"status": {"conditions": [{"type": "Established", "status": "True"}]}}
+BALANCED: JsonObject = a_service(type="LoadBalancer")
+ADDRESS: JsonObject = a_service(clusterIP="10.0.0.1")
+POD_BODY: JsonObject = an_object(POD, "p", spec={"activeDeadlineSeconds": 10})
 
 
-def is_frozen(path: str, live: Body, wanted: Body | None = None) -> bool:
+def is_frozen(path: str, live: JsonObject, wanted: JsonObject | None = None) -> bool:
     place = tuple(path.split("."))
     return find_frozen([place], live, wanted or live) == (place,)
 
@@ -57,7 +56,7 @@ def is_frozen(path: str, live: Body, wanted: Body | None = None) -> bool:
         (a_definition("example.org"), "spec.names.plural"),
     ],
 )
-def test_this_cannot_be_changed(live: Body, path: str) -> None:
+def test_this_cannot_be_changed(live: JsonObject, path: str) -> None:
     assert is_frozen(path, live)
 
 
@@ -82,7 +81,7 @@ def test_this_cannot_be_changed(live: Body, path: str) -> None:
         (an_object(Kind("example.org", "v1", "Job"), "j"), "spec.template"),
     ],
 )
-def test_this_can_be_changed(live: Body, path: str) -> None:
+def test_this_can_be_changed(live: JsonObject, path: str) -> None:
     assert not is_frozen(path, live)
 
 

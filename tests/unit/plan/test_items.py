@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.unit.plan.orders import Body, a_hook, a_nameless_hook, a_thing, no_budget
+from tests.unit.plan.orders import a_hook, a_nameless_hook, a_thing, no_budget
 from tidegate.model.manifest import Manifest, Phase
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.plan import HOOK_FINALIZER, PlanItem
 from tidegate.model.policy import ObjectOptions
 from tidegate.model.reading import get_list
@@ -20,7 +20,7 @@ def item_of(manifest: Manifest) -> PlanItem:
 
 
 def finalizers_of(item: PlanItem) -> list[Json]:
-    body: Body = msgspec.json.decode(item.body)
+    body: JsonObject = msgspec.json.decode(item.body)
     return get_list(body, "metadata", "finalizers")
 
 
@@ -48,7 +48,7 @@ def test_a_hook_of_the_end_is_not_held() -> None:
 
 
 def test_a_hook_that_names_its_finalizer_keeps_its_own_beside_it() -> None:
-    body: Body = {"metadata": {"finalizers": ["mine"]}}
+    body: JsonObject = {"metadata": {"finalizers": ["mine"]}}
 
     held = with_hook_finalizer(body)
 
@@ -71,7 +71,7 @@ def test_an_ordinary_object_has_one_digest_in_every_phase() -> None:
 def test_a_secret_is_applied_with_one_map_of_values() -> None:
     secret = a_thing("Secret", "a", stringData={"key": "word"})
 
-    body: Body = msgspec.json.decode(item_of(secret).body)
+    body: JsonObject = msgspec.json.decode(item_of(secret).body)
 
     assert (body.get("stringData"), body["data"]) == (None, {"key": "d29yZA=="})
 
@@ -79,14 +79,17 @@ def test_a_secret_is_applied_with_one_map_of_values() -> None:
 def test_null_is_no_text_in_a_secret() -> None:
     secret = a_thing("Secret", "a", stringData={"key": None}, data=None)
 
-    body: Body = msgspec.json.decode(item_of(secret).body)
+    body: JsonObject = msgspec.json.decode(item_of(secret).body)
 
     assert (body.get("stringData"), body["data"]) == (None, {"key": ""})
 
 
 @pytest.mark.parametrize("odd", [0, 1, 1.5, True, False, [], [1, "a"], {}, {"a": "b"}])
 def test_a_secret_with_a_value_that_is_no_text_is_applied_as_it_is(odd: Json) -> None:
-    pairs: tuple[tuple[Body, Body], ...] = (({"a": odd, "b": "c"}, {}), ({"a": "b"}, {"c": odd}))
+    pairs: tuple[tuple[JsonObject, JsonObject], ...] = (
+        ({"a": odd, "b": "c"}, {}),
+        ({"a": "b"}, {"c": odd}),
+    )
     for texts, values in pairs:
         secret = a_thing("Secret", "a", stringData=texts, data=values)
 
@@ -105,7 +108,7 @@ def test_a_secret_whose_values_are_no_map_is_applied_as_it_is(odd: Json) -> None
 def test_of_encoded_values_only_line_breaks_are_taken() -> None:
     secret = a_thing("Secret", "a", data={"broken": "YWJj\r\nZGVm\n", "wrong": "YW Jj"})
 
-    body: Body = msgspec.json.decode(item_of(secret).body)
+    body: JsonObject = msgspec.json.decode(item_of(secret).body)
 
     assert body["data"] == {"broken": "YWJjZGVm", "wrong": "YW Jj"}
 
@@ -116,7 +119,7 @@ def test_a_hook_without_a_name_is_to_be_named() -> None:
 
 
 @pytest.mark.parametrize(("spec", "expires"), [({"ttlSecondsAfterFinished": 0}, True), ({}, False)])
-def test_a_job_with_a_time_to_live_removes_itself(spec: Body, expires: bool) -> None:  # noqa: FBT001
+def test_a_job_with_a_time_to_live_removes_itself(spec: JsonObject, expires: bool) -> None:  # noqa: FBT001
     assert item_of(a_thing("batch/v1 Job", "a", spec=spec)).expires is expires
 
 

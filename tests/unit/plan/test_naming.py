@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.unit.plan.orders import Body, a_nameless_hook, a_thing, a_unit_of, plan_of, told
+from tests.unit.plan.orders import a_nameless_hook, a_thing, a_unit_of, plan_of, told
 from tidegate.model.manifest import Phase
 from tidegate.model.moment import Ms
+from tidegate.model.objects import JsonObject
 from tidegate.model.plan import HookPolicy, Plan
 from tidegate.model.reading import get_mapping
 from tidegate.plan.naming import complete_hook_names
@@ -50,7 +51,7 @@ def test_the_text_has_the_name_too_and_no_beginning_of_one() -> None:
     plan = named(a_twice_run_plan())
 
     item = plan.steps[0].batches[0][0]
-    body: Body = msgspec.json.decode(item.body)
+    body: JsonObject = msgspec.json.decode(item.body)
     metadata = get_mapping(body, "metadata")
     assert metadata["name"] == item.ref.name
     assert "generateName" not in metadata

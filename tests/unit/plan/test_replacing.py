@@ -18,17 +18,17 @@ from tests.promises.objects import (
 )
 from tests.unit.plan.lives import OURS, a_live, an_entry
 from tidegate.model.change import DiffAction
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping
 from tidegate.plan.diff.replacing import compare_replacement, replacement_fingerprint
-from tidegate.testing import Body, Desk, body_of, sandbox_world
+from tidegate.testing import Desk, body_of, sandbox_world
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.line import ResilientWorld
 
 SETTINGS = a_config_map(color="red")
 
 
-async def really_put(body: Body, *patches: tuple[str, Body]) -> Body:
+async def really_put(body: JsonObject, *patches: tuple[str, JsonObject]) -> JsonObject:
     """The body as it lives in the sandbox: created by us, then patched by these managers."""
     exchange = Dispatcher(ResilientWorld(sandbox_world()))
     await Desk(exchange).create(a_namespace("shop"))
@@ -39,16 +39,16 @@ async def really_put(body: Body, *patches: tuple[str, Body]) -> Body:
     return live
 
 
-def deed(wanted: Body, live: Body | None, seal: str = "") -> DiffAction:
+def deed(wanted: JsonObject, live: JsonObject | None, seal: str = "") -> DiffAction:
     return compare_replacement(wanted, live, manager=OURS, fingerprint=seal).action
 
 
-def paths(wanted: Body, live: Body, seal: str = "") -> list[str]:
+def paths(wanted: JsonObject, live: JsonObject, seal: str = "") -> list[str]:
     found = compare_replacement(wanted, live, manager=OURS, fingerprint=seal)
     return [field.path for field in found.fields]
 
 
-def data(**values: Json) -> Body:
+def data(**values: Json) -> JsonObject:
     return {"data": {**values}}
 
 
@@ -109,7 +109,7 @@ async def test_a_job_is_not_run_again_for_what_the_server_has_added() -> None:
 async def test_defaults_of_a_kind_of_ones_own_count_until_they_are_known_to_be_defaults() -> None:
     """Nobody here knows them; a replacement tells that they come back by themselves."""
     wanted = a_gate("example.org")
-    owned: Body = {"f:spec": {"f:color": {}, "f:size": {}}}
+    owned: JsonObject = {"f:spec": {"f:color": {}, "f:size": {}}}
     body = a_gate("example.org", size=1)
     live = a_live(body, an_entry(OURS, owned, operation="Update"))
 
@@ -121,7 +121,7 @@ def test_what_a_server_gives_a_job_at_its_birth_does_not_make_another_of_it() ->
     """It has the labels of its pods, and one completion, and so our manager owns them."""
     wanted = a_job(template=a_pod_template())
     body = labelled(a_job(template=a_pod_template(), completions=1), app="web")
-    owned: Body = {
+    owned: JsonObject = {
         "f:metadata": {"f:labels": {".": {}, "f:app": {}}},
         "f:spec": {"f:completions": {}, "f:template": {"f:metadata": {"f:labels": {}}}},
     }
@@ -132,7 +132,7 @@ def test_what_a_server_gives_a_job_at_its_birth_does_not_make_another_of_it() ->
 
 def test_a_status_is_no_difference() -> None:
     wanted = a_gate("example.org")
-    owned: Body = {"f:spec": {"f:color": {}}, "f:status": {"f:ready": {}}}
+    owned: JsonObject = {"f:spec": {"f:color": {}}, "f:status": {"f:ready": {}}}
     live = a_live({**wanted, "status": {"ready": True}}, an_entry("operator", owned))
 
     assert deed(wanted, live) is DiffAction.KEEP
@@ -149,7 +149,7 @@ async def test_a_field_that_cannot_be_changed_asks_for_another_object() -> None:
 async def test_a_secret_is_compared_and_its_seal_tells_nothing_of_its_values() -> None:
     red, green = (an_object(SECRET, "key", data={"color": color}) for color in ("cmVk", "Z3I="))
     live = await really_put(red)
-    changed: Body = {**live, "data": {"color": "Z3I="}}
+    changed: JsonObject = {**live, "data": {"color": "Z3I="}}
 
     assert replacement_fingerprint(red, live) == replacement_fingerprint(green, changed)
     assert deed(red, live, replacement_fingerprint(red, live)) is DiffAction.KEEP
@@ -172,7 +172,7 @@ async def test_labels_that_are_not_wanted_go() -> None:
 
 def test_a_seal_changes_with_the_object_it_is_of() -> None:
     live = a_live(SETTINGS)
-    other: Body = {**live, "metadata": {**get_mapping(live, "metadata"), "uid": "2"}}
+    other: JsonObject = {**live, "metadata": {**get_mapping(live, "metadata"), "uid": "2"}}
 
     assert replacement_fingerprint(SETTINGS, live) != replacement_fingerprint(SETTINGS, other)
     assert replacement_fingerprint(SETTINGS, live) == replacement_fingerprint(

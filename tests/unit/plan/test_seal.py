@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from tests.promises.objects import SECRET, a_config_map, a_namespace, an_object
 from tests.unit.plan.lives import OURS, a_live, an_entry, applied
+from tidegate.model.objects import JsonObject
 from tidegate.plan.diff.seal import compute_fingerprint, content_digest
-from tidegate.testing import Body, Desk, body_of, sandbox_world
+from tidegate.testing import Desk, body_of, sandbox_world
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.line import ResilientWorld
 
 
-async def drifted(patch: Body) -> tuple[str, str]:
+async def drifted(patch: JsonObject) -> tuple[str, str]:
     """The seal of what we applied, before and after somebody else patched it."""
     exchange = Dispatcher(ResilientWorld(sandbox_world()))
     await Desk(exchange).create(a_namespace("shop"))

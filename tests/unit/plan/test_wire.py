@@ -9,7 +9,6 @@ import pytest
 
 from tests.unit.plan.orders import (
     SHOP,
-    Body,
     a_hook,
     a_nameless_hook,
     a_thing,
@@ -21,7 +20,7 @@ from tests.unit.plan.orders import (
 )
 from tidegate.errors import PlanError
 from tidegate.model.manifest import Phase
-from tidegate.model.objects import Ref
+from tidegate.model.objects import JsonObject, Ref
 from tidegate.model.plan import Plan, public_digest
 from tidegate.plan.deletion import build_deletion
 from tidegate.plan.wire import from_json, to_json
@@ -49,7 +48,7 @@ def refusal(text: bytes, bodies: dict[Ref, bytes] | None = None) -> PlanError:
 
 def changed(plan: Plan, path: str, value: object) -> bytes:
     """The document with another value at a path."""
-    document: Body = msgspec.json.decode(to_json(plan, KEY))
+    document: JsonObject = msgspec.json.decode(to_json(plan, KEY))
     place: object = document
     *steps, last = path.split(".")
     for step in steps:

@@ -10,12 +10,11 @@ import pytest
 
 from tidegate.documents import Document
 from tidegate.errors import Location, RenderError
-from tidegate.model.objects import Json
+from tidegate.model.objects import JsonObject
 from tidegate.model.rendering import ArgoOverrides, FluxOverrides, ImageOverride, KustomizePatch
 from tidegate.render.kustomize import add_common_metadata
 from tidegate.render.kustomize.override import apply_overrides, made_kustomization, read_image
 
-Body = dict[str, Json]
 DIGEST = "sha256:0123"
 
 
@@ -36,17 +35,17 @@ class Around:
 
 
 def changed(
-    body: Body,
+    body: JsonObject,
     overrides: ArgoOverrides | FluxOverrides | None,
     *,
     made: bool = False,
     present: tuple[str, ...] = (),
-) -> Body:
+) -> JsonObject:
     return apply_overrides(body, overrides, made=made, nearby=Around(present))
 
 
 def test_without_overrides_nothing_changes() -> None:
-    body: Body = {"resources": ["a"]}
+    body: JsonObject = {"resources": ["a"]}
 
     assert changed(body, None) == body
 
@@ -76,7 +75,9 @@ def test_an_image_without_a_change_is_refused(text: str) -> None:
 
 
 def test_an_image_of_argo_replaces_the_entry_and_keeps_what_an_asterisk_stands_for() -> None:
-    body: Body = {"images": [{"name": "web", "newName": "kept", "digest": DIGEST}, {"name": "b"}]}
+    body: JsonObject = {
+        "images": [{"name": "web", "newName": "kept", "digest": DIGEST}, {"name": "b"}]
+    }
 
     result = changed(body, ArgoOverrides(images=("web=*:2", "a:1")))
 
@@ -88,7 +89,7 @@ def test_an_image_of_argo_replaces_the_entry_and_keeps_what_an_asterisk_stands_f
 
 
 def test_replicas_of_argo_replace_those_of_the_same_name() -> None:
-    body: Body = {"replicas": [{"name": "web", "count": 1}, {"name": "db", "count": 1}]}
+    body: JsonObject = {"replicas": [{"name": "web", "count": 1}, {"name": "db", "count": 1}]}
 
     result = changed(body, ArgoOverrides(replicas={"web": 3}))
 
@@ -96,7 +97,7 @@ def test_replicas_of_argo_replace_those_of_the_same_name() -> None:
 
 
 def test_a_label_that_is_there_already_is_refused_unless_forced() -> None:
-    body: Body = {"commonLabels": {"team": "red"}}
+    body: JsonObject = {"commonLabels": {"team": "red"}}
 
     with pytest.raises(RenderError) as caught:
         changed(body, ArgoOverrides(common_labels={"team": "blue"}))
@@ -114,7 +115,7 @@ def test_labels_in_templates_need_labels_without_selectors() -> None:
 
 
 def test_labels_without_selectors_join_the_entry_of_their_like() -> None:
-    body: Body = {"labels": [{"pairs": {"a": "b"}, "includeSelectors": True}]}
+    body: JsonObject = {"labels": [{"pairs": {"a": "b"}, "includeSelectors": True}]}
 
     result = changed(body, ArgoOverrides(common_labels={"x": "z"}, label_without_selector=True))
 
@@ -181,7 +182,7 @@ def test_flux_takes_only_components_of_its_own_tree(path: str) -> None:
 
 
 def test_flux_merges_images_and_lets_tag_and_digest_replace_each_other() -> None:
-    body: Body = {"images": [{"name": "web", "newName": "x", "newTag": "1.0"}]}
+    body: JsonObject = {"images": [{"name": "web", "newName": "x", "newTag": "1.0"}]}
 
     renamed = changed(body, FluxOverrides(images=(ImageOverride(name="web", new_name="y"),)))
     pinned = changed(body, FluxOverrides(images=(ImageOverride(name="web", digest=DIGEST),)))
@@ -193,7 +194,7 @@ def test_flux_merges_images_and_lets_tag_and_digest_replace_each_other() -> None
 
 
 def test_flux_appends_patches_and_sets_names_and_namespace() -> None:
-    body: Body = {"resources": ["a"], "namespace": "old", "patches": [{"path": "p.yaml"}]}
+    body: JsonObject = {"resources": ["a"], "namespace": "old", "patches": [{"path": "p.yaml"}]}
     patch = KustomizePatch(patch="[]", target={"kind": "Deployment"})
 
     result = changed(body, FluxOverrides(target_namespace="new", name_prefix="", patches=(patch,)))
@@ -229,7 +230,7 @@ def test_a_kustomization_is_made_of_manifests_or_of_a_placeholder() -> None:
 
 
 def test_common_metadata_wins_over_what_is_there() -> None:
-    body: Body = {"metadata": {"name": "a", "labels": {"x": "old", "y": "kept"}}}
+    body: JsonObject = {"metadata": {"name": "a", "labels": {"x": "old", "y": "kept"}}}
     document = Document(body, Location("a.yaml"))
 
     (result,) = add_common_metadata([document], labels={"x": "new"}, annotations={"n": "1"})

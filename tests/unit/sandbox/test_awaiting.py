@@ -6,10 +6,10 @@ import pytest
 
 from tests.fakes.stage import Stage, a_container, a_pod, a_probe, a_stage, at
 from tests.promises.objects import a_definition, a_gate, an_object
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.sandbox.controllers.workloads.deployment import DEPLOYMENTS
 from tidegate.sandbox.controllers.workloads.replica_set import REPLICA_SETS
-from tidegate.testing import Body, live_of
+from tidegate.testing import live_of
 
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
@@ -17,7 +17,7 @@ GROUP = "example.org"
 GATE = Kind(GROUP, "v1", "Gate")
 
 
-def a_smoke(script: str, **parts: Json) -> Body:
+def a_smoke(script: str, **parts: Json) -> JsonObject:
     words: Json = ["sh", "-ec", script]
     return a_pod("smoke", a_container(command=words, **parts), restartPolicy="Never")
 
@@ -124,7 +124,7 @@ async def test_custom_resources_are_known_by_their_definition(word: str) -> None
     await stage.create(a_gate(GROUP), a_smoke(f"kubectl wait {word}/north --for=condition=Open"))
     await stage.at(10)
     before = await stage.phase("smoke")
-    status: Body = {"status": {"conditions": [{"type": "Open", "status": "True"}]}}
+    status: JsonObject = {"status": {"conditions": [{"type": "Open", "status": "True"}]}}
     live_of(await stage.desk.patch(Ref(GATE, "shop", "north"), status, subresource="status"))
 
     await stage.at(25)

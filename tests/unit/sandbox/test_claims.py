@@ -6,12 +6,11 @@ import pytest
 
 from tests.fakes.small_cluster import SmallCluster, an_object
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_text
 from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS, PROTECTED_CLAIMS
 from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner_controller
 from tidegate.sandbox.kinds import CLAIM, VOLUME
-from tidegate.testing import Body
 
 DEFAULT: Json = {"storageclass.kubernetes.io/is-default-class": "true"}
 
@@ -21,7 +20,7 @@ async def a_cluster(provisioning: Ms = Ms(2 * SECOND)) -> SmallCluster:
     return await SmallCluster(CLAIMS, CONSUMERS, PROTECTED_CLAIMS, VOLUMES, made).open()
 
 
-def a_claim(**spec: Json) -> Body:
+def a_claim(**spec: Json) -> JsonObject:
     wanted: Json = {
         "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": "10Gi"}},
@@ -30,7 +29,7 @@ def a_claim(**spec: Json) -> Body:
     return an_object("v1", "PersistentVolumeClaim", "disk", spec=wanted)
 
 
-def a_class(name: str = "fast", mode: str = "Immediate", **parts: Json) -> Body:
+def a_class(name: str = "fast", mode: str = "Immediate", **parts: Json) -> JsonObject:
     return {
         **an_object("storage.k8s.io/v1", "StorageClass", name),
         "provisioner": "disks.example.com",
@@ -39,7 +38,7 @@ def a_class(name: str = "fast", mode: str = "Immediate", **parts: Json) -> Body:
     }
 
 
-def a_volume(name: str, size: str) -> Body:
+def a_volume(name: str, size: str) -> JsonObject:
     spec: Json = {
         "capacity": {"storage": size},
         "accessModes": ["ReadWriteOnce"],
@@ -50,7 +49,7 @@ def a_volume(name: str, size: str) -> Body:
     return an_object("v1", "PersistentVolume", name, spec=spec)
 
 
-def a_pod() -> Body:
+def a_pod() -> JsonObject:
     volume: Json = {"name": "disk", "persistentVolumeClaim": {"claimName": "disk"}}
     container: Json = {"name": "app", "image": "registry.example/app:1"}
     return an_object("v1", "Pod", "app", spec={"containers": [container], "volumes": [volume]})

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from tests.fakes.small_cluster import SmallCluster, an_object, notes
 from tidegate.model.moment import HOUR, MINUTE, SECOND, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mappings, get_text
 from tidegate.sandbox.controllers.batch.cron_job import CRON_JOBS
 from tidegate.sandbox.controllers.batch.job import FINISHED_JOBS, JOB_PODS, JOBS, ORPHAN_PODS
 from tidegate.sandbox.kinds import CRON_JOB, JOB
 from tidegate.sandbox.world import START
-from tidegate.testing import Body
 
 CONTAINER: Json = {"name": "app", "image": "registry.example/load:1"}
 FIRST = START // MINUTE
@@ -21,7 +20,7 @@ async def a_cluster() -> SmallCluster:
     return await SmallCluster(CRON_JOBS, JOBS, JOB_PODS, FINISHED_JOBS, ORPHAN_PODS).open()
 
 
-def a_cron_job(schedule: str, *, told: Body | None = None, **spec: Json) -> Body:
+def a_cron_job(schedule: str, *, told: JsonObject | None = None, **spec: Json) -> JsonObject:
     pod: Json = {"restartPolicy": "Never", "containers": [CONTAINER]}
     template: Json = {"metadata": {"annotations": told or {}}, "spec": pod}
     job: Json = {"metadata": {"labels": {"app": "tidy"}}, "spec": {"template": template}}

@@ -7,12 +7,11 @@ import pytest
 from tests.fakes.workload_stage import PLACE, Stage
 from tests.traces.workloads import AGENT, a_template, a_workload
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_text
 from tidegate.sandbox.controllers.pods import is_active, is_ready
 from tidegate.sandbox.controllers.reaction import ObjectReader
 from tidegate.sandbox.kinds import POD
-from tidegate.testing import Body
 
 SECOND_IMAGE = a_template(image="app:2")
 
@@ -34,7 +33,7 @@ def placed(stage: Stage) -> list[str]:
     return sorted(get_text(pod.body, "spec", "nodeName") for pod in stage.all_of(POD))
 
 
-def a_node(name: str, *, taints: Json = None, **labels: str) -> Body:
+def a_node(name: str, *, taints: Json = None, **labels: str) -> JsonObject:
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -43,7 +42,7 @@ def a_node(name: str, *, taints: Json = None, **labels: str) -> Body:
     }
 
 
-def on(template: Body, **spec: Json) -> Body:
+def on(template: JsonObject, **spec: Json) -> JsonObject:
     return {**template, "spec": {**get_mapping(template, "spec"), **spec}}
 
 

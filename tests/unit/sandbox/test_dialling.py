@@ -7,11 +7,11 @@ import pytest
 from tests.fakes.stage import SIMPLE, Stage, a_container, a_pod, a_probe, a_stage, at
 from tests.promises.objects import an_object
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS, ORPHAN_PODS
 from tidegate.sandbox.controllers.selectors import ENDPOINTS
 from tidegate.sandbox.physics.profile import ContainerRule, ContainerSelector
-from tidegate.testing import Body, body_of
+from tidegate.testing import body_of
 
 SERVICE = Kind("", "v1", "Service")
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
@@ -20,12 +20,12 @@ JOB = Kind("batch", "v1", "Job")
 BATCH = (JOBS, JOB_PODS, ORPHAN_PODS)
 
 
-def a_service(name: str = "db", app: str = "db") -> Body:
+def a_service(name: str = "db", app: str = "db") -> JsonObject:
     ports: Json = [{"port": 5432}]
     return an_object(SERVICE, name, spec={"selector": {"app": app}, "ports": ports})
 
 
-def a_task(name: str = "migrate", /, **parts: Json) -> Body:
+def a_task(name: str = "migrate", /, **parts: Json) -> JsonObject:
     return a_pod(name, a_container(**parts), restartPolicy="Never")
 
 
@@ -58,7 +58,7 @@ async def failure_of(stage: Stage, name: str = "migrate") -> str:
         {"command": ["sh", "-c", "nc -z db 5432"]},
     ],
 )
-async def test_a_task_that_names_a_service_without_endpoints_fails(parts: Body) -> None:
+async def test_a_task_that_names_a_service_without_endpoints_fails(parts: JsonObject) -> None:
     stage = await a_stage(ENDPOINTS)
     await stage.create(a_service(), a_task(**parts))
 
@@ -92,7 +92,7 @@ async def test_a_task_that_names_a_service_without_endpoints_fails(parts: Body) 
         env("APP_URL", "http://db"),
     ],
 )
-async def test_other_words_are_no_hosts_of_services(parts: Body) -> None:
+async def test_other_words_are_no_hosts_of_services(parts: JsonObject) -> None:
     stage = await a_stage(ENDPOINTS)
     await stage.create(a_service(), a_service("web", app="migrate"), a_task(**parts))
 
@@ -110,7 +110,7 @@ async def test_other_words_are_no_hosts_of_services(parts: Body) -> None:
         env("DB_HOST", "db"),
     ],
 )
-async def test_a_sure_host_is_a_service_even_before_that_is_there(parts: Body) -> None:
+async def test_a_sure_host_is_a_service_even_before_that_is_there(parts: JsonObject) -> None:
     stage = await a_stage(ENDPOINTS)
     await stage.create(a_task(**parts))
 
@@ -207,7 +207,7 @@ async def test_a_server_dials_where_the_profile_says_so() -> None:
     assert (crashed, recovered) == ("CrashLoopBackOff", "running")
 
 
-def a_job(limit: int, **spec: Json) -> Body:
+def a_job(limit: int, **spec: Json) -> JsonObject:
     template: Json = {"spec": {"restartPolicy": "Never", **spec}}
     return an_object(JOB, "migrate", spec={"backoffLimit": limit, "template": template})
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from tests.fakes.small_cluster import SHOP, SmallCluster, an_object, notes
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 from tidegate.sandbox.controllers.selectors import ENDPOINTS, HEADLESS, MANAGED_BY
 from tidegate.sandbox.kinds import ENDPOINT_SLICE, POD, SERVICE_NAME_LABEL
-from tidegate.testing import Body
 
 PORTS: list[Json] = [{"port": 80, "targetPort": 8080}]
 
@@ -17,7 +16,7 @@ async def a_cluster() -> SmallCluster:
     return await SmallCluster(ENDPOINTS).open()
 
 
-def a_service(**spec: Json) -> Body:
+def a_service(**spec: Json) -> JsonObject:
     return an_object(
         "v1", "Service", "web", spec={"selector": {"app": "web"}, "ports": PORTS, **spec}
     )
@@ -41,13 +40,13 @@ async def a_pod(
     return ref
 
 
-async def the_slice(cluster: SmallCluster) -> Body:
+async def the_slice(cluster: SmallCluster) -> JsonObject:
     await cluster.until(Ms(cluster.elapsed + 500))
     (slice_,) = await cluster.all_of(ENDPOINT_SLICE)
     return slice_
 
 
-def readiness(slice_: Body) -> dict[str, bool]:
+def readiness(slice_: JsonObject) -> dict[str, bool]:
     """By pod, whether it takes requests."""
     return {
         get_text(one, "targetRef", "name"): get_value(one, "conditions", "ready") is True

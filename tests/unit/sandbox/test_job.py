@@ -6,12 +6,11 @@ from itertools import pairwise
 
 from tests.fakes.small_cluster import SmallCluster, an_object, notes
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Propagation, Ref
+from tidegate.model.objects import Json, JsonObject, Propagation, Ref
 from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text
 from tidegate.sandbox.controllers.batch.job import FINISHED_JOBS, JOB_PODS, JOBS, ORPHAN_PODS
 from tidegate.sandbox.controllers.batch.order import INDEX, TRACKING
 from tidegate.sandbox.kinds import JOB, POD
-from tidegate.testing import Body
 
 CONTAINER: Json = {"name": "app", "image": "registry.example/load:1"}
 
@@ -20,19 +19,19 @@ async def a_cluster() -> SmallCluster:
     return await SmallCluster(JOBS, JOB_PODS, FINISHED_JOBS, ORPHAN_PODS).open()
 
 
-def a_job(*, told: Body | None = None, **spec: Json) -> Body:
+def a_job(*, told: JsonObject | None = None, **spec: Json) -> JsonObject:
     pod: Json = {"restartPolicy": "Never", "containers": [CONTAINER]}
     template: Json = {"metadata": {"annotations": told or {}}, "spec": pod}
     return an_object("batch/v1", "Job", "load", spec={"template": template, **spec})
 
 
-def with_pod(job: Body, **parts: Json) -> Body:
+def with_pod(job: JsonObject, **parts: Json) -> JsonObject:
     spec, template = get_mapping(job, "spec"), get_mapping(job, "spec", "template")
     pod: Json = {**get_mapping(template, "spec"), **parts}
     return {**job, "spec": {**spec, "template": {**template, "spec": pod}}}
 
 
-def conditions(status: Body) -> list[str]:
+def conditions(status: JsonObject) -> list[str]:
     return [
         f"{get_text(one, 'type')} {get_text(one, 'status')} {get_text(one, 'reason')}"
         for one in get_mappings(status, "conditions")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes.small_cluster import SmallCluster, an_object, notes
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_int, get_mappings, get_text
 from tidegate.sandbox.controllers.batch.job import JOB_PODS, JOBS
 from tidegate.sandbox.controllers.batch.order import (
@@ -17,7 +17,6 @@ from tidegate.sandbox.controllers.batch.order import (
     parse_indexes,
 )
 from tidegate.sandbox.kinds import JOB, POD
-from tidegate.testing import Body
 
 CONTAINER: Json = {"name": "app", "image": "registry.example/load:1"}
 FAILS = notes(outcome="fail", exit_code="42")
@@ -27,13 +26,13 @@ async def a_cluster() -> SmallCluster:
     return await SmallCluster(JOBS, JOB_PODS).open()
 
 
-def a_job(told: Body, **spec: Json) -> Body:
+def a_job(told: JsonObject, **spec: Json) -> JsonObject:
     pod: Json = {"restartPolicy": "Never", "containers": [CONTAINER]}
     template: Json = {"metadata": {"annotations": told}, "spec": pod}
     return an_object("batch/v1", "Job", "load", spec={"template": template, **spec})
 
 
-def an_indexed_job(told: Body, completions: int, **spec: Json) -> Body:
+def an_indexed_job(told: JsonObject, completions: int, **spec: Json) -> JsonObject:
     return a_job(
         told, completions=completions, parallelism=completions, completionMode="Indexed", **spec
     )
@@ -44,12 +43,12 @@ def on_exit(action: str, *codes: int) -> Json:
     return {"rules": [{"action": action, "onExitCodes": {"operator": "In", "values": values}}]}
 
 
-def last_condition(status: Body) -> tuple[str, str, str]:
+def last_condition(status: JsonObject) -> tuple[str, str, str]:
     last = get_mappings(status, "conditions")[-1]
     return get_text(last, "type"), get_text(last, "reason"), get_text(last, "message")
 
 
-async def pods_of_index(cluster: SmallCluster, index: int) -> list[Body]:
+async def pods_of_index(cluster: SmallCluster, index: int) -> list[JsonObject]:
     pods = await cluster.all_of(POD)
     return [pod for pod in pods if get_text(pod, "metadata", "annotations", INDEX) == str(index)]
 

@@ -6,14 +6,14 @@ import pytest
 
 from tests.fakes.stage import POD, a_container, a_pod, a_stage, at
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.sandbox.physics.profile import ContainerProfile, Profile
-from tidegate.testing import Body, live_of
+from tidegate.testing import live_of
 from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Conflict
 
 
-def a_task(name: str = "web", policy: str = "Never", **spec: Json) -> Body:
+def a_task(name: str = "web", policy: str = "Never", **spec: Json) -> JsonObject:
     return a_pod(name, restartPolicy=policy, **spec)
 
 
@@ -176,7 +176,7 @@ async def test_a_readiness_gate_is_waited_for() -> None:
 
     opened: Json = {"type": "example.com/open", "status": "True"}
     ref = Ref(POD, "shop", "web")
-    patch: Body = {"status": {"conditions": [*conditions, opened]}}
+    patch: JsonObject = {"status": {"conditions": [*conditions, opened]}}
     await stage.desk.patch(ref, patch, subresource="status")
 
     assert closed == "False"

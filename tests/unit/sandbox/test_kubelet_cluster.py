@@ -7,12 +7,12 @@ import pytest
 from tests.fakes.stage import BEGIN, SIMPLE, Stage, a_container, a_probe, at
 from tests.promises.objects import an_object
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.sandbox.controllers.storage.volumes import provisioner_controller
 from tidegate.sandbox.first_objects import load_base_objects
 from tidegate.sandbox.living import CONTROLLERS
 from tidegate.sandbox.physics.profile import ContainerRule, ContainerSelector
-from tidegate.testing import Body, body_of, items_of
+from tidegate.testing import body_of, items_of
 from tidegate.world.calls import Selection
 from tidegate.world.facts import NotFound, Success
 
@@ -34,16 +34,16 @@ async def a_shop(*rules: ContainerRule) -> Stage:
     return stage
 
 
-def a_template(app: str, *containers: Body, **spec: Json) -> Body:
+def a_template(app: str, *containers: JsonObject, **spec: Json) -> JsonObject:
     return {"metadata": {"labels": {"app": app}}, "spec": {"containers": [*containers], **spec}}
 
 
-def a_deployment(name: str, template: Body, **spec: Json) -> Body:
+def a_deployment(name: str, template: JsonObject, **spec: Json) -> JsonObject:
     selector: Json = {"matchLabels": {"app": name}}
     return an_object(DEPLOYMENT, name, spec={"selector": selector, "template": template, **spec})
 
 
-def a_database() -> Body:
+def a_database() -> JsonObject:
     mount: Json = [{"name": "data", "mountPath": "/data"}]
     container = a_container("db", "postgres:17", volumeMounts=mount, readinessProbe=a_probe())
     request: Json = {"requests": {"storage": "1Gi"}}
@@ -51,7 +51,7 @@ def a_database() -> Body:
         "metadata": {"name": "data"},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": request},
     }
-    spec: Body = {
+    spec: JsonObject = {
         "serviceName": "db",
         "replicas": 2,
         "selector": {"matchLabels": {"app": "db"}},
@@ -61,17 +61,17 @@ def a_database() -> Body:
     return an_object(STATEFUL_SET, "db", spec=spec)
 
 
-def a_service(name: str) -> Body:
+def a_service(name: str) -> JsonObject:
     return an_object(SERVICE, name, spec={"selector": {"app": name}, "ports": [{"port": 80}]})
 
 
-def a_migration() -> Body:
+def a_migration() -> JsonObject:
     env: Json = [{"name": "DATABASE_URL", "value": "postgres://db/shop"}]
     template = a_template("migrate", a_container(env=env), restartPolicy="Never")
     return an_object(JOB, "migrate", spec={"template": template})
 
 
-def a_waiting_api() -> Body:
+def a_waiting_api() -> JsonObject:
     wait = a_container("wait", command=["sh", "-c", "until nc -z db 5432; do sleep 1; done"])
     return a_deployment("api", a_template("api", a_container(), initContainers=[wait]), replicas=3)
 

@@ -7,13 +7,13 @@ import pytest
 from tests.fakes.stage import POD, SIMPLE, Stage, a_container, a_pod, a_probe, a_stage, at
 from tests.promises.objects import a_service
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.sandbox.controllers.selectors import ENDPOINTS
 from tidegate.sandbox.physics.kubelet import states
 from tidegate.sandbox.physics.kubelet.states import ASSUMED_ANNOTATION
 from tidegate.sandbox.physics.profile import ContainerRule, ContainerSelector
 from tidegate.sandbox.physics.profile_file import default_profile
-from tidegate.testing import Body, live_of
+from tidegate.testing import live_of
 
 DIALS: Json = [{"name": "DB_HOST", "value": "db"}]
 DB = a_service("db", selector={"app": "db"})
@@ -26,7 +26,7 @@ async def marks_of(stage: Stage, name: str = "web") -> list[str]:
     return told.split(",")
 
 
-def a_task(*command: str, **parts: Json) -> Body:
+def a_task(*command: str, **parts: Json) -> JsonObject:
     words: Json = [*command]
     return a_pod("web", a_container(command=words, **parts), restartPolicy="Never")
 
@@ -82,7 +82,7 @@ def test_the_kubelet_marks_what_the_shipped_profile_assumes_and_nothing_else() -
         ),
     ],
 )
-async def test_a_pod_names_what_its_course_rests_on(pod: Body, expected: list[str]) -> None:
+async def test_a_pod_names_what_its_course_rests_on(pod: JsonObject, expected: list[str]) -> None:
     stage = await a_stage(ENDPOINTS)
     await stage.create(DB, pod)
 

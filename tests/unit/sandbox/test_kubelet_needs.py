@@ -7,10 +7,9 @@ import pytest
 from tests.fakes.stage import Stage, a_container, a_pod, a_stage, at
 from tests.promises.objects import an_object
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.sandbox.controllers.storage.claims import CLAIMS, CONSUMERS
 from tidegate.sandbox.controllers.storage.volumes import VOLUMES, provisioner_controller
-from tidegate.testing import Body
 
 SECRET = Kind("", "v1", "Secret")
 CONFIG_MAP = Kind("", "v1", "ConfigMap")
@@ -26,15 +25,15 @@ MAYBE: Json = {
 }
 
 
-def a_secret(**data: str) -> Body:
+def a_secret(**data: str) -> JsonObject:
     return an_object(SECRET, "db", data={**data})
 
 
-def a_pod_with(**parts: Json) -> Body:
+def a_pod_with(**parts: Json) -> JsonObject:
     return a_pod("web", a_container(**parts))
 
 
-def a_pod_mounting(volume: Body) -> Body:
+def a_pod_mounting(volume: JsonObject) -> JsonObject:
     return a_pod(volumes=[{"name": "settings", **volume}])
 
 
@@ -51,7 +50,7 @@ async def message(stage: Stage) -> Json:
         ({"envFrom": [{"configMapRef": {"name": "app"}}]}, 'configmap "app" not found'),
     ],
 )
-async def test_a_container_without_its_settings_is_held(parts: Body, told: str) -> None:
+async def test_a_container_without_its_settings_is_held(parts: JsonObject, told: str) -> None:
     stage = await a_stage()
     await stage.create(a_pod_with(**parts))
 
@@ -92,7 +91,7 @@ async def test_a_held_container_begins_when_its_settings_come() -> None:
         {"envFrom": [{"secretRef": {"name": "db", "optional": True}}]},
     ],
 )
-async def test_optional_settings_hold_nothing_up(parts: Body) -> None:
+async def test_optional_settings_hold_nothing_up(parts: JsonObject) -> None:
     stage = await a_stage()
     await stage.create(a_pod_with(**parts))
 
@@ -115,7 +114,7 @@ async def test_a_missing_pull_secret_holds_nothing_up() -> None:
     ],
 )
 async def test_a_pod_without_its_volumes_is_held_before_any_container(
-    volume: Body, told: str
+    volume: JsonObject, told: str
 ) -> None:
     stage = await a_stage()
     await stage.create(a_pod_mounting(volume))
@@ -152,7 +151,7 @@ async def test_an_item_that_a_volume_lacks_is_named() -> None:
     assert told.endswith("references non-existent secret key: url")
 
 
-def a_claim() -> Body:
+def a_claim() -> JsonObject:
     spec: Json = {
         "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": "1Gi"}},
@@ -161,11 +160,11 @@ def a_claim() -> Body:
     return an_object(CLAIM, "data", spec=spec)
 
 
-def a_class(mode: str) -> Body:
+def a_class(mode: str) -> JsonObject:
     return an_object(CLASS, "fast", provisioner="example.com/disk", volumeBindingMode=mode)
 
 
-STORING: Body = {"persistentVolumeClaim": {"claimName": "data"}}
+STORING: JsonObject = {"persistentVolumeClaim": {"claimName": "data"}}
 
 
 @pytest.mark.parametrize(
@@ -175,7 +174,7 @@ STORING: Body = {"persistentVolumeClaim": {"claimName": "data"}}
         ([a_claim()], "pod has unbound immediate PersistentVolumeClaims. not found"),
     ],
 )
-async def test_a_pod_without_its_claim_is_not_placed(objects: list[Body], told: str) -> None:
+async def test_a_pod_without_its_claim_is_not_placed(objects: list[JsonObject], told: str) -> None:
     stage = await a_stage(*STORAGE)
     await stage.create(*objects, a_pod_mounting(STORING))
 

@@ -6,12 +6,12 @@ import pytest
 
 from tests.fakes.stage import a_container, a_pod, a_probe, a_stage, at
 from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import JsonObject
 from tidegate.sandbox.physics.kubelet.scene import ProbeTimes, predict_probes
 from tidegate.sandbox.physics.profile import ContainerProfile, Profile
-from tidegate.testing import Body
 
 
-def seen(container: Body, up: int | None) -> tuple[int | None, int | None, int | None]:
+def seen(container: JsonObject, up: int | None) -> tuple[int | None, int | None, int | None]:
     """Started, ready and killed, in seconds after the beginning."""
     moment = None if up is None else Ms(1_000 * SECOND + up * SECOND)
     found: ProbeTimes = predict_probes(container, Ms(1_000 * SECOND), moment)
@@ -47,7 +47,7 @@ def seen(container: Body, up: int | None) -> tuple[int | None, int | None, int |
     ],
 )
 def test_probes_are_arithmetic(
-    container: Body, up: int | None, expected: tuple[int | None, int | None, int | None]
+    container: JsonObject, up: int | None, expected: tuple[int | None, int | None, int | None]
 ) -> None:
     assert seen(container, up) == expected
 

@@ -9,19 +9,20 @@ import pytest
 
 from tidegate.errors import FileError
 from tidegate.flows.learning import learn_from_file
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 
 BOUND, BEGAN, READY, ENDED = (f"2026-11-16T08:00:{second:02}Z" for second in (0, 6, 15, 48))
 PROBE: Json = {"tcpSocket": {"port": 80}}
-Body = dict[str, Json]
 
 
-def a_pod(name: str = "web", *, task: bool = False, restarts: int = 0, **container: Json) -> Body:
+def a_pod(
+    name: str = "web", *, task: bool = False, restarts: int = 0, **container: Json
+) -> JsonObject:
     """Begins six seconds after it was bound; is ready nine later, or ends after 42."""
-    state: Body = {"running": {"startedAt": BEGAN}}
+    state: JsonObject = {"running": {"startedAt": BEGAN}}
     if task:
         state = {"terminated": {"exitCode": 0, "startedAt": BEGAN, "finishedAt": ENDED}}
-    status: Body = {"name": "main", "restartCount": restarts, "state": state}
+    status: JsonObject = {"name": "main", "restartCount": restarts, "state": state}
     ready = "False" if task else "True"
     conditions: list[Json] = [
         {"type": "PodScheduled", "status": "True", "lastTransitionTime": BOUND},
@@ -39,7 +40,7 @@ def a_pod(name: str = "web", *, task: bool = False, restarts: int = 0, **contain
     }
 
 
-def an_event(reason: str, message: str, pod: str = "web") -> Body:
+def an_event(reason: str, message: str, pod: str = "web") -> JsonObject:
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -50,8 +51,8 @@ def an_event(reason: str, message: str, pod: str = "web") -> Body:
     }
 
 
-def a_certificate(ready: str, **metadata: Json) -> Body:
-    condition: Body = {"type": "Ready", "status": "True", "lastTransitionTime": ready}
+def a_certificate(ready: str, **metadata: Json) -> JsonObject:
+    condition: JsonObject = {"type": "Ready", "status": "True", "lastTransitionTime": ready}
     return {
         "apiVersion": "cert-manager.io/v1",
         "kind": "Certificate",
@@ -61,7 +62,7 @@ def a_certificate(ready: str, **metadata: Json) -> Body:
     }
 
 
-def learned(folder: Path, *bodies: Body) -> tuple[dict[str, Json], tuple[str, ...]]:
+def learned(folder: Path, *bodies: JsonObject) -> tuple[dict[str, Json], tuple[str, ...]]:
     dump = folder / "dump.json"
     dump.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": bodies}))
     found = learn_from_file(dump)
@@ -192,7 +193,7 @@ def test_a_dump_without_pods_is_a_mistake(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("odd", [{}, {"status": 3}, {"spec": {"containers": "x"}}, {"metadata": 1}])
-def test_odd_objects_in_a_dump_are_passed_over(odd: Body, tmp_path: Path) -> None:
+def test_odd_objects_in_a_dump_are_passed_over(odd: JsonObject, tmp_path: Path) -> None:
     document, _ = learned(tmp_path, a_pod(), {**a_pod("odd"), **odd})
 
     assert likely(document, "pull") == "5s"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from tests.promises.objects import a_container, a_job, a_pod_template, a_stateful_set
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import LiveObject
+from tidegate.model.objects import JsonObject, LiveObject
 from tidegate.sandbox.first_objects import load_base_objects
 from tidegate.sandbox.living import build_controllers
 from tidegate.sandbox.physics.profile_file import default_profile
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Body, Desk, live_of
+from tidegate.testing import Desk, live_of
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.line import ResilientWorld
 
@@ -21,7 +21,7 @@ def a_cluster() -> Desk:
     return Desk(Dispatcher(ResilientWorld(sandbox)))
 
 
-def a_vault() -> Body:
+def a_vault() -> JsonObject:
     labels = {"app.kubernetes.io/name": "vault", "component": "server"}
     template = a_pod_template(a_container("vault", "hashicorp/vault:1"), **labels)
     return a_stateful_set("vault", selector={"matchLabels": {**labels}}, template=template)

@@ -7,9 +7,8 @@ import pytest
 from tests.fakes.operator_stage import OperatorStage, an_operator
 from tests.promises.objects import CONFIG_MAP, PVC, SECRET, SERVICE, a_service, an_object
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json, Kind, Propagation, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Propagation, Ref
 from tidegate.model.reading import get_mapping
-from tidegate.testing import Body
 
 DB_INSTANCE = Kind("kinda.rocks", "v1beta1", "DbInstance")
 DATABASE = Kind("kinda.rocks", "v1beta1", "Database")
@@ -40,7 +39,7 @@ ENVOY = an_operator("envoy-gateway", "registry.example/envoyproxy/gateway:v1")
 STRIMZI = an_operator("strimzi-cluster-operator", "registry.example/strimzi/operator:0.48")
 
 
-def a_secret(name: str) -> Body:
+def a_secret(name: str) -> JsonObject:
     return an_object(SECRET, name, stringData={"password": "x"})
 
 
@@ -57,13 +56,13 @@ async def test_a_database_waits_for_its_instance_and_makes_its_secret(
     stage = await OperatorStage().begin(DB_INSTANCE, DATABASE)
     await stage.operate(an_operator("db-operator"))
     templates: list[Json] = [{"name": "URL", "secret": True}, {"name": "HOST", "secret": False}]
-    spec: Body = {
+    spec: JsonObject = {
         "instance": "main",
         "secretName": "web-db",
         "credentials": {"templates": templates},
     }
     database = await stage.make(DATABASE, "web", spec)
-    admin: Body = {"Name": "admin", "Namespace": "shop"}
+    admin: JsonObject = {"Name": "admin", "Namespace": "shop"}
     await stage.make(DB_INSTANCE, "main", {"engine": engine, "adminSecretRef": admin})
     await stage.wait(Ms(MINUTE))
 
@@ -107,7 +106,7 @@ async def test_a_postgres_cluster_answers_at_its_services_once_it_is_healthy() -
 async def test_a_postgres_cluster_tells_applications_where_it_can_be_called() -> None:
     stage = await OperatorStage().begin(CLUSTER)
     await stage.operate(CNPG)
-    initdb: Body = {"database": "orders", "owner": "ann"}
+    initdb: JsonObject = {"database": "orders", "owner": "ann"}
 
     await stage.make(CLUSTER, "db", {"instances": 1, "bootstrap": {"initdb": initdb}})
     await stage.wait(Ms(5 * SECOND))
@@ -138,7 +137,7 @@ async def test_the_secret_of_a_database_goes_with_it_only_if_it_is_told_to(
     stage = await OperatorStage().begin(DB_INSTANCE, DATABASE)
     await stage.operate(an_operator("db-operator"))
     await stage.make(DB_INSTANCE, "main", {"engine": "postgres"})
-    spec: Body = {"instance": "main", "secretName": "web-db", "cleanup": cleanup}
+    spec: JsonObject = {"instance": "main", "secretName": "web-db", "cleanup": cleanup}
     database = await stage.make(DATABASE, "web", spec)
     await stage.wait(Ms(MINUTE))
 
@@ -152,7 +151,7 @@ async def test_a_user_of_a_database_gets_the_keys_of_its_engine() -> None:
     stage = await OperatorStage().begin(DB_INSTANCE, DATABASE, DB_USER)
     await stage.operate(an_operator("db-operator"))
     await stage.make(DB_INSTANCE, "main", {"engine": "mysql"})
-    credentials: Body = {"secretName": "web-db"}
+    credentials: JsonObject = {"secretName": "web-db"}
     await stage.make(DATABASE, "web", {"instance": "main", "credentials": credentials})
     await stage.make(DB_USER, "reader", {"databaseRef": "web", "secretName": "reader"})
 
@@ -180,7 +179,7 @@ async def test_a_postgres_cluster_makes_no_superuser_unless_asked_to() -> None:
 async def test_a_login_waits_for_its_credentials_and_a_realm_for_its_login() -> None:
     stage = await OperatorStage().begin(KEYCLOAK, REALM)
     await stage.operate(an_operator("keycloak-operator"))
-    secret: Body = {"name": "db-app", "key": "password"}
+    secret: JsonObject = {"name": "db-app", "key": "password"}
     keycloak = await stage.make(KEYCLOAK, "login", {"db": {"passwordSecret": secret}})
     realm = await stage.make(REALM, "shop", {"keycloakCRName": "login"})
     await stage.wait(Ms(2 * MINUTE))
@@ -204,8 +203,8 @@ async def test_a_gateway_is_accepted_before_it_is_programmed() -> None:
     stage = await OperatorStage().begin(GATEWAY_CLASS, GATEWAY)
     await stage.operate(ENVOY)
     await stage.make(GATEWAY_CLASS, "envoy", {"controllerName": "example.com/gateway"})
-    listener: Body = {"name": "web", "port": 80, "protocol": "HTTP"}
-    spec: Body = {"gatewayClassName": "envoy", "listeners": [listener]}
+    listener: JsonObject = {"name": "web", "port": 80, "protocol": "HTTP"}
+    spec: JsonObject = {"gatewayClassName": "envoy", "listeners": [listener]}
     gateway = await stage.make(GATEWAY, "edge", spec)
 
     await stage.wait(Ms(5 * SECOND))
@@ -220,7 +219,7 @@ async def test_a_gateway_is_accepted_before_it_is_programmed() -> None:
 async def test_a_route_tells_that_its_gateway_or_its_backend_is_missing() -> None:
     stage = await OperatorStage().begin(GATEWAY, ROUTE)
     await stage.operate(ENVOY)
-    spec: Body = {
+    spec: JsonObject = {
         "parentRefs": [{"name": "edge"}],
         "rules": [{"backendRefs": [{"name": "web", "port": 80}]}],
     }
@@ -248,13 +247,13 @@ async def test_a_route_tells_that_its_gateway_or_its_backend_is_missing() -> Non
 async def test_a_kafka_user_waits_for_its_cluster_and_gets_the_keys_of_its_login() -> None:
     stage = await OperatorStage().begin(KAFKA, KAFKA_USER)
     await stage.operate(STRIMZI)
-    labels: Body = {"strimzi.io/cluster": "bus"}
-    spec: Body = {"authentication": {"type": "scram-sha-512"}}
+    labels: JsonObject = {"strimzi.io/cluster": "bus"}
+    spec: JsonObject = {"authentication": {"type": "scram-sha-512"}}
     user = await stage.make(KAFKA_USER, "web", spec, labels=labels)
     await stage.wait(Ms(10 * SECOND))
     early = await stage.status(user)
 
-    listener: Body = {"name": "tls", "port": 9093}
+    listener: JsonObject = {"name": "tls", "port": 9093}
     kafka = await stage.make(KAFKA, "bus", {"kafka": {"listeners": [listener]}})
     await stage.wait(Ms(10 * SECOND))
     creating = await stage.condition(kafka, "NotReady")
@@ -310,12 +309,12 @@ async def test_a_running_thing_can_be_called_once_it_is_ready(
 async def test_a_snapshot_waits_for_its_claim() -> None:
     stage = await OperatorStage().begin(SNAPSHOT, CONTENT)
     await stage.operate(an_operator("snapshot-controller"))
-    spec: Body = {"source": {"persistentVolumeClaimName": "files"}}
+    spec: JsonObject = {"source": {"persistentVolumeClaimName": "files"}}
     snapshot = await stage.make(SNAPSHOT, "nightly", spec)
     await stage.wait(Ms(30 * SECOND))
 
     waiting = await stage.status(snapshot)
-    claim: Body = {
+    claim: JsonObject = {
         "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": "1Gi"}},
     }

@@ -9,7 +9,7 @@ from tests.promises.objects import a_namespace, an_object
 from tidegate.knowledge.catalogue import serves
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.operators import KindRow, Operator, Stage
 from tidegate.model.reading import get_mapping, get_mappings
 from tidegate.sandbox.first_objects import load_base_objects
@@ -29,7 +29,7 @@ from tidegate.sandbox.operators.presence import is_available
 from tidegate.sandbox.physics.profile_file import default_profile
 from tidegate.sandbox.server.store import StoredObject
 from tidegate.sandbox.world import Sandbox
-from tidegate.testing import Body, Desk, body_of, live_of
+from tidegate.testing import Desk, body_of, live_of
 from tidegate.world.calls import Discover
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import ApiResources
@@ -44,7 +44,7 @@ JOB = Kind("batch", "v1", "Job")
 
 
 def a_row(*kinds: str, **parts: Json) -> KindRow:
-    body: Body = {
+    body: JsonObject = {
         "group": "widgets.example.com",
         "kinds": [*kinds],
         "versions": ["v1", "v1beta1"],
@@ -151,8 +151,10 @@ def test_a_service_of_an_operator_leads_to_one_of_its_workloads(operator: Operat
 
 
 def test_what_a_user_gives_wins_and_namespaces_and_crds_come_first() -> None:
-    own: Body = {**a_namespace("shop"), "spec": {}}
-    crd: Body = {**an_object(Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"), "x")}
+    own: JsonObject = {**a_namespace("shop"), "spec": {}}
+    crd: JsonObject = {
+        **an_object(Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"), "x")
+    }
     web = an_object(DEPLOYMENT, "web")
 
     bodies = merge_objects([a_namespace("shop"), web], [crd, own])
@@ -209,14 +211,14 @@ async def test_a_pod_finds_every_key_in_a_secret_whose_keys_cannot_be_known() ->
     sandbox = a_cluster(OPERATORS["external-secrets"])
     desk = Desk(Dispatcher(ResilientWorld(sandbox)), namespace="default")
     live_of(await desk.create(an_object(STORE, "fake", spec={"provider": {"fake": {}}})))
-    spec: Body = {
+    spec: JsonObject = {
         "secretStoreRef": {"name": "fake"},
         "dataFrom": [{"extract": {"key": "web"}}],
     }
     live_of(await desk.create(an_object(EXTERNAL, "web", spec=spec)))
     variable: Json = {"name": "T", "valueFrom": {"secretKeyRef": {"name": "web", "key": "token"}}}
     container: Json = {"name": "run", "image": "run:1", "env": [variable]}
-    pod: Body = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    pod: JsonObject = {"spec": {"restartPolicy": "Never", "containers": [container]}}
     ref = live_of(await desk.create(an_object(JOB, "run", spec={"template": pod}))).ref
 
     await wait(sandbox, Ms(MINUTE))

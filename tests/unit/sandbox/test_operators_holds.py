@@ -8,18 +8,18 @@ from tests.fakes.operator_stage import OperatorStage
 from tests.promises.objects import CONFIG_MAP, JOB, POD, a_container, a_job, an_object
 from tidegate.errors import TidegateError
 from tidegate.knowledge.reader import builtin, read_knowledge
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.sandbox.operators.presence import unready_reason
 from tidegate.sandbox.server.store import StoredObject
-from tidegate.testing import Body, live_of
+from tidegate.testing import live_of
 
 SERVER: dict[str, Json] = {"app.kubernetes.io/name": "vault", "component": "server"}
 
 
 def a_pod(labels: dict[str, Json], **container: Json) -> StoredObject:
-    volume: Body = {"name": "config", "configMap": {"name": "vault-config"}}
-    spec: Body = {"containers": [{**a_container("vault"), **container}], "volumes": [volume]}
-    body: Body = {**an_object(POD, "vault-0", spec=spec), "metadata": {"labels": labels}}
+    volume: JsonObject = {"name": "config", "configMap": {"name": "vault-config"}}
+    spec: JsonObject = {"containers": [{**a_container("vault"), **container}], "volumes": [volume]}
+    body: JsonObject = {**an_object(POD, "vault-0", spec=spec), "metadata": {"labels": labels}}
     return StoredObject(Ref(POD, "shop", "vault-0"), body, (), 1)
 
 
@@ -33,7 +33,7 @@ async def test_vault_is_held_until_a_job_has_unsealed_it() -> None:
     live_of(await stage.desk.create(a_job("vault-bootstrap")))
 
     before = await why(stage, pod)
-    done: Body = {"status": {"succeeded": 1}}
+    done: JsonObject = {"status": {"succeeded": 1}}
     await stage.desk.patch(Ref(JOB, "shop", "vault-bootstrap"), done, subresource="status")
 
     assert (before, await why(stage, pod)) == ("Vault is sealed", "")
@@ -42,7 +42,7 @@ async def test_vault_is_held_until_a_job_has_unsealed_it() -> None:
 async def test_another_job_unseals_nothing() -> None:
     stage = await OperatorStage().begin()
     live_of(await stage.desk.create(a_job("migrate")))
-    done: Body = {"status": {"succeeded": 1}}
+    done: JsonObject = {"status": {"succeeded": 1}}
     await stage.desk.patch(Ref(JOB, "shop", "migrate"), done, subresource="status")
 
     assert await why(stage, a_pod(SERVER)) == "Vault is sealed"
@@ -63,7 +63,7 @@ async def test_vault_that_unseals_itself_is_not_held(container: dict[str, Json])
 
 async def test_vault_with_a_seal_in_its_config_is_not_held() -> None:
     stage = await OperatorStage().begin()
-    config: Body = {"config.hcl": 'seal "awskms" {}'}
+    config: JsonObject = {"config.hcl": 'seal "awskms" {}'}
     live_of(await stage.desk.create(an_object(CONFIG_MAP, "vault-config", data=config)))
 
     assert await why(stage, a_pod(SERVER)) == ""

@@ -11,10 +11,9 @@ from tidegate.knowledge.reader import builtin
 from tidegate.knowledge.templates import shows
 from tidegate.model.checks import all_checks_pass
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.operators import WILDCARD, KindRow
 from tidegate.schema.builtin import served_kinds
-from tidegate.testing import Body
 
 OWN = frozenset(served.kind.group for served in served_kinds())
 """Kubernetes' own groups: its controllers write statuses there, and rows tell what others make."""
@@ -41,12 +40,12 @@ async def a_stage(kind: Kind) -> OperatorStage:
     return await stage.begin(*dict.fromkeys((kind, GATEWAY, CONTENT)))
 
 
-def a_spec(kind: Kind) -> Body:
+def a_spec(kind: Kind) -> JsonObject:
     """The least that lets an object become ready."""
     return {"parentRefs": [{"name": "edge"}]} if kind.name in ROUTES else {"replicas": 1}
 
 
-def servers_of(row: KindRow, kind: Kind) -> list[Body]:
+def servers_of(row: KindRow, kind: Kind) -> list[JsonObject]:
     """Its operator by name, or a workload that its row, or a guess, takes for one."""
     if row.operator:
         return list(operators_of(OPERATORS[row.operator]))

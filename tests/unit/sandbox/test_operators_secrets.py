@@ -5,8 +5,7 @@ from __future__ import annotations
 from tests.fakes.operator_stage import OperatorStage, an_operator
 from tests.promises.objects import SECRET, SERVICE, a_service, an_object
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Kind, Propagation, Ref
-from tidegate.testing import Body
+from tidegate.model.objects import JsonObject, Kind, Propagation, Ref
 
 ISSUER = Kind("cert-manager.io", "v1", "Issuer")
 CERTIFICATE = Kind("cert-manager.io", "v1", "Certificate")
@@ -22,11 +21,11 @@ SEALER = an_operator("sealed-secrets", "registry.example/bitnami/sealed-secrets-
 EXTERNALS = an_operator("eso", "registry.example/external-secrets/external-secrets:v1")
 
 
-def a_secret(name: str, **data: str) -> Body:
+def a_secret(name: str, **data: str) -> JsonObject:
     return an_object(SECRET, name, stringData={**data})
 
 
-def endpoints_of(service: str) -> Body:
+def endpoints_of(service: str) -> JsonObject:
     return {
         **an_object(SLICE, f"{service}-1"),
         "metadata": {"name": f"{service}-1", "labels": {"kubernetes.io/service-name": service}},
@@ -39,7 +38,7 @@ def endpoints_of(service: str) -> Body:
 async def test_a_certificate_waits_for_its_issuer_and_the_issuer_for_its_key_pair() -> None:
     stage = await OperatorStage().begin(ISSUER, CERTIFICATE)
     await stage.operate(CERT_MANAGER)
-    spec: Body = {"secretName": "web-tls", "issuerRef": {"name": "ca"}}
+    spec: JsonObject = {"secretName": "web-tls", "issuerRef": {"name": "ca"}}
     certificate = await stage.make(CERTIFICATE, "web", spec)
     issuer = await stage.make(ISSUER, "ca", {"ca": {"secretName": "ca-pair"}})
     await stage.wait(Ms(MINUTE))
@@ -60,7 +59,7 @@ async def test_a_certificate_makes_a_tls_secret_that_outlives_it() -> None:
     stage = await OperatorStage().begin(ISSUER, CERTIFICATE)
     await stage.operate(CERT_MANAGER)
     await stage.make(ISSUER, "self", {"selfSigned": {}})
-    spec: Body = {"secretName": "web-tls", "issuerRef": {"name": "self", "kind": "Issuer"}}
+    spec: JsonObject = {"secretName": "web-tls", "issuerRef": {"name": "self", "kind": "Issuer"}}
     certificate = await stage.make(CERTIFICATE, "web", spec)
 
     await stage.wait(Ms(10 * SECOND))
@@ -78,7 +77,7 @@ async def test_a_certificate_that_changes_is_issued_again() -> None:
     stage = await OperatorStage().begin(ISSUER, CERTIFICATE)
     await stage.operate(CERT_MANAGER)
     await stage.make(ISSUER, "self", {"selfSigned": {}})
-    spec: Body = {"secretName": "web-tls", "issuerRef": {"name": "self"}}
+    spec: JsonObject = {"secretName": "web-tls", "issuerRef": {"name": "self"}}
     certificate = await stage.make(CERTIFICATE, "web", spec)
     await stage.wait(Ms(10 * SECOND))
 
@@ -96,8 +95,8 @@ async def test_a_certificate_of_an_acme_server_brings_no_authority() -> None:
     stage = await OperatorStage().begin(ISSUER, CERTIFICATE)
     await stage.operate(CERT_MANAGER)
     await stage.make(ISSUER, "le", {"acme": {"server": "https://acme.example.com"}})
-    stores: Body = {"jks": {"create": True}, "pkcs12": {"create": False}}
-    spec: Body = {"secretName": "web-tls", "issuerRef": {"name": "le"}, "keystores": stores}
+    stores: JsonObject = {"jks": {"create": True}, "pkcs12": {"create": False}}
+    spec: JsonObject = {"secretName": "web-tls", "issuerRef": {"name": "le"}, "keystores": stores}
     await stage.make(CERTIFICATE, "web", spec)
 
     await stage.wait(Ms(10 * SECOND))
@@ -108,7 +107,7 @@ async def test_a_certificate_of_an_acme_server_brings_no_authority() -> None:
 async def test_a_sealed_secret_gives_its_own_name_whatever_its_template_says() -> None:
     stage = await OperatorStage().begin(SEALED)
     await stage.operate(SEALER)
-    template: Body = {"metadata": {"name": "other"}}
+    template: JsonObject = {"metadata": {"name": "other"}}
 
     await stage.make(SEALED, "login", {"encryptedData": {"user": "Ag"}, "template": template})
     await stage.wait(Ms(5 * SECOND))
@@ -121,7 +120,7 @@ async def test_an_external_secret_that_merges_fills_a_secret_and_makes_none() ->
     stage = await OperatorStage().begin(STORE, EXTERNAL)
     await stage.operate(EXTERNALS)
     await stage.make(STORE, "fake", {"provider": {"fake": {}}})
-    spec: Body = {
+    spec: JsonObject = {
         "secretStoreRef": {"name": "fake"},
         "target": {"name": "app", "creationPolicy": "Merge"},
         "data": [{"secretKey": "token", "remoteRef": {"key": "web"}}],
@@ -142,7 +141,7 @@ async def test_an_external_secret_that_merges_fills_a_secret_and_makes_none() ->
 async def test_a_sealed_secret_becomes_the_secret_of_its_template_and_takes_it_along() -> None:
     stage = await OperatorStage().begin(SEALED)
     await stage.operate(SEALER)
-    template: Body = {"type": "example.com/login", "metadata": {"labels": {"app": "web"}}}
+    template: JsonObject = {"type": "example.com/login", "metadata": {"labels": {"app": "web"}}}
     sealed = await stage.make(
         SEALED, "login", {"encryptedData": {"user": "Ag", "password": "Ag"}, "template": template}
     )
@@ -161,9 +160,9 @@ async def test_a_sealed_secret_becomes_the_secret_of_its_template_and_takes_it_a
 async def test_a_store_backed_by_vault_is_not_ready_before_vault_answers() -> None:
     stage = await OperatorStage().begin(STORE, EXTERNAL)
     await stage.operate(EXTERNALS)
-    vault: Body = {"server": "http://vault.shop.svc.cluster.local:8200", "path": "kv"}
+    vault: JsonObject = {"server": "http://vault.shop.svc.cluster.local:8200", "path": "kv"}
     store = await stage.make(STORE, "vault", {"provider": {"vault": vault}})
-    spec: Body = {
+    spec: JsonObject = {
         "secretStoreRef": {"name": "vault"},
         "data": [{"secretKey": "token", "remoteRef": {"key": "web"}}],
     }
@@ -185,7 +184,7 @@ async def test_a_store_backed_by_vault_is_not_ready_before_vault_answers() -> No
 async def test_a_store_outside_of_the_cluster_needs_nothing_inside() -> None:
     stage = await OperatorStage().begin(CLUSTER_STORE)
     await stage.operate(EXTERNALS)
-    vault: Body = {"server": "https://vault.example.com"}
+    vault: JsonObject = {"server": "https://vault.example.com"}
 
     store = await stage.make(CLUSTER_STORE, "vault", {"provider": {"vault": vault}})
     await stage.wait(Ms(10 * SECOND))
@@ -198,7 +197,7 @@ async def test_an_external_secret_with_keys_of_the_store_says_that_they_are_not_
     await stage.operate(EXTERNALS)
     await stage.make(STORE, "fake", {"provider": {"fake": {}}})
 
-    spec: Body = {
+    spec: JsonObject = {
         "secretStoreRef": {"name": "fake"},
         "target": {"name": "all", "creationPolicy": "Orphan"},
         "dataFrom": [{"extract": {"key": "web"}}],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tidegate.knowledge.templates import NOW
 from tidegate.model.moment import Ms
+from tidegate.model.objects import JsonObject
 from tidegate.sandbox.operators.interpreter import fill_times, stage_status
-from tidegate.testing import Body
 
 
 def test_conditions_keep_their_time_until_their_status_changes() -> None:
@@ -13,7 +13,7 @@ def test_conditions_keep_their_time_until_their_status_changes() -> None:
         "at": NOW,
         "conditions": [{"type": "A", "status": "True"}, {"type": "B", "status": "True"}],
     }
-    old: Body = {
+    old: JsonObject = {
         "at": "before",
         "conditions": [
             {"type": "B", "status": "True", "lastTransitionTime": "before"},

@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.sequence_answers import gate_shape, shape_for
 from tests.fakes.write_sequences import GATE
 from tests.promises.objects import CONFIG_MAP, DEPLOYMENT
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.sandbox.ownership.fields import EMPTY, field_set_from_paths, to_fields_v1
 from tidegate.sandbox.ownership.owners import (
     ManagedFields,
@@ -36,10 +36,9 @@ from tidegate.world.facts import Cause, FieldOwner
 
 SHAPE = shape_for(CONFIG_MAP)
 TERMS = WriteScope(shape=SHAPE, version="v1", blank=build_blank(SHAPE))
-Body = dict[str, Json]
 
 
-def a_config_map(**data: str) -> Body:
+def a_config_map(**data: str) -> JsonObject:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -48,7 +47,9 @@ def a_config_map(**data: str) -> Body:
     }
 
 
-def applied(live: Body | None, owners: ManagedFields, intent: Body, by: Author) -> ApplyResult:
+def applied(
+    live: JsonObject | None, owners: ManagedFields, intent: JsonObject, by: Author
+) -> ApplyResult:
     result = apply_intent(live, owners, intent, author=by, scope=TERMS, force=False)
     assert isinstance(result, ApplyResult)
     return result
@@ -194,7 +195,7 @@ def test_entries_are_written_as_they_were_read() -> None:
         {"operation": "Apply", "apiVersion": "v1"},
     ],
 )
-def test_entries_that_cannot_be_read_do_not_count(entry: Body) -> None:
+def test_entries_that_cannot_be_read_do_not_count(entry: JsonObject) -> None:
     live = (an_entry("anna"),)
 
     assert parse_managed_fields([entry]) is None
@@ -274,7 +275,7 @@ def test_a_blank_object_has_its_structs_and_the_lists_that_are_never_left_out() 
     ],
 )
 def test_an_intent_that_does_not_fit_its_schema_says_where(
-    spec: Body, field: str, problem: str
+    spec: JsonObject, field: str, problem: str
 ) -> None:
     found = find_typed_problems({"spec": spec}, gate_shape())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.fakes.small_cluster import SmallCluster, an_object
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.reading import get_mappings, get_text
 from tidegate.sandbox.controllers.selectors import DISRUPTION_BUDGET, DISRUPTION_BUDGETS, ENDPOINTS
 from tidegate.sandbox.controllers.stamps import (
@@ -14,14 +14,13 @@ from tidegate.sandbox.controllers.stamps import (
     INGRESS,
 )
 from tidegate.sandbox.kinds import POD, SERVICE
-from tidegate.testing import Body
 
 
 async def a_cluster() -> SmallCluster:
     return await SmallCluster(ENDPOINTS, DISRUPTION_BUDGETS, *EXTERNAL_STATUS_CONTROLLERS).open()
 
 
-def a_service(**spec: Json) -> Body:
+def a_service(**spec: Json) -> JsonObject:
     ports: list[Json] = [{"port": 443}]
     return an_object(
         "v1", "Service", "web", spec={"ports": ports, "selector": {"app": "web"}, **spec}
@@ -35,7 +34,7 @@ async def a_pod(cluster: SmallCluster, name: str, **metadata: Json) -> Ref:
     return await cluster.create({**body, "metadata": {"name": name, "labels": labels, **metadata}})
 
 
-def an_api_service(**spec: Json) -> Body:
+def an_api_service(**spec: Json) -> JsonObject:
     wanted: Json = {
         "group": "metrics.example.com",
         "version": "v1",
@@ -48,7 +47,7 @@ def an_api_service(**spec: Json) -> Body:
     )
 
 
-def said(status: Body) -> list[str]:
+def said(status: JsonObject) -> list[str]:
     return [
         f"{get_text(one, 'type')} {get_text(one, 'status')} {get_text(one, 'reason')}"
         for one in get_mappings(status, "conditions")
@@ -122,7 +121,7 @@ async def test_an_api_service_is_available_when_its_service_has_endpoints() -> N
     assert said(await cluster.status(API_SERVICE, name)) == ["Available True Passed"]
 
 
-def an_autoscaler() -> Body:
+def an_autoscaler() -> JsonObject:
     target: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     return an_object(
         "autoscaling/v2",
@@ -132,7 +131,7 @@ def an_autoscaler() -> Body:
     )
 
 
-def a_deployment() -> Body:
+def a_deployment() -> JsonObject:
     container: Json = {"name": "app", "image": "registry.example/app:1"}
     template: Json = {
         "metadata": {"labels": {"app": "web"}},
@@ -174,7 +173,7 @@ async def test_an_autoscaler_sees_its_target_when_it_comes() -> None:
     assert after[0] == "AbleToScale True SucceededGetScale"
 
 
-def a_budget(**spec: Json) -> Body:
+def a_budget(**spec: Json) -> JsonObject:
     return an_object(
         "policy/v1",
         "PodDisruptionBudget",

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.schema.builtin import object_meta, shape_of
 from tidegate.schema.decoding import find_decode_problem, find_typed_problems
 from tidegate.schema.shape import Shape
 from tidegate.schema.structural import shape_from
 from tidegate.world.facts import Cause
-
-Body = dict[str, Json]
 
 UNSTRUCTURED = '&value.valueUnstructured{Value:map[string]interface {}{"a":[]interface {}{1}}}'
 CONTAINER = "Container.spec.template.spec.containers"
@@ -23,7 +21,7 @@ def deployment() -> Shape:
     return shape
 
 
-def with_container(**parts: Json) -> Body:
+def with_container(**parts: Json) -> JsonObject:
     return {"template": {"spec": {"containers": [{"name": "a", **parts}]}}}
 
 
@@ -61,7 +59,7 @@ def with_container(**parts: Json) -> Body:
         ),
     ],
 )
-def test_the_decoder_says_what_it_met_and_where(spec: Body, problem: str) -> None:
+def test_the_decoder_says_what_it_met_and_where(spec: JsonObject, problem: str) -> None:
     assert find_decode_problem({"spec": spec}, deployment()) == f"json: cannot unmarshal {problem}"
 
 
@@ -74,18 +72,20 @@ def test_the_decoder_says_what_it_met_and_where(spec: Body, problem: str) -> Non
         with_container(resources={"requests": {"cpu": 1, "memory": "1Gi", "other": 0.5}}),
     ],
 )
-def test_what_can_be_read_is_no_problem(spec: Body) -> None:
+def test_what_can_be_read_is_no_problem(spec: JsonObject) -> None:
     assert find_decode_problem({"spec": spec}, deployment()) == ""
 
 
 def test_a_type_that_reads_by_itself_has_the_last_word() -> None:
-    body: Body = {"spec": {"replicas": "x", **with_container(resources={"limits": {"cpu": "x"}})}}
+    body: JsonObject = {
+        "spec": {"replicas": "x", **with_container(resources={"limits": {"cpu": "x"}})}
+    }
 
     assert find_decode_problem(body, deployment()).startswith("quantities must match")
 
 
 def test_the_suffix_of_a_quantity_is_one_of_those_there_are() -> None:
-    body: Body = {"spec": with_container(resources={"limits": {"cpu": "1i"}})}
+    body: JsonObject = {"spec": with_container(resources={"limits": {"cpu": "1i"}})}
 
     assert find_decode_problem(body, deployment()) == "unable to parse quantity's suffix"
 
@@ -143,7 +143,7 @@ def test_metadata_of_a_custom_object_is_read_by_itself() -> None:
         ),
     ],
 )
-def test_an_apply_names_each_field(spec: Body, field: str, problem: str) -> None:
+def test_an_apply_names_each_field(spec: JsonObject, field: str, problem: str) -> None:
     assert find_typed_problems({"spec": spec}, deployment()) == (Cause(field, "type", problem),)
 
 
@@ -154,13 +154,13 @@ def test_an_apply_names_unknown_fields() -> None:
 
 
 def test_an_apply_lets_pass_what_only_the_decoder_minds() -> None:
-    body: Body = {"metadata": {"creationTimestamp": 5}, "spec": {"replicas": 1.5}}
+    body: JsonObject = {"metadata": {"creationTimestamp": 5}, "spec": {"replicas": 1.5}}
 
     assert find_typed_problems(body, deployment()) == ()
 
 
 def test_an_item_without_any_key_cannot_be_applied() -> None:
-    keyed: Body = {
+    keyed: JsonObject = {
         "type": "array",
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["name"],

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.schema.validation.requirements import find_unmet
-
-Body = dict[str, Json]
 
 DEPLOYMENT = Kind("apps", "v1", "Deployment")
 STATEFUL_SET = Kind("apps", "v1", "StatefulSet")
@@ -16,9 +14,9 @@ CONFIG_MAP = Kind("", "v1", "ConfigMap")
 SERVICE = Kind("", "v1", "Service")
 
 
-def a_workload(label: Json = "web", **pod: Json) -> Body:
-    labels: Body = {"app": label}
-    spec: Body = {"containers": [{"name": "a", "image": "i"}], **pod}
+def a_workload(label: Json = "web", **pod: Json) -> JsonObject:
+    labels: JsonObject = {"app": label}
+    spec: JsonObject = {"containers": [{"name": "a", "image": "i"}], **pod}
     return {
         "metadata": {"name": "web"},
         "spec": {
@@ -28,7 +26,7 @@ def a_workload(label: Json = "web", **pod: Json) -> Body:
     }
 
 
-def told(kind: Kind, body: Body) -> list[tuple[str, str]]:
+def told(kind: Kind, body: JsonObject) -> list[tuple[str, str]]:
     return [
         (cause.field, cause.reason.removeprefix("FieldValue")) for cause in find_unmet(kind, body)
     ]
@@ -74,7 +72,7 @@ def test_a_selector_must_find_its_template(
     body = a_workload()
     assert isinstance(body["spec"], dict)
     expression: Json = {"key": "app", "operator": operator, "values": values}
-    spec: Body = {**body["spec"], "selector": {"matchExpressions": [expression]}}
+    spec: JsonObject = {**body["spec"], "selector": {"matchExpressions": [expression]}}
 
     problems = told(DEPLOYMENT, {**body, "spec": spec})
 
@@ -105,7 +103,7 @@ def test_a_mount_needs_its_volume_and_a_claim_template_is_one() -> None:
             "resources": {"requests": {"storage": "1Gi"}},
         },
     }
-    claimed: Body = {**body, "spec": {**body["spec"], "volumeClaimTemplates": [claim]}}
+    claimed: JsonObject = {**body, "spec": {**body["spec"], "volumeClaimTemplates": [claim]}}
 
     assert told(STATEFUL_SET, body) == [
         ("spec.template.spec.containers[0].volumeMounts[0].name", "NotFound")
@@ -114,7 +112,7 @@ def test_a_mount_needs_its_volume_and_a_claim_template_is_one() -> None:
 
 
 def test_ports_of_a_service_need_names_where_there_are_two() -> None:
-    body: Body = {
+    body: JsonObject = {
         "metadata": {"name": "web"},
         "spec": {"ports": [{"port": 80}, {"port": 81, "name": "b"}]},
     }
@@ -133,7 +131,7 @@ def test_ports_of_a_service_need_names_where_there_are_two() -> None:
         ({"name": "x", "finalizers": ["hold"]}, "metadata.finalizers[0]"),
     ],
 )
-def test_names_and_labels_have_a_form(metadata: Body, field: str) -> None:
+def test_names_and_labels_have_a_form(metadata: JsonObject, field: str) -> None:
     assert {place for place, _ in told(CONFIG_MAP, {"metadata": metadata})} == {field}
 
 

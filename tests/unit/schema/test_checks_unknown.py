@@ -7,15 +7,13 @@ import copy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import JsonObject, Kind
 from tidegate.schema.builtin import shape_of
 from tidegate.schema.mending import drop_nulls, fill_defaults, prune, unknown_fields
 from tidegate.schema.shape import Shape
 from tidegate.schema.structural import shape_from
 
-Body = dict[str, Json]
-
-TEXT: Body = {"type": "string"}
+TEXT: JsonObject = {"type": "string"}
 SHAPE = shape_from(
     {
         "type": "object",
@@ -50,9 +48,9 @@ def deployment() -> Shape:
 
 
 def test_unknown_fields_of_a_built_in_object_are_told_in_the_order_in_which_they_stand() -> None:
-    container: Body = {"imag": 5, "env": [{"name": "A", "nome": 1}]}
-    spec: Body = {"template": {"spec": {"containers": [container]}}, "replicsa": 1}
-    body: Body = {"metadata": {"labelled": {}, "labels": {"a": "b"}}, "spec": spec, "x": 1}
+    container: JsonObject = {"imag": 5, "env": [{"name": "A", "nome": 1}]}
+    spec: JsonObject = {"template": {"spec": {"containers": [container]}}, "replicsa": 1}
+    body: JsonObject = {"metadata": {"labelled": {}, "labels": {"a": "b"}}, "spec": spec, "x": 1}
 
     assert unknown_fields(body, deployment()) == (
         "metadata.labelled",
@@ -64,7 +62,7 @@ def test_unknown_fields_of_a_built_in_object_are_told_in_the_order_in_which_they
 
 
 def test_unknown_fields_are_dropped() -> None:
-    body: Body = {
+    body: JsonObject = {
         "closed": {"a": 1},
         "free": {"known": {"a": "b", "z": 1}, "more": {"b": 1}},
         "list": [{"a": "b", "z": 1}],
@@ -90,7 +88,7 @@ def test_unknown_fields_are_dropped() -> None:
 
 
 def test_only_the_way_to_what_is_dropped_is_new() -> None:
-    body: Body = {"free": {"known": {"a": "b"}}, "list": [{"a": "b"}, {"z": 1}], "any": [1]}
+    body: JsonObject = {"free": {"known": {"a": "b"}}, "list": [{"a": "b"}, {"z": 1}], "any": [1]}
 
     pruned = prune(body, SHAPE)
 
@@ -115,7 +113,7 @@ def test_a_default_takes_the_place_of_a_null_that_may_not_be() -> None:
 
 
 def test_nulls_are_dropped_where_none_may_be_and_no_default_comes() -> None:
-    body: Body = {
+    body: JsonObject = {
         "text": None,
         "size": None,
         "nullable": None,
@@ -132,7 +130,12 @@ def test_nulls_are_dropped_where_none_may_be_and_no_default_comes() -> None:
 
 
 def test_an_object_that_needs_nothing_is_given_back_itself() -> None:
-    body: Body = {"deep": {"a": "x", "b": "y"}, "size": 1, "map": {"a": "b"}, "list": [{"a": "c"}]}
+    body: JsonObject = {
+        "deep": {"a": "x", "b": "y"},
+        "size": 1,
+        "map": {"a": "b"},
+        "list": [{"a": "c"}],
+    }
 
     assert prune(body, SHAPE) is body
     assert drop_nulls(body, SHAPE) is body
@@ -151,7 +154,7 @@ objects = st.dictionaries(st.sampled_from([*SHAPE.fields, "zzz"]), values, max_s
 
 
 @given(objects)
-def test_nothing_given_is_ever_changed_and_doing_it_again_changes_nothing(body: Body) -> None:
+def test_nothing_given_is_ever_changed_and_doing_it_again_changes_nothing(body: JsonObject) -> None:
     before = copy.deepcopy(body)
 
     for change in (prune, drop_nulls, fill_defaults):
@@ -161,6 +164,6 @@ def test_nothing_given_is_ever_changed_and_doing_it_again_changes_nothing(body: 
 
 
 @given(objects)
-def test_a_pruned_object_has_no_unknown_fields(body: Body) -> None:
+def test_a_pruned_object_has_no_unknown_fields(body: JsonObject) -> None:
     assert unknown_fields(prune(body, SHAPE), SHAPE) == ()
     assert (prune(body, SHAPE) is body) == (unknown_fields(body, SHAPE) == ())

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from plane.dialect_schemas import MODULES
 from tests.fakes.dialect_bodies import BODIES
 from tidegate.documents import FieldPath
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.schema.dialects import FILE, check_object, known_versions
-from tidegate.testing import Body
 
 JSON: st.SearchStrategy[Json] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -28,9 +27,9 @@ LIKELY: st.SearchStrategy[Json] = st.recursive(
 APPLICATION, KUSTOMIZATION, RELEASE = BODIES[0], BODIES[3], BODIES[4]
 
 
-def changed(body: Body, path: str, value: Json = None) -> Body:
+def changed(body: JsonObject, path: str, value: Json = None) -> JsonObject:
     """A copy with another value at a path; nothing stands there where none is given."""
-    copy: Body = msgspec.json.decode(msgspec.json.encode(body))
+    copy: JsonObject = msgspec.json.decode(msgspec.json.encode(body))
     *above, last = path.split(".")
     part = copy
     for name in above:
@@ -43,12 +42,12 @@ def changed(body: Body, path: str, value: Json = None) -> Body:
     return copy
 
 
-def name_of(body: Body) -> str:
+def name_of(body: JsonObject) -> str:
     return str(Kind.of(str(body["apiVersion"]), str(body["kind"])))
 
 
 @pytest.mark.parametrize("body", BODIES, ids=name_of)
-def test_nothing_is_wrong_with_what_is_right(body: Body) -> None:
+def test_nothing_is_wrong_with_what_is_right(body: JsonObject) -> None:
     assert check_object(body) == ()
 
 
@@ -75,7 +74,7 @@ def test_every_version_can_be_read(number: int) -> None:
     assert ("metadata", "name") in [flaw.path for flaw in flaws]
 
 
-UNKNOWN: tuple[tuple[Body, str, str], ...] = (
+UNKNOWN: tuple[tuple[JsonObject, str, str], ...] = (
     (APPLICATION, "spec.syncPolicy.automated.prun", "prune"),
     (APPLICATION, "spec.destination.namespaces", "namespace"),
     (APPLICATION, "metadata.annotation", "annotations"),
@@ -87,7 +86,9 @@ UNKNOWN: tuple[tuple[Body, str, str], ...] = (
 
 
 @pytest.mark.parametrize(("body", "path", "near"), UNKNOWN)
-def test_an_unknown_field_is_told_with_the_nearest_known(body: Body, path: str, near: str) -> None:
+def test_an_unknown_field_is_told_with_the_nearest_known(
+    body: JsonObject, path: str, near: str
+) -> None:
     (flaw,) = check_object(changed(body, path, {"a": 1}))
 
     assert flaw.dropped
@@ -95,7 +96,7 @@ def test_an_unknown_field_is_told_with_the_nearest_known(body: Body, path: str, 
     assert flaw.near == near
 
 
-REFUSED: tuple[tuple[Body, str, Json, str], ...] = (
+REFUSED: tuple[tuple[JsonObject, str, Json, str], ...] = (
     (APPLICATION, "spec.syncPolicy.automated.prune", "yes", "must be of type boolean"),
     (APPLICATION, "spec.project", None, "Required value"),
     (APPLICATION, "spec.revisionHistoryLimit", "3", "must be of type integer"),
@@ -111,7 +112,7 @@ REFUSED: tuple[tuple[Body, str, Json, str], ...] = (
 
 @pytest.mark.parametrize(("body", "path", "value", "words"), REFUSED)
 def test_what_a_server_refuses_is_told_in_its_words(
-    body: Body, path: str, value: Json, words: str
+    body: JsonObject, path: str, value: Json, words: str
 ) -> None:
     (flaw,) = check_object(changed(body, path, value))
 
@@ -164,7 +165,7 @@ def test_nothing_is_said_of_kinds_of_others(kind: str) -> None:
 
 
 @given(body=st.sampled_from(BODIES), value=LIKELY, place=st.sampled_from(["spec", "spec.source"]))
-def test_any_json_is_judged(body: Body, value: Json, place: str) -> None:
+def test_any_json_is_judged(body: JsonObject, value: Json, place: str) -> None:
     spoiled = changed(body, place, value)
     spoiled |= value if isinstance(value, dict) and place == "spec" else {}
 

@@ -5,46 +5,49 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.schema.fit import Misfit, find_misfit, read_definition
-from tidegate.testing import Body
 from tidegate.testing.builders import a_config_map, a_deployment, a_job, an_object
 
 GATE = Kind("example.org", "v1", "Gate")
-TEXT: Body = {"type": "string"}
+TEXT: JsonObject = {"type": "string"}
 
 
 def a_definition(**fields: Json) -> bytes:
     """A CRD of `Gate` whose `spec` has these fields."""
-    spec: Body = {"type": "object", "required": ["color"], "properties": {"color": TEXT, **fields}}
-    status: Body = {"type": "object", "required": ["phase"], "properties": {"phase": TEXT}}
-    schema: Body = {"type": "object", "properties": {"spec": spec, "status": status}}
+    spec: JsonObject = {
+        "type": "object",
+        "required": ["color"],
+        "properties": {"color": TEXT, **fields},
+    }
+    status: JsonObject = {"type": "object", "required": ["phase"], "properties": {"phase": TEXT}}
+    schema: JsonObject = {"type": "object", "properties": {"spec": spec, "status": status}}
     return a_definition_of(schema)
 
 
-def a_definition_of(schema: Body) -> bytes:
-    version: Body = {
+def a_definition_of(schema: JsonObject) -> bytes:
+    version: JsonObject = {
         "name": "v1",
         "served": True,
         "storage": True,
         "schema": {"openAPIV3Schema": schema},
     }
-    names: Body = {"kind": "Gate", "plural": "gates"}
-    parts: Body = {"group": "example.org", "names": names, "scope": "Namespaced"}
+    names: JsonObject = {"kind": "Gate", "plural": "gates"}
+    parts: JsonObject = {"group": "example.org", "names": names, "scope": "Namespaced"}
     kind = "apiextensions.k8s.io/v1 CustomResourceDefinition"
-    spec: Body = {**parts, "versions": [version, {**version, "name": "v0", "served": False}]}
+    spec: JsonObject = {**parts, "versions": [version, {**version, "name": "v0", "served": False}]}
     return msgspec.json.encode(an_object(kind, "gates.example.org", spec=spec))
 
 
-def a_gate(spec: Body | None = None) -> Body:
+def a_gate(spec: JsonObject | None = None) -> JsonObject:
     return an_object("example.org/v1 Gate", "north", spec={**(spec or {})})
 
 
-def kind_of(body: Body) -> Kind:
+def kind_of(body: JsonObject) -> Kind:
     return Kind.of(str(body["apiVersion"]), str(body["kind"]))
 
 
-def misfit_of(body: Body, definition: bytes = b"", *, applied: bool = True) -> Misfit:
+def misfit_of(body: JsonObject, definition: bytes = b"", *, applied: bool = True) -> Misfit:
     found = find_misfit(kind_of(body), body, definition=definition, applied=applied)
     assert found is not None
     return found
@@ -54,7 +57,7 @@ def fields(misfit: Misfit) -> tuple[list[str], list[str]]:
     return [one.field for one in misfit.unreadable], [one.field for one in misfit.invalid]
 
 
-def with_spec(body: Body, **spec: Json) -> Body:
+def with_spec(body: JsonObject, **spec: Json) -> JsonObject:
     known = body["spec"]
     assert isinstance(known, dict)
     return {**body, "spec": {**known, **spec}}
@@ -62,7 +65,7 @@ def with_spec(body: Body, **spec: Json) -> Body:
 
 @pytest.mark.parametrize("body", [a_config_map(), a_deployment(), a_job()])
 @pytest.mark.parametrize("applied", [True, False])
-def test_nothing_is_wrong_with_what_is_right(body: Body, *, applied: bool) -> None:
+def test_nothing_is_wrong_with_what_is_right(body: JsonObject, *, applied: bool) -> None:
     assert misfit_of(body, applied=applied) == Misfit()
 
 
@@ -90,7 +93,7 @@ def test_what_is_missing_makes_a_text_invalid() -> None:
 
 
 def test_a_definition_is_checked_as_one() -> None:
-    body: Body = msgspec.json.decode(a_definition(size={}))
+    body: JsonObject = msgspec.json.decode(a_definition(size={}))
 
     assert any(field.endswith("[size].type") for field in fields(misfit_of(body))[1])
 
@@ -106,7 +109,7 @@ def test_of_a_version_that_is_not_served_nothing_is_known() -> None:
     assert find_misfit(older, a_gate(), definition=a_definition()) is None
 
 
-WRONG: dict[str, tuple[Body, tuple[list[str], list[str]]]] = {
+WRONG: dict[str, tuple[JsonObject, tuple[list[str], list[str]]]] = {
     "nothing": ({"color": "red"}, ([], [])),
     "a type": ({"color": 5}, (["spec.color"], [])),
     "a name": ({"color": "red", "colour": "red"}, (["spec.colour"], [])),
@@ -124,7 +127,7 @@ def test_a_custom_object_is_checked_by_its_definition(name: str) -> None:
 
 
 def test_what_a_definition_fills_in_is_not_missing() -> None:
-    schema: Body = {
+    schema: JsonObject = {
         "type": "object",
         "properties": {
             "spec": {
@@ -139,12 +142,12 @@ def test_what_a_definition_fills_in_is_not_missing() -> None:
 
 
 def test_a_status_is_not_asked_for_what_it_lacks() -> None:
-    gate: Body = {**a_gate({"color": "red"}), "status": {}}
+    gate: JsonObject = {**a_gate({"color": "red"}), "status": {}}
 
     assert misfit_of(gate, a_definition()) == Misfit()
 
 
-BEYOND: dict[str, Body] = {
+BEYOND: dict[str, JsonObject] = {
     "a rule": {"type": "string", "x-kubernetes-validations": [{"rule": "self != ''"}]},
     "alternatives": {"type": "string", "anyOf": [{"minLength": 1}, {"pattern": "^a"}]},
     "a multiple": {"type": "integer", "multipleOf": 5},
@@ -152,7 +155,7 @@ BEYOND: dict[str, Body] = {
     "a pattern that is none of Python's": {"type": "string", "pattern": r"^\p{L}+$"},
     "a rule of items": {"type": "array", "items": {"type": "string", "not": {"pattern": "a"}}},
 }
-WITHIN: dict[str, Body] = {
+WITHIN: dict[str, JsonObject] = {
     "a plain text": TEXT,
     "a number or a text": {
         "x-kubernetes-int-or-string": True,

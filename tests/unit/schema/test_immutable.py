@@ -5,19 +5,18 @@ from __future__ import annotations
 import pytest
 
 from tests.promises.objects import POD, a_claim, a_container, a_definition, a_job, an_object
-from tidegate.model.objects import Kind
+from tidegate.model.objects import JsonObject, Kind
 from tidegate.schema.frozen import find_changed
-from tidegate.testing import Body
 
 STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass")
-BOUND: Body = {"status": {"phase": "Bound"}}
+BOUND: JsonObject = {"status": {"phase": "Bound"}}
 
 
-def a_pod(*containers: Body) -> Body:
+def a_pod(*containers: JsonObject) -> JsonObject:
     return an_object(POD, "web", spec={"containers": [*containers]})
 
 
-def a_class(**parts: str) -> Body:
+def a_class(**parts: str) -> JsonObject:
     return an_object(STORAGE_CLASS, "fast", provisioner="example.org/disk", **parts)
 
 
@@ -47,7 +46,9 @@ def a_class(**parts: str) -> Body:
         ),
     ],
 )
-def test_a_change_is_refused_in_a_servers_words(before: Body, after: Body, told: str) -> None:
+def test_a_change_is_refused_in_a_servers_words(
+    before: JsonObject, after: JsonObject, told: str
+) -> None:
     (cause,) = find_changed(before, after)
 
     assert f"{cause.field}: {cause.message}".startswith(told)
@@ -71,5 +72,7 @@ def test_a_pod_keeps_its_containers() -> None:
         (a_definition("example.org"), a_definition("example.org", scope="Cluster")),
     ],
 )
-def test_what_was_meant_anyway_or_may_change_is_taken(before: Body, after: Body) -> None:
+def test_what_was_meant_anyway_or_may_change_is_taken(
+    before: JsonObject, after: JsonObject
+) -> None:
     assert find_changed(before, after) == ()

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.schema.validation.definitions import find_definition_problems
 from tidegate.world.facts import Cause
 
-Body = dict[str, Json]
 ROOT = "spec.validation.openAPIV3Schema"
 
 
-def a_definition(**fields: Json) -> Body:
-    schema: Body = {"type": "object", "properties": {**fields}}
+def a_definition(**fields: Json) -> JsonObject:
+    schema: JsonObject = {"type": "object", "properties": {**fields}}
     return with_versions(a_version("v1", schema, storage=True))
 
 
-def a_version(name: str, schema: Body, *, storage: bool) -> Body:
+def a_version(name: str, schema: JsonObject, *, storage: bool) -> JsonObject:
     return {"name": name, "storage": storage, "schema": {"openAPIV3Schema": schema}}
 
 
-def with_versions(*versions: Body, **spec: Json) -> Body:
+def with_versions(*versions: JsonObject, **spec: Json) -> JsonObject:
     return {
         "metadata": {"name": "gates.example.org"},
         "spec": {
@@ -64,7 +63,11 @@ def test_structure_is_looked_at_only_where_the_form_is_right() -> None:
 
 
 def test_a_default_must_fit_its_own_schema() -> None:
-    inner: Body = {"type": "object", "properties": {"a": {"type": "string"}}, "default": {"a": 5}}
+    inner: JsonObject = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}},
+        "default": {"a": 5},
+    }
 
     (problem,) = find_definition_problems(a_definition(spec=inner))
 
@@ -73,8 +76,8 @@ def test_a_default_must_fit_its_own_schema() -> None:
 
 
 def test_a_key_of_a_list_must_not_be_missing() -> None:
-    items: Body = {"type": "object", "properties": {"name": {"type": "string"}}}
-    keyed: Body = {
+    items: JsonObject = {"type": "object", "properties": {"name": {"type": "string"}}}
+    keyed: JsonObject = {
         "type": "array",
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["name"],

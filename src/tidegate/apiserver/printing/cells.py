@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from tidegate.model.moment import SECOND, Ms, parse_timestamp
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 
-Body = dict[str, Json]
-Cell = Callable[[Body, Ms], Json]
+Cell = Callable[[JsonObject, Ms], Json]
 NONE, UNKNOWN, UNSET = "<none>", "<unknown>", "<unset>"
 MAX_SHOWN = 3
 """How many items of a list are shown."""
@@ -69,22 +68,22 @@ def parse_time(timestamp: Json) -> Ms:
     return parse_timestamp(str(timestamp))
 
 
-def age_cell(body: Body, now: Ms) -> Json:
+def age_cell(body: JsonObject, now: Ms) -> Json:
     return format_age(get_value(body, "metadata", "creationTimestamp"), now)
 
 
-def created_cell(body: Body, _now: Ms) -> Json:
+def created_cell(body: JsonObject, _now: Ms) -> Json:
     return get_value(body, "metadata", "creationTimestamp")
 
 
-def name_cell(body: Body, _now: Ms) -> Json:
+def name_cell(body: JsonObject, _now: Ms) -> Json:
     return get_text(body, "metadata", "name")
 
 
 def field_cell(*path: str, default: Json = "") -> Cell:
     """Return a cell with the value at a path."""
 
-    def cell(body: Body, _now: Ms) -> Json:
+    def cell(body: JsonObject, _now: Ms) -> Json:
         value = get_value(body, *path)
         return default if value is None or value == "" else value
 
@@ -94,7 +93,7 @@ def field_cell(*path: str, default: Json = "") -> Cell:
 def count_cell(*path: str) -> Cell:
     """Return a cell with the number of entries of a list or a mapping."""
 
-    def cell(body: Body, _now: Ms) -> Json:
+    def cell(body: JsonObject, _now: Ms) -> Json:
         value = get_value(body, *path)
         return len(value) if isinstance(value, list | dict) else 0
 
@@ -132,7 +131,7 @@ def shorten(texts: Sequence[str], *, empty: str = UNSET) -> str:
     return f"{','.join(texts[:MAX_SHOWN])}{more}" or empty
 
 
-def is_condition_true(body: Body, condition: str) -> bool:
+def is_condition_true(body: JsonObject, condition: str) -> bool:
     """Return whether a condition of an object is true."""
     return any(
         get_text(entry, "type") == condition and get_text(entry, "status") == "True"
@@ -143,13 +142,13 @@ def is_condition_true(body: Body, condition: str) -> bool:
 def container_columns(*path: str) -> tuple[TableColumn, TableColumn]:
     """Return the columns for names and images of the containers of a pod template."""
 
-    def names(body: Body, _now: Ms) -> Json:
+    def names(body: JsonObject, _now: Ms) -> Json:
         return _join(
             get_text(container, "name")
             for container in get_mappings(body, *path, "spec", "containers")
         )
 
-    def images(body: Body, _now: Ms) -> Json:
+    def images(body: JsonObject, _now: Ms) -> Json:
         return _join(
             get_text(container, "image")
             for container in get_mappings(body, *path, "spec", "containers")

@@ -7,7 +7,6 @@ from tidegate.apiserver.printing.cells import (
     CREATED_COLUMNS,
     NAME,
     NONE,
-    Body,
     TableColumn,
     container_columns,
     field_cell,
@@ -16,7 +15,7 @@ from tidegate.apiserver.printing.cells import (
     shorten,
 )
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text, get_value
 
 ACCESS_MODES = {
@@ -29,22 +28,22 @@ ROLE_LABEL_PREFIX = "node-role.kubernetes.io/"
 LEGACY_ROLE_LABEL = "kubernetes.io/role"
 
 
-def _service_type(body: Body) -> str:
+def _service_type(body: JsonObject) -> str:
     return get_text(body, "spec", "type", default="ClusterIP")
 
 
-def _cluster_ip(body: Body, _now: Ms) -> Json:
+def _cluster_ip(body: JsonObject, _now: Ms) -> Json:
     addresses = get_list(body, "spec", "clusterIPs")
     return addresses[0] if addresses else get_text(body, "spec", "clusterIP", default=NONE)
 
 
-def load_balancer_addresses(body: Body) -> list[str]:
+def load_balancer_addresses(body: JsonObject) -> list[str]:
     """Return the addresses of a load balancer."""
     ingresses = get_mappings(body, "status", "loadBalancer", "ingress")
     return [get_text(ingress, "ip") or get_text(ingress, "hostname") for ingress in ingresses]
 
 
-def _external_ip(body: Body, _now: Ms) -> Json:
+def _external_ip(body: JsonObject, _now: Ms) -> Json:
     external_ips = [str(address) for address in get_list(body, "spec", "externalIPs")]
     match _service_type(body):
         case "ExternalName":
@@ -55,7 +54,7 @@ def _external_ip(body: Body, _now: Ms) -> Json:
             return ",".join(external_ips) or NONE
 
 
-def _ports(body: Body, _now: Ms) -> Json:
+def _ports(body: JsonObject, _now: Ms) -> Json:
     ports = []
     for port in get_mappings(body, "spec", "ports"):
         protocol = get_text(port, "protocol", default="TCP")
@@ -64,7 +63,7 @@ def _ports(body: Body, _now: Ms) -> Json:
     return ",".join(ports) or NONE
 
 
-def _endpoints(body: Body, _now: Ms) -> Json:
+def _endpoints(body: JsonObject, _now: Ms) -> Json:
     endpoints = []
     for subset in get_mappings(body, "subsets"):
         addresses = [get_text(address, "ip") for address in get_mappings(subset, "addresses")]
@@ -75,7 +74,7 @@ def _endpoints(body: Body, _now: Ms) -> Json:
     return shorten(endpoints, empty=NONE)
 
 
-def _data_count(body: Body, _now: Ms) -> Json:
+def _data_count(body: JsonObject, _now: Ms) -> Json:
     return len(get_mapping(body, "data")) + len(get_mapping(body, "binaryData"))
 
 
@@ -83,17 +82,17 @@ def _format_modes(modes: list[Json]) -> str:
     return ",".join(short for mode, short in ACCESS_MODES.items() if mode in modes)
 
 
-def _claim_status(body: Body, _now: Ms) -> Json:
+def _claim_status(body: JsonObject, _now: Ms) -> Json:
     deleted_at = get_value(body, "metadata", "deletionTimestamp")
     return "Terminating" if deleted_at else get_text(body, "status", "phase")
 
 
-def _claim_capacity(body: Body, _now: Ms) -> Json:
+def _claim_capacity(body: JsonObject, _now: Ms) -> Json:
     volume = get_text(body, "spec", "volumeName")
     return get_text(body, "status", "capacity", "storage", default="0") if volume else ""
 
 
-def _claim_modes(body: Body, _now: Ms) -> Json:
+def _claim_modes(body: JsonObject, _now: Ms) -> Json:
     return (
         _format_modes(get_list(body, "status", "accessModes"))
         if get_text(body, "spec", "volumeName")
@@ -101,12 +100,12 @@ def _claim_modes(body: Body, _now: Ms) -> Json:
     )
 
 
-def _volume_claim(body: Body, _now: Ms) -> Json:
+def _volume_claim(body: JsonObject, _now: Ms) -> Json:
     claim = get_mapping(body, "spec", "claimRef")
     return f"{get_text(claim, 'namespace')}/{get_text(claim, 'name')}" if claim else ""
 
 
-def _node_status(body: Body, _now: Ms) -> Json:
+def _node_status(body: JsonObject, _now: Ms) -> Json:
     ready = [
         condition
         for condition in get_mappings(body, "status", "conditions")
@@ -120,7 +119,7 @@ def _node_status(body: Body, _now: Ms) -> Json:
     )
 
 
-def _roles(body: Body, _now: Ms) -> Json:
+def _roles(body: JsonObject, _now: Ms) -> Json:
     node_labels = get_mapping(body, "metadata", "labels")
     roles = {
         key.removeprefix(ROLE_LABEL_PREFIX)
@@ -132,7 +131,7 @@ def _roles(body: Body, _now: Ms) -> Json:
 
 
 def _address_column(address_type: str) -> TableColumn:
-    def cell(body: Body, _now: Ms) -> Json:
+    def cell(body: JsonObject, _now: Ms) -> Json:
         addresses = get_mappings(body, "status", "addresses")
         return next(
             (
@@ -154,37 +153,37 @@ def _node_info_column(title: str, key: str) -> TableColumn:
     )
 
 
-def _kernel(body: Body, _now: Ms) -> Json:
+def _kernel(body: JsonObject, _now: Ms) -> Json:
     system = get_mapping(body, "status", "nodeInfo")
     kernel, build = get_text(system, "kernelVersion"), get_text(system, "architecture")
     return f"{kernel} ({build})" if kernel and build else kernel or "<unknown>"
 
 
-def _event_field(body: Body, key: str) -> Json:
+def _event_field(body: JsonObject, key: str) -> Json:
     """Return a field of an Event; `events.k8s.io` calls it `deprecated…`."""
     return body.get(key) or body.get(f"deprecated{key[0].upper()}{key[1:]}")
 
 
-def _first_seen(body: Body, now: Ms) -> Json:
+def _first_seen(body: JsonObject, now: Ms) -> Json:
     return format_age(_event_field(body, "firstTimestamp") or body.get("eventTime"), now)
 
 
-def _last_seen(body: Body, now: Ms) -> Json:
+def _last_seen(body: JsonObject, now: Ms) -> Json:
     observed = get_value(body, "series", "lastObservedTime") or _event_field(body, "lastTimestamp")
     return format_age(observed, now) if observed else _first_seen(body, now)
 
 
-def _subobject(body: Body, _now: Ms) -> Json:
+def _subobject(body: JsonObject, _now: Ms) -> Json:
     involved = get_mapping(body, "involvedObject") or get_mapping(body, "regarding")
     return get_text(involved, "fieldPath")
 
 
-def _involved_object(body: Body, _now: Ms) -> Json:
+def _involved_object(body: JsonObject, _now: Ms) -> Json:
     involved = get_mapping(body, "involvedObject") or get_mapping(body, "regarding")
     return f"{get_text(involved, 'kind').lower()}/{get_text(involved, 'name')}"
 
 
-def _event_source(body: Body, _now: Ms) -> Json:
+def _event_source(body: JsonObject, _now: Ms) -> Json:
     source = get_mapping(body, "source") or get_mapping(body, "deprecatedSource")
     component = get_text(source, "component") or get_text(body, "reportingComponent")
     component = component or get_text(body, "reportingController")
@@ -192,15 +191,15 @@ def _event_source(body: Body, _now: Ms) -> Json:
     return ", ".join(filter(None, (component, instance)))
 
 
-def _event_count(body: Body, _now: Ms) -> Json:
+def _event_count(body: JsonObject, _now: Ms) -> Json:
     return get_int(body, "series", "count") or _event_field(body, "count") or 1
 
 
-def _event_message(body: Body, _now: Ms) -> Json:
+def _event_message(body: JsonObject, _now: Ms) -> Json:
     return (get_text(body, "message") or get_text(body, "note")).strip()
 
 
-def _quota(body: Body, *, limits: bool) -> Json:
+def _quota(body: JsonObject, *, limits: bool) -> Json:
     hard, used = get_mapping(body, "status", "hard"), get_mapping(body, "status", "used")
     return ", ".join(
         f"{key}: {used.get(key, 0)}/{value}"
@@ -209,7 +208,7 @@ def _quota(body: Body, *, limits: bool) -> Json:
     )
 
 
-def _storage_class_name(body: Body, _now: Ms) -> Json:
+def _storage_class_name(body: JsonObject, _now: Ms) -> Json:
     name, object_annotations = (
         get_text(body, "metadata", "name"),
         get_mapping(body, "metadata", "annotations"),

@@ -7,7 +7,6 @@ from tidegate.apiserver.printing.cells import (
     CREATED_COLUMNS,
     NAME,
     NONE,
-    Body,
     Cell,
     TableColumn,
     count_cell,
@@ -17,26 +16,26 @@ from tidegate.apiserver.printing.cells import (
 )
 from tidegate.apiserver.printing.core import load_balancer_addresses
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 
 RBAC, ADMISSION = "rbac.authorization.k8s.io", "admissionregistration.k8s.io"
 
 
-def _hosts(body: Body, _now: Ms) -> Json:
+def _hosts(body: JsonObject, _now: Ms) -> Json:
     hosts = [get_text(rule, "host") for rule in get_mappings(body, "spec", "rules")]
     return shorten([host for host in hosts if host], empty="*")
 
 
-def _ingress_address(body: Body, _now: Ms) -> Json:
+def _ingress_address(body: JsonObject, _now: Ms) -> Json:
     return ",".join(load_balancer_addresses(body))
 
 
-def _ingress_ports(body: Body, _now: Ms) -> Json:
+def _ingress_ports(body: JsonObject, _now: Ms) -> Json:
     return "80, 443" if get_list(body, "spec", "tls") else "80"
 
 
-def _parameters(body: Body, _now: Ms) -> Json:
+def _parameters(body: JsonObject, _now: Ms) -> Json:
     parameters = get_mapping(body, "spec", "parameters")
     if not parameters:
         return NONE
@@ -48,12 +47,12 @@ def _kind_name(kind: str, group: str) -> str:
     return f"{kind}.{group}".rstrip(".")
 
 
-def _role(body: Body, _now: Ms) -> Json:
+def _role(body: JsonObject, _now: Ms) -> Json:
     return f"{get_text(body, 'roleRef', 'kind')}/{get_text(body, 'roleRef', 'name')}"
 
 
 def _subjects_cell(kind: str) -> Cell:
-    def cell(body: Body, _now: Ms) -> Json:
+    def cell(body: JsonObject, _now: Ms) -> Json:
         return ", ".join(
             "/".join(filter(None, (get_text(subject, "namespace"), get_text(subject, "name"))))
             for subject in get_mappings(body, "subjects")
@@ -63,24 +62,24 @@ def _subjects_cell(kind: str) -> Cell:
     return cell
 
 
-def _slice_ports(body: Body, _now: Ms) -> Json:
+def _slice_ports(body: JsonObject, _now: Ms) -> Json:
     ports = get_mappings(body, "ports")
     return shorten([str(port.get("port") or port.get("name") or "*") for port in ports])
 
 
-def _slice_addresses(body: Body, _now: Ms) -> Json:
+def _slice_addresses(body: JsonObject, _now: Ms) -> Json:
     address_lists = (
         get_list(endpoint, "addresses") for endpoint in get_mappings(body, "endpoints")
     )
     return shorten([str(address) for addresses in address_lists for address in addresses])
 
 
-def _service(body: Body, _now: Ms) -> Json:
+def _service(body: JsonObject, _now: Ms) -> Json:
     service = get_mapping(body, "spec", "service")
     return f"{get_text(service, 'namespace')}/{get_text(service, 'name')}" if service else "Local"
 
 
-def _available(body: Body, _now: Ms) -> Json:
+def _available(body: JsonObject, _now: Ms) -> Json:
     for condition in get_mappings(body, "status", "conditions"):
         if get_text(condition, "type") == "Available":
             is_true = get_text(condition, "status") == "True"
@@ -92,7 +91,7 @@ def _available(body: Body, _now: Ms) -> Json:
     return "Unknown"
 
 
-def _controller(body: Body, _now: Ms) -> Json:
+def _controller(body: JsonObject, _now: Ms) -> Json:
     for owner in get_mappings(body, "metadata", "ownerReferences"):
         if owner.get("controller") is True:
             group = get_text(owner, "apiVersion").rpartition("/")[0]
@@ -100,7 +99,7 @@ def _controller(body: Body, _now: Ms) -> Json:
     return NONE
 
 
-def _param_kind(body: Body, _now: Ms) -> Json:
+def _param_kind(body: JsonObject, _now: Ms) -> Json:
     param_kind = get_mapping(body, "spec", "paramKind")
     return (
         f"{get_text(param_kind, 'apiVersion')}/{get_text(param_kind, 'kind')}"
@@ -109,7 +108,7 @@ def _param_kind(body: Body, _now: Ms) -> Json:
     )
 
 
-def _param_ref(body: Body, _now: Ms) -> Json:
+def _param_ref(body: JsonObject, _now: Ms) -> Json:
     param_ref = get_mapping(body, "spec", "paramRef")
     if not param_ref:
         return "<unset>"

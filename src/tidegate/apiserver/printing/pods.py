@@ -11,14 +11,13 @@ from tidegate.apiserver.printing.cells import (
     AGE,
     NAME,
     NONE,
-    Body,
     TableColumn,
     human_duration,
     is_condition_true,
     parse_time,
 )
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
 
 TERMINAL_PHASES = ("Succeeded", "Failed")
@@ -32,13 +31,13 @@ class _PodSummary(msgspec.Struct):
     restarts: int = 0
     restart_times: list[Ms] = msgspec.field(default_factory=list)
 
-    def add_restarts(self, status: Body) -> None:
+    def add_restarts(self, status: JsonObject) -> None:
         self.restarts += get_int(status, "restartCount")
         if finished_at := get_value(status, "lastState", "terminated", "finishedAt"):
             self.restart_times.append(parse_time(finished_at))
 
 
-def _summarize(pod: Body) -> _PodSummary:
+def _summarize(pod: JsonObject) -> _PodSummary:
     phase = get_text(pod, "status", "phase")
     reason = get_text(pod, "status", "reason") or phase
     scheduled_conditions = [
@@ -63,7 +62,7 @@ def _summarize(pod: Body) -> _PodSummary:
     return summary
 
 
-def _check_init_containers(pod: Body, summary: _PodSummary, sidecars: _PodSummary) -> bool:
+def _check_init_containers(pod: JsonObject, summary: _PodSummary, sidecars: _PodSummary) -> bool:
     """Check the init containers. Return whether one of them has not finished."""
     init_containers = {
         get_text(container, "name"): container
@@ -92,7 +91,7 @@ def _check_init_containers(pod: Body, summary: _PodSummary, sidecars: _PodSummar
     return False
 
 
-def _check_containers(pod: Body, summary: _PodSummary) -> None:
+def _check_containers(pod: JsonObject, summary: _PodSummary) -> None:
     has_running = False
     for status in reversed(get_mappings(pod, "status", "containerStatuses")):
         summary.add_restarts(status)
@@ -108,17 +107,17 @@ def _check_containers(pod: Body, summary: _PodSummary) -> None:
         summary.reason = "Running" if is_condition_true(pod, "Ready") else "NotReady"
 
 
-def _terminated(status: Body) -> Body | None:
+def _terminated(status: JsonObject) -> JsonObject | None:
     value = get_value(status, "state", "terminated")
     return value if isinstance(value, dict) else None
 
 
-def _exit_reason(terminated: Body) -> str:
+def _exit_reason(terminated: JsonObject) -> str:
     signal, code = get_int(terminated, "signal"), get_int(terminated, "exitCode")
     return get_text(terminated, "reason") or (f"Signal:{signal}" if signal else f"ExitCode:{code}")
 
 
-def _ready(pod: Body, _now: Ms) -> Json:
+def _ready(pod: JsonObject, _now: Ms) -> Json:
     sidecars = [
         container
         for container in get_mappings(pod, "spec", "initContainers")
@@ -128,11 +127,11 @@ def _ready(pod: Body, _now: Ms) -> Json:
     return f"{_summarize(pod).ready}/{total}"
 
 
-def _status(pod: Body, _now: Ms) -> Json:
+def _status(pod: JsonObject, _now: Ms) -> Json:
     return _summarize(pod).reason
 
 
-def _restarts(pod: Body, now: Ms) -> Json:
+def _restarts(pod: JsonObject, now: Ms) -> Json:
     summary = _summarize(pod)
     if not summary.restarts or not summary.restart_times:
         return str(summary.restarts)
@@ -141,19 +140,19 @@ def _restarts(pod: Body, now: Ms) -> Json:
     )
 
 
-def _address(pod: Body, _now: Ms) -> Json:
+def _address(pod: JsonObject, _now: Ms) -> Json:
     return get_text(pod, "status", "podIP", default=NONE)
 
 
-def _node(pod: Body, _now: Ms) -> Json:
+def _node(pod: JsonObject, _now: Ms) -> Json:
     return get_text(pod, "spec", "nodeName", default=NONE)
 
 
-def _nominated(pod: Body, _now: Ms) -> Json:
+def _nominated(pod: JsonObject, _now: Ms) -> Json:
     return get_text(pod, "status", "nominatedNodeName", default=NONE)
 
 
-def _readiness_gates(pod: Body, _now: Ms) -> Json:
+def _readiness_gates(pod: JsonObject, _now: Ms) -> Json:
     gates = get_mappings(pod, "spec", "readinessGates")
     satisfied = sum(is_condition_true(pod, get_text(gate, "conditionType")) for gate in gates)
     return f"{satisfied}/{len(gates)}" if gates else NONE

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from tidegate.apiserver.catalogue import Body, PrinterColumn, ServedKinds
+from tidegate.apiserver.catalogue import PrinterColumn, ServedKinds
 from tidegate.apiserver.printing.cells import AGE, CREATED_COLUMNS, NAME, TableColumn, format_age
 from tidegate.apiserver.printing.core import CORE_COLUMNS
 from tidegate.apiserver.printing.others import OTHER_COLUMNS
 from tidegate.apiserver.printing.pods import POD_COLUMNS
 from tidegate.apiserver.printing.workloads import WORKLOAD_COLUMNS
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_mapping
 
@@ -45,13 +45,13 @@ def columns_for_kind(kind: Kind, served_kinds: ServedKinds) -> tuple[TableColumn
 
 
 def build_table(
-    bodies: Sequence[Body],
+    bodies: Sequence[JsonObject],
     columns: Sequence[TableColumn],
     now: Ms,
     *,
     include_objects: bool,
     include_columns: bool,
-) -> Body:
+) -> JsonObject:
     """Return a Table.
 
     `include_objects`: with the complete objects instead of their metadata.
@@ -78,14 +78,14 @@ def build_table(
     return {**TABLE_HEADER, "metadata": {}, "columnDefinitions": shown_definitions, "rows": rows}
 
 
-def partial_metadata(body: Body) -> Body:
+def partial_metadata(body: JsonObject) -> JsonObject:
     """Return the metadata of an object as PartialObjectMetadata."""
-    header: Body = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+    header: JsonObject = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
     return {**header, "metadata": get_mapping(body, "metadata")}
 
 
 def _custom_column(column: PrinterColumn) -> TableColumn:
-    def cell(body: Body, now: Ms) -> Json:
+    def cell(body: JsonObject, now: Ms) -> Json:
         values = [*find_values(body, column.path)]
         if not values:
             return None

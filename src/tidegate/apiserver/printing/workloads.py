@@ -7,7 +7,6 @@ from tidegate.apiserver.printing.cells import (
     NAME,
     NONE,
     UNSET,
-    Body,
     TableColumn,
     container_columns,
     field_cell,
@@ -19,7 +18,7 @@ from tidegate.apiserver.printing.cells import (
     selector_column,
 )
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text, get_value
 
 TEMPLATE = ("spec", "template")
@@ -35,11 +34,11 @@ JOB_STATUSES = (
 MAX_SHOWN_METRICS = 2
 
 
-def _desired_replicas(body: Body) -> int:
+def _desired_replicas(body: JsonObject) -> int:
     return get_int(body, "spec", "replicas", default=1)
 
 
-def _ready_replicas(body: Body, _now: Ms) -> Json:
+def _ready_replicas(body: JsonObject, _now: Ms) -> Json:
     return f"{get_int(body, 'status', 'readyReplicas')}/{_desired_replicas(body)}"
 
 
@@ -47,7 +46,7 @@ def _status_count(title: str, key: str, *, type_: str = "integer") -> TableColum
     return TableColumn(title, field_cell("status", key, default=0), type_)
 
 
-def _job_status(body: Body, _now: Ms) -> Json:
+def _job_status(body: JsonObject, _now: Ms) -> Json:
     for condition, status in JOB_STATUSES:
         if (
             is_condition_true(body, condition)
@@ -58,7 +57,7 @@ def _job_status(body: Body, _now: Ms) -> Json:
     return "Running"
 
 
-def _completions(body: Body, _now: Ms) -> Json:
+def _completions(body: JsonObject, _now: Ms) -> Json:
     done, spec = get_int(body, "status", "succeeded"), get_mapping(body, "spec")
     if "completions" in spec or "parallelism" not in spec:
         return f"{done}/{get_int(spec, 'completions', default=1)}"
@@ -66,31 +65,31 @@ def _completions(body: Body, _now: Ms) -> Json:
     return f"{done}/1 of {parallelism}" if parallelism > 1 else f"{done}/1"
 
 
-def _duration(body: Body, now: Ms) -> Json:
+def _duration(body: JsonObject, now: Ms) -> Json:
     started, ended = (get_value(body, "status", key) for key in ("startTime", "completionTime"))
     if not started:
         return ""
     return human_duration(((parse_time(ended) if ended else now) - parse_time(started)) // SECOND)
 
 
-def _last_schedule(body: Body, now: Ms) -> Json:
+def _last_schedule(body: JsonObject, now: Ms) -> Json:
     return format_age(get_value(body, "status", "lastScheduleTime"), now, unknown=NONE)
 
 
-def _suspended(body: Body, _now: Ms) -> Json:
+def _suspended(body: JsonObject, _now: Ms) -> Json:
     return str(get_value(body, "spec", "suspend") is True)
 
 
-def _node_selector(body: Body, _now: Ms) -> Json:
+def _node_selector(body: JsonObject, _now: Ms) -> Json:
     return format_labels(get_value(body, *TEMPLATE, "spec", "nodeSelector"))
 
 
-def _scale_target(body: Body, _now: Ms) -> Json:
+def _scale_target(body: JsonObject, _now: Ms) -> Json:
     target = get_mapping(body, "spec", "scaleTargetRef")
     return f"{get_text(target, 'kind')}/{get_text(target, 'name')}"
 
 
-def _targets(body: Body, _now: Ms) -> Json:
+def _targets(body: JsonObject, _now: Ms) -> Json:
     if percent := get_int(body, "spec", "targetCPUUtilizationPercentage"):
         current_percent = get_value(body, "status", "currentCPUUtilizationPercentage")
         return (
@@ -107,7 +106,7 @@ def _targets(body: Body, _now: Ms) -> Json:
     return f"{', '.join(metrics[:MAX_SHOWN_METRICS])}{more}" or NONE
 
 
-def _format_metric(spec: Body, current: Body) -> str:
+def _format_metric(spec: JsonObject, current: JsonObject) -> str:
     metric_type = get_text(spec, "type")
     key = metric_type[:1].lower() + metric_type[1:]
     target, current_value = get_mapping(spec, key, "target"), get_mapping(current, key, "current")
@@ -119,7 +118,7 @@ def _format_metric(spec: Body, current: Body) -> str:
     return f"{f'{name}: ' if name else ''}{shown_value}/{target.get(value_key)}{sign}{average}"
 
 
-def _budget_limit(body: Body, key: str) -> Json:
+def _budget_limit(body: JsonObject, key: str) -> Json:
     limit = get_value(body, "spec", key)
     return "N/A" if limit is None else str(limit)
 

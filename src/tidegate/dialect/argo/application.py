@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.dialect.argo.options import string_annotations
-from tidegate.dialect.argo.requests import Body, without_empty_blocks
+from tidegate.dialect.argo.requests import without_empty_blocks
 from tidegate.dialect.argo.source import SourceContext, read_source
 from tidegate.dialect.argo.syncing import read_policy
 from tidegate.dialect.argo.telling import FindingCollector
@@ -15,7 +15,7 @@ from tidegate.dialect.declared import Declarations
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import sanitize
 from tidegate.model.finding import Finding
-from tidegate.model.objects import Propagation
+from tidegate.model.objects import JsonObject, Propagation
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.project import ProjectRequest
 from tidegate.model.reading import get_labels, get_list, get_mapping, get_text, get_value
@@ -75,7 +75,7 @@ def read_application(document: Document, namespace: str) -> Declarations:
     return Declarations(units=(unit,), findings=(*collector.findings, *findings))
 
 
-def cascade_propagation(body: Body) -> Propagation | None:
+def cascade_propagation(body: JsonObject) -> Propagation | None:
     """Return the propagation policy of the first cascade finalizer; None: objects are kept."""
     for finalizer in map(str, get_list(body, "metadata", "finalizers")):
         name, _, propagation = finalizer.partition("/")
@@ -84,7 +84,7 @@ def cascade_propagation(body: Body) -> Propagation | None:
     return None
 
 
-def _destination(spec: Body, collector: FindingCollector) -> Destination:
+def _destination(spec: JsonObject, collector: FindingCollector) -> Destination:
     """Read the destination. The cluster of Argo CD itself has an empty name."""
     server, name = (get_text(spec, "destination", key) for key in ("server", "name"))
     path, why = ("spec", "destination"), "Argo CD does not know which cluster is meant"
@@ -104,7 +104,7 @@ def _destination(spec: Body, collector: FindingCollector) -> Destination:
 
 
 def _project_request(
-    spec: Body, source_bodies: tuple[tuple[FieldPath, Body], ...]
+    spec: JsonObject, source_bodies: tuple[tuple[FieldPath, JsonObject], ...]
 ) -> ProjectRequest:
     """Return the request to the project; sources without `repoURL` are left out."""
     urls = (get_text(body, "repoURL") for _, body in source_bodies)
@@ -117,7 +117,9 @@ def _project_request(
     )
 
 
-def _source_bodies(spec: Body, collector: FindingCollector) -> Iterator[tuple[FieldPath, Body]]:
+def _source_bodies(
+    spec: JsonObject, collector: FindingCollector
+) -> Iterator[tuple[FieldPath, JsonObject]]:
     """Yield the effective sources with their paths: hydrator, else `sources`, else `source`."""
     hydrator, sources, source = (
         get_value(spec, key) for key in ("sourceHydrator", "sources", "source")
@@ -151,7 +153,7 @@ def _report_ignored(fields: list[str], collector: FindingCollector) -> None:
 
 
 def _sources(
-    source_bodies: tuple[tuple[FieldPath, Body], ...], context: SourceContext
+    source_bodies: tuple[tuple[FieldPath, JsonObject], ...], context: SourceContext
 ) -> tuple[tuple[UnitSource, ...], tuple[Finding, ...]]:
     results = [
         read_source(body, msgspec.structs.replace(context, path=path))
@@ -162,7 +164,7 @@ def _sources(
 
 
 def _check_refs(
-    source_bodies: tuple[tuple[FieldPath, Body], ...], collector: FindingCollector
+    source_bodies: tuple[tuple[FieldPath, JsonObject], ...], collector: FindingCollector
 ) -> None:
     """Check that refs are words, unique, and of Git; and that values files use known refs."""
     if not source_bodies or "sources" not in source_bodies[0][0]:
@@ -202,7 +204,7 @@ def _check_refs(
             collector.error("argo.ref", path, message, "Argo CD cannot find the file", fix)
 
 
-def _value_file_refs(source_path: FieldPath, body: Body) -> Iterator[tuple[FieldPath, str]]:
+def _value_file_refs(source_path: FieldPath, body: JsonObject) -> Iterator[tuple[FieldPath, str]]:
     """Yield the refs with which paths of values files begin."""
     for index, file in enumerate(get_list(body, "helm", "valueFiles")):
         if isinstance(file, str) and file.startswith("$"):

@@ -12,7 +12,7 @@ from functools import lru_cache
 import msgspec
 
 from tidegate.dialect.argo.ignoring import parse_ignore_differences
-from tidegate.dialect.argo.requests import Body, string_list
+from tidegate.dialect.argo.requests import string_list
 from tidegate.documents import read_first_value
 from tidegate.errors import DocumentError, Location, sanitize
 from tidegate.globs import compile_glob
@@ -20,7 +20,7 @@ from tidegate.model.config import ControllerSetting
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.ignoring import IgnoreDifference
 from tidegate.model.moment import SECOND, Ms, parse_duration
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.policy import Policy
 from tidegate.model.reading import get_mapping, get_mappings
 from tidegate.model.semantics import ChildGates
@@ -202,7 +202,7 @@ def _differences_for_key(
     key: str, value: str, setting: ControllerSetting, findings: list[Finding]
 ) -> Iterator[IgnoreDifference]:
     group, separator, kind = key.rpartition("/")
-    body: Body = get_mapping(
+    body: JsonObject = get_mapping(
         _parse_yaml(ControllerSetting(setting.name, value, setting.where), findings)
     )
     differences, problems = parse_ignore_differences(

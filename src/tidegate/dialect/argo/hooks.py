@@ -12,8 +12,9 @@ from typing import TypeVar
 
 import msgspec
 
-from tidegate.dialect.argo.options import Body, split_list, string_annotations
+from tidegate.dialect.argo.options import split_list, string_annotations
 from tidegate.model.manifest import Phase
+from tidegate.model.objects import JsonObject
 from tidegate.model.plan import HookPolicy
 from tidegate.model.reading import get_mapping
 
@@ -67,7 +68,7 @@ class Hook(msgspec.Struct, frozen=True):
     policies: tuple[HookPolicy, ...]
 
 
-def read_hook(body: Body) -> Hook | None:
+def read_hook(body: JsonObject) -> Hook | None:
     """Read the hook annotations of an object; None for an ordinary object."""
     annotations = string_annotations(body)
     if HOOK not in annotations and annotations.get(HELM_HOOK, CRD_INSTALL) == CRD_INSTALL:
@@ -84,7 +85,7 @@ def read_hook(body: Body) -> Hook | None:
     )
 
 
-def with_helm_annotations_only(body: Body) -> Body:
+def with_helm_annotations_only(body: JsonObject) -> JsonObject:
     """Return the body with Helm's annotations only; Helm ignores all others."""
     metadata = get_mapping(body, "metadata")
     annotations = {

@@ -10,20 +10,19 @@ from collections.abc import Iterable, Iterator
 from tidegate.dialect.times import format_rfc3339
 from tidegate.model.account import ObjectProgress, ObjectResult, UnitPhase, UnitProgress
 from tidegate.model.event import RolloutOutcome
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text, get_value
 
-Body = dict[str, Json]
 SYNCED = "Synced"
 PHASES = {"presync": "PreSync", "sync": "Sync", "postsync": "PostSync", "syncfail": "SyncFail"}
-INITIATED_BY: Body = {"username": "tidegate"}
+INITIATED_BY: JsonObject = {"username": "tidegate"}
 DEFAULT_HISTORY_LIMIT = 10
 SHORT_SHA_LENGTH = 7
 SUCCESS_MESSAGE = "successfully synced (all tasks run)"
 FAILURE_MESSAGE = "one or more synchronization tasks completed unsuccessfully"
 
 
-def short_revisions(revisions: Body) -> str:
+def short_revisions(revisions: JsonObject) -> str:
     names = [
         get_text(revisions, "revision"),
         *(str(revision) for revision in get_list(revisions, "revisions")),
@@ -31,25 +30,27 @@ def short_revisions(revisions: Body) -> str:
     return ", ".join(name[:SHORT_SHA_LENGTH] if len(name) == 40 else name for name in names if name)  # noqa: PLR2004 - a commit
 
 
-def source_fields(spec: Body) -> Body:
+def source_fields(spec: JsonObject) -> JsonObject:
     """Return `source` or `sources`, whichever the Application has."""
     return {name: spec[name] for name in ("source", "sources") if spec.get(name)}
 
 
-def operation_state(unit_resource: Body, progress: UnitProgress, revisions: Body) -> Body:
+def operation_state(
+    unit_resource: JsonObject, progress: UnitProgress, revisions: JsonObject
+) -> JsonObject:
     spec, previous = (
         get_mapping(unit_resource, "spec"),
         get_mapping(unit_resource, "status", "operationState"),
     )
     policy = get_mapping(spec, "syncPolicy")
-    sync: Body = {**revisions, "syncStrategy": {"hook": {}}}
+    sync: JsonObject = {**revisions, "syncStrategy": {"hook": {}}}
     sync |= {"prune": True} if get_value(policy, "automated", "prune") is True else {}
     sync |= {"syncOptions": policy["syncOptions"]} if policy.get("syncOptions") else {}
-    operation: Body = {"sync": sync, "initiatedBy": INITIATED_BY}
+    operation: JsonObject = {"sync": sync, "initiatedBy": INITIATED_BY}
     operation |= {"retry": policy["retry"]} if policy.get("retry") else {}
     is_finished = progress.phase is UnitPhase.FINISHED
     is_continued = not progress.has_operation and get_text(previous, "startedAt")
-    state: Body = {
+    state: JsonObject = {
         "operation": operation,
         "phase": _phase(progress),
         "message": operation_message(progress),
@@ -99,13 +100,13 @@ def _waiting_message(objects: Iterable[ObjectProgress]) -> str:
     return f"waiting for {reason} {first.kind.group}/{first.kind.name}/{first.name}{more}"
 
 
-def _resource_results(objects: Iterable[ObjectProgress]) -> Iterator[Body]:
+def _resource_results(objects: Iterable[ObjectProgress]) -> Iterator[JsonObject]:
     """Yield what was done to each object, in order."""
     for obj in objects:
         if obj.result is ObjectResult.NONE:
             continue
         kind, phase = obj.ref.kind, PHASES.get(obj.phase, "Sync")
-        entry: Body = {
+        entry: JsonObject = {
             "group": kind.group,
             "version": kind.version,
             "kind": kind.name,
@@ -158,10 +159,12 @@ def _result_message(obj: ObjectProgress) -> str:
             return message or f"{name} serverside-applied"
 
 
-def append_history(status: Body, spec: Body, progress: UnitProgress, revisions: Body) -> list[Json]:
+def append_history(
+    status: JsonObject, spec: JsonObject, progress: UnitProgress, revisions: JsonObject
+) -> list[Json]:
     """Return the history with a new entry, newest last, cut to the Application's limit."""
     entries = get_mappings(status, "history")
-    entry: Body = {
+    entry: JsonObject = {
         "id": max((get_int(old_entry, "id") for old_entry in entries), default=-1) + 1,
         **revisions,
         **source_fields(spec),
@@ -175,7 +178,7 @@ def append_history(status: Body, spec: Body, progress: UnitProgress, revisions: 
 
 
 def operation_events(
-    status: Body, progress: UnitProgress, revisions: Body
+    status: JsonObject, progress: UnitProgress, revisions: JsonObject
 ) -> Iterator[tuple[str, str, str]]:
     """Yield the Events of an operation: its start and its end."""
     target, operation = short_revisions(revisions), get_mapping(status, "operationState")

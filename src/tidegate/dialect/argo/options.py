@@ -7,7 +7,7 @@ from difflib import get_close_matches
 import msgspec
 
 from tidegate.errors import sanitize
-from tidegate.model.objects import Json, Propagation
+from tidegate.model.objects import JsonObject, Propagation
 from tidegate.model.policy import ObjectOptions, Permission, Policy
 from tidegate.model.reading import get_mapping
 
@@ -40,10 +40,9 @@ UNIT_OPTIONS = {
 FORCE = "Force=true"
 FAIL_ON_SHARED = "FailOnSharedResource=true"
 REPLACE = "Replace=true"
-Body = dict[str, Json]
 
 
-def string_annotations(body: Body) -> dict[str, str]:
+def string_annotations(body: JsonObject) -> dict[str, str]:
     """Return the annotations whose values are strings."""
     annotations = get_mapping(body, "metadata", "annotations")
     return {name: value for name, value in annotations.items() if isinstance(value, str)}
@@ -55,7 +54,7 @@ def split_list(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for part in parts if part))
 
 
-def has_sync_option(body: Body, option: str) -> bool:
+def has_sync_option(body: JsonObject, option: str) -> bool:
     """Return whether an object has a sync option in its annotation."""
     value = get_mapping(body, "metadata", "annotations").get(SYNC_OPTIONS)
     return isinstance(value, str) and option in split_list(value)
@@ -101,7 +100,7 @@ def with_sync_options(policy: Policy, options: tuple[str, ...]) -> Policy:
     )
 
 
-def read_argo_options(body: Body, defaults: ObjectOptions) -> ObjectOptions:
+def read_argo_options(body: JsonObject, defaults: ObjectOptions) -> ObjectOptions:
     """Read the sync options of an object; `defaults` are those of its unit.
 
     A unit cannot set `Force` for all its objects, only a flag of the rollout can. An object

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from tidegate.dialect.argo.requests import Body, is_true, string_list
+from tidegate.dialect.argo.requests import is_true, string_list
 from tidegate.dialect.argo.telling import FindingCollector
 from tidegate.documents import Document, FieldPath
 from tidegate.errors import Location, sanitize
 from tidegate.model.finding import Finding
 from tidegate.model.moment import Ms, parse_duration
+from tidegate.model.objects import JsonObject
 from tidegate.model.project import (
     DestinationRule,
     KindRule,
@@ -226,12 +227,12 @@ class _ProjectReader:
                 why = "Argo CD syncs no commit that fails it"
                 self._report("note", (field,), f"`{field}` is not played", why)
 
-    def _entries(self, field: str) -> Iterator[tuple[int, Body]]:
+    def _entries(self, field: str) -> Iterator[tuple[int, JsonObject]]:
         for index, entry in enumerate(get_list(self._spec, field)):
             if isinstance(entry, dict):
                 yield index, entry
 
-    def _duration(self, window: Body, index: int) -> Ms | None:
+    def _duration(self, window: JsonObject, index: int) -> Ms | None:
         value = get_text(window, "duration")
         try:
             return parse_duration(value)
@@ -241,7 +242,7 @@ class _ProjectReader:
             )
             return None
 
-    def _is_valid_schedule(self, window: Body, index: int) -> bool:
+    def _is_valid_schedule(self, window: JsonObject, index: int) -> bool:
         value = get_text(window, "schedule")
         try:
             parse_schedule(value)
@@ -256,7 +257,7 @@ class _ProjectReader:
             return False
         return True
 
-    def _is_valid_kind(self, window: Body, index: int) -> bool:
+    def _is_valid_kind(self, window: JsonObject, index: int) -> bool:
         kind = get_text(window, "kind")
         if kind in {"allow", "deny"}:
             return True
@@ -265,7 +266,7 @@ class _ProjectReader:
         )
         return False
 
-    def _zone(self, window: Body, index: int) -> str:
+    def _zone(self, window: JsonObject, index: int) -> str:
         zone = get_text(window, "timeZone")
         try:
             parse_time_zone(zone)
@@ -278,7 +279,7 @@ class _ProjectReader:
             return ""
         return zone
 
-    def _report_window_problems(self, window: Body, index: int) -> None:
+    def _report_window_problems(self, window: JsonObject, index: int) -> None:
         if not any(
             string_list(window, field) for field in ("applications", "namespaces", "clusters")
         ):

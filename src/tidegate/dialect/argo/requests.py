@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tidegate.dialect.argo.telling import FindingCollector
 from tidegate.documents.document import FieldPath
 from tidegate.errors import sanitize
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.release import ChartRequest, Parameter, ParameterType
@@ -27,7 +27,6 @@ from tidegate.model.rendering import (
     ToolDetection,
 )
 
-Body = dict[str, Json]
 BLOCKS = {
     "kustomize": Tool.KUSTOMIZE,
     "helm": Tool.HELM,
@@ -53,7 +52,7 @@ UNSUPPORTED = {
 COUNT_PATTERN = lazy_regex(r"[+-]?[0-9]{1,18}")
 
 
-def without_empty_blocks(source: Body) -> Body:
+def without_empty_blocks(source: JsonObject) -> JsonObject:
     """Return the source without empty tool blocks, like Argo CD stores it.
 
     Only for `spec.source`: in `spec.sources` an empty block selects its tool.
@@ -63,14 +62,14 @@ def without_empty_blocks(source: Body) -> Body:
     }
 
 
-def explicit_tools(source: Body) -> list[Tool]:
+def explicit_tools(source: JsonObject) -> list[Tool]:
     """Return the tools whose blocks the source has. A chart without a block is Helm's."""
     tools = [tool for name, tool in BLOCKS.items() if source.get(name) is not None]
     return tools or ([Tool.HELM] if source.get("chart") else [])
 
 
 def read_request(
-    source: Body, tools: list[Tool], build: ArgoBuild, directory: str
+    source: JsonObject, tools: list[Tool], build: ArgoBuild, directory: str
 ) -> RenderRequest | ToolDetection | ArgoPlugin:
     """Read what to render of a directory; without a tool, it is detected by the files."""
     match tools:
@@ -92,7 +91,7 @@ def read_request(
             )
 
 
-def read_details(source: Body, build: ArgoBuild, raw_source: bytes) -> ArgoDetails:
+def read_details(source: JsonObject, build: ArgoBuild, raw_source: bytes) -> ArgoDetails:
     """Read the settings that are resolved with the fetched tree.
 
     `valuesObject` replaces `values`, even if it is empty.
@@ -120,7 +119,7 @@ def read_details(source: Body, build: ArgoBuild, raw_source: bytes) -> ArgoDetai
     )
 
 
-def report_unsupported(source: Body, path: FieldPath, collector: FindingCollector) -> None:
+def report_unsupported(source: JsonObject, path: FieldPath, collector: FindingCollector) -> None:
     """Report tool settings that are unsupported or invalid."""
     for (block, field), why in UNSUPPORTED.items():
         if get_value(source, block, field):
@@ -165,7 +164,7 @@ def _is_significant(field: str, value: Json) -> bool:
     return bool(value) and field not in KUSTOMIZE_MODIFIERS
 
 
-def _chart_request(source: Body, build: ArgoBuild, directory: str) -> ChartRequest:
+def _chart_request(source: JsonObject, build: ArgoBuild, directory: str) -> ChartRequest:
     helm = get_mapping(source, "helm")
     return ChartRequest(
         chart=directory,
@@ -179,7 +178,7 @@ def _chart_request(source: Body, build: ArgoBuild, directory: str) -> ChartReque
     )
 
 
-def _inflation_options(source: Body) -> HelmOptions:
+def _inflation_options(source: JsonObject) -> HelmOptions:
     """Read the API versions for charts of an overlay; most installations allow inflation."""
     block = get_mapping(source, "kustomize")
     return HelmOptions(
@@ -187,7 +186,7 @@ def _inflation_options(source: Body) -> HelmOptions:
     )
 
 
-def _overrides(block: Body, build: ArgoBuild) -> ArgoOverrides:
+def _overrides(block: JsonObject, build: ArgoBuild) -> ArgoOverrides:
     return ArgoOverrides(
         name_prefix=get_text(block, "namePrefix"),
         name_suffix=get_text(block, "nameSuffix"),
@@ -208,14 +207,14 @@ def _overrides(block: Body, build: ArgoBuild) -> ArgoOverrides:
     )
 
 
-def _replicas(block: Body) -> Iterator[tuple[str, int]]:
+def _replicas(block: JsonObject) -> Iterator[tuple[str, int]]:
     for replica in get_mappings(block, "replicas"):
         count = replica.get("count")
         if isinstance(count, int) or (isinstance(count, str) and COUNT_PATTERN.fullmatch(count)):
             yield get_text(replica, "name"), int(count)
 
 
-def _patch(body: Body) -> KustomizePatch:
+def _patch(body: JsonObject) -> KustomizePatch:
     options = get_mapping(body, "options").items()
     return KustomizePatch(
         patch=get_text(body, "patch"),
@@ -225,7 +224,7 @@ def _patch(body: Body) -> KustomizePatch:
     )
 
 
-def _directory(block: Body, build: ArgoBuild, directory: str) -> Directory:
+def _directory(block: JsonObject, build: ArgoBuild, directory: str) -> Directory:
     jsonnet = JsonnetOptions(
         external=_variables(block, "extVars"),
         arguments=_variables(block, "tlas"),
@@ -241,7 +240,7 @@ def _directory(block: Body, build: ArgoBuild, directory: str) -> Directory:
     )
 
 
-def _variables(block: Body, name: str) -> tuple[JsonnetVariable, ...]:
+def _variables(block: JsonObject, name: str) -> tuple[JsonnetVariable, ...]:
     return tuple(
         JsonnetVariable(
             get_text(variable, "name"), get_text(variable, "value"), is_true(variable, "code")

@@ -10,7 +10,6 @@ import msgspec
 
 from tidegate.dialect.argo.requests import (
     BLOCKS,
-    Body,
     explicit_tools,
     is_true,
     read_details,
@@ -21,7 +20,7 @@ from tidegate.dialect.argo.telling import FindingCollector
 from tidegate.documents.document import FieldPath
 from tidegate.errors import Location
 from tidegate.model.finding import Finding
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_text
 from tidegate.model.rendering import ArgoBuild
@@ -56,7 +55,7 @@ class SourceContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_source(
-    body: Body, context: SourceContext
+    body: JsonObject, context: SourceContext
 ) -> tuple[UnitSource | None, tuple[Finding, ...]]:
     """Read a source and the findings about it; None if it cannot be fetched or rendered."""
     collector = FindingCollector(context.location)
@@ -65,13 +64,13 @@ def read_source(
     return source, collector.findings
 
 
-def apply_source_overrides(raw_source: bytes, overrides: Sequence[Body]) -> Body:
+def apply_source_overrides(raw_source: bytes, overrides: Sequence[JsonObject]) -> JsonObject:
     """Apply `.argocd-source.yaml` and similar files to a source, in order.
 
     Argo CD patches the JSON and decodes it over the old value: null removes nothing, except in
     values, and items of lists keep the fields that the new item at their index does not have.
     """
-    source: Body = msgspec.json.decode(raw_source)
+    source: JsonObject = msgspec.json.decode(raw_source)
     merged: Json = source
     shape = shape_of(APPLICATION, "spec", "source")
     for override in overrides:
@@ -131,7 +130,7 @@ def _merge_patch(old: Json, new: Json) -> Json:
     return merged
 
 
-def _build_source(body: Body, context: SourceContext) -> UnitSource:
+def _build_source(body: JsonObject, context: SourceContext) -> UnitSource:
     path, chart = get_text(body, "path"), get_text(body, "chart")
     build = ArgoBuild(
         name=context.name,
@@ -150,7 +149,7 @@ def _build_source(body: Body, context: SourceContext) -> UnitSource:
     )
 
 
-def _source_ref(body: Body, chart: str) -> SourceRef:
+def _source_ref(body: JsonObject, chart: str) -> SourceRef:
     """Return the repository of a source.
 
     A URL without a scheme is a registry, if the source is a chart. Git repositories are fetched
@@ -174,7 +173,7 @@ def _source_ref(body: Body, chart: str) -> SourceRef:
     return GitSource(url, ref, submodules=True)
 
 
-def _is_complete(body: Body, context: SourceContext, collector: FindingCollector) -> bool:
+def _is_complete(body: JsonObject, context: SourceContext, collector: FindingCollector) -> bool:
     """Return whether the source can be fetched and rendered; reports what Argo CD would reject."""
     if any(not isinstance(body.get(key), str | None) for key in FIXED_FIELDS):
         return False
@@ -219,7 +218,9 @@ def _report_missing(
     collector.error("argo.source", (*context.path, field), message, why, f"write `{field}`")
 
 
-def _report_oci_scheme(body: Body, context: SourceContext, collector: FindingCollector) -> None:
+def _report_oci_scheme(
+    body: JsonObject, context: SourceContext, collector: FindingCollector
+) -> None:
     if get_text(body, "repoURL").startswith(OCI_SCHEME):
         message, fix = f"a registry of charts is written without `{OCI_SCHEME}`", "leave it out"
         why = "Argo CD puts it before the address itself, and finds no chart then"

@@ -27,12 +27,11 @@ from tidegate.model.account import (
     UnitProgress,
 )
 from tidegate.model.event import RolloutOutcome
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 from tidegate.model.source import Revision
 from tidegate.model.verdict import Health
 
-Body = dict[str, Json]
 OUT_OF_SYNC, UNKNOWN = "OutOfSync", "Unknown"
 HEALTH_ORDER = (
     *(Health.HEALTHY, Health.SUSPENDED, Health.PROGRESSING),
@@ -56,7 +55,7 @@ POD_SPEC_PATHS = (
 
 
 def application_status(
-    unit_resource: Body, progress: UnitProgress, sources: Sequence[SourceRevision]
+    unit_resource: JsonObject, progress: UnitProgress, sources: Sequence[SourceRevision]
 ) -> StatusUpdate | None:
     """Return the new status of an Application, based on its current one."""
     previous, spec, now = (
@@ -65,7 +64,7 @@ def application_status(
         format_rfc3339(progress.now),
     )
     revisions = _revisions(spec, sources)
-    status: Body = {
+    status: JsonObject = {
         **previous,
         "sync": {"status": sync_status(progress), "comparedTo": _compared_to(spec), **revisions},
         "health": _health(previous, progress, now),
@@ -141,16 +140,16 @@ def _cause(ref: Ref) -> str:
     return f"{group}{ref.kind.name}:{ref.namespace}/{ref.name}"
 
 
-def _health(previous: Body, progress: UnitProgress, now: str) -> Body:
+def _health(previous: JsonObject, progress: UnitProgress, now: str) -> JsonObject:
     health, message = aggregate_health(progress)
     old_health = get_mapping(previous, "health")
     since = get_text(old_health, "lastTransitionTime", default=now)
     same = get_text(old_health, "status") == health
-    message_field: Body = {"message": message} if message else {}
+    message_field: JsonObject = {"message": message} if message else {}
     return {"status": health.value, "lastTransitionTime": since if same else now, **message_field}
 
 
-def _resources(previous: Body, progress: UnitProgress) -> list[Body]:
+def _resources(previous: JsonObject, progress: UnitProgress) -> list[JsonObject]:
     """Return the resources of the Application, sorted by name, and those hooks that exist.
 
     If nothing was done, hooks were not read: those of the current status are kept.
@@ -170,12 +169,12 @@ def _resources(previous: Body, progress: UnitProgress) -> list[Body]:
     return [unique[key] for key in sorted(unique)]
 
 
-def _resource_entries(progress: UnitProgress) -> Iterator[Body]:
+def _resource_entries(progress: UnitProgress) -> Iterator[JsonObject]:
     for obj in progress.objects:
         if not obj.is_live and (obj.is_hook or not obj.is_desired):
             continue
         kind = obj.ref.kind
-        entry: Body = {"group": kind.group} if kind.group else {}
+        entry: JsonObject = {"group": kind.group} if kind.group else {}
         entry |= {"version": kind.version, "kind": kind.name}
         entry |= {"namespace": obj.ref.namespace} if obj.ref.namespace else {}
         entry["name"] = obj.ref.name
@@ -198,28 +197,28 @@ def revision_name(revision: Revision) -> str:
     )
 
 
-def _revisions(spec: Body, sources: Sequence[SourceRevision]) -> Body:
+def _revisions(spec: JsonObject, sources: Sequence[SourceRevision]) -> JsonObject:
     names: list[Json] = [revision_name(source.revision) for source in sources]
     if get_list(spec, "sources"):
         return {"revisions": names}
     return {"revision": names[0]} if names else {}
 
 
-def _compared_to(spec: Body) -> Body:
-    more: Body = {
+def _compared_to(spec: JsonObject) -> JsonObject:
+    more: JsonObject = {
         name: spec[name] for name in ("destination", "ignoreDifferences") if spec.get(name)
     }
     return {**source_fields(spec), "destination": {}, **more}
 
 
-def _source_types(spec: Body, sources: Sequence[SourceRevision]) -> Body:
+def _source_types(spec: JsonObject, sources: Sequence[SourceRevision]) -> JsonObject:
     names: list[Json] = [source.tool for source in sources]
     if not all(names) or not names:
         return {}
     return {"sourceTypes": names} if get_list(spec, "sources") else {"sourceType": names[0]}
 
 
-def _summary(previous: Body, progress: UnitProgress) -> Body:
+def _summary(previous: JsonObject, progress: UnitProgress) -> JsonObject:
     """Return images, URLs and `isAppOfApps`; during a rollout, the current summary."""
     if progress.phase is not UnitPhase.FINISHED:
         return get_mapping(previous, "summary")
@@ -231,7 +230,7 @@ def _summary(previous: Body, progress: UnitProgress) -> Body:
     ]
     images = sorted({image for _, body in candidates for image in _images(body)})
     urls = sorted({url for obj, body in candidates for url in _urls(obj.ref, body)})
-    summary: Body = {"images": list[Json](images)} if images else {}
+    summary: JsonObject = {"images": list[Json](images)} if images else {}
     summary |= {"externalURLs": list[Json](urls)} if urls else {}
     has_children = any(
         (obj.ref.kind.group, obj.ref.kind.name) == APPLICATION for obj in live_objects
@@ -239,7 +238,7 @@ def _summary(previous: Body, progress: UnitProgress) -> Body:
     return {**summary, "isAppOfApps": True} if has_children else summary
 
 
-def _images(body: Body) -> Iterator[str]:
+def _images(body: JsonObject) -> Iterator[str]:
     for path in POD_SPEC_PATHS:
         for name in ("initContainers", "containers"):
             yield from (
@@ -249,7 +248,7 @@ def _images(body: Body) -> Iterator[str]:
             )
 
 
-def _urls(ref: Ref, body: Body) -> Iterator[str]:
+def _urls(ref: Ref, body: JsonObject) -> Iterator[str]:
     """Yield the external URLs of an Ingress."""
     if ref.kind.name != INGRESS:
         return
@@ -268,8 +267,8 @@ def _urls(ref: Ref, body: Body) -> Iterator[str]:
 
 
 def _conditions(
-    previous: Body, progress: UnitProgress, revisions: Body, now: str
-) -> Iterator[Body]:
+    previous: JsonObject, progress: UnitProgress, revisions: JsonObject, now: str
+) -> Iterator[JsonObject]:
     """Yield the conditions; an unchanged one keeps its transition time."""
     old_conditions = get_mappings(previous, "conditions")
     conditions = [
@@ -307,20 +306,20 @@ def _conditions(
         }
 
 
-def _is_interrupted(previous: Body, progress: UnitProgress) -> bool:
+def _is_interrupted(previous: JsonObject, progress: UnitProgress) -> bool:
     """Return whether the current status has a running operation that has finished by now."""
     is_running = get_text(previous, "operationState", "phase") == "Running"
     return is_running and progress.phase is UnitPhase.FINISHED
 
 
-def _decode_body(obj: ObjectProgress) -> Body:
-    body: Body = msgspec.json.decode(obj.body) if obj.body else {}
+def _decode_body(obj: ObjectProgress) -> JsonObject:
+    body: JsonObject = msgspec.json.decode(obj.body) if obj.body else {}
     return body
 
 
-def _without(status: Body, name: str) -> Body:
+def _without(status: JsonObject, name: str) -> JsonObject:
     return {key: value for key, value in status.items() if key != name}
 
 
-def _without_empty(status: Body, name: str) -> Body:
+def _without_empty(status: JsonObject, name: str) -> JsonObject:
     return status if status.get(name) else _without(status, name)

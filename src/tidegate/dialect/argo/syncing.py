@@ -6,11 +6,12 @@ import msgspec
 
 from tidegate.dialect.argo.ignoring import parse_ignore_differences
 from tidegate.dialect.argo.options import option_problem, with_sync_options
-from tidegate.dialect.argo.requests import Body, is_true, string_list, string_map
+from tidegate.dialect.argo.requests import is_true, string_list, string_map
 from tidegate.dialect.argo.telling import FindingCollector
 from tidegate.errors import sanitize
 from tidegate.model.ignoring import IgnoreDifference
 from tidegate.model.moment import MINUTE, SECOND, Ms, parse_duration
+from tidegate.model.objects import JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.policy import Policy, Tracking
 from tidegate.model.reading import get_int, get_list, get_mapping, get_text, get_value
@@ -25,7 +26,7 @@ DEFAULT_BACKOFF, DEFAULT_MAX_BACKOFF, DEFAULT_FACTOR = Ms(5 * SECOND), Ms(3 * MI
 """Argo CD's own pauses."""
 
 
-def read_policy(spec: Body, collector: FindingCollector) -> Policy:
+def read_policy(spec: JsonObject, collector: FindingCollector) -> Policy:
     """Read the policy of an Application.
 
     Fields below `automated` count only if automated sync is enabled.
@@ -57,11 +58,11 @@ def read_policy(spec: Body, collector: FindingCollector) -> Policy:
     return policy
 
 
-def _namespace_metadata(sync: Body, name: str) -> tuple[tuple[str, str], ...]:
+def _namespace_metadata(sync: JsonObject, name: str) -> tuple[tuple[str, str], ...]:
     return tuple(string_map(sync, "managedNamespaceMetadata", name).items())
 
 
-def _options(sync: Body, collector: FindingCollector) -> tuple[str, ...]:
+def _options(sync: JsonObject, collector: FindingCollector) -> tuple[str, ...]:
     """Return all sync options as written; unknown ones are reported and have no effect."""
     for index, option in enumerate(get_list(sync, "syncOptions")):
         problem = option_problem(option) if isinstance(option, str) else ""
@@ -73,7 +74,7 @@ def _options(sync: Body, collector: FindingCollector) -> tuple[str, ...]:
     return string_list(sync, "syncOptions")
 
 
-def _retry(sync: Body, collector: FindingCollector) -> Retry | None:
+def _retry(sync: JsonObject, collector: FindingCollector) -> Retry | None:
     """Read the retry settings; None: those of the semantics apply.
 
     Argo CD counts an attempt before it computes the backoff, so the first delay is already
@@ -106,7 +107,7 @@ def _retry(sync: Body, collector: FindingCollector) -> Retry | None:
     )
 
 
-def _duration(retry: Body, field: str, default: Ms, collector: FindingCollector) -> Ms:
+def _duration(retry: JsonObject, field: str, default: Ms, collector: FindingCollector) -> Ms:
     """Read a duration like Argo CD does: a number without a unit is seconds."""
     value = get_text(retry, "backoff", field)
     if not value:
@@ -125,7 +126,9 @@ def _duration(retry: Body, field: str, default: Ms, collector: FindingCollector)
         return default
 
 
-def _ignore_differences(spec: Body, collector: FindingCollector) -> tuple[IgnoreDifference, ...]:
+def _ignore_differences(
+    spec: JsonObject, collector: FindingCollector
+) -> tuple[IgnoreDifference, ...]:
     differences, problems = parse_ignore_differences(get_list(spec, "ignoreDifferences"))
     for subpath, error in problems:
         path = ("spec", "ignoreDifferences", *subpath)

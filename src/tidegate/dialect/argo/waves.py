@@ -6,9 +6,10 @@ live object is read like Argo CD does: anything else than an integer is ignored.
 
 from __future__ import annotations
 
-from tidegate.dialect.argo.options import Body, string_annotations
+from tidegate.dialect.argo.options import string_annotations
 from tidegate.documents import Document
 from tidegate.errors import DialectError, Location, sanitize
+from tidegate.model.objects import JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_mapping
 
@@ -32,7 +33,7 @@ def manifest_wave(document: Document) -> int:
     return 0
 
 
-def live_wave(body: Body) -> int:
+def live_wave(body: JsonObject) -> int:
     """Return the wave of a live object; 0 if it has no valid one."""
     annotations = string_annotations(body)
     waves = (_parse_wave(annotations[name]) for name in (WAVE, WEIGHT) if name in annotations)

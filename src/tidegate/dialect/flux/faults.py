@@ -6,10 +6,9 @@ import re
 from typing import NamedTuple
 
 from tidegate.model.account import UnitProgress
-from tidegate.model.objects import Json
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import get_mappings, get_text
 
-Body = dict[str, Json]
 DEPENDENCY_NOT_READY = "DependencyNotReady"
 TERMINAL_PREFIX = "Reconciliation failed terminally due to configuration error: "
 RESOURCE_NAME = "kustomizations.kustomize.toolkit.fluxcd.io"
@@ -26,7 +25,9 @@ class KustomizationFailure(NamedTuple):
     """Whether the source artifact was fetched."""
 
 
-def kustomization_failure(unit_resource: Body, progress: UnitProgress) -> KustomizationFailure:
+def kustomization_failure(
+    unit_resource: JsonObject, progress: UnitProgress
+) -> KustomizationFailure:
     """Return the failure that kustomize-controller would report, by the code of the error."""
     code, details = progress.code, progress.message or progress.reason
     if code == "flux.expression":
@@ -55,7 +56,7 @@ def kustomization_failure(unit_resource: Body, progress: UnitProgress) -> Kustom
     )
 
 
-def _dependency(unit_resource: Body, progress: UnitProgress) -> Body | None:
+def _dependency(unit_resource: JsonObject, progress: UnitProgress) -> JsonObject | None:
     """Return the entry of `dependsOn` that the failure is about; None if there is none."""
     if progress.code == "plan.cycle":
         entries = get_mappings(unit_resource, "spec", "dependsOn")
@@ -68,7 +69,9 @@ def _dependency(unit_resource: Body, progress: UnitProgress) -> Body | None:
     return _entry(unit_resource, progress.field, "dependsOn")
 
 
-def _dependency_message(unit_resource: Body, entry: Body, progress: UnitProgress) -> str:
+def _dependency_message(
+    unit_resource: JsonObject, entry: JsonObject, progress: UnitProgress
+) -> str:
     subject = f"dependency '{_namespaced_name(unit_resource, entry)}'"
     if progress.code == "units.unknown":
         return f'{subject} not found: {RESOURCE_NAME} "{get_text(entry, "name")}" not found'
@@ -76,7 +79,7 @@ def _dependency_message(unit_resource: Body, entry: Body, progress: UnitProgress
     return f"{subject} is not ready{suffix}"
 
 
-def _missing_substitute_message(unit_resource: Body, progress: UnitProgress) -> str:
+def _missing_substitute_message(unit_resource: JsonObject, progress: UnitProgress) -> str:
     """Return the message about a missing ConfigMap or Secret of `substituteFrom`; empty if none."""
     if (entry := _entry(unit_resource, progress.field, "postBuild", "substituteFrom")) is None:
         return ""
@@ -84,7 +87,7 @@ def _missing_substitute_message(unit_resource: Body, progress: UnitProgress) -> 
     return f"substitute from '{kind}/{name}' error: {kind.lower()}s \"{name}\" not found"
 
 
-def _entry(unit_resource: Body, field: str, *path: str) -> Body | None:
+def _entry(unit_resource: JsonObject, field: str, *path: str) -> JsonObject | None:
     """Return the entry of a list in the spec that contains a field; None if there is none."""
     entries = get_mappings(unit_resource, "spec", *path)
     matched = re.match(rf"spec\.{re.escape('.'.join(path))}\[(\d+)\]", field)
@@ -92,14 +95,14 @@ def _entry(unit_resource: Body, field: str, *path: str) -> Body | None:
     return entries[index] if index < len(entries) else None
 
 
-def _namespaced_name(unit_resource: Body, entry: Body) -> str:
+def _namespaced_name(unit_resource: JsonObject, entry: JsonObject) -> str:
     namespace = get_text(
         entry, "namespace", default=get_text(unit_resource, "metadata", "namespace")
     )
     return f"{namespace}/{get_text(entry, 'name')}"
 
 
-def _cross_namespace_source(unit_resource: Body) -> str:
+def _cross_namespace_source(unit_resource: JsonObject) -> str:
     """Return the source if it is in another namespace; else an empty text."""
     namespace = get_text(unit_resource, "metadata", "namespace")
     source_namespace = get_text(unit_resource, "spec", "sourceRef", "namespace", default=namespace)

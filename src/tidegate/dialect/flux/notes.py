@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.model.objects import Json
+from tidegate.model.objects import JsonObject
 from tidegate.model.plan import ItemAction
 from tidegate.model.policy import ObjectOptions, Permission
 from tidegate.model.reading import get_mapping
 
-Body = dict[str, Json]
 PREFIX = "kustomize.toolkit.fluxcd.io/"
 SSA, RECONCILE, FORCE, PRUNE = (
     f"{PREFIX}{word}" for word in ("ssa", "reconcile", "force", "prune")
@@ -23,29 +22,29 @@ MERGE, IF_NOT_PRESENT, IGNORE = "Merge", "IfNotPresent", "Ignore"
 DISABLED, ENABLED = "disabled", "enabled"
 
 
-def is_ignored(body: Body) -> bool:
+def is_ignored(body: JsonObject) -> bool:
     """Return whether the object is neither written nor deleted."""
     return _has_value(body, RECONCILE, DISABLED) or _has_value(body, SSA, IGNORE)
 
 
-def skips_drift_detection(body: Body) -> bool:
+def skips_drift_detection(body: JsonObject) -> bool:
     """Return whether the object is excluded from drift detection of its release."""
     return _has_value(body, DRIFT, DISABLED)
 
 
-def is_forced(body: Body) -> bool:
+def is_forced(body: JsonObject) -> bool:
     """Return whether the object is recreated if it cannot be changed."""
     return _has_value(body, FORCE, ENABLED)
 
 
-def item_action(body: Body) -> ItemAction:
+def item_action(body: JsonObject) -> ItemAction:
     """Return the action for an object, by its manifest in Git."""
     if is_ignored(body):
         return ItemAction.IGNORE
     return ItemAction.CREATE if _has_value(body, SSA, IF_NOT_PRESENT) else ItemAction.APPLY
 
 
-def read_flux_options(body: Body, defaults: ObjectOptions) -> ObjectOptions:
+def read_flux_options(body: JsonObject, defaults: ObjectOptions) -> ObjectOptions:
     """Read the options of an object; `defaults` are those of its unit."""
     is_protected = is_ignored(body) or _has_value(body, PRUNE, DISABLED)
     return msgspec.structs.replace(
@@ -57,7 +56,7 @@ def read_flux_options(body: Body, defaults: ObjectOptions) -> ObjectOptions:
     )
 
 
-def _has_value(body: Body, name: str, expected: str) -> bool:
+def _has_value(body: JsonObject, name: str, expected: str) -> bool:
     for section in ("labels", "annotations"):
         actual = get_mapping(body, "metadata", section).get(name)
         if isinstance(actual, str) and actual.lower() == expected.lower():

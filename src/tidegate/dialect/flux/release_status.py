@@ -45,11 +45,10 @@ from tidegate.dialect.times import format_go_duration, format_rfc3339
 from tidegate.model.account import SourceRevision, StatusUpdate, UnitPhase, UnitProgress
 from tidegate.model.event import RolloutOutcome
 from tidegate.model.ledger import ReleaseAction, ReleaseSpec
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
 from tidegate.model.semantics import UNLIMITED
 
-Body = dict[str, Json]
 RELEASED, REMEDIATED = "Released", "Remediated"
 CONDITION_ORDER = (RECONCILING, STALLED, READY, RELEASED, TESTED, REMEDIATED, DRIFTED)
 MAX_SNAPSHOTS = 5
@@ -68,7 +67,7 @@ FAILURE_COUNTERS = {
 
 
 def helm_release_status(
-    unit_resource: Body, progress: UnitProgress, sources: Sequence[SourceRevision]
+    unit_resource: JsonObject, progress: UnitProgress, sources: Sequence[SourceRevision]
 ) -> StatusUpdate | None:
     """Return the new status of a HelmRelease, based on its current one; None if unchanged."""
     conditions, release_spec = (
@@ -86,7 +85,7 @@ def helm_release_status(
     ):
         return waiting_status(unit_resource, progress, conditions)
     records = [read_record(msgspec.json.decode(entry)) for entry in progress.release_records]
-    status: Body = {
+    status: JsonObject = {
         **get_mapping(unit_resource, "status"),
         "storageNamespace": release_spec.storage,
     }
@@ -130,7 +129,7 @@ def helm_release_status(
 _FAILURE_FIELDS = frozenset({"failures", *FAILURE_COUNTERS.values()})
 
 
-def _observed_generation(unit_resource: Body) -> Body:
+def _observed_generation(unit_resource: JsonObject) -> JsonObject:
     return {"observedGeneration": get_int(unit_resource, "metadata", "generation")}
 
 
@@ -328,8 +327,8 @@ def _short_digest(digest: str) -> str:
 
 
 def _last_attempt(
-    unit_resource: Body, progress: UnitProgress, records: Sequence[ReleaseRecord], digest: str
-) -> Body:
+    unit_resource: JsonObject, progress: UnitProgress, records: Sequence[ReleaseRecord], digest: str
+) -> JsonObject:
     """Return the fields about the last attempt; empty if there was none."""
     attempted = newest_record(record for record in records if not _is_rollback(record))
     release_spec = progress.release
@@ -344,7 +343,7 @@ def _last_attempt(
     }
 
 
-def _failure_counts(progress: UnitProgress, release_spec: ReleaseSpec) -> Body:
+def _failure_counts(progress: UnitProgress, release_spec: ReleaseSpec) -> JsonObject:
     """Return the failure counters since the last change."""
     if (
         not progress.has_operation
@@ -362,7 +361,7 @@ def _is_rollback(record: ReleaseRecord) -> bool:
 
 def _history(
     records: Iterable[ReleaseRecord],
-    snapshots: Sequence[Body],
+    snapshots: Sequence[JsonObject],
     digest: str,
     release_spec: ReleaseSpec,
 ) -> list[Json]:
@@ -392,12 +391,12 @@ def _history(
     return history
 
 
-def _snapshot(record: ReleaseRecord, artifact: str) -> Body:
+def _snapshot(record: ReleaseRecord, artifact: str) -> JsonObject:
     chart, info = (
         get_mapping(record.content, "chart", "metadata"),
         get_mapping(record.content, "info"),
     )
-    snapshot: Body = {
+    snapshot: JsonObject = {
         "apiVersion": SNAPSHOT_VERSION,
         "digest": _digest({**record.content, "info": {}}),
         "name": record.name,
@@ -418,6 +417,6 @@ def _snapshot(record: ReleaseRecord, artifact: str) -> Body:
     return {**snapshot, "testHooks": tests} if tests else snapshot
 
 
-def _digest(body: Body) -> str:
+def _digest(body: JsonObject) -> str:
     encoded = msgspec.json.encode(body, order="sorted")
     return f"sha256:{hashlib.sha256(encoded).hexdigest()}"

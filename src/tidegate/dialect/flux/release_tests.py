@@ -7,10 +7,9 @@ from tidegate.dialect.helm import belonging, book
 from tidegate.dialect.helm.hooks import TEST_EVENTS
 from tidegate.dialect.helm.record import ReleaseRecord, ReleaseStatus
 from tidegate.model.ledger import ReleaseTestSpec
-from tidegate.model.objects import Json
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 
-Body = dict[str, Json]
 TEST = "test"
 TESTED = "TestSuccess"
 SUCCEEDED, FAILED, AWAITING = "TestSucceeded", "TestFailed", "AwaitingTests"
@@ -73,7 +72,7 @@ def set_tests_failed(conditions: FluxConditions, release: str, why: str) -> tupl
     return message, FAILED
 
 
-def snapshot_tests(record: ReleaseRecord) -> Body:
+def snapshot_tests(record: ReleaseRecord) -> JsonObject:
     """Return the last run of each test that was run, by name."""
     return {
         get_text(hook, "name"): {
@@ -86,7 +85,7 @@ def snapshot_tests(record: ReleaseRecord) -> Body:
     }
 
 
-def _tests(record: ReleaseRecord) -> list[Body]:
+def _tests(record: ReleaseRecord) -> list[JsonObject]:
     hooks = get_mappings(record.content, "hooks")
     return [
         hook for hook in hooks if not TEST_EVENTS.isdisjoint(map(str, get_list(hook, "events")))

@@ -20,12 +20,11 @@ from tidegate.model.account import (
 )
 from tidegate.model.event import RolloutOutcome
 from tidegate.model.moment import SECOND, Ms, parse_duration
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.unit import UnitId
 from tidegate.model.verdict import Health
 
-Body = dict[str, Json]
 EventFields = tuple[str, str, str]
 READY, HEALTHY, RECONCILING, STALLED = "Ready", "Healthy", "Reconciling", "Stalled"
 CONDITION_ORDER = (RECONCILING, STALLED, READY, HEALTHY)
@@ -52,13 +51,13 @@ class FluxConditions:
     """Conditions of a Flux resource; the transition time changes only with the condition."""
 
     def __init__(
-        self, unit_resource: Body, now: str, order: tuple[str, ...] = CONDITION_ORDER
+        self, unit_resource: JsonObject, now: str, order: tuple[str, ...] = CONDITION_ORDER
     ) -> None:
         self._now = now
         self._order = order
         self._generation = get_int(unit_resource, "metadata", "generation")
         conditions = get_mappings(unit_resource, "status", "conditions")
-        self._previous: dict[str, Body] = {
+        self._previous: dict[str, JsonObject] = {
             get_text(condition, "type"): condition for condition in conditions
         }
         self._conditions = {**self._previous}
@@ -68,7 +67,12 @@ class FluxConditions:
         encoded = message.encode()
         if len(encoded) > MAX_MESSAGE_BYTES:
             message = encoded[: MAX_MESSAGE_BYTES - 3].decode(errors="ignore") + "..."
-        condition: Body = {"type": name, "status": status, "reason": reason, "message": message}
+        condition: JsonObject = {
+            "type": name,
+            "status": status,
+            "reason": reason,
+            "message": message,
+        }
         same = all(previous.get(key) == value for key, value in condition.items())
         since = get_text(previous, "lastTransitionTime", default=self._now) if same else self._now
         self._conditions[name] = {
@@ -93,7 +97,7 @@ class FluxConditions:
 
 
 def kustomization_status(
-    unit_resource: Body, progress: UnitProgress, sources: Sequence[SourceRevision]
+    unit_resource: JsonObject, progress: UnitProgress, sources: Sequence[SourceRevision]
 ) -> StatusUpdate | None:
     """Return the new status of a Kustomization, based on its current one; None if unchanged."""
     previous, revision = get_mapping(unit_resource, "status"), _revision(sources)
@@ -110,7 +114,7 @@ def kustomization_status(
         and not progress.is_valid
     ):
         return _failure_status(unit_resource, progress, conditions, revision)
-    status: Body = {**previous, "lastAttemptedRevision": revision}
+    status: JsonObject = {**previous, "lastAttemptedRevision": revision}
     if progress.phase is UnitPhase.RUNNING:
         events = _set_running(unit_resource, progress, conditions, revision)
     elif progress.result == RolloutOutcome.PASSED:
@@ -132,7 +136,7 @@ def _revision(sources: Sequence[SourceRevision]) -> str:
 
 
 def waiting_status(
-    unit_resource: Body, progress: UnitProgress, conditions: FluxConditions
+    unit_resource: JsonObject, progress: UnitProgress, conditions: FluxConditions
 ) -> StatusUpdate | None:
     """Return the status of a unit that waits for an entry of `dependsOn`; None if for none."""
     unit = _first_unready(unit_resource, progress.waits_for)
@@ -141,12 +145,15 @@ def waiting_status(
     message = f"dependency '{unit.namespace}/{unit.name}' is not ready"
     conditions.set(READY, "False", DEPENDENCY_NOT_READY, message)
     conditions.drop(RECONCILING, STALLED)
-    status: Body = {**get_mapping(unit_resource, "status"), "conditions": conditions.to_list()}
+    status: JsonObject = {
+        **get_mapping(unit_resource, "status"),
+        "conditions": conditions.to_list(),
+    }
     return StatusUpdate(status, (("Normal", DEPENDENCY_NOT_READY, WAITING_MESSAGE),))
 
 
 def _failure_status(
-    unit_resource: Body, progress: UnitProgress, conditions: FluxConditions, revision: str
+    unit_resource: JsonObject, progress: UnitProgress, conditions: FluxConditions, revision: str
 ) -> StatusUpdate:
     """Return the status of a unit that cannot start; the rest of its status is kept."""
     failure, status = (
@@ -172,7 +179,7 @@ def _failure_status(
     return StatusUpdate(status, (event,))
 
 
-def _first_unready(unit_resource: Body, waits_for: Iterable[UnitId]) -> UnitId | None:
+def _first_unready(unit_resource: JsonObject, waits_for: Iterable[UnitId]) -> UnitId | None:
     """Return the first entry of `dependsOn` that the unit waits for; None if there is none."""
     namespace, waiting_units = (
         get_text(unit_resource, "metadata", "namespace"),
@@ -189,14 +196,14 @@ def _first_unready(unit_resource: Body, waits_for: Iterable[UnitId]) -> UnitId |
     return None
 
 
-def _has_health_checks(unit_resource: Body) -> bool:
+def _has_health_checks(unit_resource: JsonObject) -> bool:
     return get_value(unit_resource, "spec", "wait") is True or bool(
         get_list(unit_resource, "spec", "healthChecks")
     )
 
 
 def _set_running(
-    unit_resource: Body, progress: UnitProgress, conditions: FluxConditions, revision: str
+    unit_resource: JsonObject, progress: UnitProgress, conditions: FluxConditions, revision: str
 ) -> tuple[EventFields, ...]:
     timeout = format_go_duration(_timeout(unit_resource))
     checks = _has_health_checks(unit_resource) and any(obj.is_awaited for obj in progress.objects)
@@ -211,7 +218,7 @@ def _set_running(
 
 
 def _set_succeeded(
-    unit_resource: Body, progress: UnitProgress, conditions: FluxConditions, revision: str
+    unit_resource: JsonObject, progress: UnitProgress, conditions: FluxConditions, revision: str
 ) -> tuple[EventFields, ...]:
     duration = format_go_duration(Ms(progress.now - progress.started_at))
     was_healthy = conditions.has(HEALTHY, "True")
@@ -227,7 +234,7 @@ def _set_succeeded(
 
 
 def _success_events(
-    unit_resource: Body, progress: UnitProgress, duration: str
+    unit_resource: JsonObject, progress: UnitProgress, duration: str
 ) -> Iterator[EventFields]:
     changed = (ObjectResult.CREATED, ObjectResult.CONFIGURED)
     lines = [
@@ -248,7 +255,7 @@ def _success_events(
 
 
 def _set_failed(
-    unit_resource: Body, progress: UnitProgress, conditions: FluxConditions
+    unit_resource: JsonObject, progress: UnitProgress, conditions: FluxConditions
 ) -> tuple[EventFields, ...]:
     reason, message = "ReconciliationFailed", progress.message or progress.reason
     if progress.result == RolloutOutcome.STOPPED:
@@ -288,7 +295,7 @@ def _object_name(ref: Ref) -> str:
     return "/".join(part for part in (ref.kind.name, ref.namespace, ref.name) if part)
 
 
-def _timeout(unit_resource: Body) -> Ms:
+def _timeout(unit_resource: JsonObject) -> Ms:
     """Return the timeout of a reconciliation: `timeout`, else `interval` minus 30 seconds."""
     for name, deduction in (("timeout", Ms(0)), ("interval", MIN_TIMEOUT)):
         try:
@@ -306,7 +313,7 @@ def inventory_id(ref: Ref) -> str:
     return f"{ref.namespace}_{name}_{ref.kind.group}_{ref.kind.name}"
 
 
-def build_inventory(previous: Body, progress: UnitProgress) -> Body:
+def build_inventory(previous: JsonObject, progress: UnitProgress) -> JsonObject:
     """Return the inventory. Until the whole unit is applied, earlier entries are kept."""
     desired = [obj for obj in progress.objects if obj.is_desired and not obj.is_hook]
     unpruned = [
@@ -326,7 +333,7 @@ def build_inventory(previous: Body, progress: UnitProgress) -> Body:
 
 
 def _history(
-    previous: Body, progress: UnitProgress, conditions: FluxConditions, revision: str
+    previous: JsonObject, progress: UnitProgress, conditions: FluxConditions, revision: str
 ) -> list[Json]:
     """Return the snapshots, newest first, one for each content and outcome."""
     snapshots = get_mappings(previous, "history")
@@ -342,7 +349,7 @@ def _history(
         == (digest, outcome)
     ]
     first = matching[0] if matching else {}
-    entry: Body = {
+    entry: JsonObject = {
         "digest": digest,
         "firstReconciled": get_text(first, "firstReconciled", default=now),
         "lastReconciled": now,

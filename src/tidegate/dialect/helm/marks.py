@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidegate.model.ledger import ReleaseSpec
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping
 
-Body = dict[str, Json]
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "Helm"
 RELEASE_NAME = "meta.helm.sh/release-name"
@@ -22,7 +21,7 @@ def release_metadata(release_spec: ReleaseSpec) -> tuple[dict[str, str], dict[st
     }
 
 
-def ownership_problems(body: Body, release_spec: ReleaseSpec) -> list[str]:
+def ownership_problems(body: JsonObject, release_spec: ReleaseSpec) -> list[str]:
     """Return why an object does not belong to this release, like `checkOwnership` of Helm."""
     annotations, labels = release_metadata(release_spec)
     return [
@@ -33,7 +32,7 @@ def ownership_problems(body: Body, release_spec: ReleaseSpec) -> list[str]:
     ]
 
 
-def belongs_to_release(body: Body, release_spec: ReleaseSpec | None) -> bool:
+def belongs_to_release(body: JsonObject, release_spec: ReleaseSpec | None) -> bool:
     """Return whether the metadata of an object names this release."""
     return release_spec is not None and not ownership_problems(body, release_spec)
 

@@ -18,11 +18,10 @@ import msgspec
 
 from tidegate.errors import DialectError, Location
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_int, get_mapping, get_text
 
-Body = dict[str, Json]
 SECRET = Kind("", "v1", "Secret")
 SECRET_TYPE = "helm.sh/release.v1"  # noqa: S105 - a type, not a secret
 PREFIX = "sh.helm.release.v1"
@@ -71,7 +70,7 @@ _LABEL = lazy_regex(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 class ReleaseRecord(msgspec.Struct, frozen=True):
     """One revision of a release."""
 
-    content: Body
+    content: JsonObject
     labels: Mapping[str, str] = {}
     """Labels of the user."""
     annotations: Mapping[str, str] = {}
@@ -108,7 +107,7 @@ class ReleaseRecord(msgspec.Struct, frozen=True):
         return get_text(self.content, "manifest")
 
     @property
-    def config(self) -> Body:
+    def config(self) -> JsonObject:
         return get_mapping(self.content, "config")
 
     @property
@@ -142,7 +141,7 @@ def release_selector(release: str) -> str:
     return f"{OWNER_SELECTOR},name={release}"
 
 
-def encode_release(content: Body) -> bytes:
+def encode_release(content: JsonObject) -> bytes:
     """Encode the content of a record like Helm. Raises DialectError if it is too large."""
     packed = base64.b64encode(gzip.compress(msgspec.json.encode(content), 9, mtime=0))
     if len(packed) > MAX_SECRET_BYTES:
@@ -156,7 +155,7 @@ def encode_release(content: Body) -> bytes:
     return packed
 
 
-def decode_release(packed: bytes, location: Location | None = None) -> Body:
+def decode_release(packed: bytes, location: Location | None = None) -> JsonObject:
     """Decode the content of a record. Raises DialectError if it is not encoded like Helm does."""
     try:
         content = base64.b64decode(packed, validate=True)
@@ -181,7 +180,7 @@ def _inflate(content: bytes) -> bytes:
     return inflated
 
 
-def record_secret(record: ReleaseRecord, storage: str, *, now: Ms, version: str = "") -> Body:
+def record_secret(record: ReleaseRecord, storage: str, *, now: Ms, version: str = "") -> JsonObject:
     """Return the Secret of a revision; `version`: the resourceVersion that it replaces, if any."""
     timestamp = str(now // SECOND)
     times = {"createdAt": record.created or timestamp}
@@ -196,7 +195,7 @@ def record_secret(record: ReleaseRecord, storage: str, *, now: Ms, version: str 
         "status": record.status.value,
         "version": str(record.number),
     }
-    metadata: Body = {
+    metadata: JsonObject = {
         "name": record_name(record.name, record.number),
         "namespace": storage,
         "labels": labels,
@@ -214,7 +213,7 @@ def record_secret(record: ReleaseRecord, storage: str, *, now: Ms, version: str 
     }
 
 
-def read_record(body: Body) -> ReleaseRecord:
+def read_record(body: JsonObject) -> ReleaseRecord:
     """Read the revision in a Secret. Raises DialectError."""
     metadata = get_mapping(body, "metadata")
     location = Location(f"Secret {get_text(metadata, 'namespace')}/{get_text(metadata, 'name')}")
@@ -234,7 +233,7 @@ def read_record(body: Body) -> ReleaseRecord:
     )
 
 
-def read_annotations(metadata: Body) -> dict[str, str]:
+def read_annotations(metadata: JsonObject) -> dict[str, str]:
     """Return the annotations of a revision, restored from labels if Helm dropped them.
 
     When Helm rewrites a record, as `helm test` does, it drops annotations and keeps labels; it

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from tidegate.engine.means import Body
 from tidegate.engine.reach.errands import ApiCall, Procedure
 from tidegate.engine.reach.matching import ADMISSION_GROUP, has_matching_rule
 from tidegate.engine.reach.writing import object_body
 from tidegate.model.labels import selector_matches
-from tidegate.model.objects import ClusterRef, Kind, Ref, ServedKind
+from tidegate.model.objects import ClusterRef, JsonObject, Kind, Ref, ServedKind
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 from tidegate.world.calls import List, Selection
 from tidegate.world.facts import ListPage
@@ -30,14 +29,14 @@ ADMISSION_KINDS = frozenset({*WEBHOOKS, *POLICIES, *POLICIES.values()})
 EQUIVALENT = "Equivalent"
 NAME_LABEL = "kubernetes.io/metadata.name"
 """Label that every namespace has."""
-MATCH_ALL: Body = {
+MATCH_ALL: JsonObject = {
     "operations": ["*"],
     "apiGroups": ["*"],
     "apiVersions": ["*"],
     "resources": ["*"],
 }
 DRY_RUN_SAFE = ("None", "NoneOnDryRun")
-UNREADABLE_CONFIGURATION: Body = {"webhooks": [{"rules": [MATCH_ALL], "sideEffects": "None"}]}
+UNREADABLE_CONFIGURATION: JsonObject = {"webhooks": [{"rules": [MATCH_ALL], "sideEffects": "None"}]}
 
 
 class AdmissionRule(msgspec.Struct, frozen=True):
@@ -45,7 +44,7 @@ class AdmissionRule(msgspec.Struct, frozen=True):
 
     object_refs: tuple[ClusterRef, ...]
     """The objects that define the rule."""
-    scopes: tuple[Body, ...]
+    scopes: tuple[JsonObject, ...]
     """Match constraints; the rule applies to an object that matches all of them."""
     mutates: bool
     """Whether the rule may change objects."""
@@ -59,9 +58,9 @@ class AdmissionSubject(msgspec.Struct, frozen=True):
     A Namespace is in itself. Namespace selectors match objects without namespace.
     """
 
-    labels: Body
+    labels: JsonObject
     namespace: str = ""
-    namespace_labels: Body | None = None
+    namespace_labels: JsonObject | None = None
     """Labels of the namespace; None if they are unknown."""
 
 
@@ -72,7 +71,7 @@ def is_admission_kind(kind: Kind) -> bool:
 
 def list_configurations(
     cluster: str, served: Iterable[ServedKind]
-) -> Procedure[dict[ClusterRef, Body]]:
+) -> Procedure[dict[ClusterRef, JsonObject]]:
     """Return all webhook configurations and policies of a cluster.
 
     Unreadable ones match everything.
@@ -83,7 +82,7 @@ def list_configurations(
         if is_admission_kind(served_kind.kind)
     }
     outcomes = yield tuple(ApiCall(cluster, List(Selection(kind))) for kind in kinds.values())
-    configurations: dict[ClusterRef, Body] = {}
+    configurations: dict[ClusterRef, JsonObject] = {}
     for kind, outcome in zip(kinds.values(), outcomes, strict=True):
         if isinstance(outcome, ListPage):
             configurations |= {
@@ -94,7 +93,7 @@ def list_configurations(
     return configurations
 
 
-def build_rules(bodies: Mapping[ClusterRef, Body]) -> list[AdmissionRule]:
+def build_rules(bodies: Mapping[ClusterRef, JsonObject]) -> list[AdmissionRule]:
     """Return the rules of webhooks, and of policies whose binding denies or changes objects."""
     by_name = {(object_ref.ref.kind.name, object_ref.ref.name): object_ref for object_ref in bodies}
     rules: list[AdmissionRule] = []
@@ -125,7 +124,7 @@ def selects(rule: AdmissionRule, subject: AdmissionSubject) -> bool:
     )
 
 
-def _webhook_rules(object_ref: ClusterRef, body: Body) -> Iterator[AdmissionRule]:
+def _webhook_rules(object_ref: ClusterRef, body: JsonObject) -> Iterator[AdmissionRule]:
     for webhook in get_mappings(body, "webhooks"):
         yield AdmissionRule(
             (object_ref,),
@@ -136,7 +135,7 @@ def _webhook_rules(object_ref: ClusterRef, body: Body) -> Iterator[AdmissionRule
 
 
 def _binding_rule(
-    object_ref: ClusterRef, binding: Body, policy_ref: ClusterRef, policy: Body
+    object_ref: ClusterRef, binding: JsonObject, policy_ref: ClusterRef, policy: JsonObject
 ) -> AdmissionRule:
     constraints = _scope(get_mapping(policy, "spec", "matchConstraints"))
     scopes = (constraints, _scope(get_mapping(binding, "spec", "matchResources")))
@@ -147,37 +146,37 @@ def _mutates(object_ref: ClusterRef) -> bool:
     return object_ref.ref.kind.name.startswith("Mutating")
 
 
-def _is_enforced(object_ref: ClusterRef, binding: Body) -> bool:
+def _is_enforced(object_ref: ClusterRef, binding: JsonObject) -> bool:
     """Return whether a binding denies or changes objects; some only warn or audit."""
     return _mutates(object_ref) or "Deny" in get_list(binding, "spec", "validationActions")
 
 
-def _scope(resources: Body) -> Body:
+def _scope(resources: JsonObject) -> JsonObject:
     """Return the constraints of a policy in the form of a webhook; no rules match everything."""
     return {**resources, "rules": get_list(resources, "resourceRules") or [MATCH_ALL]}
 
 
-def _scope_covers(scope: Body, kinds: Sequence[ServedKind], operation: str) -> bool:
+def _scope_covers(scope: JsonObject, kinds: Sequence[ServedKind], operation: str) -> bool:
     if get_text(scope, "matchPolicy", default=EQUIVALENT) != EQUIVALENT:
         kinds = kinds[:1]
-    excluded: Body = {"rules": get_list(scope, "excludeResourceRules")}
+    excluded: JsonObject = {"rules": get_list(scope, "excludeResourceRules")}
     is_matching = any(has_matching_rule(scope, served, operation) for served in kinds)
     return is_matching and not any(
         has_matching_rule(excluded, served, operation) for served in kinds
     )
 
 
-def _selects_namespace(selector: Body, subject: AdmissionSubject) -> bool:
+def _selects_namespace(selector: JsonObject, subject: AdmissionSubject) -> bool:
     if not subject.namespace:
         return True
-    name_label: Body = {NAME_LABEL: subject.namespace}
+    name_label: JsonObject = {NAME_LABEL: subject.namespace}
     if subject.namespace_labels is not None:
         return selector_matches(selector, name_label | subject.namespace_labels)
     equal, expressions = (
         get_mapping(selector, "matchLabels"),
         get_mappings(selector, "matchExpressions"),
     )
-    name_selector: Body = {
+    name_selector: JsonObject = {
         "matchLabels": {key: value for key, value in equal.items() if key == NAME_LABEL},
         "matchExpressions": [
             expression for expression in expressions if get_text(expression, "key") == NAME_LABEL

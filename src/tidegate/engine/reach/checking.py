@@ -7,14 +7,14 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.engine.fences import FreshnessCheck, freshness_check
-from tidegate.engine.means import Body, ObjectEvaluator
+from tidegate.engine.means import ObjectEvaluator
 from tidegate.engine.reach.hooks import compare_hook
 from tidegate.engine.reach.outlook import LiveCache
 from tidegate.engine.reach.writing import object_body
 from tidegate.engine.vocabulary import ComparedObject, CompareResult, Comparison, WrittenObject
 from tidegate.model.journal import JournalEntry
 from tidegate.model.ledger import DriftMode
-from tidegate.model.objects import ClusterRef, LiveObject
+from tidegate.model.objects import ClusterRef, JsonObject, LiveObject
 from tidegate.model.plan import AWAIT_ACTIONS, ItemAction, PlanItem, PlannedUnit, Step, digest_bytes
 from tidegate.model.reading import get_mappings, get_text
 from tidegate.model.unit import UnitId
@@ -105,7 +105,7 @@ class ObjectComparer(msgspec.Struct):
         return mode is DriftMode.DISABLED and item.hook is None and item.deed in MANAGED_ACTIONS
 
     def _with_drift(
-        self, step: Step, item: PlanItem, compared: ComparedObject, live: Body | None
+        self, step: Step, item: PlanItem, compared: ComparedObject, live: JsonObject | None
     ) -> ComparedObject:
         """Add the drift of an object.
 
@@ -130,7 +130,7 @@ class ObjectComparer(msgspec.Struct):
         )
 
     def _compare_fields(
-        self, step: Step, item: PlanItem, live: Body, fingerprint: str
+        self, step: Step, item: PlanItem, live: JsonObject, fingerprint: str
     ) -> Comparison:
         if item.deed is not ItemAction.APPLY:
             return Comparison(CompareResult.IN_SYNC)
@@ -146,7 +146,7 @@ def will_be_modified(item: PlanItem, compared: ComparedObject, *, confirmed: boo
     return compared.result in WRITE_RESULTS
 
 
-def status_digest(live: LiveObject, body: Body) -> str:
+def status_digest(live: LiveObject, body: JsonObject) -> str:
     """Return a digest of the status, for kinds whose freshness check depends on it.
 
     Otherwise empty.
@@ -156,7 +156,7 @@ def status_digest(live: LiveObject, body: Body) -> str:
     return digest_bytes(msgspec.json.encode(body.get("status")))
 
 
-def has_newer_status(body: Body, manager: str) -> bool:
+def has_newer_status(body: JsonObject, manager: str) -> bool:
     """Return whether the status was written after our last write, by `managedFields`."""
     our_write, status = "", ""
     for entry in get_mappings(body, "metadata", "managedFields"):

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tidegate.engine.means import Body
 from tidegate.engine.reach.errands import ApiCall, Procedure
 from tidegate.engine.reach.probing import crd_kinds
 from tidegate.engine.reach.surroundings import CRD, NAMESPACE
 from tidegate.engine.reach.writing import object_body
-from tidegate.model.objects import ClusterRef, Kind, LiveObject, Ref, ServedKind
+from tidegate.model.objects import ClusterRef, JsonObject, Kind, LiveObject, Ref, ServedKind
 from tidegate.model.reading import get_list
 from tidegate.world.calls import List, Selection, View
 from tidegate.world.facts import ListPage
@@ -21,7 +20,7 @@ from tidegate.world.facts import ListPage
 TRANSIENT_RESOURCES = frozenset({"events", "endpoints", "endpointslices", "leases", "bindings"})
 DEFAULT_OBJECTS = frozenset({("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")})
 """Objects that every namespace has."""
-FindOwner = Callable[[Body], str]
+FindOwner = Callable[[JsonObject], str]
 MAX_NAMES = 3
 
 

@@ -11,11 +11,10 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from tidegate.engine.means import Body
 from tidegate.engine.reach.checking import ComparedItem
 from tidegate.engine.reach.writing import cause_messages, causes_message, failure_from_outcome
 from tidegate.engine.vocabulary import Failure
-from tidegate.model.objects import ClusterRef, Kind, Ref
+from tidegate.model.objects import ClusterRef, JsonObject, Kind, Ref
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_mapping
 from tidegate.schema.fit import Misfit
@@ -76,8 +75,8 @@ def to_creation(write: Write, namespace: str) -> Write:
     """Return the write as the creation of a new object, possibly in another namespace."""
     ref, body = write.ref, write.body
     if ref.namespace != namespace:
-        content: Body = msgspec.json.decode(body)
-        metadata: Body = {**get_mapping(content, "metadata"), "namespace": namespace}
+        content: JsonObject = msgspec.json.decode(body)
+        metadata: JsonObject = {**get_mapping(content, "metadata"), "namespace": namespace}
         ref, body = (
             Ref(ref.kind, namespace, ref.name),
             msgspec.json.encode(content | {"metadata": metadata}),

@@ -7,8 +7,7 @@ too few.
 
 from __future__ import annotations
 
-from tidegate.engine.means import Body
-from tidegate.model.objects import Json, ServedKind
+from tidegate.model.objects import Json, JsonObject, ServedKind
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 
 WILDCARD = "*"
@@ -17,14 +16,14 @@ ADMISSION_GROUP = "admissionregistration.k8s.io"
 """API group whose kinds are never sent to webhooks."""
 
 
-def has_matching_rule(webhook: Body, served: ServedKind, operation: str) -> bool:
+def has_matching_rule(webhook: JsonObject, served: ServedKind, operation: str) -> bool:
     """Return whether a rule of the webhook matches an operation on objects of a kind."""
     if served.kind.group == ADMISSION_GROUP:
         return False
     return any(_rule_matches(rule, served, operation) for rule in get_mappings(webhook, "rules"))
 
 
-def _rule_matches(rule: Body, served: ServedKind, operation: str) -> bool:
+def _rule_matches(rule: JsonObject, served: ServedKind, operation: str) -> bool:
     expected = (
         ("operations", operation),
         ("apiGroups", served.kind.group),
@@ -42,12 +41,12 @@ def _includes(values: list[Json], value: str) -> bool:
     return WILDCARD in values or value in values
 
 
-def _rule_scope_matches(rule: Body, served: ServedKind) -> bool:
+def _rule_scope_matches(rule: JsonObject, served: ServedKind) -> bool:
     scope = get_text(rule, "scope", default=WILDCARD)
     return scope in (WILDCARD, "Namespaced" if served.namespaced else "Cluster")
 
 
-def _rule_resource_matches(rule: Body, plural: str) -> bool:
+def _rule_resource_matches(rule: JsonObject, plural: str) -> bool:
     """Return whether a rule matches a resource; `pods` and `pods/*` match, `pods/exec` does not."""
     resources = (str(resource).partition("/") for resource in get_list(rule, "resources"))
     return any(
@@ -56,6 +55,6 @@ def _rule_resource_matches(rule: Body, plural: str) -> bool:
     )
 
 
-def object_labels(body: Body) -> Body:
+def object_labels(body: JsonObject) -> JsonObject:
     """Return the labels of an object."""
     return get_mapping(body, "metadata", "labels")

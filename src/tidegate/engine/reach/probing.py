@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.engine.means import Body, WritePayload
+from tidegate.engine.means import WritePayload
 from tidegate.engine.reach.errands import ApiCall, Procedure
 from tidegate.engine.reach.matching import NAMESPACE_RESOURCE, has_matching_rule, object_labels
 from tidegate.engine.reach.outlook import LiveCache
@@ -22,7 +22,7 @@ from tidegate.engine.reach.writing import build_write, object_body
 from tidegate.engine.vocabulary import Failure
 from tidegate.errors import sanitize
 from tidegate.model.labels import selector_matches
-from tidegate.model.objects import ClusterRef, Json, Kind, Ref, ServedKind
+from tidegate.model.objects import ClusterRef, Json, JsonObject, Kind, Ref, ServedKind
 from tidegate.model.plan import ItemAction, PlanItem, PlannedUnit
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.world.calls import Get, List, Selection, Verb, View, Write
@@ -72,7 +72,7 @@ def probe(
 
 
 def _probe_crd(
-    object_ref: ClusterRef, body: Body, live_cache: LiveCache
+    object_ref: ClusterRef, body: JsonObject, live_cache: LiveCache
 ) -> Procedure[Failure | None]:
     kinds = crd_kinds(body)
     if not _are_served(object_ref, live_cache, kinds):
@@ -89,7 +89,7 @@ def _are_served(object_ref: ClusterRef, live_cache: LiveCache, kinds: list[Kind]
     return all(kind in live_cache.served_kinds.get(object_ref.cluster, {}) for kind in kinds)
 
 
-def crd_kinds(body: Body) -> list[Kind]:
+def crd_kinds(body: JsonObject) -> list[Kind]:
     """Return the kinds that a CRD serves."""
     group = get_text(body, "spec", "group")
     name = get_text(body, "spec", "names", "kind")
@@ -102,7 +102,7 @@ def crd_kinds(body: Body) -> list[Kind]:
 
 
 def probe_webhooks(
-    cluster: str, body: Body, live_cache: LiveCache, planned: PlannedItems
+    cluster: str, body: JsonObject, live_cache: LiveCache, planned: PlannedItems
 ) -> Procedure[Failure | None]:
     """Return why a webhook of a configuration does not answer; None if all of them answer."""
     for webhook in get_mappings(body, "webhooks"):
@@ -123,10 +123,10 @@ class _WebhookProbe(msgspec.Struct):
     """Probe of one webhook, with the objects that it may be tried with."""
 
     cluster: str
-    webhook: Body
+    webhook: JsonObject
     live_cache: LiveCache
     planned: PlannedItems
-    namespace_labels: dict[str, Body | None] = msgspec.field(default_factory=dict)
+    namespace_labels: dict[str, JsonObject | None] = msgspec.field(default_factory=dict)
     """Labels of namespaces; None for a namespace that does not exist."""
 
     def run(self) -> Procedure[Failure | None]:
@@ -206,7 +206,7 @@ class _WebhookProbe(msgspec.Struct):
             return None
         return _noop_apply(live.ref)
 
-    def _selects(self, body: Body) -> bool:
+    def _selects(self, body: JsonObject) -> bool:
         return selector_matches(get_mapping(self.webhook, "objectSelector"), object_labels(body))
 
     def _selects_namespace(self, ref: Ref) -> Procedure[bool]:
@@ -252,7 +252,7 @@ class _WebhookProbe(msgspec.Struct):
         return get_text(self.webhook, "name")
 
 
-def supports_dry_run(webhook: Body) -> bool:
+def supports_dry_run(webhook: JsonObject) -> bool:
     """Return whether a dry run of a matching object certainly reaches the webhook.
 
     The server rejects dry runs if side effects are possible, and only it can evaluate match
@@ -282,7 +282,7 @@ def is_webhook_answer(outcome: Outcome) -> bool:
     return True
 
 
-def has_ready_endpoint(body: Body) -> bool:
+def has_ready_endpoint(body: JsonObject) -> bool:
     """Return whether an EndpointSlice has a ready endpoint.
 
     A missing `ready` condition means ready.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.engine.means import Body, ObjectEvaluator
+from tidegate.engine.means import ObjectEvaluator
 from tidegate.engine.reach.admission import (
     AdmissionRule,
     AdmissionSubject,
@@ -27,7 +27,7 @@ from tidegate.engine.reach.outlook import LiveCache
 from tidegate.engine.reach.probing import crd_kinds
 from tidegate.engine.reach.writing import object_body
 from tidegate.engine.vocabulary import ComparedObject, CompareResult
-from tidegate.model.objects import ClusterRef, Kind, Ref, ServedKind
+from tidegate.model.objects import ClusterRef, JsonObject, Kind, Ref, ServedKind
 from tidegate.model.plan import AWAIT_ACTIONS, ItemAction, PlanItem
 from tidegate.world.calls import Get
 from tidegate.world.facts import Success
@@ -58,7 +58,9 @@ class AdmissionContext(msgspec.Struct):
         default_factory=dict
     )
     """Webhook configurations and policies that are part of the plan, by cluster."""
-    _live_configurations: dict[str, dict[ClusterRef, Body]] = msgspec.field(default_factory=dict)
+    _live_configurations: dict[str, dict[ClusterRef, JsonObject]] = msgspec.field(
+        default_factory=dict
+    )
 
     def register(self, items: Mapping[ClusterRef, PlanItem]) -> None:
         """Register the CRDs, namespaces and admission configurations among planned items."""
@@ -177,7 +179,7 @@ class AdmissionContext(msgspec.Struct):
             labels, namespace, self._labels(namespace_ref, planned) if is_known else None
         )
 
-    def _labels(self, object_ref: ClusterRef, item: PlanItem | None) -> Body:
+    def _labels(self, object_ref: ClusterRef, item: PlanItem | None) -> JsonObject:
         live = self.live_cache.objects.get(object_ref)
         live_labels = object_labels(object_body(live)) if live else {}
         return live_labels | object_labels(msgspec.json.decode(item.body)) if item else live_labels

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tidegate.engine.means import Body, ObjectEvaluator, WritePayload
+from tidegate.engine.means import ObjectEvaluator, WritePayload
 from tidegate.engine.reach.errands import ApiCall, Procedure
 from tidegate.engine.vocabulary import Failure, WrittenObject
 from tidegate.errors import sanitize
-from tidegate.model.objects import ClusterRef, Kind, LiveObject, Propagation, Ref
+from tidegate.model.objects import ClusterRef, JsonObject, Kind, LiveObject, Propagation, Ref
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.plan import ItemAction, PlanItem, PlannedUnit
 from tidegate.model.reading import get_text
@@ -27,9 +27,9 @@ REPLACE_TRIES = 5
 """Number of tries of a replacement while others write at the same time."""
 
 
-def object_body(live: LiveObject) -> Body:
+def object_body(live: LiveObject) -> JsonObject:
     """Return the body of a live object, with `apiVersion` and `kind`, which list items lack."""
-    body: Body = msgspec.json.decode(live.body)
+    body: JsonObject = msgspec.json.decode(live.body)
     if "kind" not in body:
         kind = live.ref.kind
         return {"apiVersion": kind.api_version, "kind": kind.name, **body}
@@ -116,7 +116,7 @@ def _adopt_fields(
     object_ref: ClusterRef,
     item: PlanItem,
     unit: PlannedUnit,
-    live: Body,
+    live: JsonObject,
     evaluator: ObjectEvaluator,
 ) -> Procedure[None]:
     for _ in range(ADOPT_TRIES):

@@ -14,7 +14,6 @@ import msgspec
 
 from tidegate.dialect.argo.sets.applications import GenerationResult, generate_applications
 from tidegate.dialect.argo.sets.asking import (
-    Body,
     FileContentQuery,
     FileListQuery,
     GeneratorInputs,
@@ -51,6 +50,7 @@ from tidegate.flows.rendering.trees import decode_data
 from tidegate.knowledge.settings import SIMULATED, is_simulated
 from tidegate.model.config import Config
 from tidegate.model.finding import Finding, Severity
+from tidegate.model.objects import JsonObject
 from tidegate.model.plan import digest_bytes
 from tidegate.model.reading import get_mapping, get_text
 from tidegate.model.source import GitRef, GitRefKind, GitSource, Snapshot
@@ -83,11 +83,13 @@ class ExpandedAppSet(msgspec.Struct, frozen=True):
         return RenderResult(documents=self.documents, secret_fields=((),) * len(self.documents))
 
 
-ListLive: TypeAlias = Callable[[str, str, str], Awaitable[Mapping[str, Body] | None]]
+ListLive: TypeAlias = Callable[[str, str, str], Awaitable[Mapping[str, JsonObject] | None]]
 """Returns the live objects of a kind, cluster and namespace by name; None if unknown."""
 
 
-async def list_nothing(_kind: str, _cluster: str, _namespace: str) -> Mapping[str, Body] | None:
+async def list_nothing(
+    _kind: str, _cluster: str, _namespace: str
+) -> Mapping[str, JsonObject] | None:
     """Return None: there is no cluster to list objects of."""
     return None
 
@@ -254,7 +256,7 @@ def clusters_of_units(
     return [*clusters_from_secrets(document.body for document in documents).values()]
 
 
-def clusters_from_secrets(bodies: Iterable[Body]) -> dict[str, RegisteredCluster]:
+def clusters_from_secrets(bodies: Iterable[JsonObject]) -> dict[str, RegisteredCluster]:
     """Return the clusters that Secrets among these objects register, by name."""
     clusters: dict[str, RegisteredCluster] = {}
     for body in bodies:
@@ -271,7 +273,7 @@ def clusters_from_secrets(bodies: Iterable[Body]) -> dict[str, RegisteredCluster
     return clusters
 
 
-def _cluster_fields(body: Body) -> dict[str, str]:
+def _cluster_fields(body: JsonObject) -> dict[str, str]:
     """Return the fields of the Secret of a cluster.
 
     Where a simulated operator has made up its values, the name of the Secret replaces them.

@@ -14,14 +14,14 @@ from typing import TypeAlias
 from tidegate.documents.ready import read_precompiled
 from tidegate.health.argo import projects, provided, workloads
 from tidegate.health.argo.pods import judge_pod
-from tidegate.health.argo.verdicts import PROGRESSING, UNKNOWN, Body, is_held, say
+from tidegate.health.argo.verdicts import PROGRESSING, UNKNOWN, is_held, say
 from tidegate.health.row_files import read_health_rows
 from tidegate.health.rows import HealthRow, Rows, judge_cases
-from tidegate.model.objects import Kind
+from tidegate.model.objects import JsonObject, Kind
 from tidegate.model.reading import get_text, get_value
 from tidegate.model.verdict import Verdict
 
-Judge: TypeAlias = Callable[[Body], Verdict]
+Judge: TypeAlias = Callable[[JsonObject], Verdict]
 Brought: TypeAlias = tuple[HealthRow, ...]
 HERE = Path(__file__).parent
 READY = HERE / "rows.ready"
@@ -63,7 +63,7 @@ RULES: Mapping[tuple[str, str], Mapping[str, Judge]] = {
 SHORT_NAMES = {"HorizontalPodAutoscaler": "HPA"}
 
 
-def judge(body: Body, rows: Rows | None = None) -> Verdict | None:
+def judge(body: JsonObject, rows: Rows | None = None) -> Verdict | None:
     """What Argo CD says of an object; None where it has no check and passes it at once.
 
     `rows` stand for the rows that tidegate brings.
@@ -81,7 +81,7 @@ def judge(body: Body, rows: Rows | None = None) -> Verdict | None:
     return _unsupported(body, kind) if rule is None else rule(body)
 
 
-def _unsupported(body: Body, kind: Kind) -> Verdict:
+def _unsupported(body: JsonObject, kind: Kind) -> Verdict:
     noun = SHORT_NAMES.get(kind.name, kind.name)
     sentence = f"unsupported {noun} GVK: {kind.group}/{kind.version}, Kind={kind.name}"
     return say(body, UNKNOWN, "VersionUnsupported", sentence)

@@ -11,19 +11,19 @@ from tidegate.health.argo.verdicts import (
     HEALTHY,
     PROGRESSING,
     UNKNOWN,
-    Body,
     condition_of,
     is_hook,
     is_true,
     say,
 )
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.verdict import Verdict
 
 IGNORES_POLICY = "argocd.argoproj.io/ignore-restart-policy"
 
 
-def judge_pod(body: Body) -> Verdict:
+def judge_pod(body: JsonObject) -> Verdict:
     if lasts(body):
         stuck = [one for one in _containers(body) if is_stuck(_waiting(one))]
         if stuck:
@@ -33,19 +33,19 @@ def judge_pod(body: Body) -> Verdict:
     return _judge_phase(body)
 
 
-def lasts(body: Body) -> bool:
+def lasts(body: JsonObject) -> bool:
     """Whether the Pod is meant to run for good."""
     if get_text(body, "spec", "restartPolicy") == "Always":
         return True
     return get_text(body, "metadata", "annotations", IGNORES_POLICY) == "true" and not is_hook(body)
 
 
-def is_stuck(waiting: Body) -> bool:
+def is_stuck(waiting: JsonObject) -> bool:
     reason = get_text(waiting, "reason")
     return reason.startswith("Err") or reason.endswith(("Error", "BackOff"))
 
 
-def _judge_phase(body: Body) -> Verdict:
+def _judge_phase(body: JsonObject) -> Verdict:
     told = get_text(body, "status", "message")
     match get_text(body, "status", "phase"):
         case "Pending":
@@ -63,7 +63,7 @@ def _judge_phase(body: Body) -> Verdict:
             return say(body, UNKNOWN, "PhaseUnknown", told or "its phase is not known")
 
 
-def _judge_readiness(body: Body, told: str) -> Verdict:
+def _judge_readiness(body: JsonObject, told: str) -> Verdict:
     ready = condition_of(body, "Ready")
     if is_true(ready):
         return say(body, HEALTHY, "Ready", told or "every container is ready", condition=ready)
@@ -78,19 +78,19 @@ def _judge_readiness(body: Body, told: str) -> Verdict:
     return say(body, PROGRESSING, "ContainersNotReady", sentence, condition=ready)
 
 
-def _containers(body: Body) -> list[Body]:
+def _containers(body: JsonObject) -> list[JsonObject]:
     return get_mappings(body, "status", "containerStatuses")
 
 
-def _with_init(body: Body) -> list[Body]:
+def _with_init(body: JsonObject) -> list[JsonObject]:
     return [*get_mappings(body, "status", "initContainerStatuses"), *_containers(body)]
 
 
-def _waiting(container: Body) -> Body:
+def _waiting(container: JsonObject) -> JsonObject:
     return get_mapping(container, "state", "waiting")
 
 
-def _hold(body: Body, default: str) -> str:
+def _hold(body: JsonObject, default: str) -> str:
     """Why a Pod has not begun: the first container that is stuck, else the scheduler's reason."""
     stuck = (
         get_text(_waiting(one), "reason") for one in _with_init(body) if is_stuck(_waiting(one))
@@ -99,7 +99,7 @@ def _hold(body: Body, default: str) -> str:
     return next(stuck, unscheduled or default)
 
 
-def _progress(body: Body) -> str:
+def _progress(body: JsonObject) -> str:
     for one in _with_init(body):
         if get_text(_waiting(one), "reason"):
             return _waits(one)
@@ -113,19 +113,19 @@ def _progress(body: Body) -> str:
     return f"{ready} of {len(containers)} containers are ready"
 
 
-def _waits(container: Body) -> str:
+def _waits(container: JsonObject) -> str:
     waiting = _waiting(container)
     why = get_text(waiting, "message")
     named = f"container `{get_text(container, 'name')}` waits: {get_text(waiting, 'reason')}"
     return f"{named}, {why}" if why else named
 
 
-def _failure(body: Body) -> str:
+def _failure(body: JsonObject) -> str:
     told = (_ended(one, "state") for one in _with_init(body))
     return next((one for one in told if one), "it ended without saying why")
 
 
-def _ended(container: Body, state: str) -> str:
+def _ended(container: JsonObject, state: str) -> str:
     """How a container ended; nothing for one that ended well or still runs."""
     ended = get_mapping(container, state, "terminated")
     code = get_int(ended, "exitCode")

@@ -14,13 +14,12 @@ from tidegate.health.argo.verdicts import (
     PROGRESSING,
     SUSPENDED,
     UNKNOWN,
-    Body,
     breaks,
     conditions_of,
     is_true,
     say,
 )
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.verdict import Health, Verdict
@@ -32,11 +31,11 @@ _NUMBER = lazy_regex(r"\s*[+-]?\d+(\.\d*)?\s*")
 
 class _Trouble(NamedTuple):
     health: Health
-    condition: Body
+    condition: JsonObject
     sentence: str
 
 
-def judge_gateway_class(body: Body) -> Verdict:
+def judge_gateway_class(body: JsonObject) -> Verdict:
     for one in conditions_of(body):
         if one.get("type") != "Accepted" or not _speaks_of(body, one):
             continue
@@ -51,7 +50,7 @@ def judge_gateway_class(body: Body) -> Verdict:
     return say(body, PROGRESSING, "NoStatus", "Waiting for GatewayClass status")
 
 
-def judge_gateway(body: Body) -> Verdict:
+def judge_gateway(body: JsonObject) -> Verdict:
     trouble = _trouble_in(conditions_of(body), "Gateway")
     if trouble is not None:
         return _say_trouble(body, trouble)
@@ -66,7 +65,7 @@ def judge_gateway(body: Body) -> Verdict:
     return say(body, HEALTHY, "Programmed", "Gateway is healthy", condition=programmed)
 
 
-def judge_route(body: Body) -> Verdict:
+def judge_route(body: JsonObject) -> Verdict:
     kind = get_text(body, "kind")
     current = [one for one in get_mappings(body, "status", "parents") if _is_current(body, one)]
     for parent in current:
@@ -81,7 +80,7 @@ def judge_route(body: Body) -> Verdict:
     return say(body, HEALTHY, "Accepted", f"{kind} is healthy", condition=first)
 
 
-def judge_backend_policy(body: Body) -> Verdict:
+def judge_backend_policy(body: JsonObject) -> Verdict:
     verdict = say(body, PROGRESSING, "NoStatus", "Waiting for BackendTLSPolicy status")
     said = [
         (get_text(get_mapping(ancestor, "ancestorRef"), "name"), one)
@@ -102,7 +101,7 @@ def judge_backend_policy(body: Body) -> Verdict:
     return verdict
 
 
-def _trouble_in(conditions: list[Body], noun: str) -> _Trouble | None:
+def _trouble_in(conditions: list[JsonObject], noun: str) -> _Trouble | None:
     """What is wrong, worst first; or that it is not programmed yet."""
     for name in ("ResolvedRefs", "Accepted"):
         for one in conditions:
@@ -114,33 +113,33 @@ def _trouble_in(conditions: list[Body], noun: str) -> _Trouble | None:
     return None
 
 
-def _say_trouble(body: Body, trouble: _Trouble, prefix: str = "") -> Verdict:
+def _say_trouble(body: JsonObject, trouble: _Trouble, prefix: str = "") -> Verdict:
     one = trouble.condition
     reason = get_text(one, "reason", default=f"Not{get_text(one, 'type')}")
     return say(body, trouble.health, reason, prefix + trouble.sentence, condition=one)
 
 
-def _told(condition: Body, default: str) -> str:
+def _told(condition: JsonObject, default: str) -> str:
     """The message, which may be empty but must be there."""
     told = get_value(condition, "message")
     return told if isinstance(told, str) else default
 
 
-def _is_current(body: Body, parent: Body) -> bool:
+def _is_current(body: JsonObject, parent: JsonObject) -> bool:
     conditions = get_mappings(parent, "conditions")
     if not get_int(body, "metadata", "generation"):
         return True
     return bool(conditions) and all(_speaks_of(body, one) for one in conditions)
 
 
-def _speaks_of(body: Body, condition: Body) -> bool:
+def _speaks_of(body: JsonObject, condition: JsonObject) -> bool:
     """Whether a condition is about the object as it is now, as far as both tell."""
     wanted: Json = get_value(body, "metadata", "generation")
     seen: Json = get_value(condition, "observedGeneration")
     return wanted is None or seen is None or wanted == seen
 
 
-def judge_workflow(body: Body) -> Verdict:
+def judge_workflow(body: JsonObject) -> Verdict:
     phase = get_text(body, "status", "phase")
     told = get_text(body, "status", "message")
     match phase:
@@ -157,7 +156,7 @@ def judge_workflow(body: Body) -> Verdict:
             return say(body, UNKNOWN, "PhaseUnknown", told or "its phase is not known")
 
 
-def judge_rollout(body: Body) -> Verdict:
+def judge_rollout(body: JsonObject) -> Verdict:
     if not (_is_observed(body) and _is_workload_observed(body)):
         sentence = "Waiting for rollout spec update to be observed"
         return say(body, PROGRESSING, "GenerationNotObserved", sentence)
@@ -168,7 +167,7 @@ def judge_rollout(body: Body) -> Verdict:
     return _judge_fields(body)
 
 
-def _judge_phase(body: Body, phase: str) -> Verdict:
+def _judge_phase(body: JsonObject, phase: str) -> Verdict:
     """Since version 1.0 of Argo Rollouts the phase tells all."""
     told = get_text(body, "status", "message")
     if phase == "Paused":
@@ -178,12 +177,12 @@ def _judge_phase(body: Body, phase: str) -> Verdict:
     return say(body, Health(phase), phase, told or _available(body))
 
 
-def _available(body: Body) -> str:
+def _available(body: JsonObject) -> str:
     available = get_int(body, "status", "availableReplicas")
     return f"{available} of {get_int(body, 'spec', 'replicas', default=1)} replicas are available"
 
 
-def _judge_fields(body: Body) -> Verdict:
+def _judge_fields(body: JsonObject) -> Verdict:
     """Older versions have no phase."""
     for one in conditions_of(body):
         is_stuck = one.get("type") == "Progressing" and one.get("reason") in BAD_PROGRESS
@@ -198,7 +197,7 @@ def _judge_fields(body: Body) -> Verdict:
     return _judge_replicas(body)
 
 
-def _judge_replicas(body: Body) -> Verdict:
+def _judge_replicas(body: JsonObject) -> Verdict:
     status, waiting = get_mapping(body, "status"), "Waiting for roll out to finish"
     updated = get_int(status, "updatedReplicas")
     if updated < get_int(body, "spec", "replicas", default=1):
@@ -216,7 +215,7 @@ def _judge_replicas(body: Body) -> Verdict:
     return say(body, HEALTHY, "Available", _available(body))
 
 
-def _judge_blue_green(body: Body) -> Verdict:
+def _judge_blue_green(body: JsonObject) -> Verdict:
     current, stable = get_value(body, "status", "currentPodHash"), _stable(body)
     if get_value(body, "status", "blueGreen", "activeSelector") != current:
         return say(body, PROGRESSING, "CutoverPending", "active service cutover pending")
@@ -225,7 +224,7 @@ def _judge_blue_green(body: Body) -> Verdict:
     return say(body, HEALTHY, "Available", _available(body))
 
 
-def _judge_canary(body: Body) -> Verdict:
+def _judge_canary(body: JsonObject) -> Verdict:
     status = get_mapping(body, "status")
     if get_int(status, "replicas") > get_int(status, "updatedReplicas"):
         sentence = "Waiting for roll out to finish: old replicas are pending termination"
@@ -237,7 +236,7 @@ def _judge_canary(body: Body) -> Verdict:
     return say(body, HEALTHY, "Available", _available(body))
 
 
-def _stable(body: Body) -> Json:
+def _stable(body: JsonObject) -> Json:
     """The hash of the stable ReplicaSet, in either of its two places."""
     own = get_value(body, "status", "stableRS")
     if own is not None:
@@ -246,7 +245,7 @@ def _stable(body: Body) -> Json:
     return "" if canary is None else get_value(canary, "stableRS")
 
 
-def _is_observed(body: Body) -> bool:
+def _is_observed(body: JsonObject) -> bool:
     """Versions before 0.10 wrote a hash instead of a generation: those count as observed."""
     if get_value(body, "status") is None:
         return False
@@ -254,7 +253,7 @@ def _is_observed(body: Body) -> bool:
     return seen is None or seen >= get_int(body, "metadata", "generation")
 
 
-def _is_workload_observed(body: Body) -> bool:
+def _is_workload_observed(body: JsonObject) -> bool:
     notes = get_value(body, "metadata", "annotations")
     if get_value(body, "spec", "workloadRef") is None or notes is None:
         return True

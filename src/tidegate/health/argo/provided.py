@@ -12,13 +12,13 @@ from tidegate.health.argo.verdicts import (
     HEALTHY,
     PROGRESSING,
     UNKNOWN,
-    Body,
     breaks,
     condition_of,
     conditions_of,
     is_true,
     say,
 )
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import get_list, get_mappings, get_text, get_value
 from tidegate.model.verdict import Health, Verdict
 
@@ -34,13 +34,13 @@ BAD_REASONS = {
 }
 
 
-def judge_service(body: Body) -> Verdict:
+def judge_service(body: JsonObject) -> Verdict:
     if get_text(body, "spec", "type") != "LoadBalancer":
         return say(body, HEALTHY, "NothingToWaitFor", "the Service needs no load balancer")
     return judge_address(body)
 
 
-def judge_address(body: Body) -> Verdict:
+def judge_address(body: JsonObject) -> Verdict:
     if not get_list(body, "status", "loadBalancer", "ingress"):
         return say(body, PROGRESSING, "AddressPending", "no load balancer has given an address yet")
     given = get_mappings(body, "status", "loadBalancer", "ingress")
@@ -49,7 +49,7 @@ def judge_address(body: Body) -> Verdict:
     return say(body, HEALTHY, "AddressAssigned", f"the load balancer gave {known}")
 
 
-def judge_claim(body: Body) -> Verdict:
+def judge_claim(body: JsonObject) -> Verdict:
     match get_text(body, "status", "phase"):
         case "Bound":
             volume = get_text(body, "spec", "volumeName", default="a volume")
@@ -63,7 +63,7 @@ def judge_claim(body: Body) -> Verdict:
             return say(body, UNKNOWN, "PhaseUnknown", "its phase is not known")
 
 
-def judge_api_service(body: Body) -> Verdict:
+def judge_api_service(body: JsonObject) -> Verdict:
     available = condition_of(body, "Available")
     if not available:
         return say(body, PROGRESSING, "NoStatus", "Waiting to be processed")
@@ -74,7 +74,7 @@ def judge_api_service(body: Body) -> Verdict:
     return say(body, health, reason, sentence, condition=available)
 
 
-def judge_definition(body: Body) -> Verdict:
+def judge_definition(body: JsonObject) -> Verdict:
     """A CRD; the first condition that says something bad decides."""
     if get_value(body, "metadata", "deletionTimestamp") is not None:
         return say(body, PROGRESSING, "Terminating", "CRD is terminating")
@@ -93,7 +93,7 @@ def judge_definition(body: Body) -> Verdict:
     return say(body, HEALTHY, "Established", "CRD is healthy", condition=established[0])
 
 
-def _trouble(one: Body) -> tuple[Health, str, str] | None:
+def _trouble(one: JsonObject) -> tuple[Health, str, str] | None:
     told = get_text(one, "message")
     if _is(one, "Terminating", "True"):
         return PROGRESSING, "Terminating", f"CRD is terminating: {told}"
@@ -107,15 +107,15 @@ def _trouble(one: Body) -> tuple[Health, str, str] | None:
     return None
 
 
-def _is(condition: Body, name: str, status: str) -> bool:
+def _is(condition: JsonObject, name: str, status: str) -> bool:
     return condition.get("type") == name and condition.get("status") == status
 
 
-def judge_autoscaler(body: Body) -> Verdict:
+def judge_autoscaler(body: JsonObject) -> Verdict:
     return _judge_conditions(body, conditions_of(body))
 
 
-def judge_old_autoscaler(body: Body) -> Verdict:
+def judge_old_autoscaler(body: JsonObject) -> Verdict:
     """Version 1: the conditions stand in an annotation, as JSON."""
     note = get_value(body, "metadata", "annotations", CONDITIONS)
     if not isinstance(note, str):
@@ -130,7 +130,7 @@ def judge_old_autoscaler(body: Body) -> Verdict:
     return _judge_conditions(body, [*lower])
 
 
-def _judge_conditions(body: Body, conditions: list[Body]) -> Verdict:
+def _judge_conditions(body: JsonObject, conditions: list[JsonObject]) -> Verdict:
     for one in conditions:
         reason = get_text(one, "reason")
         if reason in BAD_REASONS.get(get_text(one, "type"), ()):
@@ -142,7 +142,7 @@ def _judge_conditions(body: Body, conditions: list[Body]) -> Verdict:
     return say(body, PROGRESSING, "WaitingToAutoscale", "Waiting to Autoscale")
 
 
-def judge_budget(body: Body) -> Verdict:
+def judge_budget(body: JsonObject) -> Verdict:
     """A budget is bad if it cannot be computed; that it forbids every eviction is no fault."""
     verdict = say(body, PROGRESSING, "NoStatus", "Waiting for status")
     for one in conditions_of(body):

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from tidegate.errors import sanitize
-from tidegate.model.objects import Json
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import EMPTY_MAPPING, get_int, get_list, get_mapping, get_mappings
 from tidegate.model.verdict import Health, Verdict
-
-Body: TypeAlias = dict[str, Json]
 
 HEALTHY, PROGRESSING, DEGRADED = Health.HEALTHY, Health.PROGRESSING, Health.DEGRADED
 SUSPENDED, UNKNOWN = Health.SUSPENDED, Health.UNKNOWN
@@ -22,12 +18,12 @@ HOOK_TYPES = frozenset(
 
 
 def say(
-    body: Body,
+    body: JsonObject,
     health: Health,
     reason: str,
     sentence: str,
     *,
-    condition: Body = EMPTY_MAPPING,
+    condition: JsonObject = EMPTY_MAPPING,
     final: bool = False,
 ) -> Verdict:
     """A verdict on a body; `condition` is the one that decided, if one did.
@@ -40,30 +36,30 @@ def say(
     return Verdict(health, sanitize(reason), sanitize(sentence) or sanitize(reason), final, seen)
 
 
-def is_unobserved(body: Body) -> bool:
+def is_unobserved(body: JsonObject) -> bool:
     """Whether the status speaks of an older generation, as Go reads one that is missing: 0."""
     return get_int(body, "metadata", "generation") > get_int(body, "status", "observedGeneration")
 
 
-def conditions_of(body: Body) -> list[Body]:
+def conditions_of(body: JsonObject) -> list[JsonObject]:
     return get_mappings(body, "status", "conditions")
 
 
-def condition_of(body: Body, name: str) -> Body:
+def condition_of(body: JsonObject, name: str) -> JsonObject:
     """The first condition of a type; empty where there is none."""
     return next((one for one in conditions_of(body) if one.get("type") == name), EMPTY_MAPPING)
 
 
-def is_true(condition: Body) -> bool:
+def is_true(condition: JsonObject) -> bool:
     return condition.get("status") == "True"
 
 
-def breaks(body: Body, problem: str) -> Verdict:
+def breaks(body: JsonObject, problem: str) -> Verdict:
     """Unknown: Argo CD's script stops with an error on such a body."""
     return say(body, UNKNOWN, "NotUnderstood", f"Argo CD cannot judge it: {problem}")
 
 
-def is_hook(body: Body) -> bool:
+def is_hook(body: JsonObject) -> bool:
     """Any value of Argo's annotation makes a hook, except `Skip` alone."""
     notes = get_mapping(body, "metadata", "annotations")
     own = notes.get(HOOK)
@@ -74,6 +70,6 @@ def is_hook(body: Body) -> bool:
     return isinstance(helm, str) and helm != "crd-install"
 
 
-def is_held(body: Body) -> bool:
+def is_held(body: JsonObject) -> bool:
     """Whether Argo CD's finalizer keeps the object until its sync has looked at it."""
     return FINALIZER in get_list(body, "metadata", "finalizers")

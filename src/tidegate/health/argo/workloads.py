@@ -14,13 +14,13 @@ from tidegate.health.argo.verdicts import (
     HEALTHY,
     PROGRESSING,
     SUSPENDED,
-    Body,
     condition_of,
     conditions_of,
     is_true,
     is_unobserved,
     say,
 )
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import (
     EMPTY_MAPPING,
     get_int,
@@ -35,7 +35,7 @@ TOO_LATE = "ProgressDeadlineExceeded"
 WAITING = "Waiting for rollout to finish"
 
 
-def judge_deployment(body: Body) -> Verdict:
+def judge_deployment(body: JsonObject) -> Verdict:
     if get_value(body, "spec", "paused") is True:
         return say(body, SUSPENDED, "Paused", "Deployment is paused")
     if is_unobserved(body):
@@ -48,7 +48,7 @@ def judge_deployment(body: Body) -> Verdict:
     return _judge_replicas(body)
 
 
-def _judge_replicas(body: Body) -> Verdict:
+def _judge_replicas(body: JsonObject) -> Verdict:
     status = get_mapping(body, "status")
     total, updated = get_int(status, "replicas"), get_int(status, "updatedReplicas")
     available = get_int(status, "availableReplicas")
@@ -65,7 +65,7 @@ def _judge_replicas(body: Body) -> Verdict:
     return say(body, HEALTHY, "Available", f"{available} of {wanted} replicas are available")
 
 
-def judge_replica_set(body: Body) -> Verdict:
+def judge_replica_set(body: JsonObject) -> Verdict:
     if is_unobserved(body):
         return _unobserved(body, "replica set")
     failure = condition_of(body, "ReplicaFailure")
@@ -79,7 +79,7 @@ def judge_replica_set(body: Body) -> Verdict:
     return say(body, HEALTHY, "Available", f"{available} of {wanted} replicas are available")
 
 
-def judge_stateful_set(body: Body) -> Verdict:
+def judge_stateful_set(body: JsonObject) -> Verdict:
     if not get_int(body, "status", "observedGeneration") or is_unobserved(body):
         sentence = "Waiting for statefulset spec update to be observed..."
         return say(body, PROGRESSING, "GenerationNotObserved", sentence)
@@ -91,7 +91,7 @@ def judge_stateful_set(body: Body) -> Verdict:
     return _judge_revision(body, ready)
 
 
-def _judge_revision(body: Body, ready: int) -> Verdict:
+def _judge_revision(body: JsonObject, ready: int) -> Verdict:
     strategy = get_mapping(body, "spec", "updateStrategy")
     is_rolling = strategy.get("type") == "RollingUpdate"
     if is_rolling and get_value(strategy, "rollingUpdate") is not None:
@@ -108,7 +108,7 @@ def _judge_revision(body: Body, ready: int) -> Verdict:
     return say(body, HEALTHY, "Ready", f"statefulset rolling update complete {pods}")
 
 
-def _judge_partition(body: Body, strategy: Body) -> Verdict:
+def _judge_partition(body: JsonObject, strategy: JsonObject) -> Verdict:
     """What stands before the partition keeps its revision, and nobody waits for it."""
     updated = get_int(body, "status", "updatedReplicas")
     partition = get_value(strategy, "rollingUpdate", "partition")
@@ -121,7 +121,7 @@ def _judge_partition(body: Body, strategy: Body) -> Verdict:
     return say(body, HEALTHY, "Ready", sentence)
 
 
-def judge_daemon_set(body: Body) -> Verdict:
+def judge_daemon_set(body: JsonObject) -> Verdict:
     if is_unobserved(body):
         return _unobserved(body, "daemon set")
     status, name = get_mapping(body, "status"), get_text(body, "metadata", "name")
@@ -142,12 +142,12 @@ def judge_daemon_set(body: Body) -> Verdict:
     return say(body, HEALTHY, "Available", f"available on {nodes}")
 
 
-def _unobserved(body: Body, noun: str) -> Verdict:
+def _unobserved(body: JsonObject, noun: str) -> Verdict:
     sentence = f"{WAITING}: observed {noun} generation less than desired generation"
     return say(body, PROGRESSING, "GenerationNotObserved", sentence)
 
 
-def judge_job(body: Body) -> Verdict:
+def judge_job(body: JsonObject) -> Verdict:
     last = {get_text(one, "type"): one for one in conditions_of(body)}
     failed, complete = last.get("Failed", EMPTY_MAPPING), last.get("Complete", EMPTY_MAPPING)
     if failed:
@@ -164,7 +164,7 @@ def judge_job(body: Body) -> Verdict:
     return say(body, HEALTHY, reason, sentence, condition=told[-1], final=is_true(complete))
 
 
-def _counts(body: Body) -> str:
+def _counts(body: JsonObject) -> str:
     """`0 of 3 pods have succeeded, 1 is active, 2 have failed`."""
     wanted = get_int(body, "spec", "completions", default=1)
     parts = [f"{get_int(body, 'status', 'succeeded')} of {wanted} pods have succeeded"]
@@ -176,7 +176,7 @@ def _counts(body: Body) -> str:
     return ", ".join(parts)
 
 
-def judge_cron_job(body: Body) -> Verdict:
+def judge_cron_job(body: JsonObject) -> Verdict:
     if get_value(body, "spec", "suspend") is True:
         return say(body, HEALTHY, "CronJobSuspended", "CronJob is Suspended")
     if get_value(body, "status") is None:
@@ -186,7 +186,7 @@ def judge_cron_job(body: Body) -> Verdict:
     return _judge_last_run(body)
 
 
-def _judge_last_run(body: Body) -> Verdict:
+def _judge_last_run(body: JsonObject) -> Verdict:
     ended = get_value(body, "status", "lastSuccessfulTime")
     if ended is None:
         sentence = "The CronJob never completed successfully. It may not be healthy"

@@ -10,11 +10,9 @@ from typing import TypeVar
 
 import msgspec
 
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_int
 from tidegate.model.verdict import Health, Verdict
-
-Body = dict[str, Json]
 
 _T = TypeVar("_T")
 _END = 2**63
@@ -42,12 +40,12 @@ class Condition(msgspec.Struct, frozen=True, gc=False):
 NO_CONDITION = Condition()
 
 
-def stated_text(body: Body, *path: str) -> str:
+def stated_text(body: JsonObject, *path: str) -> str:
     """A string that must be one if it is there; empty where it is not."""
     return _stated(body, path, str, "a string") or ""
 
 
-def stated_number(body: Body, *path: str) -> int | None:
+def stated_number(body: JsonObject, *path: str) -> int | None:
     """A whole number that must be one if it is there; None where it is not."""
     found = _stated(body, path, int, "a whole number")
     if isinstance(found, bool) or (found and not -_END <= found < _END):
@@ -55,12 +53,12 @@ def stated_number(body: Body, *path: str) -> int | None:
     return found
 
 
-def stated_list(body: Body, *path: str) -> list[Json]:
+def stated_list(body: JsonObject, *path: str) -> list[Json]:
     """A list that must be one if it is there; empty where it is not."""
     return _stated(body, path, list, "a list") or []
 
 
-def conditions_of(body: Body) -> tuple[Condition, ...]:
+def conditions_of(body: JsonObject) -> tuple[Condition, ...]:
     """All conditions in their order. One that is null is there, and empty."""
     status = body.get("status")
     if not isinstance(status, dict | None):
@@ -71,7 +69,7 @@ def conditions_of(body: Body) -> tuple[Condition, ...]:
     return tuple(_condition(one) for one in listed or ())
 
 
-def condition_with(body: Body, name: str, status: str) -> Condition | None:
+def condition_with(body: JsonObject, name: str, status: str) -> Condition | None:
     """The first condition of a type that has a status."""
     fitting = (one for one in conditions_of(body) if (one.name, one.status) == (name, status))
     return next(fitting, None)
@@ -88,14 +86,14 @@ def _condition(entry: Json) -> Condition:
     return Condition(name, status, reason, message, get_int(entry, "observedGeneration"))
 
 
-def _words(entry: Body, field: str) -> str:
+def _words(entry: JsonObject, field: str) -> str:
     found = entry.get(field)
     if found is not None and not isinstance(found, str):
         raise UnreadableError(f"the {field} of a condition is not a string")
     return found or ""
 
 
-def _stated(body: Body, path: tuple[str, ...], wanted: type[_T], noun: str) -> _T | None:
+def _stated(body: JsonObject, path: tuple[str, ...], wanted: type[_T], noun: str) -> _T | None:
     """What stands at a path; None where nothing does. A null at its end is something.
 
     Raises for another type, and for a path that leads through something else than a mapping.

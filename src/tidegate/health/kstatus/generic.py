@@ -7,7 +7,8 @@ Before the rule of its kind: is it being deleted, has its controller seen it, do
 from __future__ import annotations
 
 from tidegate.health.kstatus import fields
-from tidegate.health.kstatus.fields import Body, current, failed, in_progress
+from tidegate.health.kstatus.fields import current, failed, in_progress
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import get_text, get_value
 from tidegate.model.verdict import Health, Verdict
 
@@ -15,14 +16,14 @@ NOTHING_SAID = Verdict(Health.HEALTHY, "NothingSaid", "Resource is current", is_
 """No condition that kstatus knows: it takes the object for current, which proves nothing."""
 
 
-def judge_first(body: Body) -> Verdict | None:
+def judge_first(body: JsonObject) -> Verdict | None:
     """The rules that come before any rule of a kind."""
     if fields.stated_text(body, "metadata", "deletionTimestamp"):
         return in_progress("Terminating", "Resource scheduled for deletion")
     return _unseen(body) or _outspoken(body)
 
 
-def judge_ready(body: Body) -> Verdict | None:
+def judge_ready(body: JsonObject) -> Verdict | None:
     """What the condition `Ready` says, where it says anything that is known."""
     for condition in fields.conditions_of(body):
         if condition.name != "Ready":
@@ -34,7 +35,7 @@ def judge_ready(body: Body) -> Verdict | None:
     return None
 
 
-def _unseen(body: Body) -> Verdict | None:
+def _unseen(body: JsonObject) -> Verdict | None:
     generation = fields.stated_number(body, "metadata", "generation")
     if generation is None:
         return None
@@ -48,7 +49,7 @@ def _unseen(body: Body) -> Verdict | None:
     return in_progress("LatestGenerationNotObserved", sentence)
 
 
-def _outspoken(body: Body) -> Verdict | None:
+def _outspoken(body: JsonObject) -> Verdict | None:
     for condition in fields.conditions_of(body):
         if condition.name == "Reconciling" and condition.holds:
             return in_progress(condition.reason or "Reconciling", condition.message, by=condition)
@@ -57,11 +58,11 @@ def _outspoken(body: Body) -> Verdict | None:
     return None
 
 
-def judge_at_once(_: Body) -> Verdict:
+def judge_at_once(_: JsonObject) -> Verdict:
     return current("AlwaysReady", "Resource is always ready")
 
 
-def judge_claim(body: Body) -> Verdict:
+def judge_claim(body: JsonObject) -> Verdict:
     phase = get_value(body, "status", "phase")
     if phase != "Bound":
         shown = phase if isinstance(phase, str) else "unknown"
@@ -69,19 +70,19 @@ def judge_claim(body: Body) -> Verdict:
     return current("Bound", "PVC is Bound")
 
 
-def judge_service(body: Body) -> Verdict:
+def judge_service(body: JsonObject) -> Verdict:
     """An address inside the cluster is enough; a load balancer's own is not awaited."""
     if get_text(body, "spec", "type") == "LoadBalancer" and not get_text(body, "spec", "clusterIP"):
         return in_progress("NoIPAssigned", "ClusterIP not set. Service type: LoadBalancer")
     return current("ServiceReady", "Service is ready")
 
 
-def judge_disruption_budget(_: Body) -> Verdict:
+def judge_disruption_budget(_: JsonObject) -> Verdict:
     """That its controller has seen it was asked before."""
     return current("DisruptionsComputed", "AllowedDisruptions has been computed.")
 
 
-def judge_definition(body: Body) -> Verdict:
+def judge_definition(body: JsonObject) -> Verdict:
     """Names that are taken, or a definition that will not be established, have failed."""
     for condition in fields.conditions_of(body):
         refused = condition.status == "False"

@@ -12,10 +12,10 @@ from types import MappingProxyType
 import msgspec
 
 from tidegate.health.kstatus import generic, workloads
-from tidegate.health.kstatus.fields import Body, UnreadableError
+from tidegate.health.kstatus.fields import UnreadableError
 from tidegate.health.kstatus.pods import NOT_SCHEDULED, is_unschedulable, judge_pod, schedule_limit
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind
+from tidegate.model.objects import JsonObject, Kind
 from tidegate.model.reading import get_int, get_text
 from tidegate.model.verdict import Health, Verdict
 
@@ -25,7 +25,7 @@ POD: GroupKind = ("", "Pod")
 JOB: GroupKind = ("batch", "Job")
 ASKS_ITS_PODS: frozenset[GroupKind] = frozenset({("apps", "StatefulSet"), ("apps", "ReplicaSet")})
 
-RULES: Mapping[GroupKind, Callable[[Body], Verdict]] = MappingProxyType(
+RULES: Mapping[GroupKind, Callable[[JsonObject], Verdict]] = MappingProxyType(
     {
         ("", "ConfigMap"): generic.judge_at_once,
         ("", "PersistentVolumeClaim"): generic.judge_claim,
@@ -45,12 +45,12 @@ RULES: Mapping[GroupKind, Callable[[Body], Verdict]] = MappingProxyType(
 )
 
 
-def judge(body: Body, now: Ms) -> Verdict:
+def judge(body: JsonObject, now: Ms) -> Verdict:
     """How an object is. `now` matters only to a pod that finds no place."""
     return _judge_as(_kind_of(body), body, now)
 
 
-def judge_with_pods(body: Body, pods: Iterable[Body], now: Ms) -> Verdict:
+def judge_with_pods(body: JsonObject, pods: Iterable[JsonObject], now: Ms) -> Verdict:
     """How an object is that also answers for its pods: those that its selector selects.
 
     Only StatefulSets and ReplicaSets do. Pods that are being deleted or have no place are no
@@ -69,7 +69,7 @@ def judge_with_pods(body: Body, pods: Iterable[Body], now: Ms) -> Verdict:
     )
 
 
-def look_again(body: Body, now: Ms) -> Ms | None:
+def look_again(body: JsonObject, now: Ms) -> Ms | None:
     """When the verdict changes though the object does not; None for nearly every object."""
     if _kind_of(body) != POD or judge(body, now).reason != NOT_SCHEDULED:
         return None
@@ -77,7 +77,7 @@ def look_again(body: Body, now: Ms) -> Ms | None:
     return limit if limit is not None and limit > now else None
 
 
-def _judge_as(kind: GroupKind, body: Body, now: Ms) -> Verdict:
+def _judge_as(kind: GroupKind, body: JsonObject, now: Ms) -> Verdict:
     try:
         verdict = _ask(kind, body, now)
     except UnreadableError as error:
@@ -86,7 +86,7 @@ def _judge_as(kind: GroupKind, body: Body, now: Ms) -> Verdict:
     return msgspec.structs.replace(verdict, observed_generation=observed) if observed else verdict
 
 
-def _ask(kind: GroupKind, body: Body, now: Ms) -> Verdict:
+def _ask(kind: GroupKind, body: JsonObject, now: Ms) -> Verdict:
     if kind == JOB:
         return workloads.judge_job(body)
     first = generic.judge_first(body)
@@ -98,11 +98,11 @@ def _ask(kind: GroupKind, body: Body, now: Ms) -> Verdict:
     return rule(body) if rule else generic.judge_ready(body) or generic.NOTHING_SAID
 
 
-def _has_failed(pod: Body, now: Ms) -> bool:
+def _has_failed(pod: JsonObject, now: Ms) -> bool:
     """Items of a list do not name their kind, so a pod is taken for one."""
     return _judge_as(POD, pod, now).health is Health.DEGRADED and not is_unschedulable(pod)
 
 
-def _kind_of(body: Body) -> GroupKind:
+def _kind_of(body: JsonObject) -> GroupKind:
     kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
     return kind.group, kind.name

@@ -9,7 +9,7 @@ import msgspec
 from tidegate.health.kstatus import fields
 from tidegate.health.kstatus.fields import current, failed, in_progress
 from tidegate.model.moment import SECOND, Ms, add_duration
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_text
 from tidegate.model.verdict import Verdict
 
@@ -18,7 +18,7 @@ SCHEDULE_WINDOW = Ms(15 * SECOND)
 NOT_SCHEDULED = "PodNotScheduled"
 
 
-def judge_pod(body: fields.Body, now: Ms) -> Verdict:
+def judge_pod(body: JsonObject, now: Ms) -> Verdict:
     """A pod that has come to its end is current, even if it failed: nothing will change."""
     phase = get_text(body, "status", "phase")
     match phase:
@@ -36,7 +36,7 @@ def judge_pod(body: fields.Body, now: Ms) -> Verdict:
             raise fields.UnreadableError("status.phase is no phase of a pod")
 
 
-def schedule_limit(body: fields.Body) -> Ms | None:
+def schedule_limit(body: JsonObject) -> Ms | None:
     """When a pod without a place begins to count as failed; None where it has no creation time."""
     try:
         stamp = datetime.fromisoformat(get_text(body, "metadata", "creationTimestamp"))
@@ -47,7 +47,7 @@ def schedule_limit(body: fields.Body) -> Ms | None:
     return add_duration(Ms(int(stamp.timestamp() * SECOND)), SCHEDULE_WINDOW)
 
 
-def is_unschedulable(body: fields.Body) -> bool:
+def is_unschedulable(body: JsonObject) -> bool:
     """The scheduler says so. An autoscaler may yet find it a place."""
     return any(
         condition.name == "PodScheduled"
@@ -61,7 +61,7 @@ def _ended(reason: str, sentence: str) -> Verdict:
     return msgspec.structs.replace(current(reason, sentence), is_final=True)
 
 
-def _running(body: fields.Body) -> Verdict:
+def _running(body: JsonObject) -> Verdict:
     ready = fields.condition_with(body, "Ready", "True")
     if ready is not None:
         return current("PodReady", "Pod is Ready", by=ready)
@@ -72,7 +72,7 @@ def _running(body: fields.Body) -> Verdict:
     return in_progress("PodRunningNotReady", "Pod is running but is not Ready")
 
 
-def _pending(body: fields.Body, now: Ms) -> Verdict:
+def _pending(body: JsonObject, now: Ms) -> Verdict:
     unscheduled = fields.condition_with(body, "PodScheduled", "False")
     if unscheduled is None or unscheduled.reason != "Unschedulable":
         return in_progress("PodPending", "Pod is in the Pending phase")
@@ -82,7 +82,7 @@ def _pending(body: fields.Body, now: Ms) -> Verdict:
     return failed("PodUnschedulable", "Pod could not be scheduled", by=unscheduled)
 
 
-def _crash_looping(body: fields.Body) -> list[str]:
+def _crash_looping(body: JsonObject) -> list[str]:
     """Names of containers that wait in a crash loop. Init containers are not asked."""
     statuses = fields.stated_list(body, "status", "containerStatuses")
     named = [(one["name"], one) for one in map(_mapping, statuses) if "name" in one]
@@ -90,7 +90,7 @@ def _crash_looping(body: fields.Body) -> list[str]:
     return [name for name, reason in reasons if reason == "CrashLoopBackOff"]
 
 
-def _waiting_reason(status: fields.Body) -> str:
+def _waiting_reason(status: JsonObject) -> str:
     found = status
     for name in ("state", "waiting"):
         if name not in found:
@@ -99,7 +99,7 @@ def _waiting_reason(status: fields.Body) -> str:
     return _string(found["reason"]) if "reason" in found else ""
 
 
-def _mapping(entry: Json) -> fields.Body:
+def _mapping(entry: Json) -> JsonObject:
     if not isinstance(entry, dict):
         raise fields.UnreadableError("a container status has a part that is not a mapping")
     return entry

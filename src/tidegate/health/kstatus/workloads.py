@@ -8,7 +8,8 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.health.kstatus import fields
-from tidegate.health.kstatus.fields import Body, Condition, current, failed, in_progress
+from tidegate.health.kstatus.fields import Condition, current, failed, in_progress
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import get_int, get_text, get_value
 from tidegate.model.verdict import Verdict
 
@@ -17,7 +18,7 @@ _NO_DEADLINE = 2**31 - 1
 _UNSET = -1
 
 
-def judge_deployment(body: Body) -> Verdict:
+def judge_deployment(body: JsonObject) -> Verdict:
     conditions = fields.conditions_of(body)
     for condition in conditions:
         if condition.name == "Progressing" and condition.reason == "ProgressDeadlineExceeded":
@@ -25,7 +26,7 @@ def judge_deployment(body: Body) -> Verdict:
     return _short_deployment(body) or _unavailable(body, conditions) or _available(body, conditions)
 
 
-def judge_stateful_set(body: Body) -> Verdict:
+def judge_stateful_set(body: JsonObject) -> Verdict:
     if get_text(body, "spec", "updateStrategy", "type") == "OnDelete":
         return current("OnDelete", "StatefulSet is using the ondelete update strategy")
     wanted, there = _wanted(body), get_int(body, "status", "replicas")
@@ -38,7 +39,7 @@ def judge_stateful_set(body: Body) -> Verdict:
     return short or _revised(body, wanted)
 
 
-def judge_daemon_set(body: Body) -> Verdict:
+def judge_daemon_set(body: JsonObject) -> Verdict:
     unseen = _never_seen(body)
     if unseen is not None:
         return unseen
@@ -56,7 +57,7 @@ def judge_daemon_set(body: Body) -> Verdict:
     )
 
 
-def judge_replica_set(body: Body) -> Verdict:
+def judge_replica_set(body: JsonObject) -> Verdict:
     failure = fields.condition_with(body, "ReplicaFailure", "True")
     if failure is not None:
         sentence = "Replica Failure condition. Check Pods"
@@ -74,7 +75,7 @@ def judge_replica_set(body: Body) -> Verdict:
     )
 
 
-def _wanted(body: Body) -> int:
+def _wanted(body: JsonObject) -> int:
     return get_int(body, "spec", "replicas", default=1)
 
 
@@ -88,7 +89,7 @@ def _extra(there: int, wanted: int) -> Verdict | None:
     return in_progress("ExtraPods", f"Pending termination: {there - wanted}")
 
 
-def _short_deployment(body: Body) -> Verdict | None:
+def _short_deployment(body: JsonObject) -> Verdict | None:
     wanted, there = _wanted(body), get_int(body, "status", "replicas")
     updated = get_int(body, "status", "updatedReplicas")
     available = get_int(body, "status", "availableReplicas")
@@ -101,7 +102,7 @@ def _short_deployment(body: Body) -> Verdict | None:
     )
 
 
-def _unavailable(body: Body, conditions: tuple[Condition, ...]) -> Verdict | None:
+def _unavailable(body: JsonObject, conditions: tuple[Condition, ...]) -> Verdict | None:
     """A Deployment without a deadline has no condition `Progressing`: none is asked for."""
     deadline = get_int(body, "spec", "progressDeadlineSeconds", default=_NO_DEADLINE)
     complete = any(
@@ -122,13 +123,13 @@ def _availability(conditions: tuple[Condition, ...]) -> Condition | None:
     return next(found, None)
 
 
-def _available(body: Body, conditions: tuple[Condition, ...]) -> Verdict:
+def _available(body: JsonObject, conditions: tuple[Condition, ...]) -> Verdict:
     there = get_int(body, "status", "replicas")
     by = _availability(conditions) or fields.NO_CONDITION
     return current("DeploymentAvailable", f"Deployment is available. Replicas: {there}", by=by)
 
 
-def _revised(body: Body, wanted: int) -> Verdict:
+def _revised(body: JsonObject, wanted: int) -> Verdict:
     """A StatefulSet whose pods are ready: are they of the revision that is wanted?"""
     updated = get_int(body, "status", "updatedReplicas")
     strategy = ("spec", "updateStrategy", "rollingUpdate", "partition")
@@ -146,7 +147,7 @@ def _revised(body: Body, wanted: int) -> Verdict:
     return current("AllScheduled", f"All replicas scheduled as expected. Replicas: {there}")
 
 
-def _never_seen(body: Body) -> Verdict | None:
+def _never_seen(body: JsonObject) -> Verdict | None:
     """Its controller always writes these two; until then it has not looked."""
     kind = get_text(body, "kind")
     if fields.stated_number(body, "metadata", "generation") is None:
@@ -156,7 +157,7 @@ def _never_seen(body: Body) -> Verdict | None:
     return None
 
 
-def judge_job(body: Body) -> Verdict:
+def judge_job(body: JsonObject) -> Verdict:
     """Current when it is complete or suspended, failed when it gave up, else in progress."""
     if get_value(body, "spec", "suspend") is True:
         return current("JobSuspended", "Job is suspended")
@@ -172,7 +173,7 @@ def judge_job(body: Body) -> Verdict:
     return in_progress("JobInProgress", sentence)
 
 
-def _ended(body: Body, condition: Condition) -> Verdict:
+def _ended(body: JsonObject, condition: Condition) -> Verdict:
     completions = get_int(body, "spec", "completions", default=_parallelism(body))
     if condition.name == "Complete":
         done = get_int(body, "status", "succeeded")
@@ -182,5 +183,5 @@ def _ended(body: Body, condition: Condition) -> Verdict:
     return failed("JobFailed", f"Job Failed. failed: {lost}/{completions}", by=condition)
 
 
-def _parallelism(body: Body) -> int:
+def _parallelism(body: JsonObject) -> int:
     return get_int(body, "spec", "parallelism", default=1)

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from tidegate.documents import Document, FieldPath
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
 from tidegate.lint.rules.inert import WAVE
-from tidegate.lint.scene import Body, LintContext, LintObject
+from tidegate.lint.scene import LintContext, LintObject
 from tidegate.lint.words import join_limited
 from tidegate.model.finding import Severity
+from tidegate.model.objects import JsonObject
 from tidegate.model.policy import Order
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.semantics import ChildGates
@@ -252,12 +253,12 @@ def children_on_same_branch(context: LintContext) -> Iterator[Diagnostic]:
             )
 
 
-def _source_field(body: Body) -> str:
+def _source_field(body: JsonObject) -> str:
     """Return the field with the sources of an Application."""
     return "sources" if get_mappings(body, "spec", "sources") else "source"
 
 
-def _branches(body: Body) -> Iterator[tuple[str, str]]:
+def _branches(body: JsonObject) -> Iterator[tuple[str, str]]:
     """Yield the branches that an Application follows; any moving revision is one."""
     spec = get_mapping(body, "spec")
     for source in (get_mapping(spec, "source"), *get_mappings(spec, "sources")):
@@ -303,7 +304,7 @@ def _folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _sources(document: Document) -> Iterator[tuple[FieldPath, Body]]:
+def _sources(document: Document) -> Iterator[tuple[FieldPath, JsonObject]]:
     """Yield the sources of an Application or of an ApplicationSet template, with their paths."""
     roots: tuple[FieldPath, ...] = (("spec",), ("spec", "template", "spec"))
     for root in roots:

@@ -11,11 +11,10 @@ from typing import cast
 
 import msgspec
 
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_text
 from tidegate.plan.diff.owned import (
     APPLY_OPERATION,
-    Body,
     Fields,
     entry_fields,
     is_applied_by,
@@ -42,7 +41,7 @@ STATUS_WRITERS = frozenset({"argocd-application-controller"})
 STATUS_FIELDS = frozenset({"f:status", "f:operation"})
 
 
-def is_adopted(entry: Body, manager: str, adopted: frozenset[str] = DEFAULT_ADOPTED) -> bool:
+def is_adopted(entry: JsonObject, manager: str, adopted: frozenset[str] = DEFAULT_ADOPTED) -> bool:
     """Return whether the manager adopts the fields of an entry. Its own applied fields need not
     be.
     """
@@ -53,7 +52,7 @@ def is_adopted(entry: Body, manager: str, adopted: frozenset[str] = DEFAULT_ADOP
     return name in adopted or name.startswith(_prefixes(adopted))
 
 
-def adoptable_fields(entry: Body) -> Fields:
+def adoptable_fields(entry: JsonObject) -> Fields:
     """Return the fields of an entry without the status that its manager writes."""
     fields = entry_fields(entry)
     if get_text(entry, "manager") not in STATUS_WRITERS or not STATUS_FIELDS & fields.keys():
@@ -61,7 +60,7 @@ def adoptable_fields(entry: Body) -> Fields:
     return {name: inner for name, inner in fields.items() if name not in STATUS_FIELDS}
 
 
-def unadopted_fields(entry: Body) -> Fields:
+def unadopted_fields(entry: JsonObject) -> Fields:
     """Return the fields of an entry that are not adopted."""
     adopted_fields = adoptable_fields(entry)
     return {
@@ -75,7 +74,7 @@ def _prefixes(adopted: frozenset[str]) -> tuple[str, ...]:
 
 
 def adopted_managers(
-    live: Body, manager: str, adopted: frozenset[str] = DEFAULT_ADOPTED
+    live: JsonObject, manager: str, adopted: frozenset[str] = DEFAULT_ADOPTED
 ) -> tuple[str, ...]:
     """Return the managers whose fields we adopt from an object."""
     adopted_entries = (
@@ -85,7 +84,7 @@ def adopted_managers(
 
 
 def adoption_patch(
-    live: Body, manager: str, adopted: frozenset[str] = DEFAULT_ADOPTED
+    live: JsonObject, manager: str, adopted: frozenset[str] = DEFAULT_ADOPTED
 ) -> bytes | None:
     """Return a JSON patch that makes adopted fields ours, for this version of the object only.
 
@@ -122,11 +121,11 @@ def adoption_patch(
     return msgspec.json.encode(patch)
 
 
-def _replace_operation(path: str, value: Json) -> Body:
+def _replace_operation(path: str, value: Json) -> JsonObject:
     return {"op": "replace", "path": path, "value": value}
 
 
-def _merge_entries(live: Body, manager: str, entries: list[Body]) -> Body:
+def _merge_entries(live: JsonObject, manager: str, entries: list[JsonObject]) -> JsonObject:
     fields: Fields = {}
     for entry in entries:
         fields = merge_fields(fields, adoptable_fields(entry))

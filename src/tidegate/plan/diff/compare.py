@@ -8,6 +8,7 @@ that is in sync is harmless.
 from __future__ import annotations
 
 from tidegate.model.change import MASK, DiffAction, Difference, FieldChange
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import get_mapping
 from tidegate.plan.diff.adoption import (
     DEFAULT_ADOPTED,
@@ -17,7 +18,6 @@ from tidegate.plan.diff.adoption import (
 )
 from tidegate.plan.diff.facts import BUILTIN_GROUPS
 from tidegate.plan.diff.owned import (
-    Body,
     Fields,
     entry_fields,
     is_applied_by,
@@ -39,8 +39,8 @@ UNOWNED_METADATA = word_set(
 
 
 def compare(
-    desired: Body,
-    live: Body | None,
+    desired: JsonObject,
+    live: JsonObject | None,
     *,
     manager: str,
     fingerprint: str = "",
@@ -85,7 +85,7 @@ def compare(
 
 
 def compare_fields(
-    desired: Body, live: Body, our_fields: Fields, other_fields: list[Fields]
+    desired: JsonObject, live: JsonObject, our_fields: Fields, other_fields: list[Fields]
 ) -> FieldComparison:
     """Compare two objects. Fields of ours that are not desired are removed."""
     group, separator, _ = str(desired.get("apiVersion", "")).rpartition("/")
@@ -112,7 +112,7 @@ def compare_fields(
     return comparison
 
 
-def _has_status_subresource(live: Body) -> bool:
+def _has_status_subresource(live: JsonObject) -> bool:
     """Return whether the status was written separately, so that an apply does not change it."""
     return any(entry.get("subresource") == "status" for entry in managed_entries(live))
 
@@ -126,7 +126,11 @@ def _merge_string_data(our_fields: Fields) -> Fields:
 
 
 def build_difference(
-    comparison: FieldComparison, live: Body, desired: Body, *, changes_ownership: bool = False
+    comparison: FieldComparison,
+    live: JsonObject,
+    desired: JsonObject,
+    *,
+    changes_ownership: bool = False,
 ) -> Difference:
     """Return the result of a comparison in readable form."""
     format_change = _format_masked_change if is_secret(live) else _format_change

@@ -6,8 +6,7 @@ A field is identified by its name and the name of its parent field. The defaults
 
 from __future__ import annotations
 
-from tidegate.model.objects import Json
-from tidegate.plan.diff.owned import Body
+from tidegate.model.objects import Json, JsonObject
 from tidegate.plan.diff.values import is_equal, word_set
 
 BUILTIN_GROUPS = frozenset(
@@ -105,7 +104,7 @@ DEFAULTS: dict[str, tuple[Json, ...]] = {
 """Values that a server sets if a field is not set."""
 
 
-def is_default(value: Json, *, name: str, parent: str, siblings: Body) -> bool:
+def is_default(value: Json, *, name: str, parent: str, siblings: JsonObject) -> bool:
     """Return whether a server sets this value by default. `siblings` is the mapping that contains
     it.
     """

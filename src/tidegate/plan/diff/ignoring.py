@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias, cast
 
 from tidegate.model.ignoring import DifferencePath, DifferencePathFinder, IgnoreDifference
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_text
 from tidegate.plan.diff.cutting import (
     RemovedFields,
@@ -19,15 +19,15 @@ from tidegate.plan.diff.cutting import (
     strip_managed_fields,
 )
 from tidegate.plan.diff.grafting import copy_live_value
-from tidegate.plan.diff.owned import Body, Fields, entry_fields, managed_entries, merge_fields
+from tidegate.plan.diff.owned import Fields, entry_fields, managed_entries, merge_fields
 
 IgnoreRules: TypeAlias = tuple[IgnoreDifference, ...]
 STATUS_FIELD = "status"
 
 
 def without_ignored(
-    desired: Body, live: Body, rules: IgnoreRules, find_paths: DifferencePathFinder
-) -> tuple[Body, Body]:
+    desired: JsonObject, live: JsonObject, rules: IgnoreRules, find_paths: DifferencePathFinder
+) -> tuple[JsonObject, JsonObject]:
     """Return both objects without ignored fields."""
     desired_removed, live_removed = map(
         RemovedFields.from_paths, _ignored_paths(desired, live, rules, find_paths)
@@ -37,27 +37,27 @@ def without_ignored(
 
 
 def with_live_values(
-    desired: Body, live: Body, rules: IgnoreRules, find_paths: DifferencePathFinder
-) -> Body:
+    desired: JsonObject, live: JsonObject, rules: IgnoreRules, find_paths: DifferencePathFinder
+) -> JsonObject:
     """Return the desired object with the live values of ignored fields, except for its status."""
     desired_paths, live_paths = _ignored_paths(desired, live, rules, find_paths)
     body = _strip(desired, RemovedFields.from_paths(desired_paths))
     for path in sorted(set(live_paths), key=str):
         if path[0] != STATUS_FIELD:
-            body = cast("Body", copy_live_value(body, live, path))
+            body = cast("JsonObject", copy_live_value(body, live, path))
     return body
 
 
-def _strip(body: Body, removed: RemovedFields, *, drop_empty: bool = False) -> Body:
+def _strip(body: JsonObject, removed: RemovedFields, *, drop_empty: bool = False) -> JsonObject:
     return (
-        cast("Body", strip_fields(body, removed, drop_empty=drop_empty))
+        cast("JsonObject", strip_fields(body, removed, drop_empty=drop_empty))
         if removed.children
         else body
     )
 
 
 def _ignored_paths(
-    desired: Body, live: Body, rules: IgnoreRules, find_paths: DifferencePathFinder
+    desired: JsonObject, live: JsonObject, rules: IgnoreRules, find_paths: DifferencePathFinder
 ) -> list[list[DifferencePath]]:
     """Return the ignored paths of both objects, without the empty path."""
     expressions = tuple(
@@ -77,7 +77,7 @@ def _ignored_paths(
     ]
 
 
-def _trusted_fields(live: Body, rules: IgnoreRules) -> Fields:
+def _trusted_fields(live: JsonObject, rules: IgnoreRules) -> Fields:
     """Return the fields of managers whose changes are ignored."""
     names = {name for rule in rules for name in rule.managers}
     fields: Fields = {}
@@ -87,7 +87,7 @@ def _trusted_fields(live: Body, rules: IgnoreRules) -> Fields:
     return fields
 
 
-def _pointer_paths(pointers: Iterable[str], body: Body) -> Iterator[DifferencePath]:
+def _pointer_paths(pointers: Iterable[str], body: JsonObject) -> Iterator[DifferencePath]:
     for pointer in pointers:
         path: list[str | int] = []
         value: Json = body
@@ -105,7 +105,9 @@ def _pointer_paths(pointers: Iterable[str], body: Body) -> Iterator[DifferencePa
             yield tuple(path)
 
 
-def _with_remaining_owners(remaining: Body, live: Body, removed: RemovedFields) -> Body:
+def _with_remaining_owners(
+    remaining: JsonObject, live: JsonObject, removed: RemovedFields
+) -> JsonObject:
     """Return the rest of a live object, with the managed fields of that rest."""
     if remaining is live:
         return live

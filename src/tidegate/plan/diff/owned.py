@@ -15,10 +15,9 @@ from typing import NamedTuple, TypeAlias, cast
 
 import msgspec
 
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_mappings
 
-Body: TypeAlias = dict[str, Json]
 Fields: TypeAlias = dict[str, "Fields"]
 Scalar: TypeAlias = str | int | float | bool | None
 
@@ -46,12 +45,12 @@ class OwnedItems(NamedTuple):
     indexes: set[int]
 
 
-def managed_entries(live: Body) -> list[Body]:
+def managed_entries(live: JsonObject) -> list[JsonObject]:
     """Return the entries of `metadata.managedFields`."""
     return get_mappings(live, "metadata", "managedFields")
 
 
-def is_applied_by(entry: Body, manager: str) -> bool:
+def is_applied_by(entry: JsonObject, manager: str) -> bool:
     """Return whether an entry holds the fields that a manager applied."""
     return (
         entry.get("manager") == manager
@@ -60,7 +59,7 @@ def is_applied_by(entry: Body, manager: str) -> bool:
     )
 
 
-def entry_fields(entry: Body) -> Fields:
+def entry_fields(entry: JsonObject) -> Fields:
     """Return the fields of an entry. Servers validate their form."""
     return cast("Fields", get_mapping(entry, "fieldsV1"))
 
@@ -74,7 +73,7 @@ def is_scalar(value: Json) -> bool:
     return not isinstance(value, CONTAINERS)
 
 
-def key_values(item: Body, names: tuple[str, ...]) -> tuple[Scalar, ...]:
+def key_values(item: JsonObject, names: tuple[str, ...]) -> tuple[Scalar, ...]:
     """Return the key values of an item, with None for a key that it does not set."""
     if len(names) == 1:
         value = item.get(names[0])
@@ -86,7 +85,9 @@ def _scalar(value: Json) -> Scalar:
     return str(value) if isinstance(value, CONTAINERS) else value
 
 
-def index_items(items: list[Json], names: tuple[str, ...]) -> dict[tuple[Scalar, ...], Body] | None:
+def index_items(
+    items: list[Json], names: tuple[str, ...]
+) -> dict[tuple[Scalar, ...], JsonObject] | None:
     """Return the items by key, or None if their keys are not unique."""
     by_key = {key_values(item, names): item for item in items if isinstance(item, dict)}
     return by_key if len(by_key) == len(items) else None

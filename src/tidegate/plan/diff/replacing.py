@@ -10,18 +10,18 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.model.change import DiffAction, Difference
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_text, get_value
 from tidegate.plan.diff.adoption import DEFAULT_ADOPTED, is_adopted
 from tidegate.plan.diff.compare import build_difference, compare_fields
-from tidegate.plan.diff.owned import Body, Fields, entry_fields, managed_entries, merge_fields
+from tidegate.plan.diff.owned import Fields, entry_fields, managed_entries, merge_fields
 from tidegate.plan.diff.seal import digest_parts, is_secret
 
 REPLACED_PREFIX = "replaced "
 POD_LABELLED_KINDS = frozenset(["Job", "ReplicationController"])
 
 
-def replacement_fingerprint(desired: Body, live: Body) -> str:
+def replacement_fingerprint(desired: JsonObject, live: JsonObject) -> str:
     """Return the fingerprint after a replacement: it changes with a desired field or another
     object.
 
@@ -35,7 +35,7 @@ def replacement_fingerprint(desired: Body, live: Body) -> str:
 
 
 def compare_replacement(
-    desired: Body, live: Body | None, *, manager: str, fingerprint: str
+    desired: JsonObject, live: JsonObject | None, *, manager: str, fingerprint: str
 ) -> Difference:
     """Return the change of a live object by a replacement with the desired one.
 
@@ -66,7 +66,7 @@ def compare_replacement(
     return msgspec.structs.replace(difference, action=action)
 
 
-def _with_pod_labels(desired: Body) -> Body:
+def _with_pod_labels(desired: JsonObject) -> JsonObject:
     """Return the object with the labels of its pods, which some kinds get if they set none."""
     labels = get_value(desired, "spec", "template", "metadata", "labels")
     metadata = get_mapping(desired, "metadata")
@@ -75,7 +75,7 @@ def _with_pod_labels(desired: Body) -> Body:
     return {**desired, "metadata": {**metadata, "labels": labels}}
 
 
-def _with_completions(desired: Body, live: Body) -> Body:
+def _with_completions(desired: JsonObject, live: JsonObject) -> JsonObject:
     """Return a Job with the default of one completion, if it sets neither completions nor
     parallelism.
     """
@@ -89,7 +89,7 @@ def _with_completions(desired: Body, live: Body) -> Body:
     return {**desired, "spec": {**spec, "completions": completions}}
 
 
-def _is_added_by_user(entry: Body, manager: str) -> bool:
+def _is_added_by_user(entry: JsonObject, manager: str) -> bool:
     return get_text(entry, "manager") != manager and is_adopted(entry, manager, DEFAULT_ADOPTED)
 
 

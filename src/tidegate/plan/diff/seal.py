@@ -9,10 +9,9 @@ import hashlib
 
 import msgspec
 
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_text
 from tidegate.plan.diff.owned import (
-    Body,
     Fields,
     entry_fields,
     fields_below,
@@ -27,11 +26,11 @@ DIGEST_LENGTH = 32
 _encode = msgspec.json.Encoder().encode
 
 
-def is_secret(body: Body) -> bool:
+def is_secret(body: JsonObject) -> bool:
     return body.get("kind") == "Secret" and body.get("apiVersion") == "v1"
 
 
-def compute_fingerprint(live: Body, manager: str) -> str:
+def compute_fingerprint(live: JsonObject, manager: str) -> str:
     """Return a fingerprint that changes with our fields, with their ownership, or with the object.
 
     That of a Secret does not depend on its values, but changes with every write.
@@ -52,7 +51,7 @@ def compute_fingerprint(live: Body, manager: str) -> str:
     return digest_parts(uid, our_fields, values)
 
 
-def content_digest(desired: Body) -> str:
+def content_digest(desired: JsonObject) -> str:
     """Return a digest of the content, or "" for a Secret, whose values could be guessed from it."""
     return "" if is_secret(desired) else digest_parts(desired)
 
@@ -62,7 +61,7 @@ def digest_parts(*parts: object) -> str:
 
 
 def _collect_values(
-    value: Body, fields: Fields, other_fields: list[Fields], values: list[Json]
+    value: JsonObject, fields: Fields, other_fields: list[Fields], values: list[Json]
 ) -> None:
     """Append the values of these fields to a flat list; the fields themselves define the
     positions.

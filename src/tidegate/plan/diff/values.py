@@ -10,10 +10,10 @@ import base64
 import msgspec
 
 from tidegate.errors import sanitize
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.quantity import to_quantity
 from tidegate.model.reading import get_mapping
-from tidegate.plan.diff.owned import Body, Scalar
+from tidegate.plan.diff.owned import Scalar
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -56,7 +56,7 @@ def is_zero(value: Json) -> bool:
     return not value
 
 
-def normalize_secret(desired: Body) -> Body:
+def normalize_secret(desired: JsonObject) -> JsonObject:
     """Return a Secret as servers store it: `stringData` merged into `data`, without line breaks.
 
     Values that no server can decode stay unchanged, and are rejected by the server.
@@ -64,7 +64,7 @@ def normalize_secret(desired: Body) -> Body:
     values, string_data = desired.get("data"), desired.get("stringData")
     if not (values or string_data) or not (_is_text_map(values) and _is_text_map(string_data)):
         return desired
-    data: Body = {
+    data: JsonObject = {
         name: _without_line_breaks(value) for name, value in get_mapping(desired, "data").items()
     }
     for name, value in get_mapping(desired, "stringData").items():

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.plan.diff.adoption import LAST_APPLIED
 from tidegate.plan.diff.facts import (
     ALLOCATED_FIELDS,
@@ -27,7 +27,6 @@ from tidegate.plan.diff.facts import (
 from tidegate.plan.diff.owned import (
     CONTAINERS,
     SELF,
-    Body,
     Fields,
     ItemKey,
     OwnedItems,
@@ -69,8 +68,8 @@ class FieldComparison:
 
     def compare_fields(
         self,
-        desired: Body,
-        live: Body,
+        desired: JsonObject,
+        live: JsonObject,
         our_fields: Fields | None,
         path: LinkedPath = ROOT,
         parent: str = "",
@@ -97,7 +96,7 @@ class FieldComparison:
             self._compare_removed_fields(desired, live, our_fields, path)
 
     def _compare_removed_fields(
-        self, desired: Body, live: Body, our_fields: Fields, path: LinkedPath
+        self, desired: JsonObject, live: JsonObject, our_fields: Fields, path: LinkedPath
     ) -> None:
         for element, owned in our_fields.items():
             name = element[2:]
@@ -150,7 +149,11 @@ class FieldComparison:
             self.differences.append(FieldDifference(path, live, None))
 
     def _compare_removed(
-        self, live: Json, owned: Fields | None, path: tuple[LinkedPath, PathStep], siblings: Body
+        self,
+        live: Json,
+        owned: Fields | None,
+        path: tuple[LinkedPath, PathStep],
+        siblings: JsonObject,
     ) -> None:
         """Compare a value that is no longer desired: removed, unless others own it or it is a
         default.
@@ -171,7 +174,12 @@ class FieldComparison:
             self._compare_list([], live, owned, path, parent)
 
     def _compare_mapping(
-        self, desired: Body, live: Body, owned: Fields | None, path: LinkedPath, parent: str
+        self,
+        desired: JsonObject,
+        live: JsonObject,
+        owned: Fields | None,
+        path: LinkedPath,
+        parent: str,
     ) -> None:
         if self._is_atomic(desired, owned, path, parent):
             self.changes_ownership = self.changes_ownership or owned is None
@@ -221,8 +229,8 @@ class FieldComparison:
 
     def _compare_items(
         self,
-        desired: dict[tuple[Scalar, ...], Body],
-        live: dict[tuple[Scalar, ...], Body],
+        desired: dict[tuple[Scalar, ...], JsonObject],
+        live: dict[tuple[Scalar, ...], JsonObject],
         our_items: dict[tuple[Scalar, ...], Fields],
         path_and_keys: tuple[LinkedPath, tuple[str, ...]],
     ) -> None:
@@ -293,7 +301,9 @@ class FieldComparison:
         elif not self._is_same(desired, live, path, parent):
             self.differences.append(FieldDifference(path, live, desired))
 
-    def _compare_atomic_mapping(self, desired: Body, live: Body, path: LinkedPath) -> None:
+    def _compare_atomic_mapping(
+        self, desired: JsonObject, live: JsonObject, path: LinkedPath
+    ) -> None:
         """Compare mappings that are replaced as a whole: live fields are removed unless they are
         defaults.
         """
@@ -327,14 +337,16 @@ class FieldComparison:
         """Return whether Kubernetes defines the field; it defines the metadata of every kind."""
         return self._is_builtin or field_names(path)[0] == "metadata"
 
-    def _is_atomic(self, value: Body, owned: Fields | None, path: LinkedPath, parent: str) -> bool:
+    def _is_atomic(
+        self, value: JsonObject, owned: Fields | None, path: LinkedPath, parent: str
+    ) -> bool:
         """Return whether a mapping is replaced as a whole."""
         has_known_names = self._is_builtin and not self._is_crd
         if has_known_names and merging_of(parent, field_name(path)).is_one_piece:
             return True
         return bool(value) and owned == {} and not any(self._other_fields_at(path))
 
-    def _is_default(self, live: Json, path: LinkedPath, parent: str, siblings: Body) -> bool:
+    def _is_default(self, live: Json, path: LinkedPath, parent: str, siblings: JsonObject) -> bool:
         if not self._is_builtin:
             return False
         if self._is_crd and parent not in {"", "spec", "names", "conversion"}:
@@ -350,7 +362,7 @@ class FieldComparison:
 
 
 def _complete_key(
-    key: tuple[Scalar, ...], live: dict[tuple[Scalar, ...], Body]
+    key: tuple[Scalar, ...], live: dict[tuple[Scalar, ...], JsonObject]
 ) -> tuple[Scalar, ...]:
     """Return the key, with missing values from the only live item that matches."""
     if None not in key:

@@ -18,12 +18,13 @@ from tidegate.errors import Location, ProcessError, RenderError, TidegateError, 
 from tidegate.external.process import Command, Limits, run
 from tidegate.external.tools import find_program
 from tidegate.external.worker import Workers
+from tidegate.model.objects import JsonObject
 from tidegate.model.rendering import HelmOptions, Overlay
 from tidegate.render.engines import NO_NETWORK
 from tidegate.render.kustomize import output
 from tidegate.render.kustomize.gather import Gathering, gather
 from tidegate.render.kustomize.inflation import ENVIRONMENT, PROGRAM, Inflation
-from tidegate.render.kustomize.kustomization import Body, Chart
+from tidegate.render.kustomize.kustomization import Chart
 from tidegate.render.kustomize.parts import are_distinct, divide
 from tidegate.render.kustomize.refusal import refusal
 from tidegate.render.kustomize.tree import Input
@@ -196,7 +197,7 @@ async def _build_on(bench: Workplace) -> list[Document]:
     return output.place_objects(objects, annotated, gathering, bench.tool.read)
 
 
-def _is_empty(body: Body) -> bool:
+def _is_empty(body: JsonObject) -> bool:
     """Kustomize refuses a file that says nothing; an option of ours would make it say something."""
     return all(value is None for key, value in body.items() if key not in {"apiVersion", "kind"})
 

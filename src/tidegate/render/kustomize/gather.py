@@ -15,12 +15,13 @@ from tidegate.documents.document import format_path
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import DocumentError, Location, RenderError, sanitize
 from tidegate.files import PathEscapeError, normalize_path, read_regular_file
+from tidegate.model.objects import JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.rendering import FetchedTree, FluxOverrides, LoadRestriction, Overlay
 from tidegate.render.footprint import Footprint
 from tidegate.render.globs import find_matches, is_pattern
 from tidegate.render.kustomize import kustomization
-from tidegate.render.kustomize.kustomization import Body, Chart, PathRole, write_out, written_out
+from tidegate.render.kustomize.kustomization import Chart, PathRole, write_out, written_out
 from tidegate.render.kustomize.override import apply_overrides, made_kustomization
 from tidegate.render.kustomize.tree import (
     Copy,
@@ -56,7 +57,7 @@ class Gathering(msgspec.Struct):
     decryptable: dict[str, Input] = msgspec.field(default_factory=dict)
     uses_charts: bool = False
     top: str = ""
-    body: Body = msgspec.field(default_factory=dict)
+    body: JsonObject = msgspec.field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Gathering({self.overlay!r})"
@@ -143,7 +144,7 @@ class Gatherer:
         self._refuse_restricted(spot.path, posixpath.basename(self.path), ())
         return self.gathering.copy.read(self.tree, spot.path, self.where(()))
 
-    def gather(self, body: Body) -> Body:
+    def gather(self, body: JsonObject) -> JsonObject:
         mapped = kustomization.map_paths(body, self.visit)
         shared = mapped.get("helmGlobals")
         if isinstance(shared, dict):
@@ -157,7 +158,7 @@ class Gatherer:
         self.gathering.copy.files[self.tree.copied(self.path)] = to_yaml(mapped).encode()
         return mapped
 
-    def _note_decryptable(self, body: Body) -> None:
+    def _note_decryptable(self, body: JsonObject) -> None:
         for use, name, text in kustomization.decryptable_paths(body):
             if kustomization.is_remote_file(text):
                 continue
@@ -210,7 +211,7 @@ class Gatherer:
             where = self.where(at)()
             raise RenderError("render.kustomize.restricted", problem, location=where, hint=hint)
 
-    def map_plugins(self, bodies: list[Body]) -> list[Body]:
+    def map_plugins(self, bodies: list[JsonObject]) -> list[JsonObject]:
         for body in bodies:
             if body.get("kind") == "HelmChartInflationGenerator":
                 self._take_chart(kustomization.chart_of(body, ""), ("generators",))
@@ -305,7 +306,7 @@ class Gatherer:
             raise RenderError("render.kustomize.component", problem, location=where) from None
         return [posixpath.relpath(path, self.directory) for path in found]
 
-    def refuse_more_than_a_list(self, body: Body) -> None:
+    def refuse_more_than_a_list(self, body: JsonObject) -> None:
         more = sorted(set(body) - kustomization.KEYS_OF_A_PLAIN_LIST)
         if more:
             problem = f"a directory of transformers or generators may not use `{more[0]}`"

@@ -21,12 +21,10 @@ from tidegate.documents import Document, find_location, read_documents
 from tidegate.documents.document import FieldPath
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import DocumentError, Location, RenderError, sanitize
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_list, get_mappings, get_text
 from tidegate.render.kustomize.tree import Use
-
-Body: TypeAlias = dict[str, Json]
 
 
 class PathRole(Enum):
@@ -88,14 +86,14 @@ _LEAST_SEGMENTS = 2
 _MARKS = ("_git/", "//", ".git")
 
 
-def read_kustomization(source: bytes, name: str, *, keep_unknown: bool = True) -> Body:
+def read_kustomization(source: bytes, name: str, *, keep_unknown: bool = True) -> JsonObject:
     """The file's first document, with its fields spelled as they should be.
 
     Kustomize reads no further than that, and does not mind upper and lower case. An unknown field
     is an error; with `keep_unknown` false it is dropped, as Flux drops it.
     """
     document = _first_document(source, name)
-    body: Body = {}
+    body: JsonObject = {}
     for key, value in document.body.items():
         known = FIELDS.get(key.casefold())
         if known is not None:
@@ -123,7 +121,7 @@ def _first_document(source: bytes, name: str) -> Document:
     return documents[0] if documents else Document({}, Location(name))
 
 
-def map_paths(body: Body, visit: Visit) -> Body:
+def map_paths(body: JsonObject, visit: Visit) -> JsonObject:
     """The same kustomization with each path as `visit` wants it."""
     changed = dict(body)
     for name, role in PATH_FIELDS.items():
@@ -160,7 +158,7 @@ def _map_value(value: Json, key: str, visit: Visit, at: FieldPath) -> Json:
     return f"{name}{equals}{visit(PathRole.FILE, path, at)}"
 
 
-def map_list(body: Body, name: str, role: PathRole, visit: Visit) -> Body:
+def map_list(body: JsonObject, name: str, role: PathRole, visit: Visit) -> JsonObject:
     """The list of paths of this name, changed; nothing where there is none."""
     return {
         key: [
@@ -172,7 +170,7 @@ def map_list(body: Body, name: str, role: PathRole, visit: Visit) -> Body:
     }
 
 
-def map_entries(body: Body, name: str, keys: tuple[str, ...], visit: Visit) -> Body:
+def map_entries(body: JsonObject, name: str, keys: tuple[str, ...], visit: Visit) -> JsonObject:
     """The list of entries of this name, each with its paths changed."""
     return {
         key: [map_entry(entry, keys, visit, (key, at)) for at, entry in enumerate(entries)]
@@ -181,7 +179,7 @@ def map_entries(body: Body, name: str, keys: tuple[str, ...], visit: Visit) -> B
     }
 
 
-def written_out(said: str | bytes) -> list[Body]:
+def written_out(said: str | bytes) -> list[JsonObject]:
     """The objects that stand in a field which may also hold a path; none if it is a path.
 
     Kustomize takes a text for objects if each has a kind and a name, and else for a path.
@@ -194,12 +192,12 @@ def written_out(said: str | bytes) -> list[Body]:
     return bodies if all(named) else []
 
 
-def write_out(bodies: list[Body]) -> str:
+def write_out(bodies: list[JsonObject]) -> str:
     """Objects as one text."""
     return "---\n".join(to_yaml(body) for body in bodies)
 
 
-def decryptable_paths(body: Body) -> Iterator[tuple[Use, str, str]]:
+def decryptable_paths(body: JsonObject) -> Iterator[tuple[Use, str, str]]:
     """What each file is for that Flux would decrypt, the name that says its format, its path."""
     for entry in get_mappings(body, "secretGenerator"):
         for said in _texts(entry.get("files")):
@@ -218,7 +216,7 @@ def _texts(values: Json) -> list[str]:
     return [value for value in values if isinstance(value, str) and value]
 
 
-def map_plugin_paths(body: Body, visit: Visit) -> Body:
+def map_plugin_paths(body: JsonObject, visit: Visit) -> JsonObject:
     """The same configuration with each path as `visit` wants it."""
     kind = str(body.get("kind"))
     mapped = map_entry(body, PATHS_BY_KIND.get(kind, ()), visit, ())
@@ -249,7 +247,7 @@ class Chart(msgspec.Struct, frozen=True):
         return f"{self.repository.rstrip('/')}/{self.name}:{self.version or '*'}"
 
 
-def charts_of(body: Body) -> list[Chart]:
+def charts_of(body: JsonObject) -> list[Chart]:
     """The charts that `helmCharts` names."""
     home = _text(body.get("helmGlobals"), "chartHome")
     return [chart_of(entry, home) for entry in get_list(body, "helmCharts")]

@@ -8,11 +8,10 @@ import msgspec
 
 from tidegate.documents import Document, DocumentReader, read_documents
 from tidegate.errors import DocumentError, Location, RenderError, sanitize
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_list, get_mapping, get_text
 from tidegate.render.kustomize.gather import Gathering
-from tidegate.render.kustomize.kustomization import Body
 
 ORIGIN = "config.kubernetes.io/origin"
 _SEES_ANNOTATIONS = lazy_regex(
@@ -25,11 +24,11 @@ def can_be_seen(gathering: Gathering) -> bool:
     return any(_SEES_ANNOTATIONS.search(text) for text in gathering.copy.files.values())
 
 
-def asks_for_origins(body: Body) -> bool:
+def asks_for_origins(body: JsonObject) -> bool:
     return "originAnnotations" in get_list(body, "buildMetadata")
 
 
-def with_origins(body: Body) -> Body:
+def with_origins(body: JsonObject) -> JsonObject:
     return {**body, "buildMetadata": [*get_list(body, "buildMetadata"), "originAnnotations"]}
 
 
@@ -67,7 +66,10 @@ def without_origin(document: Document) -> Document:
         return document
     kept = {key: value for key, value in annotations.items() if key != ORIGIN}
     rest = {key: value for key, value in metadata.items() if key != "annotations"}
-    body: Body = {**document.body, "metadata": {**rest, "annotations": kept} if kept else rest}
+    body: JsonObject = {
+        **document.body,
+        "metadata": {**rest, "annotations": kept} if kept else rest,
+    }
     return msgspec.structs.replace(document, body=body)
 
 

@@ -9,12 +9,11 @@ import msgspec
 
 from tidegate.documents import Document
 from tidegate.errors import RenderError, sanitize
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_list, get_mapping, get_mappings
 from tidegate.model.rendering import ArgoOverrides, FluxOverrides, ImageOverride, KustomizePatch
 from tidegate.render.argo_build import expand
-from tidegate.render.kustomize.kustomization import Body
 
 _TAGGED = lazy_regex(r"(.*):([a-zA-Z0-9._-]*|\*)")
 _KEEP = "*"
@@ -35,8 +34,8 @@ class Nearby(Protocol):
 
 
 def apply_overrides(
-    body: Body, overrides: ArgoOverrides | FluxOverrides | None, *, made: bool, nearby: Nearby
-) -> Body:
+    body: JsonObject, overrides: ArgoOverrides | FluxOverrides | None, *, made: bool, nearby: Nearby
+) -> JsonObject:
     """The kustomization to build. `made` says that there was no file before."""
     match overrides:
         case ArgoOverrides():
@@ -47,16 +46,16 @@ def apply_overrides(
             return body
 
 
-def made_kustomization(manifests: list[str]) -> Body:
+def made_kustomization(manifests: list[str]) -> JsonObject:
     """What Flux writes where there is no kustomization."""
-    body: Body = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+    body: JsonObject = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
     if not manifests:
         # Kustomize refuses a file that says nothing. A namespace that nobody gets says enough.
         return {**body, "namespace": "_placeholder"}
     return {**body, "resources": [f"./{path}" for path in manifests]}
 
 
-def _apply_argo(body: Body, wanted: ArgoOverrides, nearby: Nearby) -> Body:
+def _apply_argo(body: JsonObject, wanted: ArgoOverrides, nearby: Nearby) -> JsonObject:
     """What `kustomize edit` would do, in the order in which Argo CD calls it."""
     texts = {
         "namePrefix": wanted.name_prefix,
@@ -72,7 +71,7 @@ def _apply_argo(body: Body, wanted: ArgoOverrides, nearby: Nearby) -> Body:
         kept = [
             entry for entry in get_mappings(body, "replicas") if entry.get("name") not in counts
         ]
-        new: list[Body] = [{"name": name, "count": count} for name, count in counts.items()]
+        new: list[JsonObject] = [{"name": name, "count": count} for name, count in counts.items()]
         changed["replicas"] = _by_name([*kept, *new])
     _add_labels(changed, wanted)
     annotations = wanted.common_annotations
@@ -106,7 +105,9 @@ def _argo_components(wanted: ArgoOverrides, nearby: Nearby) -> Iterator[str]:
         yield from nearby.matching(path) or [path]
 
 
-def _apply_flux(body: Body, wanted: FluxOverrides, nearby: Nearby, *, made: bool) -> Body:
+def _apply_flux(
+    body: JsonObject, wanted: FluxOverrides, nearby: Nearby, *, made: bool
+) -> JsonObject:
     changed = dict(body)
     if not made and not body.get("resources"):
         # Flux does so to keep kustomize from calling the file empty, whatever else is in it.
@@ -132,16 +133,16 @@ def _apply_flux(body: Body, wanted: FluxOverrides, nearby: Nearby, *, made: bool
     return {"sortOptions": {"order": "fifo"}, **changed}
 
 
-def _extend(body: Body, name: str, more: list[Json] | list[Body] | list[str]) -> None:
+def _extend(body: JsonObject, name: str, more: list[Json] | list[JsonObject] | list[str]) -> None:
     if more:
         body[name] = [*get_list(body, name), *more]
 
 
-def _by_name(entries: list[Body]) -> list[Json]:
+def _by_name(entries: list[JsonObject]) -> list[Json]:
     return [*sorted(entries, key=lambda entry: str(entry.get("name")))]
 
 
-def _set_images(body: Body, texts: tuple[str, ...]) -> list[Json]:
+def _set_images(body: JsonObject, texts: tuple[str, ...]) -> list[Json]:
     """One entry for each name: what is given replaces what the file says of that name."""
     old = {str(entry.get("name")): entry for entry in get_mappings(body, "images")}
     old |= {str(entry.get("name")): entry for entry in get_mappings(body, "imageTags")}
@@ -150,7 +151,7 @@ def _set_images(body: Body, texts: tuple[str, ...]) -> list[Json]:
         image = read_image(text)
         before = old.get(image.name, {})
         fields = {"newName": image.new_name, "newTag": image.new_tag, "digest": image.digest}
-        entry: Body = {"name": image.name}
+        entry: JsonObject = {"name": image.name}
         for field, value in fields.items():
             kept = before.get(field) if value == _KEEP else value
             entry |= {field: kept} if kept else {}
@@ -179,7 +180,7 @@ def read_image(text: str) -> ImageOverride:
     return ImageOverride(name=name, new_tag=tag, digest=digest)
 
 
-def _merge_images(old: list[Body], images: tuple[ImageOverride, ...]) -> list[Json]:
+def _merge_images(old: list[JsonObject], images: tuple[ImageOverride, ...]) -> list[Json]:
     """Flux changes the fields that are given; a tag and a digest replace each other."""
     merged = [dict(entry) for entry in old]
     for image in images:
@@ -194,7 +195,7 @@ def _merge_images(old: list[Body], images: tuple[ImageOverride, ...]) -> list[Js
     return [*merged]
 
 
-def _add_labels(body: Body, wanted: ArgoOverrides) -> None:
+def _add_labels(body: JsonObject, wanted: ArgoOverrides) -> None:
     if not wanted.common_labels:
         return
     added = _expanded(wanted.common_labels, wanted.variables)
@@ -220,11 +221,11 @@ def _expanded(pairs: Mapping[str, str], variables: Mapping[str, str]) -> dict[st
     return {name: expand(value, variables) for name, value in pairs.items()}
 
 
-def _is_like(entry: Body, *, templates: bool) -> bool:
+def _is_like(entry: JsonObject, *, templates: bool) -> bool:
     return not entry.get("includeSelectors") and bool(entry.get("includeTemplates")) == templates
 
 
-def _add_pairs(old: Json, pairs: Mapping[str, str], *, force: bool, field: str) -> Body:
+def _add_pairs(old: Json, pairs: Mapping[str, str], *, force: bool, field: str) -> JsonObject:
     known = get_mapping(old)
     twice = sorted(set(known) & set(pairs))
     if twice and not force:
@@ -234,8 +235,8 @@ def _add_pairs(old: Json, pairs: Mapping[str, str], *, force: bool, field: str) 
     return {**known, **pairs}
 
 
-def _patch_body(patch: KustomizePatch) -> Body:
-    fields: Body = {
+def _patch_body(patch: KustomizePatch) -> JsonObject:
+    fields: JsonObject = {
         "patch": patch.patch,
         "path": patch.path,
         "target": {**patch.target},

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from tidegate.documents import Document
 from tidegate.documents.dump import to_yaml
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import get_mapping, get_text
 from tidegate.render.kustomize.gather import Gathering
-from tidegate.render.kustomize.kustomization import Body
 from tidegate.render.kustomize.tree import Copy
 
 LISTS_ONLY = frozenset({"apiVersion", "kind", "metadata", "resources", "sortOptions"})
@@ -53,7 +53,7 @@ def _listed_files(gathering: Gathering) -> dict[str, str]:
 
 
 def _part(gathering: Gathering, files: dict[str, str]) -> Gathering:
-    body: Body = {**gathering.body, "resources": [*files]}
+    body: JsonObject = {**gathering.body, "resources": [*files]}
     texts = {path: gathering.copy.files[path] for path in files.values()}
     texts[gathering.top] = to_yaml(body).encode()
     return replace(gathering, copy=Copy(texts), body=body)

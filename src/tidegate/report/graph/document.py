@@ -12,13 +12,12 @@ from tidegate.model.graph import (
     UnmetDependency,
     WaitLink,
 )
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.plan import Edge
 from tidegate.report.graph.picture import GraphView, visible_nodes
 from tidegate.report.places import location_text
 
 SCHEMA = "tidegate.dev/graph/v1"
-JsonObject = dict[str, Json]
 
 
 def graph_document(view: GraphView) -> JsonObject:

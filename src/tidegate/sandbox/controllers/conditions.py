@@ -6,10 +6,10 @@ from datetime import datetime
 from functools import lru_cache
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mappings, get_text
 from tidegate.sandbox.server.lifecycle import format_rfc3339
-from tidegate.sandbox.server.store import Body, StoredObject
+from tidegate.sandbox.server.store import StoredObject
 
 Conditions = list[dict[str, Json]]
 HUNDRED = 100
@@ -23,7 +23,7 @@ def new_condition(
     *,
     now: Ms,
     extra_time_field: str = "lastUpdateTime",
-) -> Body:
+) -> JsonObject:
     """Return a condition that changed now; `extra_time_field` is its second timestamp, if any."""
     changed_at = format_rfc3339(now)
     return {
@@ -38,7 +38,7 @@ def new_condition(
 
 def next_condition(
     conditions: Conditions, name: str, status: str, reason_and_message: tuple[str, str], *, now: Ms
-) -> Body:
+) -> JsonObject:
     """Return a condition with this reason and message.
 
     Its `lastTransitionTime` is kept while its status is unchanged.
@@ -54,11 +54,11 @@ def conditions_of(stored: StoredObject) -> Conditions:
     return get_mappings(stored.body, "status", "conditions")
 
 
-def find_condition(conditions: Conditions, name: str) -> Body | None:
+def find_condition(conditions: Conditions, name: str) -> JsonObject | None:
     return next((one for one in conditions if one.get("type") == name), None)
 
 
-def with_condition(conditions: Conditions, new: Body) -> Conditions:
+def with_condition(conditions: Conditions, new: JsonObject) -> Conditions:
     """Return the conditions with the new one last; unchanged if status and reason are the same."""
     name = get_text(new, "type")
     existing = find_condition(conditions, name)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Propagation, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Propagation, Ref
 from tidegate.model.reading import get_mappings, get_value
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import new_condition
@@ -24,7 +24,7 @@ from tidegate.sandbox.server.lifecycle import (
     ORPHAN_FINALIZER,
 )
 from tidegate.sandbox.server.register import list_served_versions
-from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent, get_owner_references
+from tidegate.sandbox.server.store import StoredObject, StoreEvent, get_owner_references
 from tidegate.schema.frozen import is_established
 from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import WatchEventType
@@ -157,7 +157,7 @@ def reconcile_namespace(reader: ObjectReader, ref: Ref, _now: Ms) -> Reconciliat
 
 
 def _create_default_objects(reader: ObjectReader, namespace: str) -> Iterator[Write]:
-    defaults: tuple[tuple[Kind, str, Body], ...] = (
+    defaults: tuple[tuple[Kind, str, JsonObject], ...] = (
         (SERVICE_ACCOUNT, "default", {}),
         (CONFIG_MAP, ROOT_CA, {"data": {"ca.crt": "simulated"}}),
     )
@@ -189,7 +189,7 @@ def reconcile_crd(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
     if definition.is_deleting:
         yield from _delete_instances(reader, definition)
     elif not is_established(definition.body):
-        status: Body = {"status": _established_status(definition.body, now)}
+        status: JsonObject = {"status": _established_status(definition.body, now)}
         yield writes.patch(definition, status, subresource="status", manager=API_SERVER)
 
 
@@ -203,7 +203,7 @@ def _delete_instances(reader: ObjectReader, definition: StoredObject) -> Iterato
         yield writes.remove_finalizer(definition, CRD_CLEANUP_FINALIZER, manager=API_SERVER)
 
 
-def _established_status(body: Body, now: Ms) -> Body:
+def _established_status(body: JsonObject, now: Ms) -> JsonObject:
     versions = get_mappings(body, "spec", "versions")
     stored_versions = [version.get("name") for version in versions if version.get("storage")]
     return {

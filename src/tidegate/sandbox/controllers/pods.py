@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
 from tidegate.sandbox.controllers.conditions import read_timestamp
 from tidegate.sandbox.controllers.reaction import RequeueAt
 from tidegate.sandbox.controllers.writes import create, owner_reference
 from tidegate.sandbox.kinds import POD
-from tidegate.sandbox.server.store import Body, StoredObject
+from tidegate.sandbox.server.store import StoredObject
 from tidegate.world.calls import Write
 from tidegate.world.facts import Forbidden, Outcome, is_error
 
@@ -29,7 +29,7 @@ def is_active(pod: StoredObject) -> bool:
     return not pod.is_deleting and phase_of(pod) not in ("Succeeded", "Failed")
 
 
-def ready_condition(pod: StoredObject) -> Body | None:
+def ready_condition(pod: StoredObject) -> JsonObject | None:
     """Return the Ready condition if its status is True, else None."""
     for condition in get_mappings(pod.body, "status", "conditions"):
         if condition.get("type") == "Ready":
@@ -67,14 +67,14 @@ def requeue_when_available(
 
 
 def new_pod(
-    owner: StoredObject, template: Json, *, metadata: Body, spec: Body | None = None
+    owner: StoredObject, template: Json, *, metadata: JsonObject, spec: JsonObject | None = None
 ) -> Write:
     """Return the creation of a pod from a template, with the additions of its controller.
 
     The default of `restartPolicy` is set here, because health checks of pods read it.
     """
     template_metadata = get_mapping(template, "metadata")
-    pod_metadata: Body = {
+    pod_metadata: JsonObject = {
         **{
             name: template_metadata[name]
             for name in ("annotations", "finalizers")
@@ -86,7 +86,7 @@ def new_pod(
         "ownerReferences": [owner_reference(owner)],
     }
     pod_spec = {"restartPolicy": "Always", **get_mapping(template, "spec"), **(spec or {})}
-    body: Body = {"metadata": pod_metadata, "spec": pod_spec}
+    body: JsonObject = {"metadata": pod_metadata, "spec": pod_spec}
     return create(POD, owner.ref.namespace, body)
 
 

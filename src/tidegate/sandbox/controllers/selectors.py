@@ -14,7 +14,7 @@ import msgspec
 
 from tidegate.model.labels import selector_matches
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import conditions_of, next_condition, scaled_value
@@ -29,7 +29,7 @@ from tidegate.sandbox.kinds import (
     SERVICE,
     SERVICE_NAME_LABEL,
 )
-from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent
+from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.calls import Write
 from tidegate.world.facts import WatchEventType
 
@@ -123,7 +123,9 @@ def _ipv4_addresses(pod: StoredObject) -> list[Json]:
     return [address for address in addresses if ":" not in str(address)]
 
 
-def _desired_slices(service: StoredObject, pods: list[StoredObject]) -> Iterator[tuple[str, Body]]:
+def _desired_slices(
+    service: StoredObject, pods: list[StoredObject]
+) -> Iterator[tuple[str, JsonObject]]:
     """Yield names and bodies of slices; pods that resolve the ports alike share slices."""
     groups: dict[bytes, tuple[list[Json], list[Json]]] = {}
     for pod in pods:
@@ -141,7 +143,7 @@ def _desired_slices(service: StoredObject, pods: list[StoredObject]) -> Iterator
             )
 
 
-def _slice_body(service: StoredObject, ports: list[Json], endpoints: list[Json]) -> Body:
+def _slice_body(service: StoredObject, ports: list[Json], endpoints: list[Json]) -> JsonObject:
     reserved = {SERVICE_NAME_LABEL, MANAGED_BY, HEADLESS}
     labels = {key: value for key, value in service.labels.items() if key not in reserved}
     if get_text(service.body, "spec", "clusterIP") in ("", "None"):
@@ -181,10 +183,10 @@ def _named_port(pod: StoredObject, name: str, protocol: str) -> int:
     return 0
 
 
-def _endpoint(service: StoredObject, pod: StoredObject) -> Body:
+def _endpoint(service: StoredObject, pod: StoredObject) -> JsonObject:
     serving = is_ready(pod)
     publishes = get_value(service.body, "spec", "publishNotReadyAddresses") is True
-    endpoint: Body = {
+    endpoint: JsonObject = {
         "addresses": _ipv4_addresses(pod),
         "conditions": {
             "ready": publishes or (serving and not pod.is_deleting),
@@ -207,14 +209,14 @@ def _endpoint(service: StoredObject, pod: StoredObject) -> Body:
 
 
 def _write_slices(
-    service: StoredObject, desired: dict[str, Body], existing: dict[str, StoredObject]
+    service: StoredObject, desired: dict[str, JsonObject], existing: dict[str, StoredObject]
 ) -> Iterator[Write]:
     for name, body in desired.items():
         slice_ = existing.get(name)
         labels = get_mapping(body, "labels")
         content = {key: value for key, value in body.items() if key != "labels"}
         if slice_ is None:
-            metadata: Body = {
+            metadata: JsonObject = {
                 "name": name,
                 "generateName": f"{service.ref.name}-",
                 "namespace": service.ref.namespace,
@@ -228,7 +230,7 @@ def _write_slices(
             slice_.body.get(key) != content[key] for key in content
         ):
             removed_labels = dict.fromkeys(sorted(slice_.labels.keys() - labels.keys()))
-            change: Body = {"metadata": {"labels": {**labels, **removed_labels}}, **content}
+            change: JsonObject = {"metadata": {"labels": {**labels, **removed_labels}}, **content}
             yield writes.patch(slice_, change)
     yield from (writes.delete(slice_) for name, slice_ in existing.items() if name not in desired)
 
@@ -287,7 +289,7 @@ def _budget_selector(budget: StoredObject) -> Json:
 
 def _budget_status(
     reader: ObjectReader, budget: StoredObject, pods: list[StoredObject], now: Ms
-) -> Body:
+) -> JsonObject:
     """Return the status: expected pods, healthy pods, and allowed disruptions."""
     expected, desired = _expected_pod_count(reader, budget, pods)
     healthy = sum(is_ready(pod) and not pod.is_deleting for pod in pods)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.sandbox.controllers.conditions import conditions_of, find_condition, next_condition
 from tidegate.sandbox.controllers.reaction import Controller, MapFunc, ObjectReader, Reconciliation
@@ -28,10 +28,10 @@ from tidegate.sandbox.kinds import (
     SERVICE_NAME_LABEL,
     STATEFUL_SET,
 )
-from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent
+from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.facts import WatchEventType
 
-StatusFunc = Callable[[ObjectReader, StoredObject, Ms], Body | None]
+StatusFunc = Callable[[ObjectReader, StoredObject, Ms], JsonObject | None]
 """A function that computes a status; None if there is nothing to write."""
 API_SERVICE = Kind("apiregistration.k8s.io", "v1", "APIService")
 LOCAL_API = ("Local", "Local APIServices are always available")
@@ -109,7 +109,9 @@ def simulated_address(stored: StoredObject) -> str:
     return f"198.18.{third}.{fourth}"
 
 
-def load_balancer_status(_reader: ObjectReader, service: StoredObject, _now: Ms) -> Body | None:
+def load_balancer_status(
+    _reader: ObjectReader, service: StoredObject, _now: Ms
+) -> JsonObject | None:
     """Return the status of a Service of type LoadBalancer, with an address; else None."""
     if get_text(service.body, "spec", "type") != "LoadBalancer":
         return None
@@ -118,12 +120,14 @@ def load_balancer_status(_reader: ObjectReader, service: StoredObject, _now: Ms)
     return {**status, "loadBalancer": {"ingress": ingress}}
 
 
-def ingress_status(_reader: ObjectReader, ingress: StoredObject, _now: Ms) -> Body | None:
+def ingress_status(_reader: ObjectReader, ingress: StoredObject, _now: Ms) -> JsonObject | None:
     """Return the status of an Ingress, with an address: a controller for its class is assumed."""
     return {"loadBalancer": {"ingress": [{"ip": simulated_address(ingress)}]}}
 
 
-def api_service_status(reader: ObjectReader, api_service: StoredObject, now: Ms) -> Body | None:
+def api_service_status(
+    reader: ObjectReader, api_service: StoredObject, now: Ms
+) -> JsonObject | None:
     """Return the status of an APIService: whether requests can reach it.
 
     The answers of the server behind it are not checked.
@@ -137,7 +141,7 @@ def api_service_status(reader: ObjectReader, api_service: StoredObject, now: Ms)
     return {"conditions": [condition]}
 
 
-def _check_service(reader: ObjectReader, service: Body) -> tuple[str, tuple[str, str]]:
+def _check_service(reader: ObjectReader, service: JsonObject) -> tuple[str, tuple[str, str]]:
     if not service:
         return "True", LOCAL_API
     name, namespace = get_text(service, "name"), get_text(service, "namespace")
@@ -185,7 +189,7 @@ def map_to_api_services(reader: ObjectReader, event: StoreEvent) -> Iterator[Ref
             yield api_service.ref
 
 
-def autoscaler_status(reader: ObjectReader, autoscaler: StoredObject, now: Ms) -> Body | None:
+def autoscaler_status(reader: ObjectReader, autoscaler: StoredObject, now: Ms) -> JsonObject | None:
     """Return the status of an autoscaler; without a metrics API scaling is inactive."""
     target = get_mapping(autoscaler.body, "spec", "scaleTargetRef")
     target_ref = ref_from_reference(target, autoscaler.ref.namespace)
@@ -222,13 +226,15 @@ def autoscaler_status(reader: ObjectReader, autoscaler: StoredObject, now: Ms) -
     }
 
 
-def autoscaler_v2_status(reader: ObjectReader, autoscaler: StoredObject, now: Ms) -> Body | None:
+def autoscaler_v2_status(
+    reader: ObjectReader, autoscaler: StoredObject, now: Ms
+) -> JsonObject | None:
     """Return the status of an autoscaler of version 2; None for another version."""
     is_v2 = autoscaler.ref.kind.version == AUTOSCALER.version
     return autoscaler_status(reader, autoscaler, now) if is_v2 else None
 
 
-def metrics_api_service(autoscaler: Body) -> str:
+def metrics_api_service(autoscaler: JsonObject) -> str:
     """Return the name of the APIService for the first metric of an autoscaler."""
     metrics = get_mappings(autoscaler, "spec", "metrics")
     metrics_type = METRICS_APIS.get(get_text(metrics[0], "type"), "") if metrics else ""
@@ -251,12 +257,14 @@ def _reconcile_v1_autoscaler(reader: ObjectReader, ref: Ref, now: Ms) -> Reconci
     conditions = get_mappings(status.pop("conditions", []))
     recorded = get_text(stored.metadata, "annotations", V1_CONDITIONS_ANNOTATION, default="[]")
     if _without_times(get_mappings(msgspec.json.decode(recorded))) != _without_times(conditions):
-        annotations: Body = {V1_CONDITIONS_ANNOTATION: msgspec.json.encode(conditions).decode()}
+        annotations: JsonObject = {
+            V1_CONDITIONS_ANNOTATION: msgspec.json.encode(conditions).decode()
+        }
         yield patch(stored, {"metadata": {"annotations": annotations}})
     yield from update_status(stored, status)
 
 
-def _without_times(conditions: Iterable[Body]) -> list[tuple[Json, Json, Json]]:
+def _without_times(conditions: Iterable[JsonObject]) -> list[tuple[Json, Json, Json]]:
     """Return type, status and reason of conditions, without their times."""
     return [
         (condition.get("type"), condition.get("status"), condition.get("reason"))

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Propagation, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Propagation, Ref
 from tidegate.model.reading import get_mapping, get_text
 from tidegate.sandbox.controllers.conditions import read_timestamp
 from tidegate.sandbox.controllers.reaction import MapFunc, ObjectReader
 from tidegate.sandbox.server.lifecycle import format_rfc3339, to_name_suffix
-from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent, get_owner_references
+from tidegate.sandbox.server.store import StoredObject, StoreEvent, get_owner_references
 from tidegate.world.calls import PatchType, Verb, Write
 
 MANAGER = "kube-controller-manager"
@@ -26,7 +26,7 @@ def set_status(
     stored: StoredObject, status: Json, *, subresource: str = "status", manager: str = MANAGER
 ) -> Write:
     """Return a write that replaces the whole status; fields that it does not name are removed."""
-    operation: Body = {"op": "add", "path": "/status", "value": status}
+    operation: JsonObject = {"op": "add", "path": "/status", "value": status}
     return Write(
         verb=Verb.PATCH,
         patch_type=PatchType.JSON,
@@ -38,14 +38,14 @@ def set_status(
     )
 
 
-def update_status(stored: StoredObject, status: Body) -> Iterator[Write]:
+def update_status(stored: StoredObject, status: JsonObject) -> Iterator[Write]:
     """Yield a write of the whole status, unless the status is unchanged."""
     if status != get_mapping(stored.body, "status"):
         yield set_status(stored, status)
 
 
 def patch(
-    stored: StoredObject, change: Body, *, subresource: str = "", manager: str = MANAGER
+    stored: StoredObject, change: JsonObject, *, subresource: str = "", manager: str = MANAGER
 ) -> Write:
     """Return a merge patch."""
     return Write(
@@ -63,10 +63,10 @@ def remove_finalizer(stored: StoredObject, finalizer: str, *, manager: str = MAN
     return patch(stored, {"metadata": {"finalizers": remaining or None}}, manager=manager)
 
 
-def create(kind: Kind, namespace: str, body: Body) -> Write:
+def create(kind: Kind, namespace: str, body: JsonObject) -> Write:
     """Return the creation of an object; a body without a name needs a `generateName`."""
     metadata = body.get("metadata")
-    full_body: Body = {"apiVersion": kind.api_version, "kind": kind.name, **body}
+    full_body: JsonObject = {"apiVersion": kind.api_version, "kind": kind.name, **body}
     return Write(
         verb=Verb.CREATE,
         ref=Ref(kind, namespace, get_text(metadata, "name")),
@@ -84,7 +84,7 @@ def delete_all(objects: Iterable[StoredObject]) -> Iterator[Write]:
         yield delete(stored)
 
 
-def owner_reference(owner: StoredObject) -> Body:
+def owner_reference(owner: StoredObject) -> JsonObject:
     """Return the owner reference of an object to its controller."""
     kind = owner.ref.kind
     return {
@@ -97,7 +97,7 @@ def owner_reference(owner: StoredObject) -> Body:
     }
 
 
-def object_reference(stored: StoredObject) -> Body:
+def object_reference(stored: StoredObject) -> JsonObject:
     """Return an object reference that is not an owner reference."""
     return {
         "kind": stored.ref.kind.name,
@@ -124,7 +124,7 @@ def controller_ref(stored: StoredObject) -> Ref | None:
     return None
 
 
-def ref_from_reference(reference: Body, namespace: str) -> Ref:
+def ref_from_reference(reference: JsonObject, namespace: str) -> Ref:
     """Return the object that an owner reference or a target reference names."""
     kind = Kind.of(get_text(reference, "apiVersion"), get_text(reference, "kind"))
     return Ref(kind, namespace, get_text(reference, "name"))
@@ -185,12 +185,12 @@ class EventRecorder(NamedTuple):
     ) -> Write:
         """Return the write of a Normal Event; `field_path` is the field that it is about."""
         ref = event_ref(regarding, reason=reason, message=f"{field_path}{message}")
-        fields: Body = {"type": "Normal", "reason": reason, "message": message}
+        fields: JsonObject = {"type": "Normal", "reason": reason, "message": message}
         return _new_event(ref, regarding, fields, self.source, now, field_path=field_path)
 
     def record_warning(self, regarding: StoredObject, reason: str, message: str, now: Ms) -> Write:
         """Return the write of a Warning Event, one for each reason: the first message stays."""
-        fields: Body = {"type": "Warning", "reason": reason, "message": message}
+        fields: JsonObject = {"type": "Warning", "reason": reason, "message": message}
         return _new_event(event_ref(regarding, reason=reason), regarding, fields, self.source, now)
 
 
@@ -201,10 +201,16 @@ def first_warning_time(reader: ObjectReader, regarding: StoredObject, *, reason:
 
 
 def _new_event(
-    ref: Ref, regarding: StoredObject, fields: Body, source: str, now: Ms, *, field_path: str = ""
+    ref: Ref,
+    regarding: StoredObject,
+    fields: JsonObject,
+    source: str,
+    now: Ms,
+    *,
+    field_path: str = "",
 ) -> Write:
     recorded_at = format_rfc3339(now)
-    involved: Body = {
+    involved: JsonObject = {
         "apiVersion": regarding.ref.kind.api_version,
         "kind": regarding.ref.kind.name,
         "name": regarding.ref.name,

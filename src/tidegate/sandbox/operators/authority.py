@@ -14,7 +14,7 @@ import msgspec
 
 from tidegate.knowledge.catalogue import KnownRows, containers_of, images_of
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.operators import KindRow
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 from tidegate.sandbox.controllers.reaction import (
@@ -27,7 +27,7 @@ from tidegate.sandbox.controllers.selectors import slices_for_service
 from tidegate.sandbox.controllers.stamps import API_SERVICE
 from tidegate.sandbox.kinds import CRD, SECRET, SERVICE, WORKLOADS
 from tidegate.sandbox.operators import presence
-from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent
+from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.calls import PatchType, Verb, Write
 from tidegate.world.facts import WatchEventType
 
@@ -126,13 +126,13 @@ def _is_injectable(reader: ObjectReader, stored: StoredObject, catalog: KnownRow
     return True
 
 
-def _webhook_services(stored: StoredObject) -> Iterator[Body]:
+def _webhook_services(stored: StoredObject) -> Iterator[JsonObject]:
     for hook in get_mappings(stored.body, "webhooks"):
         if service := get_mapping(hook, "clientConfig", "service"):
             yield service
 
 
-def _has_ready_endpoint(reader: ObjectReader, service: Body) -> bool:
+def _has_ready_endpoint(reader: ObjectReader, service: JsonObject) -> bool:
     ref = Ref(SERVICE, get_text(service, "namespace"), get_text(service, "name"))
     return any(
         get_list(endpoint, "addresses")
@@ -161,7 +161,7 @@ def _creates_secret(reader: ObjectReader, namespace: str, name: str) -> bool:
     )
 
 
-def _command_words(workload: Body) -> Iterator[Json]:
+def _command_words(workload: JsonObject) -> Iterator[Json]:
     for container in containers_of(workload):
         yield from (*get_list(container, "command"), *get_list(container, "args"))
 

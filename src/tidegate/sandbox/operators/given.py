@@ -17,7 +17,7 @@ from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.settings import SIMULATED_MARK
 from tidegate.model.given import GivenKind
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref, versionless_key
+from tidegate.model.objects import Json, JsonObject, Kind, Ref, versionless_key
 from tidegate.model.operators import KindRow, Operator, ServiceProduct, Workload
 from tidegate.sandbox.controllers.reaction import Controller, ObjectReader
 from tidegate.sandbox.kinds import (
@@ -29,18 +29,18 @@ from tidegate.sandbox.kinds import (
     STATEFUL_SET,
 )
 from tidegate.sandbox.physics.profile import ContainerRule, ContainerSelector
-from tidegate.sandbox.server.store import Body, ref_from_body
+from tidegate.sandbox.server.store import ref_from_body
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome, is_error
 
 NAME_LABEL = "app.kubernetes.io/name"
-OPEN_SCHEMA: Body = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-CRD_SCHEMA: Body = {
+OPEN_SCHEMA: JsonObject = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+CRD_SCHEMA: JsonObject = {
     "openAPIV3Schema": {**OPEN_SCHEMA, "properties": {"spec": OPEN_SCHEMA, "status": OPEN_SCHEMA}}
 }
 SIBILANT_ENDINGS = ("s", "x", "z", "ch", "sh")
 VOWELS = "aeiou"
-SIMULATED_METADATA: Body = {"annotations": {SIMULATED_MARK: "true"}}
+SIMULATED_METADATA: JsonObject = {"annotations": {SIMULATED_MARK: "true"}}
 SETTLING_CONTROLLERS = {
     "namespaces": NAMESPACE,
     "deployments": DEPLOYMENT,
@@ -66,13 +66,17 @@ class InstalledOperator(NamedTuple):
     """Whether its CRDs are installed as well."""
 
 
-def operator_objects(installed: Iterable[InstalledOperator], rows: Iterable[KindRow]) -> list[Body]:
+def operator_objects(
+    installed: Iterable[InstalledOperator], rows: Iterable[KindRow]
+) -> list[JsonObject]:
     """Return all objects of these operators."""
     all_rows = tuple(rows)
     return [body for operator in installed for body in _objects_of_operator(operator, all_rows)]
 
 
-def _objects_of_operator(installed: InstalledOperator, rows: tuple[KindRow, ...]) -> Iterator[Body]:
+def _objects_of_operator(
+    installed: InstalledOperator, rows: tuple[KindRow, ...]
+) -> Iterator[JsonObject]:
     yield {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -87,13 +91,13 @@ def _objects_of_operator(installed: InstalledOperator, rows: tuple[KindRow, ...]
         yield _service_body(service, installed.namespace)
 
 
-def crds_for_row(row: KindRow) -> Iterator[Body]:
+def crds_for_row(row: KindRow) -> Iterator[JsonObject]:
     """Yield a CRD for each kind of a row."""
     for kind in row.kinds:
         yield _crd(row, kind)
 
 
-def crds_by_name(given: Iterable[GivenKind], catalog: KnownRows) -> Iterator[Body]:
+def crds_by_name(given: Iterable[GivenKind], catalog: KnownRows) -> Iterator[JsonObject]:
     """Yield a CRD for each given kind, in the given versions and those of its row."""
     versions: dict[tuple[str, str], tuple[str, ...]] = {}
     cluster_scoped = set()
@@ -112,15 +116,15 @@ def crds_by_name(given: Iterable[GivenKind], catalog: KnownRows) -> Iterator[Bod
         yield _crd(msgspec.structs.replace(row, **changes), kind)
 
 
-def _crd(row: KindRow, kind: str) -> Body:
+def _crd(row: KindRow, kind: str) -> JsonObject:
     plural = row.plurals.get(kind) or pluralize_kind(kind)
-    names: Body = {
+    names: JsonObject = {
         "kind": kind,
         "listKind": f"{kind}List",
         "plural": plural,
         "singular": kind.lower(),
     }
-    subresources: Body = {} if kind in row.statusless else {"subresources": {"status": {}}}
+    subresources: JsonObject = {} if kind in row.statusless else {"subresources": {"status": {}}}
     versions = [
         {"name": name, "served": True, "storage": index == 0, "schema": CRD_SCHEMA, **subresources}
         for index, name in enumerate(row.versions)
@@ -146,10 +150,10 @@ def pluralize_kind(kind: str) -> str:
     return f"{word}es" if word.endswith(SIBILANT_ENDINGS) else f"{word}s"
 
 
-def workload_body(workload: Workload, namespace: str) -> Body:
+def workload_body(workload: Workload, namespace: str) -> JsonObject:
     """Return a workload with one pod."""
-    labels: Body = {**(workload.labels or {NAME_LABEL: workload.name})}
-    container: Body = {"name": "operator", "image": workload.image}
+    labels: JsonObject = {**(workload.labels or {NAME_LABEL: workload.name})}
+    container: JsonObject = {"name": "operator", "image": workload.image}
     return {
         "apiVersion": "apps/v1",
         "kind": str(workload.kind),
@@ -166,7 +170,7 @@ def workload_body(workload: Workload, namespace: str) -> Body:
     }
 
 
-def _service_body(service: ServiceProduct, namespace: str) -> Body:
+def _service_body(service: ServiceProduct, namespace: str) -> JsonObject:
     ports: list[Json] = [
         {"name": port.name, "port": port.port, "protocol": "TCP"} for port in service.ports
     ]
@@ -193,7 +197,7 @@ def instant_start_rules(installed: Iterable[InstalledOperator]) -> list[Containe
     ]
 
 
-def merge_objects(*groups: Iterable[Body]) -> list[Body]:
+def merge_objects(*groups: Iterable[JsonObject]) -> list[JsonObject]:
     """Return the objects of all groups, namespaces and CRDs first.
 
     If two groups have the same object, the later one counts.

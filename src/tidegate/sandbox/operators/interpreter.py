@@ -23,7 +23,7 @@ from tidegate.knowledge.references import Needed, needs_of
 from tidegate.knowledge.templates import NOW, partner_of, render, scope_of, shows
 from tidegate.model.checks import all_checks_pass
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.operators import KindRow, Stage, StageDuration
 from tidegate.model.reading import get_mapping
 from tidegate.sandbox.controllers.reaction import (
@@ -44,14 +44,14 @@ from tidegate.sandbox.operators.memory import OperatorIndex
 from tidegate.sandbox.operators.presence import available_since, last_changed
 from tidegate.sandbox.physics.profile import StageRule
 from tidegate.sandbox.server.lifecycle import format_rfc3339
-from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent
+from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.facts import NotFound, NotServed, is_error
 
 RETRY = Ms(10 * SECOND)
 RECORDER = EventRecorder(OPERATOR_MANAGER)
 
 
-def stage_status(template: dict[str, object], scope: Body) -> Json:
+def stage_status(template: dict[str, object], scope: JsonObject) -> Json:
     """Return the status that a stage writes, with the condition fields that most kinds require."""
     return _with_time_placeholders(render(template, scope))
 
@@ -74,7 +74,7 @@ def fill_times(desired: Json, actual: Json, now: Ms) -> Json:
     if desired == NOW:
         return actual if isinstance(actual, str) and actual else format_rfc3339(now)
     if isinstance(desired, dict):
-        existing: Body = actual if isinstance(actual, dict) else {}
+        existing: JsonObject = actual if isinstance(actual, dict) else {}
         if "type" in desired and desired.get("status") != existing.get("status"):
             existing = {}
         return {key: fill_times(value, existing.get(key), now) for key, value in desired.items()}
@@ -131,7 +131,7 @@ class _ResourceState(NamedTuple):
 
     stored: StoredObject
     row: KindRow
-    scope: Body
+    scope: JsonObject
     needed: tuple[Needed, ...]
     since: Ms
     """Time since which the object and everything it needs are unchanged."""

@@ -11,13 +11,13 @@ import msgspec
 
 from tidegate.knowledge.references import Made, products_of
 from tidegate.knowledge.settings import OPEN_KEYS, SIMULATED_MARK
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.operators import KindRow
 from tidegate.model.reading import get_mapping
 from tidegate.sandbox.controllers.reaction import ObjectReader, RequeueAt
 from tidegate.sandbox.controllers.writes import owner_reference
 from tidegate.sandbox.kinds import SERVICE_NAME_LABEL
-from tidegate.sandbox.server.store import Body, StoredObject, get_metadata, ref_from_body
+from tidegate.sandbox.server.store import StoredObject, get_metadata, ref_from_body
 from tidegate.world.calls import Verb, Write
 from tidegate.world.facts import Outcome, is_error
 
@@ -31,7 +31,7 @@ PLACEHOLDER_ADDRESS = "192.0.2.1"
 
 
 def simulated_products(
-    row: KindRow, scope: Body, upto: int | None = None, *, has_unknown_keys: bool = False
+    row: KindRow, scope: JsonObject, upto: int | None = None, *, has_unknown_keys: bool = False
 ) -> Iterator[Made]:
     """Yield the products of an object at a stage, annotated as simulated.
 
@@ -47,18 +47,18 @@ def simulated_products(
             yield Made(_annotate_simulated(endpoint_slice_for(product.body)), owned=True)
 
 
-def _annotate_simulated(body: Body, extra_annotation: str = "") -> Body:
+def _annotate_simulated(body: JsonObject, extra_annotation: str = "") -> JsonObject:
     metadata = get_metadata(body)
-    annotations: Body = {**get_mapping(metadata, "annotations"), SIMULATED_MARK: "true"}
+    annotations: JsonObject = {**get_mapping(metadata, "annotations"), SIMULATED_MARK: "true"}
     if extra_annotation:
         annotations[extra_annotation] = "true"
     return {**body, "metadata": {**metadata, "annotations": annotations}}
 
 
-def endpoint_slice_for(service: Body) -> Body:
+def endpoint_slice_for(service: JsonObject) -> JsonObject:
     """Return an EndpointSlice for a Service whose pods are not simulated."""
     metadata = get_metadata(service)
-    labels: Body = {
+    labels: JsonObject = {
         SERVICE_NAME_LABEL: metadata["name"],
         "endpointslice.kubernetes.io/managed-by": OPERATOR_MANAGER,
     }
@@ -102,7 +102,9 @@ def _product_write(reader: ObjectReader, owner: StoredObject, product: Made) -> 
         return Write(
             verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body), manager=OPERATOR_MANAGER
         )
-    desired: Body = {key: product.body[key] for key in ("data", "spec") if key in product.body}
+    desired: JsonObject = {
+        key: product.body[key] for key in ("data", "spec") if key in product.body
+    }
     missing = _missing_fields(desired, _with_string_data(live.body))
     if not missing or live.is_deleting:
         return None
@@ -110,7 +112,7 @@ def _product_write(reader: ObjectReader, owner: StoredObject, product: Made) -> 
     return Write(verb=Verb.PATCH, ref=ref, body=patch, uid=live.uid, manager=OPERATOR_MANAGER)
 
 
-def _with_owner(body: Body, owner: StoredObject) -> Body:
+def _with_owner(body: JsonObject, owner: StoredObject) -> JsonObject:
     """Return a body with an owner reference, unless the owner is in another namespace."""
     metadata = get_metadata(body)
     if owner.ref.namespace and metadata.get("namespace") != owner.ref.namespace:
@@ -118,7 +120,7 @@ def _with_owner(body: Body, owner: StoredObject) -> Body:
     return {**body, "metadata": {**metadata, "ownerReferences": [owner_reference(owner)]}}
 
 
-def _with_string_data(body: Body) -> Body:
+def _with_string_data(body: JsonObject) -> JsonObject:
     """Return a body with `stringData` merged into `data`, as a server stores it."""
     texts, data = body.get("stringData"), body.get("data")
     if not isinstance(texts, dict):
@@ -126,10 +128,10 @@ def _with_string_data(body: Body) -> Body:
     return {**body, "data": {**(data if isinstance(data, dict) else {}), **texts}}
 
 
-def _missing_fields(desired: Body, actual: Json) -> Body:
+def _missing_fields(desired: JsonObject, actual: Json) -> JsonObject:
     """Return the fields that a mapping lacks, as a merge patch."""
-    existing: Body = actual if isinstance(actual, dict) else {}
-    missing: Body = {}
+    existing: JsonObject = actual if isinstance(actual, dict) else {}
+    missing: JsonObject = {}
     for key, value in desired.items():
         if key not in existing:
             missing[key] = value

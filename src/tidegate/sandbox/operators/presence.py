@@ -14,7 +14,7 @@ from itertools import islice
 from tidegate.knowledge.catalogue import KnownRows, containers_of, is_ready, serves
 from tidegate.knowledge.references import Needed
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.objects import JsonObject, Kind, Ref
 from tidegate.model.operators import WILDCARD, KindRow, ReadinessBlocker, RequiredState
 from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text
 from tidegate.sandbox.controllers.conditions import read_timestamp
@@ -22,7 +22,7 @@ from tidegate.sandbox.controllers.reaction import ObjectReader
 from tidegate.sandbox.controllers.selectors import slices_for_service
 from tidegate.sandbox.kinds import CONFIG_MAP, CRD, JOB, WORKLOADS
 from tidegate.sandbox.server.register import list_served_versions
-from tidegate.sandbox.server.store import Body, StoredObject
+from tidegate.sandbox.server.store import StoredObject
 from tidegate.schema.builtin import served_kinds
 
 
@@ -138,7 +138,7 @@ def _has_serving_endpoint(reader: ObjectReader, service: Ref) -> bool:
     )
 
 
-def _is_serving(conditions: Body) -> bool:
+def _is_serving(conditions: JsonObject) -> bool:
     serving = conditions.get("serving")
     return conditions.get("ready") is not False if serving is None else serving is True
 

@@ -19,7 +19,7 @@ from tidegate.knowledge.settings import SIMULATED_MARK
 from tidegate.knowledge.templates import scope_of
 from tidegate.model.given import GivenCluster, GivenKind, parse_kind_title
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.operators import WILDCARD, KindRow, WorkloadSelector
 from tidegate.model.reading import get_mapping
 from tidegate.sandbox.controllers.reaction import ObjectReader
@@ -29,7 +29,6 @@ from tidegate.sandbox.kinds import NAMESPACE, SERVICE
 from tidegate.sandbox.operators import presence
 from tidegate.sandbox.operators.interpreter import fill_times, stage_status
 from tidegate.sandbox.operators.making import NAMED_ANNOTATION, OPERATOR_MANAGER, endpoint_slice_for
-from tidegate.sandbox.server.store import Body
 from tidegate.schema.builtin import served_kinds
 from tidegate.world.calls import Write
 
@@ -100,7 +99,7 @@ def _has_group_kind(kind: Kind, group: str, name: str) -> bool:
     return (kind.group, kind.name) == (group, name)
 
 
-def named_bodies(given: GivenCluster, catalog: KnownRows) -> Iterator[Body]:
+def named_bodies(given: GivenCluster, catalog: KnownRows) -> Iterator[JsonObject]:
     """Yield the bodies of these objects, and their namespaces."""
     for ref in named_refs(given, catalog):
         if ref.namespace:
@@ -111,21 +110,21 @@ def named_bodies(given: GivenCluster, catalog: KnownRows) -> Iterator[Body]:
             yield endpoint_slice_for(body)
 
 
-def namespace_body(name: str) -> Body:
+def namespace_body(name: str) -> JsonObject:
     return _body(Ref(NAMESPACE, "", name))
 
 
-def _body(ref: Ref) -> Body:
+def _body(ref: Ref) -> JsonObject:
     minimal = _minimal_bodies().get((ref.kind.group, ref.kind.name), {})
-    annotations: Body = {
+    annotations: JsonObject = {
         **get_mapping(minimal, "metadata", "annotations"),
         SIMULATED_MARK: "true",
         NAMED_ANNOTATION: "true",
     }
-    metadata: Body = {"name": ref.name, "annotations": annotations}
+    metadata: JsonObject = {"name": ref.name, "annotations": annotations}
     if ref.namespace:
         metadata["namespace"] = ref.namespace
-    type_meta: Body = {"apiVersion": ref.kind.api_version, "kind": ref.kind.name}
+    type_meta: JsonObject = {"apiVersion": ref.kind.api_version, "kind": ref.kind.name}
     if ref.kind == API_SERVICE:
         version, _, group = ref.name.partition(".")
         minimal = {"spec": {**get_mapping(minimal, "spec"), "group": group, "version": version}}
@@ -133,9 +132,11 @@ def _body(ref: Ref) -> Body:
 
 
 @cache
-def _minimal_bodies() -> dict[tuple[str, str], Body]:
+def _minimal_bodies() -> dict[tuple[str, str], JsonObject]:
     (document,) = read_documents(MINIMAL_BODIES.read_bytes(), MINIMAL_BODIES.name)
-    return {parse_kind_title(title): cast("Body", body) for title, body in document.body.items()}
+    return {
+        parse_kind_title(title): cast("JsonObject", body) for title, body in document.body.items()
+    }
 
 
 def status_writes(

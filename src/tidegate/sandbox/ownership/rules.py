@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import msgspec
 
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.sandbox.kinds import RESET_FIELDS, STATUS_ONLY_KINDS
 from tidegate.sandbox.ownership.compare import Comparison, collect_fields, compare, is_same_json
 from tidegate.sandbox.ownership.fields import EMPTY, FieldSet, field_set_from_paths, format_path
@@ -30,7 +30,6 @@ from tidegate.schema.decoding import find_typed_problems
 from tidegate.schema.shape import Shape
 from tidegate.world.facts import Cause, FieldOwner
 
-Body: TypeAlias = dict[str, Json]
 MAX_UPDATERS = 10
 ANCIENT_CHANGES, BEFORE_FIRST_APPLY, UNKNOWN_MANAGER = (
     "ancient-changes",
@@ -116,7 +115,7 @@ class Author(msgspec.Struct, frozen=True, gc=False):
 class ApplyResult(NamedTuple):
     """The object to store; the live object itself if nothing changed."""
 
-    body: Body
+    body: JsonObject
     managed_fields: ManagedFields
 
 
@@ -134,9 +133,9 @@ class InvalidIntent(NamedTuple):
 
 
 def apply_intent(
-    live: Body | None,
+    live: JsonObject | None,
     managed_fields: ManagedFields,
-    intent: Body,
+    intent: JsonObject,
     *,
     author: Author,
     scope: WriteScope,
@@ -174,8 +173,8 @@ def apply_intent(
 
 
 def _merge_and_prune(
-    start: Body,
-    intent: Body,
+    start: JsonObject,
+    intent: JsonObject,
     previous: ManagedFieldsEntry | None,
     current: ManagedFields,
     shape: Shape,
@@ -188,7 +187,12 @@ def _merge_and_prune(
 
 
 def update_managed_fields(
-    before: Body, after: Body, managed_fields: ManagedFields, *, author: Author, scope: WriteScope
+    before: JsonObject,
+    after: JsonObject,
+    managed_fields: ManagedFields,
+    *,
+    author: Author,
+    scope: WriteScope,
 ) -> ManagedFields:
     """Return the managed fields after a write other than apply; for a create, `before` is blank.
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tidegate.model.labels import selector_matches
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.sandbox.kinds import SERVICE_NAME_LABEL
 from tidegate.sandbox.server.lifecycle import NAMESPACES, PODS, SERVICES
 from tidegate.sandbox.server.register import KindEntry, StatusError
-from tidegate.sandbox.server.store import Body, GroupResource, ObjectStore
+from tidegate.sandbox.server.store import GroupResource, ObjectStore
 from tidegate.world.facts import Cause, Forbidden, NotFound, ServerError
 
 SERVICE_ACCOUNTS = GroupResource("", "serviceaccounts")
@@ -50,7 +50,7 @@ class AdmissionRequest(NamedTuple):
     entry: KindEntry
     operation: str
     ref: Ref
-    body: Body
+    body: JsonObject
     subresource: str = ""
 
 
@@ -171,7 +171,7 @@ def _lacks_ca_bundle(webhook: dict[str, Json], annotations: dict[str, Json]) -> 
     ) and not get_text(webhook, "clientConfig", "caBundle")
 
 
-def _has_ready_endpoint(slice_: Body) -> bool:
+def _has_ready_endpoint(slice_: JsonObject) -> bool:
     return any(
         get_value(endpoint, "conditions", "ready") is not False and get_list(endpoint, "addresses")
         for endpoint in get_mappings(slice_, "endpoints")

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from tidegate.model.labels import selector_matches
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.quantity import to_quantity
 from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 from tidegate.sandbox.kinds import INITIAL_STATUSES
@@ -25,7 +25,7 @@ from tidegate.sandbox.server.lifecycle import (
     to_name_suffix,
 )
 from tidegate.sandbox.server.register import KindEntry
-from tidegate.sandbox.server.store import Body, get_metadata
+from tidegate.sandbox.server.store import get_metadata
 from tidegate.schema.causes import invalid, required
 from tidegate.world.facts import Cause
 
@@ -68,8 +68,8 @@ class IdentityGenerator:
 
 
 def prepare_for_create(
-    body: Body, entry: KindEntry, ref: Ref, *, now: Ms, identities: IdentityGenerator
-) -> Body:
+    body: JsonObject, entry: KindEntry, ref: Ref, *, now: Ms, identities: IdentityGenerator
+) -> JsonObject:
     """Return a new object with its identity and the initial fields of its kind.
 
     Like `PrepareForCreate` of the strategies in Kubernetes.
@@ -85,7 +85,7 @@ def prepare_for_create(
         metadata["namespace"] = ref.namespace
     if entry.has_generation:
         metadata["generation"] = 1
-    created: Body = {
+    created: JsonObject = {
         **body,
         "apiVersion": entry.kind.api_version,
         "kind": entry.kind.name,
@@ -106,7 +106,7 @@ def prepare_for_create(
     return created
 
 
-def _prepare_namespace(body: Body, name: str) -> Body:
+def _prepare_namespace(body: JsonObject, name: str) -> JsonObject:
     metadata = get_metadata(body)
     labels = {**get_mapping(metadata, "labels"), "kubernetes.io/metadata.name": name}
     return {
@@ -117,7 +117,7 @@ def _prepare_namespace(body: Body, name: str) -> Body:
     }
 
 
-def _prepare_service(body: Body, identities: IdentityGenerator) -> Body:
+def _prepare_service(body: JsonObject, identities: IdentityGenerator) -> JsonObject:
     spec = dict(get_mapping(body, "spec"))
     if spec.get("type") != "ExternalName":
         cluster_ip = spec.get("clusterIP") or identities.new_cluster_ip()
@@ -125,7 +125,7 @@ def _prepare_service(body: Body, identities: IdentityGenerator) -> Body:
     return {**body, "spec": spec}
 
 
-def compute_qos_class(pod: Body) -> str:
+def compute_qos_class(pod: JsonObject) -> str:
     """Return the QoS class of a pod, like `ComputePodQOS` of Kubernetes.
 
     `BestEffort` without requests and limits, `Guaranteed` if all requests equal limits. Resources
@@ -153,13 +153,13 @@ def compute_qos_class(pod: Body) -> str:
     return "Guaranteed" if is_guaranteed else "Burstable"
 
 
-def _amounts(resources: Body, name: str) -> Amounts:
+def _amounts(resources: JsonObject, name: str) -> Amounts:
     quantities = get_mapping(resources, name)
     amounts = {key: to_quantity(quantities[key]) for key in QOS_RESOURCES if key in quantities}
     return {key: amount for key, amount in amounts.items() if amount is not None and amount > 0}
 
 
-def _effective_requests(resources: Body) -> Amounts:
+def _effective_requests(resources: JsonObject) -> Amounts:
     """Return the requests; a resource with a limit only requests its limit."""
     requested = get_mapping(resources, "requests")
     limits = _amounts(resources, "limits")
@@ -167,7 +167,7 @@ def _effective_requests(resources: Body) -> Amounts:
     return {**defaulted, **_amounts(resources, "requests")}
 
 
-def generate_job_selector(job: Body) -> Body:
+def generate_job_selector(job: JsonObject) -> JsonObject:
     """Return a new Job with unique pod labels and a selector for them.
 
     Like `generateSelector` of `pkg/registry/batch/job/strategy.go` in Kubernetes.
@@ -177,12 +177,12 @@ def generate_job_selector(job: Body) -> Body:
     spec, template = get_mapping(job, "spec"), get_mapping(job, "spec", "template")
     selector = get_mapping(spec, "selector")
     generated = _generated_labels(job)
-    labels: Body = {**generated, **get_mapping(template, "metadata", "labels")}
-    match_labels: Body = {
+    labels: JsonObject = {**generated, **get_mapping(template, "metadata", "labels")}
+    match_labels: JsonObject = {
         CONTROLLER_UID_LABEL: generated[CONTROLLER_UID_LABEL],
         **get_mapping(selector, "matchLabels"),
     }
-    completed: Body = {
+    completed: JsonObject = {
         **spec,
         "selector": {**selector, "matchLabels": match_labels},
         "template": {
@@ -193,7 +193,7 @@ def generate_job_selector(job: Body) -> Body:
     return {**job, "spec": completed}
 
 
-def find_selector_problems(job: Body) -> Iterator[Cause]:
+def find_selector_problems(job: JsonObject) -> Iterator[Cause]:
     """Yield problems of a new Job's selector and pod labels, such as labels of another Job."""
     selector, template_metadata = (
         get_value(job, "spec", "selector"),
@@ -215,11 +215,11 @@ def find_selector_problems(job: Body) -> Iterator[Cause]:
         )
 
 
-def _has_manual_selector(job: Body) -> bool:
+def _has_manual_selector(job: JsonObject) -> bool:
     return get_value(job, "spec", "manualSelector") is True
 
 
-def _generated_labels(job: Body) -> dict[str, Json]:
+def _generated_labels(job: JsonObject) -> dict[str, Json]:
     metadata = get_metadata(job)
     uid, name = get_text(metadata, "uid"), get_text(metadata, "name")
     return {

@@ -11,14 +11,14 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable
 
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.reading import get_mapping
 from tidegate.sandbox.kinds import CRD
 from tidegate.sandbox.ownership.compare import SCALARS
 from tidegate.sandbox.ownership.layout import Layout, get_layout
 from tidegate.sandbox.ownership.rules import build_blank
 from tidegate.sandbox.server.register import KindEntry, StatusError, invalid_error
-from tidegate.sandbox.server.store import Body, get_metadata
+from tidegate.sandbox.server.store import get_metadata
 from tidegate.schema.builtin import object_meta
 from tidegate.schema.checks import find_problems
 from tidegate.schema.decoding import find_decode_problem
@@ -29,12 +29,11 @@ from tidegate.schema.validation.names import find_name_problems
 from tidegate.schema.validation.requirements import find_unmet
 from tidegate.world.facts import Cause, Invalid
 
-JsonObject = dict[str, Json]
 UNCONSTRAINED_FIELDS = frozenset({"metadata", "status"})
 """Fields that a kind can change without a check of its requirements."""
 
 
-def normalize_body(body: Body, entry: KindEntry) -> Body:
+def normalize_body(body: JsonObject, entry: KindEntry) -> JsonObject:
     """Return the stored form of a body."""
     if entry.is_custom:
         return {**body, "metadata": normalize_field(body.get("metadata"), "metadata", entry)}
@@ -92,7 +91,7 @@ def _is_omitted(value: Json, shape: Shape) -> bool:
     return value == {} and shape.values is not None
 
 
-def _default_service(body: Body) -> Body:
+def _default_service(body: JsonObject) -> JsonObject:
     spec = get_mapping(body, "spec")
     ports = spec.get("ports")
     completed: JsonObject = {"internalTrafficPolicy": "Cluster", **spec}
@@ -104,7 +103,7 @@ def _default_service(body: Body) -> Body:
     return {**body, "spec": completed}
 
 
-def _default_deployment(body: Body) -> Body:
+def _default_deployment(body: JsonObject) -> JsonObject:
     spec = get_mapping(body, "spec")
     explicit = {
         name: value for name, value in spec.items() if (name, value) != ("minReadySeconds", 0)
@@ -123,7 +122,7 @@ def _default_deployment(body: Body) -> Body:
     return {**body, "spec": completed}
 
 
-def _default_stateful_set(body: Body) -> Body:
+def _default_stateful_set(body: JsonObject) -> JsonObject:
     """Set the update strategy, which health checks of rollouts read."""
     spec: JsonObject = {"replicas": 1, **get_mapping(body, "spec")}
     strategy: JsonObject = {"type": "RollingUpdate", **get_mapping(spec.get("updateStrategy"))}
@@ -150,7 +149,7 @@ def _default_container(container: JsonObject) -> JsonObject:
     return completed
 
 
-def _default_secret(body: Body) -> Body:
+def _default_secret(body: JsonObject) -> JsonObject:
     """Encode `stringData` into `data`."""
     texts = get_mapping(body, "stringData")
     fields = {name: value for name, value in body.items() if name != "stringData"}
@@ -162,7 +161,7 @@ def _default_secret(body: Body) -> Body:
     return {"type": "Opaque", **fields}
 
 
-DEFAULT_SETTERS: dict[tuple[str, str], Callable[[Body], Body]] = {
+DEFAULT_SETTERS: dict[tuple[str, str], Callable[[JsonObject], JsonObject]] = {
     ("", "secrets"): _default_secret,
     ("", "services"): _default_service,
     ("apps", "deployments"): _default_deployment,
@@ -175,8 +174,13 @@ DEFAULT_SETTERS: dict[tuple[str, str], Callable[[Body], Body]] = {
 
 
 def validate(
-    body: Body, entry: KindEntry, *, strict: bool, keep_nulls: bool = False, subresource: str = ""
-) -> tuple[Body, tuple[str, ...]]:
+    body: JsonObject,
+    entry: KindEntry,
+    *,
+    strict: bool,
+    keep_nulls: bool = False,
+    subresource: str = "",
+) -> tuple[JsonObject, tuple[str, ...]]:
     """Return the stored form of an object, and the warnings for the client. Raises StatusError.
 
     A null that a CRD does not allow is dropped in creates and updates, and rejected in applies
@@ -202,8 +206,8 @@ def validate(
 
 
 def validate_update(
-    before: Body, body: Body, entry: KindEntry, *, strict: bool
-) -> tuple[Body, tuple[str, ...]]:
+    before: JsonObject, body: JsonObject, entry: KindEntry, *, strict: bool
+) -> tuple[JsonObject, tuple[str, ...]]:
     """Return the stored form of an updated object, and the warnings. Raises StatusError.
 
     Parts that are shared with the previous body are not checked again: a write of the status does
@@ -221,7 +225,9 @@ def validate_update(
     return {**body, **normalized}, warnings
 
 
-def _prune_unknown(body: Body, entry: KindEntry, *, strict: bool) -> tuple[Body, tuple[str, ...]]:
+def _prune_unknown(
+    body: JsonObject, entry: KindEntry, *, strict: bool
+) -> tuple[JsonObject, tuple[str, ...]]:
     """Return the body without unknown fields, and warnings. Raises StatusError if strict."""
     if problem := _find_decode_problem(body, entry):
         raise StatusError(Invalid(problem))
@@ -239,14 +245,14 @@ def _prune_unknown(body: Body, entry: KindEntry, *, strict: bool) -> tuple[Body,
     return pruned, warnings
 
 
-def _find_decode_problem(body: Body, entry: KindEntry) -> str:
+def _find_decode_problem(body: JsonObject, entry: KindEntry) -> str:
     """Return why a body cannot be decoded; of a custom resource only the metadata is decoded."""
     if entry.is_custom:
         return find_decode_problem(body.get("metadata"), object_meta())
     return find_decode_problem(body, entry.shape)
 
 
-def check_body(body: Body, entry: KindEntry, causes: Iterable[Cause] | None = None) -> None:
+def check_body(body: JsonObject, entry: KindEntry, causes: Iterable[Cause] | None = None) -> None:
     """Raise StatusError for the problems of an object, or for the given `causes` only."""
     problems = list(find_unmet(entry.kind, body) if causes is None else causes)
     if entry.is_custom:

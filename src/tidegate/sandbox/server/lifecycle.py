@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Propagation
+from tidegate.model.objects import Json, JsonObject, Propagation
 from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text
 from tidegate.sandbox.kinds import STATUS_ONLY_KINDS
 from tidegate.sandbox.ownership.compare import is_same_json
 from tidegate.sandbox.server.register import KindEntry
-from tidegate.sandbox.server.store import Body, GroupResource, StoredObject, get_metadata
+from tidegate.sandbox.server.store import GroupResource, StoredObject, get_metadata
 from tidegate.schema.causes import forbidden
 from tidegate.world.calls import Write
 from tidegate.world.facts import Cause
@@ -57,7 +57,7 @@ def _format_second(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def increment_generation(body: Body, before: StoredObject, entry: KindEntry) -> Body:
+def increment_generation(body: JsonObject, before: StoredObject, entry: KindEntry) -> JsonObject:
     """Return the body with a higher generation if its spec changed.
 
     Everything except metadata and status is spec. Annotations of a Deployment count as well,
@@ -75,7 +75,7 @@ def increment_generation(body: Body, before: StoredObject, entry: KindEntry) -> 
     return {**body, "metadata": metadata}
 
 
-def find_added_finalizers(before: StoredObject, body: Body) -> list[Cause]:
+def find_added_finalizers(before: StoredObject, body: JsonObject) -> list[Cause]:
     """Return a cause for finalizers that are added to an object during its deletion."""
     if not before.is_deleting:
         return []
@@ -91,7 +91,7 @@ def find_added_finalizers(before: StoredObject, body: Body) -> list[Cause]:
     return [forbidden("metadata.finalizers", message)]
 
 
-def is_deletion_complete(body: Body, entry: KindEntry) -> bool:
+def is_deletion_complete(body: JsonObject, entry: KindEntry) -> bool:
     """Return whether the deletion of an object has nothing left to wait for."""
     metadata = get_metadata(body)
     if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
@@ -101,7 +101,9 @@ def is_deletion_complete(body: Body, entry: KindEntry) -> bool:
     return not (entry.resource == NAMESPACES and get_list(body, "spec", "finalizers"))
 
 
-def start_deletion(before: StoredObject, entry: KindEntry, write: Write, *, now: Ms) -> Body | None:
+def start_deletion(
+    before: StoredObject, entry: KindEntry, write: Write, *, now: Ms
+) -> JsonObject | None:
     """Return the object that waits for its finalizers or grace period, or None if it is gone."""
     if entry.resource == CRDS and not before.is_deleting:
         return _terminating_crd(before, now)
@@ -120,16 +122,16 @@ def start_deletion(before: StoredObject, entry: KindEntry, write: Write, *, now:
     metadata["deletionGracePeriodSeconds"] = grace
     if not before.is_deleting and before.generation:
         metadata["generation"] = before.generation + 1
-    body: Body = {**before.body, "metadata": metadata}
+    body: JsonObject = {**before.body, "metadata": metadata}
     if entry.resource == NAMESPACES:
         body["status"] = {"phase": "Terminating"}
     return body
 
 
-def _terminating_crd(before: StoredObject, now: Ms) -> Body:
+def _terminating_crd(before: StoredObject, now: Ms) -> JsonObject:
     """Return the CRD with the finalizer for its instances, for any propagation policy."""
     status = get_mapping(before.body, "status")
-    terminating: Body = {
+    terminating: JsonObject = {
         "type": "Terminating",
         "status": "True",
         "reason": "InstanceDeletionPending",
@@ -138,7 +140,7 @@ def _terminating_crd(before: StoredObject, now: Ms) -> Body:
         "lastTransitionTime": format_rfc3339(now),
     }
     conditions: list[Json] = [*get_list(status, "conditions"), terminating]
-    metadata: Body = {
+    metadata: JsonObject = {
         **before.metadata,
         "deletionTimestamp": format_rfc3339(now),
         "finalizers": [*before.finalizers, CRD_CLEANUP_FINALIZER],
@@ -168,7 +170,7 @@ def _deletion_started_at(before: StoredObject, now: Ms) -> Ms:
     return Ms(int(deletion_time.timestamp() - grace_period) * SECOND)
 
 
-def bind_pod(pod: StoredObject, node: str, *, now: Ms) -> Body:
+def bind_pod(pod: StoredObject, node: str, *, now: Ms) -> JsonObject:
     """Return a pod that is assigned to a node."""
     status = get_mapping(pod.body, "status")
     conditions = get_mappings(status, "conditions")
@@ -201,9 +203,9 @@ def _with_propagation(finalizers: list[Json], propagation: Propagation | None) -
     )
 
 
-def apply_status(before: StoredObject, body: Body, entry: KindEntry) -> Body:
+def apply_status(before: StoredObject, body: JsonObject, entry: KindEntry) -> JsonObject:
     """Return the previous object with the fields of `body` that a status write can change."""
-    changed: Body = {**before.body, "metadata": _status_metadata(before, body, entry)}
+    changed: JsonObject = {**before.body, "metadata": _status_metadata(before, body, entry)}
     status = body.get("status")
     if status is None:
         changed.pop("status", None)
@@ -217,7 +219,7 @@ def apply_status(before: StoredObject, body: Body, entry: KindEntry) -> Body:
     return changed
 
 
-def _status_metadata(before: StoredObject, body: Body, entry: KindEntry) -> Body:
+def _status_metadata(before: StoredObject, body: JsonObject, entry: KindEntry) -> JsonObject:
     new_metadata = get_metadata(body)
     kind = entry.kind
     if (

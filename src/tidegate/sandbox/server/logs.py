@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
-from tidegate.sandbox.server.store import Body, StoredObject
+from tidegate.sandbox.server.store import StoredObject
 from tidegate.world.calls import Logs
 from tidegate.world.facts import Invalid, Outcome, RawResponse
 
@@ -58,7 +58,7 @@ def _choose_container(pod: StoredObject, requested: str) -> str | Invalid:
     return Invalid(message)
 
 
-def _container_names(pod: Body, key: str) -> list[str]:
+def _container_names(pod: JsonObject, key: str) -> list[str]:
     return [get_text(container, "name") for container in get_mappings(pod, "spec", key)]
 
 
@@ -79,7 +79,7 @@ def _choose_run(pod: StoredObject, container: str, *, previous: bool) -> int | I
     return restarts - 1 if previous and not waiting else restarts
 
 
-def _container_status(pod: Body, container: str) -> dict[str, Json]:
+def _container_status(pod: JsonObject, container: str) -> dict[str, Json]:
     """Return the status of a container; empty if it was not started yet."""
     for key in ("containerStatuses", "initContainerStatuses"):
         for status in get_mappings(pod, "status", key):

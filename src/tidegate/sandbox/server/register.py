@@ -7,10 +7,10 @@ from functools import cache
 
 import msgspec
 
-from tidegate.model.objects import Kind, ServedKind
+from tidegate.model.objects import JsonObject, Kind, ServedKind
 from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.sandbox.kinds import GENERATION_RESOURCES
-from tidegate.sandbox.server.store import Body, GroupResource
+from tidegate.sandbox.server.store import GroupResource
 from tidegate.schema.builtin import served_kinds, shape_of
 from tidegate.schema.shape import ANY, Shape
 from tidegate.world.facts import Cause, Conflict, ErrorOutcome, Invalid, NotFound, NotServed
@@ -94,13 +94,13 @@ class KindRegistry:
     def list_kinds(self) -> tuple[ServedKind, ...]:
         return (*_object_kinds(), *(entry.served for entry in self._custom_kinds.values()))
 
-    def add_crd(self, crd: Body, shapes: dict[str, Shape]) -> None:
+    def add_crd(self, crd: JsonObject, shapes: dict[str, Shape]) -> None:
         """Serve the versions of a CRD."""
         self.remove_crd(crd)
         for entry in _entries_from_crd(crd, shapes):
             self._custom_kinds[entry.kind] = entry
 
-    def remove_crd(self, crd: Body) -> GroupResource:
+    def remove_crd(self, crd: JsonObject) -> GroupResource:
         """Stop serving the versions of a CRD; return its resource."""
         resource = resource_from_crd(crd)
         self._custom_kinds = {
@@ -109,11 +109,11 @@ class KindRegistry:
         return resource
 
 
-def resource_from_crd(crd: Body) -> GroupResource:
+def resource_from_crd(crd: JsonObject) -> GroupResource:
     return GroupResource(get_text(crd, "spec", "group"), get_text(crd, "spec", "names", "plural"))
 
 
-def list_served_versions(crd: Body) -> Iterator[tuple[Kind, Body]]:
+def list_served_versions(crd: JsonObject) -> Iterator[tuple[Kind, JsonObject]]:
     """Yield the served versions of a CRD: the kind, and its entry in `spec.versions`."""
     spec = get_mapping(crd, "spec")
     for version in get_mappings(spec, "versions"):
@@ -128,7 +128,7 @@ def list_served_versions(crd: Body) -> Iterator[tuple[Kind, Body]]:
             )
 
 
-def _entries_from_crd(crd: Body, shapes: dict[str, Shape]) -> Iterator[KindEntry]:
+def _entries_from_crd(crd: JsonObject, shapes: dict[str, Shape]) -> Iterator[KindEntry]:
     resource = resource_from_crd(crd)
     for kind, version in list_served_versions(crd):
         served = ServedKind(

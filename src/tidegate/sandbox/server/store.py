@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.model.objects import Json, Kind, LiveObject, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, LiveObject, Ref
 from tidegate.model.reading import get_text
 from tidegate.sandbox.ownership.owners import (
     ManagedFields,
@@ -22,7 +22,6 @@ from tidegate.sandbox.ownership.owners import (
 from tidegate.world.calls import View
 from tidegate.world.facts import WatchEventType
 
-Body = dict[str, Json]
 NO_LABELS: dict[str, Json] = {}
 HISTORY_LIMIT = 10_000
 """Number of changes per resource that are kept for watches that resume."""
@@ -42,7 +41,7 @@ class StoredObject(msgspec.Struct, eq=False, gc=False):
     """
 
     ref: Ref
-    body: Body
+    body: JsonObject
     managed_fields: ManagedFields
     version: int
     metadata: dict[str, Json] = msgspec.field(default_factory=dict)
@@ -94,7 +93,7 @@ class StoredObject(msgspec.Struct, eq=False, gc=False):
         """Return the live object without a body; nothing is encoded."""
         return LiveObject(self.ref, self.uid, self.generation, str(self.version), b"")
 
-    def to_body(self, *, with_managed_fields: bool = True) -> Body:
+    def to_body(self, *, with_managed_fields: bool = True) -> JsonObject:
         """Return the full body as a client would read it, with version and managed fields."""
         metadata = {**self.metadata, "resourceVersion": str(self.version)}
         if self.managed_fields and with_managed_fields:
@@ -186,7 +185,7 @@ class ObjectStore:
         return list(self._refs_by_owner.get(uid, {}))
 
     def put(
-        self, resource: GroupResource, ref: Ref, body: Body, managed_fields: ManagedFields
+        self, resource: GroupResource, ref: Ref, body: JsonObject, managed_fields: ManagedFields
     ) -> StoredObject:
         table = self.get_table(resource)
         by_name = table.objects.setdefault(ref.namespace, {})
@@ -237,12 +236,12 @@ class ObjectStore:
             self._refs_by_owner.setdefault(uid, {})[resource, ref] = None
 
 
-def get_metadata(body: Body) -> dict[str, Json]:
+def get_metadata(body: JsonObject) -> dict[str, Json]:
     metadata = body.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
 
-def ref_from_body(body: Body) -> Ref:
+def ref_from_body(body: JsonObject) -> Ref:
     """Return the reference to the object of a body."""
     metadata, kind = (
         get_metadata(body),

@@ -7,7 +7,7 @@ the first one for strategic merge patches.
 
 from __future__ import annotations
 
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.sandbox.ownership.layout import Layout
 from tidegate.sandbox.server.patches import PatchError
 from tidegate.schema.shape import Merge
@@ -16,8 +16,6 @@ PATCH_DIRECTIVE, RETAIN_KEYS = "$patch", "$retainKeys"
 ELEMENT_ORDER, DELETE_PRIMITIVES = "$setElementOrder/", "$deleteFromPrimitiveList/"
 ATOMIC_IN_APPLY = {"imagePullSecrets": "name"}
 """Merge keys of lists that are atomic in server-side apply: a field of ServiceAccounts."""
-
-JsonObject = dict[str, Json]
 
 
 def apply_strategic_patch(target: Json, patch: Json, layout: Layout) -> Json:

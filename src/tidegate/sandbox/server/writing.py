@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Kind, Propagation, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Propagation, Ref
 from tidegate.model.reading import get_text
 from tidegate.sandbox.ownership.compare import is_same_json
 from tidegate.sandbox.ownership.layout import get_layout
@@ -46,7 +46,7 @@ from tidegate.sandbox.server.register import (
     invalid_error,
     not_found_error,
 )
-from tidegate.sandbox.server.store import Body, ObjectStore, StoredObject, get_metadata
+from tidegate.sandbox.server.store import ObjectStore, StoredObject, get_metadata
 from tidegate.sandbox.server.strategic import apply_strategic_patch
 from tidegate.schema.causes import invalid as invalid_field
 from tidegate.schema.frozen import find_changed
@@ -208,7 +208,7 @@ class Writer:
             return self._store_new(context, body, result.managed_fields, warnings)
         return self._store_update(context, before, body, result.managed_fields, warnings)
 
-    def _update(self, context: WriteContext, change: Callable[[Body], Body]) -> Success:
+    def _update(self, context: WriteContext, change: Callable[[JsonObject], JsonObject]) -> Success:
         before = context.before
         if before is None:
             raise not_found_error(context.entry, context.ref.name)
@@ -228,7 +228,7 @@ class Writer:
         )
         return self._store_update(context, before, body, managed_fields, warnings)
 
-    def _check_body_preconditions(self, context: WriteContext, body: Body) -> None:
+    def _check_body_preconditions(self, context: WriteContext, body: JsonObject) -> None:
         """Check uid and resource version of a body, if it has them."""
         uid = get_metadata(body).get("uid")
         if uid and context.before and uid != context.before.uid:
@@ -245,7 +245,7 @@ class Writer:
     def _store_new(
         self,
         context: WriteContext,
-        body: Body,
+        body: JsonObject,
         managed_fields: ManagedFields,
         warnings: tuple[str, ...],
     ) -> Success:
@@ -273,7 +273,9 @@ class Writer:
             stored = self._store.put(entry.resource, ref, new_body, managed_fields)
         return context.to_success(stored, warnings)
 
-    def _reset_fields(self, context: WriteContext, before: StoredObject, body: Body) -> Body:
+    def _reset_fields(
+        self, context: WriteContext, before: StoredObject, body: JsonObject
+    ) -> JsonObject:
         """Return the body with the previous value of fields that this write cannot change."""
         if context.write.subresource == "status":
             return lifecycle.apply_status(before, body, context.entry)
@@ -288,7 +290,7 @@ class Writer:
         self,
         context: WriteContext,
         before: StoredObject,
-        body: Body,
+        body: JsonObject,
         managed_fields: ManagedFields,
         warnings: tuple[str, ...],
     ) -> Success:
@@ -323,7 +325,7 @@ class Writer:
             self._store.put(entry.resource, before.ref, body, managed_fields), warnings
         )
 
-    def _check_update(self, context: WriteContext, before: StoredObject, body: Body) -> None:
+    def _check_update(self, context: WriteContext, before: StoredObject, body: JsonObject) -> None:
         causes = [*find_changed(before.body, body)]
         causes += lifecycle.find_added_finalizers(before, body)
         if causes:
@@ -363,7 +365,7 @@ class Writer:
         return Success(before.to_live(entry.kind), warnings)
 
 
-def decode_checked_body(write: Write) -> Body:
+def decode_checked_body(write: Write) -> JsonObject:
     """Return the body of a write. Raises StatusError if it does not match the request."""
     body = _decode_body(write)
     metadata = get_metadata(body)
@@ -383,7 +385,7 @@ def decode_checked_body(write: Write) -> Body:
     return body
 
 
-def _decode_body(write: Write) -> Body:
+def _decode_body(write: Write) -> JsonObject:
     try:
         body: Json = msgspec.json.decode(write.body)
     except msgspec.DecodeError as error:
@@ -393,7 +395,7 @@ def _decode_body(write: Write) -> Body:
     return body
 
 
-def apply_patch(live: Body, write: Write, entry: KindEntry) -> Body:
+def apply_patch(live: JsonObject, write: Write, entry: KindEntry) -> JsonObject:
     """Return a live object after a patch. Raises StatusError if the patch cannot be applied."""
     if write.patch_type is PatchType.STRATEGIC and entry.is_custom:
         raise StatusError(ServerError(415, "UnsupportedMediaType", STRATEGIC_PATCH_UNSUPPORTED))
@@ -413,19 +415,19 @@ def apply_patch(live: Body, write: Write, entry: KindEntry) -> Body:
     return body
 
 
-def _body_to_change(write: Write, before: StoredObject) -> Body:
+def _body_to_change(write: Write, before: StoredObject) -> JsonObject:
     """Return the body that a change starts from, with the metadata that it can refer to."""
     if b"metadata" not in write.body:
         return before.body
     return before.to_body(with_managed_fields=b"managedFields" in write.body)
 
 
-def _without_managed_fields(body: Body) -> Body:
+def _without_managed_fields(body: JsonObject) -> JsonObject:
     metadata = {k: v for k, v in get_metadata(body).items() if k != "managedFields"}
     return {**body, "metadata": metadata}
 
 
-def preserve_metadata(body: Body, before: StoredObject) -> Body:
+def preserve_metadata(body: JsonObject, before: StoredObject) -> JsonObject:
     """Return the body with the metadata that no client can change."""
     if body.get("metadata") is before.metadata:
         return body
@@ -441,7 +443,7 @@ def preserve_metadata(body: Body, before: StoredObject) -> Body:
     return {**body, "metadata": before.metadata if metadata == before.metadata else metadata}
 
 
-def _with_status_only(before: Body, body: Body) -> Body:
+def _with_status_only(before: JsonObject, body: JsonObject) -> JsonObject:
     """Return the custom resource for a status apply: only metadata and status come from `body`.
 
     A null status is removed.

@@ -9,12 +9,10 @@ from collections.abc import Iterator
 from functools import cache
 
 from tidegate.model.labels import selector_matches
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_mapping, get_value
 from tidegate.schema.causes import duplicate, invalid, not_found, required, unsupported
 from tidegate.world.facts import Cause
-
-Body = dict[str, Json]
 
 TEMPLATES = {
     ("", "Pod"): "spec",
@@ -70,7 +68,7 @@ def _each(body: Json, parts: tuple[tuple[str, str], ...], start: str) -> Iterato
     yield start, body
 
 
-def workload_problems(kind: Kind, body: Body) -> Iterator[Cause]:
+def workload_problems(kind: Kind, body: JsonObject) -> Iterator[Cause]:
     """Whether a selector finds its template, and whether its Pods may end."""
     if kind.group == "apps":
         yield from _selector_problems(kind, body)
@@ -92,7 +90,7 @@ def workload_problems(kind: Kind, body: Body) -> Iterator[Cause]:
                 yield invalid("spec.schedule", schedule, detail)
 
 
-def pods_of(kind: Kind, body: Body) -> Iterator[tuple[str, Body]]:
+def pods_of(kind: Kind, body: JsonObject) -> Iterator[tuple[str, JsonObject]]:
     """Where a kind has the spec of its Pods, and that spec.
 
     Like the server, it puts the volumes of a StatefulSet's claims before the others, and so counts
@@ -109,7 +107,7 @@ def pods_of(kind: Kind, body: Body) -> Iterator[tuple[str, Body]]:
         yield path, {**pod, "volumes": [*made, *own]} if made else pod
 
 
-def pod_problems(pod: Body, path: str) -> Iterator[Cause]:
+def pod_problems(pod: JsonObject, path: str) -> Iterator[Cause]:
     """Names that stand twice, and mounts of volumes that are not there."""
     containers = [*each(pod, "containers[]"), *each(pod, "initContainers[]")]
     yield from _duplicates([(f"{path}.{place}.name", at(one, "name")) for place, one in containers])
@@ -130,11 +128,11 @@ def _duplicates(named: list[tuple[str, Json]]) -> Iterator[Cause]:
         seen.append(name)
 
 
-def _selector_problems(kind: Kind, body: Body) -> Iterator[Cause]:
+def _selector_problems(kind: Kind, body: JsonObject) -> Iterator[Cause]:
     selector = at(body, "spec.selector")
     told = at(body, "spec.template.metadata.labels")
     # A null is read as an empty string.
-    labels: Body = {key: value or "" for key, value in get_mapping(told).items()}
+    labels: JsonObject = {key: value or "" for key, value in get_mapping(told).items()}
     if selector is None and kind.name != "DaemonSet":
         yield required("spec.selector")
     is_open = selector is not None and all(
@@ -149,7 +147,7 @@ def _selector_problems(kind: Kind, body: Body) -> Iterator[Cause]:
         yield invalid("spec.template.metadata.labels", shown, detail)
 
 
-def service_problems(body: Body) -> Iterator[Cause]:
+def service_problems(body: JsonObject) -> Iterator[Cause]:
     """Ports, or a name elsewhere."""
     if at(body, "spec.type") == "ExternalName":
         if is_empty(at(body, "spec.externalName")):
@@ -168,7 +166,7 @@ def service_problems(body: Body) -> Iterator[Cause]:
             yield duplicate(f"{field}.name", name)
 
 
-def ingress_problems(body: Body) -> Iterator[Cause]:
+def ingress_problems(body: JsonObject) -> Iterator[Cause]:
     """Somewhere to go, and a way there."""
     if is_empty(at(body, "spec.rules")) and is_empty(at(body, "spec.defaultBackend")):
         yield invalid("spec", None, "either `defaultBackend` or `rules` must be specified")
@@ -183,7 +181,7 @@ def ingress_problems(body: Body) -> Iterator[Cause]:
         yield from _backend_problems(default, "spec.defaultBackend")
 
 
-def _number_problems(port: Body, field: str) -> Iterator[Cause]:
+def _number_problems(port: JsonObject, field: str) -> Iterator[Cause]:
     """A port without a target is its own, and so wrong twice."""
     number = port.get("port") or 0
     if isinstance(number, int) and not 0 < number <= LAST_PORT:

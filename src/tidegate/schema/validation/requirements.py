@@ -22,7 +22,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable, Iterator
 
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_mapping
 from tidegate.schema.causes import forbidden, invalid, required, too_long, unsupported
 from tidegate.schema.validation import agreement, names
@@ -30,7 +30,6 @@ from tidegate.world.facts import Cause
 
 Question = Callable[[str, Json], Iterator[Cause]]
 Row = tuple[str, Question]
-Body = dict[str, Json]
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -62,7 +61,7 @@ def find_unmet(kind: Kind, body: Json) -> tuple[Cause, ...]:
     return tuple(sorted(set(causes)))
 
 
-def _answers(rows: Iterable[Row], body: Body, start: str) -> Iterator[Cause]:
+def _answers(rows: Iterable[Row], body: JsonObject, start: str) -> Iterator[Cause]:
     for path, ask in rows:
         for place, value in agreement.each(body, path):
             yield from ask(start + place, value)
@@ -94,7 +93,7 @@ def _port(field: str, value: Json) -> Iterator[Cause]:
         yield invalid(field, value, f"must be between 1 and {agreement.LAST_PORT}, inclusive")
 
 
-def _config_map_problems(body: Body) -> Iterator[Cause]:
+def _config_map_problems(body: JsonObject) -> Iterator[Cause]:
     text, binary = get_mapping(body, "data"), get_mapping(body, "binaryData")
     yield from names.key_problems(text, "data")
     yield from names.key_problems(binary, "binaryData")
@@ -105,7 +104,7 @@ def _config_map_problems(body: Body) -> Iterator[Cause]:
         yield too_long("[]", MOST_DATA)
 
 
-def _secret_problems(body: Body) -> Iterator[Cause]:
+def _secret_problems(body: JsonObject) -> Iterator[Cause]:
     data, text = get_mapping(body, "data"), get_mapping(body, "stringData")
     yield from names.key_problems({**data, **text}, "data")
     held = {key: _decoded(value) for key, value in data.items()}
@@ -258,7 +257,7 @@ ROWS: dict[tuple[str, str], tuple[Row, ...]] = {
         ),
     ),
 }
-ABOUT: dict[tuple[str, str], Callable[[Body], Iterator[Cause]]] = {
+ABOUT: dict[tuple[str, str], Callable[[JsonObject], Iterator[Cause]]] = {
     ("", "ConfigMap"): _config_map_problems,
     ("", "Secret"): _secret_problems,
     ("", "Service"): agreement.service_problems,

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from tests.oracles.argo_health.lua.bodies import BODIES, HEALTH, LIBRARIES, NEW, SETTINGS, Body
+from tests.oracles.argo_health.lua.bodies import BODIES, HEALTH, LIBRARIES, NEW, SETTINGS
 from tests.oracles.argo_health.lua.scripts import CLOSED, OPEN
+from tidegate.model.objects import JsonObject
 
 HERE = Path(__file__).parent
 ANSWERS = HERE.parents[2] / "data" / "health" / "lua.jsonl"
@@ -23,7 +24,7 @@ THING = "example.com_Thing"
 READS = "obj"
 
 
-def cases() -> Iterator[tuple[str, dict[str, str], Body]]:
+def cases() -> Iterator[tuple[str, dict[str, str], JsonObject]]:
     """A name, the data of an argocd-cm, an object. What reads no object is asked once."""
     for libraries, scripts in (("false", CLOSED), ("true", OPEN)):
         for name, script in scripts.items():

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 
-Body = dict[str, Json]
 KIND = {"apiVersion": "example.com/v1", "kind": "Thing"}
 
 
-def thing(**parts: Json) -> Body:
+def thing(**parts: Json) -> JsonObject:
     return {**KIND, "metadata": {"name": "one", "namespace": "shop", "generation": 3}, **parts}
 
 
@@ -49,8 +48,11 @@ ODD = thing(
 )
 BODIES = (NEW, READY, BROKEN, ODD)
 
-DELETED: Body = {**KIND, "metadata": {"name": "one", "deletionTimestamp": "2026-01-01T00:00:00Z"}}
-HELD: Body = {
+DELETED: JsonObject = {
+    **KIND,
+    "metadata": {"name": "one", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+}
+HELD: JsonObject = {
     **KIND,
     "metadata": {
         "name": "one",
@@ -58,8 +60,8 @@ HELD: Body = {
         "finalizers": ["argocd.argoproj.io/hook-finalizer"],
     },
 }
-SECRET: Body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "one"}}
-CLAIM: Body = {
+SECRET: JsonObject = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "one"}}
+CLAIM: JsonObject = {
     "apiVersion": "v1",
     "kind": "PersistentVolumeClaim",
     "metadata": {"name": "one"},
@@ -80,7 +82,7 @@ HEALTH, LIBRARIES = "resource.customizations.health.", "resource.customizations.
 OLD = "resource.customizations"
 OPEN_ONLY = 'return {status = "Healthy", message = type(string)}'
 
-SETTINGS: dict[str, tuple[dict[str, str], Body]] = {
+SETTINGS: dict[str, tuple[dict[str, str], JsonObject]] = {
     "deleted": ({HEALTH + "example.com_Thing": says("new")}, DELETED),
     "held": ({HEALTH + "example.com_Thing": says("new")}, HELD),
     "core kind": ({HEALTH + "Secret": says("core")}, SECRET),

@@ -10,7 +10,6 @@ from itertools import islice
 import msgspec
 
 from tidegate.dialect.argo.sets.asking import (
-    Body,
     GeneratorContext,
     GeneratorError,
     GeneratorInputs,
@@ -28,7 +27,7 @@ from tidegate.dialect.declared import ApplicationSet
 from tidegate.documents import FieldPath, read_first_value
 from tidegate.errors import DocumentError, sanitize
 from tidegate.model.finding import Finding
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.paths import follow_path
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_list, get_mapping, get_text, get_value
@@ -48,7 +47,7 @@ FINALIZERS = "finalizers"
 class GeneratedApplication(msgspec.Struct, frozen=True, kw_only=True):
     """Generated Application, with its generator and parameters."""
 
-    body: Body
+    body: JsonObject
     path: FieldPath
     number: int
     params: Params
@@ -60,7 +59,7 @@ class GeneratedApplication(msgspec.Struct, frozen=True, kw_only=True):
         return get_text(self.body, "metadata", "name")
 
     @property
-    def labels(self) -> Body:
+    def labels(self) -> JsonObject:
         return get_mapping(self.body, "metadata", "labels")
 
     @property
@@ -129,7 +128,7 @@ def _report_empty_generators(
         report("argo.set-nothing", path, message, why, "correct its paths, or remove it")
 
 
-def _search_path(entry: Body) -> FieldPath:
+def _search_path(entry: JsonObject) -> FieldPath:
     """Return the path of the field that selects what a generator finds."""
     for kind in ("directories", "files"):
         if get_list(entry, "git", kind):
@@ -157,7 +156,7 @@ def generator_context(appset: ApplicationSet, inputs: GeneratorInputs) -> Genera
 
 
 def generate_from_entry(
-    entry: Body, path: FieldPath, appset: ApplicationSet, context: GeneratorContext
+    entry: JsonObject, path: FieldPath, appset: ApplicationSet, context: GeneratorContext
 ) -> Procedure[list[GeneratedApplication]]:
     """Generate the Applications of one entry of `generators`. Raises a GeneratorError."""
     spec, applications = get_mapping(appset.body, "spec"), list[GeneratedApplication]()
@@ -194,7 +193,9 @@ def generate_from_entry(
 
 
 @contextmanager
-def _map_template_error(generator_template: Body, generator_path: FieldPath) -> Iterator[None]:
+def _map_template_error(
+    generator_template: JsonObject, generator_path: FieldPath
+) -> Iterator[None]:
     """Map the path of a GeneratorError to the template or patch that contains the error."""
     try:
         yield
@@ -222,13 +223,13 @@ def merge_templates(template: Json, base: Json) -> Json:
     }
 
 
-def _application_body(template: Body, appset: ApplicationSet, spec: Body) -> Body:
+def _application_body(template: JsonObject, appset: ApplicationSet, spec: JsonObject) -> JsonObject:
     """Return the object, with the cascade finalizer unless resources are preserved on deletion."""
     metadata = get_mapping(template, "metadata")
     preserves = get_value(spec, "syncPolicy", "preserveResourcesOnDeletion") is True
     finalizers = get_list(metadata, FINALIZERS) or ([FINALIZER] if spec and not preserves else [])
     copied = {key: metadata[key] for key in ("name", "labels", "annotations") if metadata.get(key)}
-    finalizer_field: Body = {FINALIZERS: finalizers} if finalizers else {}
+    finalizer_field: JsonObject = {FINALIZERS: finalizers} if finalizers else {}
     return {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Application",
@@ -237,7 +238,7 @@ def _application_body(template: Body, appset: ApplicationSet, spec: Body) -> Bod
     }
 
 
-def _with_patch(body: Body, patch: str, namespace: str) -> Body:
+def _with_patch(body: JsonObject, patch: str, namespace: str) -> JsonObject:
     try:
         patch_value = read_first_value(patch, "templatePatch")
     except DocumentError as error:
@@ -248,7 +249,7 @@ def _with_patch(body: Body, patch: str, namespace: str) -> Body:
     merged = get_mapping(strategic_merge(body, patch_value or {}))
     project = get_value(body, "spec", "project")
     spec = {key: value for key, value in get_mapping(merged, "spec").items() if key != "project"}
-    fixed: Body = {} if project is None else {"project": project}
+    fixed: JsonObject = {} if project is None else {"project": project}
     return {
         **merged,
         "apiVersion": body["apiVersion"],

@@ -15,7 +15,6 @@ import msgspec
 from tidegate.documents import FieldPath
 from tidegate.model.objects import Json
 
-Body: TypeAlias = dict[str, Json]
 Params: TypeAlias = dict[str, Json]
 """One set of parameters: flat strings, or any JSON for Go templates."""
 Result = TypeVar("Result")

@@ -8,7 +8,6 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.dialect.argo.sets.asking import (
-    Body,
     GeneratorContext,
     GeneratorError,
     Params,
@@ -27,10 +26,10 @@ from tidegate.dialect.argo.sets.simple import from_clusters, from_git, from_list
 from tidegate.dialect.argo.sets.templates import MISSING_FAILS, fill_templates, map_error_path
 from tidegate.documents.decoding import format_suggestion
 from tidegate.errors import sanitize
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_list, get_mapping
 
-GeneratorFunction: TypeAlias = Callable[[Body, GeneratorContext], Procedure[list[Params]]]
+GeneratorFunction: TypeAlias = Callable[[JsonObject, GeneratorContext], Procedure[list[Params]]]
 SELECTOR, PAIR = "selector", 2
 EXCLUDED_FIELDS = ("template", "values")
 """Fields of a generator that are not filled with the parameters of another, or separately."""
@@ -39,7 +38,7 @@ MAX_DEPTH = 1
 
 
 def generate_parameters(
-    entry: Body, context: GeneratorContext, depth: int = 0
+    entry: JsonObject, context: GeneratorContext, depth: int = 0
 ) -> Procedure[list[tuple[str, list[Params]]]]:
     """Generate the parameters of each generator of an entry, filtered by its selector."""
     results = []
@@ -51,7 +50,7 @@ def generate_parameters(
     return results
 
 
-def generator_kinds(entry: Body) -> list[str]:
+def generator_kinds(entry: JsonObject) -> list[str]:
     """Return the generators of an entry, in Argo CD's order. Raises a GeneratorError."""
     unknown = [key for key in entry if key not in GENERATORS and key != SELECTOR]
     if unknown:
@@ -82,7 +81,9 @@ def _generator_function(kind: str, depth: int) -> GeneratorFunction:
     return lambda body, context: combine(body, context, depth)
 
 
-def from_matrix(body: Body, context: GeneratorContext, depth: int = 0) -> Procedure[list[Params]]:
+def from_matrix(
+    body: JsonObject, context: GeneratorContext, depth: int = 0
+) -> Procedure[list[Params]]:
     """Combine the parameters of two generators; the second may use parameters of the first."""
     entries = _entries(body)
     if len(entries) != PAIR:
@@ -116,8 +117,8 @@ def _combine_params(first: Params, second: Params, *, is_go: bool) -> Params:
 
 
 def _fill_entry(
-    entry: Body, params: list[Params], language: TemplateLanguage
-) -> Procedure[list[Body]]:
+    entry: JsonObject, params: list[Params], language: TemplateLanguage
+) -> Procedure[list[JsonObject]]:
     """Fill the entry with each set of parameters.
 
     A parameter that `values` uses may also be one of the generator itself: missing ones are
@@ -149,7 +150,7 @@ def _without_missingkey(language: TemplateLanguage) -> tuple[str, ...]:
     return tuple(option for option in language.options if not option.startswith("missingkey="))
 
 
-def _with_values(filled: Body, values: Body, entry: Body) -> Body:
+def _with_values(filled: JsonObject, values: JsonObject, entry: JsonObject) -> JsonObject:
     generators = {
         kind: {**get_mapping(generator), "values": values[kind]}
         if get_mapping(values, kind)
@@ -159,7 +160,9 @@ def _with_values(filled: Body, values: Body, entry: Body) -> Body:
     return {**generators, **{key: entry[key] for key in (SELECTOR,) if key in entry}}
 
 
-def from_merge(body: Body, context: GeneratorContext, depth: int = 0) -> Procedure[list[Params]]:
+def from_merge(
+    body: JsonObject, context: GeneratorContext, depth: int = 0
+) -> Procedure[list[Params]]:
     """Merge the parameters of generators by key; keys that only later ones have are dropped."""
     entries, keys = (
         _entries(body),
@@ -201,7 +204,7 @@ def _by_key(params: list[Params], keys: list[str]) -> dict[bytes, Params]:
 
 
 def _single_generator_params(
-    entry: Body, context: GeneratorContext, depth: int
+    entry: JsonObject, context: GeneratorContext, depth: int
 ) -> Procedure[list[Params]]:
     if len(generator_kinds(entry)) > 1:
         message = "an entry inside of a matrix or merge names more than one generator"
@@ -210,7 +213,7 @@ def _single_generator_params(
     return params
 
 
-def _entries(body: Body) -> list[Body]:
+def _entries(body: JsonObject) -> list[JsonObject]:
     return [get_mapping(entry) for entry in get_list(body, "generators")]
 
 

@@ -8,16 +8,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from tidegate.dialect.argo.sets.asking import (
-    Body,
-    GeneratorContext,
-    GeneratorError,
-    Params,
-    Procedure,
-)
+from tidegate.dialect.argo.sets.asking import GeneratorContext, GeneratorError, Params, Procedure
 from tidegate.dialect.argo.sets.parameters import flatten, go_format, normalize_name
 from tidegate.dialect.argo.sets.templates import with_values
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping, get_value
 
 EXTERNAL_GENERATORS = ("scmProvider", "pullRequest", "plugin", "clusterDecisionResource")
@@ -34,7 +28,7 @@ def provided_params(kind: str, context: GeneratorContext) -> tuple[Params, ...]:
     return provided
 
 
-def from_scm(body: Body, context: GeneratorContext) -> Procedure[list[Params]]:
+def from_scm(body: JsonObject, context: GeneratorContext) -> Procedure[list[Params]]:
     params = [_repository_params(provided) for provided in provided_params("scmProvider", context)]
     return (yield from with_values(params, get_mapping(body, "values"), context.language))
 
@@ -57,7 +51,7 @@ def _repository_params(provided: Params) -> Params:
     }
 
 
-def from_pull_requests(body: Body, context: GeneratorContext) -> Procedure[list[Params]]:
+def from_pull_requests(body: JsonObject, context: GeneratorContext) -> Procedure[list[Params]]:
     params = [
         _pull_request_params(provided, is_go=context.language.is_go)
         for provided in provided_params("pullRequest", context)
@@ -82,7 +76,7 @@ def _pull_request_params(provided: Params, *, is_go: bool) -> Params:
     }
 
 
-def from_plugin(body: Body, context: GeneratorContext) -> Procedure[list[Params]]:
+def from_plugin(body: JsonObject, context: GeneratorContext) -> Procedure[list[Params]]:
     plugin_input: Json = {"input": {"parameters": get_mapping(body, "input", "parameters")}}
     params: list[Params] = [
         {
@@ -94,7 +88,7 @@ def from_plugin(body: Body, context: GeneratorContext) -> Procedure[list[Params]
     return (yield from with_values(params, get_mapping(body, "values"), context.language))
 
 
-def from_decisions(body: Body, context: GeneratorContext) -> Procedure[list[Params]]:
+def from_decisions(body: JsonObject, context: GeneratorContext) -> Procedure[list[Params]]:
     """Return parameters per decision about a registered cluster; `values` are no templates."""
     yield from ()
     servers = {cluster.name: cluster.server for cluster in context.inputs.clusters}

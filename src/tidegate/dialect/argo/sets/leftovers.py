@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
-from tidegate.dialect.argo.sets.asking import Body, Params
+from tidegate.dialect.argo.sets.asking import Params
 from tidegate.dialect.argo.telling import FindingCollector
 from tidegate.documents import FieldPath
 from tidegate.errors import sanitize
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_mapping, get_mappings
 
@@ -21,7 +21,7 @@ NO_VALUE = "<no value>"
 
 
 def report_unresolved(
-    applications: Iterable[tuple[Body, Params]], collector: FindingCollector
+    applications: Iterable[tuple[JsonObject, Params]], collector: FindingCollector
 ) -> None:
     """Report each field with an unresolved parameter once, with a suggestion."""
     unresolved: dict[tuple[FieldPath, str], tuple[int, Params]] = {}
@@ -43,7 +43,7 @@ def report_unresolved(
         collector.warn("argo.set-left", (*TEMPLATE_PATH, *path), message, why, fix)
 
 
-def _unresolved_in_application(body: Body) -> Iterator[tuple[FieldPath, str]]:
+def _unresolved_in_application(body: JsonObject) -> Iterator[tuple[FieldPath, str]]:
     """Yield the unresolved parameters in the source, destination and project of an Application."""
     spec = get_mapping(body, "spec")
     yield from _unresolved_in_value(("spec", "project"), spec.get("project"))

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 
-from tidegate.dialect.argo.sets.asking import Body, GeneratorError, Params
+from tidegate.dialect.argo.sets.asking import GeneratorError, Params
 from tidegate.documents import FieldPath
 from tidegate.errors import sanitize
 from tidegate.model.labels import selector_matches
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 
@@ -87,7 +87,7 @@ def select_params(params: list[Params], selector: Json) -> list[Params]:
     ]
 
 
-def validate_selector(selector: Body, *, check_values: bool = False) -> None:
+def validate_selector(selector: JsonObject, *, check_values: bool = False) -> None:
     """Validate a label selector. Raises a GeneratorError.
 
     `check_values`: values must be valid label values.

@@ -10,13 +10,12 @@ from collections.abc import Mapping
 import msgspec
 
 from tidegate.dialect.argo.ignoring import parse_ignore_differences
-from tidegate.dialect.argo.sets.asking import Body
 from tidegate.dialect.argo.telling import FindingCollector
 from tidegate.dialect.declared import ApplicationSet
 from tidegate.documents.decoding import format_suggestion
 from tidegate.errors import sanitize
 from tidegate.model.ignoring import IgnoreDifference
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_list, get_mapping, get_text
 
 POLICIES = ("create-only", "create-update", "create-delete", "sync")
@@ -113,7 +112,9 @@ def is_strict(appset: ApplicationSet, settings: Mapping[str, str]) -> bool:
     return effective_policy(appset, settings).can_update and not exceptions
 
 
-def with_preserved_fields(generated: Body, live: Body, appset: ApplicationSet) -> Body:
+def with_preserved_fields(
+    generated: JsonObject, live: JsonObject, appset: ApplicationSet
+) -> JsonObject:
     """Return an Application with the live values of preserved annotations and labels."""
     metadata = get_mapping(generated, "metadata")
     for kind in ("annotations", "labels"):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidegate.dialect.argo.sets.applications import GeneratedApplication
-from tidegate.dialect.argo.sets.asking import Body
 from tidegate.dialect.argo.telling import FindingCollector
 from tidegate.dialect.declared import ApplicationSet
 from tidegate.documents import FieldPath
 from tidegate.documents.decoding import format_suggestion
 from tidegate.errors import sanitize
 from tidegate.model.finding import Finding
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.unit import RollingSyncStep
@@ -78,7 +77,7 @@ def _phase(steps: Sequence[Json], number: int, application: GeneratedApplication
     return str(application.labels.get(keys[0], "")) if keys else ""
 
 
-def _report_deletion_order(strategy: Body, kind: str, collector: FindingCollector) -> None:
+def _report_deletion_order(strategy: JsonObject, kind: str, collector: FindingCollector) -> None:
     """Report a `deletionOrder` that is unknown, or has no effect without steps."""
     path: FieldPath = ("spec", "strategy", "deletionOrder")
     order = get_text(strategy, "deletionOrder", default=ALL_AT_ONCE)
@@ -104,13 +103,13 @@ def has_steps(appset: ApplicationSet) -> bool:
     )
 
 
-def without_auto_sync(body: Body) -> Body:
+def without_auto_sync(body: JsonObject) -> JsonObject:
     """Return an Application with automated sync disabled; the ApplicationSet syncs it."""
     spec = get_mapping(body, "spec")
     sync = get_mapping(spec, "syncPolicy")
     if not isinstance(sync.get("automated"), dict):
         return body
-    disabled: Body = {**get_mapping(sync, "automated"), "enabled": False}
+    disabled: JsonObject = {**get_mapping(sync, "automated"), "enabled": False}
     return {**body, "spec": {**spec, "syncPolicy": {**sync, "automated": disabled}}}
 
 

@@ -6,7 +6,6 @@ import posixpath
 from collections.abc import Iterable
 
 from tidegate.dialect.argo.sets.asking import (
-    Body,
     FileContentQuery,
     FileListQuery,
     GeneratorContext,
@@ -26,13 +25,13 @@ from tidegate.dialect.argo.sets.templates import with_values
 from tidegate.documents import read_first_value
 from tidegate.errors import DocumentError, sanitize
 from tidegate.model.labels import selector_matches
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 
 IN_CLUSTER, IN_CLUSTER_SERVER = "in-cluster", "https://kubernetes.default.svc"
 
 
-def from_list(body: Body, context: GeneratorContext) -> Procedure[list[Params]]:
+def from_list(body: JsonObject, context: GeneratorContext) -> Procedure[list[Params]]:
     """Return the elements, and those of `elementsYaml`."""
     yield from ()
     elements, is_go = get_list(body, "elements"), context.language.is_go
@@ -89,7 +88,7 @@ def _read_elements(content: str | bytes, name: str, *, must_be_list: bool = Fals
     return [element for element in elements if isinstance(element, dict)]
 
 
-def from_git(body: Body, context: GeneratorContext) -> Procedure[list[Params]]:
+def from_git(body: JsonObject, context: GeneratorContext) -> Procedure[list[Params]]:
     """Return the matching directories, else the matching files with their contents."""
     url, revision = get_text(body, "repoURL"), get_text(body, "revision")
     directories, files = get_mappings(body, "directories"), get_mappings(body, "files")
@@ -113,7 +112,7 @@ def from_git(body: Body, context: GeneratorContext) -> Procedure[list[Params]]:
     return (yield from with_values(params, get_mapping(body, "values"), context.language))
 
 
-def _matching_directories(entries: list[Body], files: Iterable[str]) -> list[str]:
+def _matching_directories(entries: list[JsonObject], files: Iterable[str]) -> list[str]:
     """Return the directories that an entry includes and none excludes."""
     patterns = [
         (compile_directory_pattern(get_text(entry, "path")), bool(entry.get("exclude")))
@@ -128,7 +127,7 @@ def _matching_directories(entries: list[Body], files: Iterable[str]) -> list[str
 
 
 def _matching_files(
-    entries: list[Body], files: Iterable[str], *, doublestar: bool
+    entries: list[JsonObject], files: Iterable[str], *, doublestar: bool
 ) -> tuple[str, ...]:
     patterns = []
     for index, entry in enumerate(entries):
@@ -173,7 +172,7 @@ def _path_params(path: str, prefix: str, *, is_go: bool, file: str = "") -> Para
     }
 
 
-def from_clusters(body: Body, context: GeneratorContext) -> Procedure[list[Params]]:
+def from_clusters(body: JsonObject, context: GeneratorContext) -> Procedure[list[Params]]:
     """Return the clusters that match the selector; without one, also the local cluster.
 
     The local cluster has no labels.

@@ -23,10 +23,9 @@ from tidegate.model.account import (
     UnitProgress,
 )
 from tidegate.model.event import RolloutOutcome
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 
-Body = dict[str, Json]
 MAX_RESOURCES = 5_000
 """Maximum number of resources in a status."""
 WAITING, PROGRESSING, HEALTHY = "Waiting", "Progressing", "Healthy"
@@ -49,7 +48,7 @@ PARAMETERS_MESSAGE = "Successfully generated parameters for all Applications"
 
 
 def application_set_status(
-    unit_resource: Body, progress: UnitProgress, _sources: Sequence[SourceRevision]
+    unit_resource: JsonObject, progress: UnitProgress, _sources: Sequence[SourceRevision]
 ) -> StatusUpdate | None:
     """Return the new status of an ApplicationSet, based on its current one; None while it waits."""
     if progress.phase is UnitPhase.WAITING:
@@ -70,7 +69,7 @@ def application_set_status(
     resources = sorted(
         map(_resource_entry, live_applications), key=lambda resource: get_text(resource, "name")
     )
-    status: Body = {
+    status: JsonObject = {
         "conditions": list[Json](conditions),
         "health": _health(previous, conditions, now),
         "resources": list[Json](resources[:MAX_RESOURCES]),
@@ -80,11 +79,11 @@ def application_set_status(
     return StatusUpdate({name: value for name, value in status.items() if value not in ([], {})})
 
 
-def _is_rolling(unit_resource: Body) -> bool:
+def _is_rolling(unit_resource: JsonObject) -> bool:
     return has_steps(_to_application_set(unit_resource))
 
 
-def _to_application_set(unit_resource: Body) -> ApplicationSet:
+def _to_application_set(unit_resource: JsonObject) -> ApplicationSet:
     namespace, name = (
         get_text(unit_resource, "metadata", field) for field in ("namespace", "name")
     )
@@ -93,7 +92,7 @@ def _to_application_set(unit_resource: Body) -> ApplicationSet:
     )
 
 
-def application_state(application: Body) -> str:
+def application_state(application: JsonObject) -> str:
     """Return the state of an Application in its step, by its own status."""
     synced = get_text(application, "status", "sync", "status") == "Synced"
     healthy = get_text(application, "status", "health", "status") == "Healthy"
@@ -104,11 +103,11 @@ def application_state(application: Body) -> str:
 
 
 def _application_entries(
-    unit_resource: Body,
-    previous: Body,
-    live_applications: Sequence[tuple[ObjectProgress, Body]],
+    unit_resource: JsonObject,
+    previous: JsonObject,
+    live_applications: Sequence[tuple[ObjectProgress, JsonObject]],
     now: str,
-) -> Iterator[Body]:
+) -> Iterator[JsonObject]:
     """Yield an entry for each Application, sorted by name; an unchanged one keeps its time."""
     applications = [
         GeneratedApplication(body=body, path=(), number=0, params={})
@@ -121,7 +120,7 @@ def _application_entries(
     }
     for application in sorted(applications, key=lambda app: app.name):
         state, step = application_state(application.body), steps.get(application.name)
-        entry: Body = {
+        entry: JsonObject = {
             "application": application.name,
             "status": state,
             "step": str(step.number) if step and step.number else NO_STEP,
@@ -134,16 +133,16 @@ def _application_entries(
         yield {**entry, "lastTransitionTime": since or now}
 
 
-def _revisions(application: Body) -> list[Json]:
+def _revisions(application: JsonObject) -> list[Json]:
     revision = get_text(application, "status", "sync", "revision")
     return [revision] if revision else [*get_list(application, "status", "sync", "revisions")]
 
 
 def _conditions(
-    unit_resource: Body,
+    unit_resource: JsonObject,
     progress: UnitProgress,
-    entries: Sequence[Body],
-    live_applications: Sequence[tuple[ObjectProgress, Body]],
+    entries: Sequence[JsonObject],
+    live_applications: Sequence[tuple[ObjectProgress, JsonObject]],
 ) -> Iterator[tuple[str, bool, str, str]]:
     """Yield type, status, reason and message of each condition."""
     error = _error(progress)
@@ -197,14 +196,14 @@ def _error(progress: UnitProgress) -> tuple[str, str] | None:
 
 
 def _with_transition_times(
-    previous: Body, conditions: Sequence[tuple[str, bool, str, str]], now: str
-) -> Iterator[Body]:
+    previous: JsonObject, conditions: Sequence[tuple[str, bool, str, str]], now: str
+) -> Iterator[JsonObject]:
     old_conditions = {
         get_text(old_condition, "type"): old_condition
         for old_condition in get_mappings(previous, "conditions")
     }
     for name, is_true, reason, message in conditions:
-        condition: Body = {
+        condition: JsonObject = {
             "type": name,
             "status": "True" if is_true else "False",
             "reason": reason,
@@ -216,7 +215,7 @@ def _with_transition_times(
         yield {**condition, "lastTransitionTime": since or now}
 
 
-def _health(previous: Body, conditions: Sequence[Body], now: str) -> Body:
+def _health(previous: JsonObject, conditions: Sequence[JsonObject], now: str) -> JsonObject:
     true_conditions = {
         get_text(condition, "type"): condition
         for condition in conditions
@@ -232,15 +231,15 @@ def _health(previous: Body, conditions: Sequence[Body], now: str) -> Body:
     return {"status": state, "message": message, "lastTransitionTime": since or now}
 
 
-def _resource_entry(live: tuple[ObjectProgress, Body]) -> Body:
+def _resource_entry(live: tuple[ObjectProgress, JsonObject]) -> JsonObject:
     obj, body = live
     kind = obj.ref.kind
-    health: Body = {
+    health: JsonObject = {
         key: get_text(body, "status", "health", key)
         for key in ("status", "message", "lastTransitionTime")
         if get_text(body, "status", "health", key)
     }
-    entry: Body = {
+    entry: JsonObject = {
         "group": kind.group,
         "version": kind.version,
         "kind": kind.name,
@@ -251,6 +250,6 @@ def _resource_entry(live: tuple[ObjectProgress, Body]) -> Body:
     return {**entry, "health": health} if health else entry
 
 
-def _decode_body(obj: ObjectProgress) -> Body:
-    body: Body = msgspec.json.decode(obj.body) if obj.body else {}
+def _decode_body(obj: ObjectProgress) -> JsonObject:
+    body: JsonObject = msgspec.json.decode(obj.body) if obj.body else {}
     return body

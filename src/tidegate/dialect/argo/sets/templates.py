@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from tidegate.dialect.argo.sets.asking import (
-    Body,
     GeneratorError,
     Params,
     Procedure,
@@ -15,7 +14,7 @@ from tidegate.dialect.argo.sets.asking import (
 )
 from tidegate.documents import FieldPath
 from tidegate.errors import sanitize
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.patterns import lazy_regex
 
 OPENS, CLOSES = "{{", "}}"
@@ -156,7 +155,7 @@ def _transform(value: Json, transform: Callable[[str], str]) -> Json:
 
 
 def with_values(
-    params: list[Params], values: Body, language: TemplateLanguage
+    params: list[Params], values: JsonObject, language: TemplateLanguage
 ) -> Procedure[list[Params]]:
     """Return the parameters with `values`, each filled from the parameters, not from each other."""
     if not values:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
 from tidegate.sandbox.controllers.batch.order import (
     FAILURES,
@@ -35,7 +35,7 @@ from tidegate.sandbox.controllers.reaction import ObjectReader
 from tidegate.sandbox.controllers.writes import list_controlled
 from tidegate.sandbox.kinds import POD
 from tidegate.sandbox.server.lifecycle import format_rfc3339
-from tidegate.sandbox.server.store import Body, StoredObject
+from tidegate.sandbox.server.store import StoredObject
 
 CRITERIA_MET, FAILURE_TARGET = "SuccessCriteriaMet", "FailureTarget"
 PROBE_TIME = "lastProbeTime"
@@ -47,7 +47,7 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     job: StoredObject
     spec: JobSpec
     pods: tuple[JobPod, ...]
-    status: Body
+    status: JsonObject
     succeeded: int
     failed: int
     succeeded_indexes: Indexes
@@ -111,14 +111,14 @@ def read_job_state(reader: ObjectReader, job: StoredObject) -> JobState:
     )
 
 
-def _succeeded_indexes(spec: JobSpec, status: Body, uncounted: list[JobPod]) -> Indexes:
+def _succeeded_indexes(spec: JobSpec, status: JsonObject, uncounted: list[JobPod]) -> Indexes:
     if not spec.is_indexed:
         return frozenset()
     counted = parse_indexes(get_text(status, "completedIndexes"), spec.index_count)
     return counted | {pod.index for pod in uncounted if pod.succeeded and pod.index is not None}
 
 
-def _failed_indexes(spec: JobSpec, status: Body, uncounted: list[JobPod]) -> Indexes:
+def _failed_indexes(spec: JobSpec, status: JsonObject, uncounted: list[JobPod]) -> Indexes:
     if spec.backoff_limit_per_index is None:
         return frozenset()
     counted = parse_indexes(get_text(status, "failedIndexes"), spec.index_count)
@@ -219,7 +219,7 @@ class UncountedPods(msgspec.Struct, frozen=True):
     failed: tuple[JobPod, ...]
 
 
-def finished_condition(job: Body) -> str:
+def finished_condition(job: JsonObject) -> str:
     """Return `Complete` or `Failed`; empty for a Job that is not finished."""
     for condition in get_mappings(job, "status", "conditions"):
         if condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True":
@@ -260,7 +260,7 @@ def status_before_counting(
     uncounted_pods: UncountedPods,
     conditions: Conditions,
     start: str,
-) -> Body:
+) -> JsonObject:
     """Return the status that lists the pods to be counted."""
     uids_by_result: dict[str, Json] = {
         name: [pod.uid for pod in pods]
@@ -270,7 +270,7 @@ def status_before_counting(
         )
         if pods
     }
-    status: Body = {
+    status: JsonObject = {
         **state.status,
         "active": counts.active,
         "ready": counts.ready,
@@ -287,7 +287,7 @@ def status_before_counting(
     return _without_empty(status)
 
 
-def status_after_counting(before: Body, uncounted_pods: UncountedPods) -> Body:
+def status_after_counting(before: JsonObject, uncounted_pods: UncountedPods) -> JsonObject:
     """Return the status with these pods counted."""
     return _without_empty(
         {
@@ -299,7 +299,7 @@ def status_after_counting(before: Body, uncounted_pods: UncountedPods) -> Body:
     )
 
 
-def _without_empty(status: Body) -> Body:
+def _without_empty(status: JsonObject) -> JsonObject:
     """Return the status without empty fields, except the counts of ready and terminating pods."""
     omitted_if_empty = (
         "active",
@@ -327,13 +327,13 @@ def with_target_condition(
     ]
 
 
-def finished_status(status: Body, outcome: JobOutcome, now: Ms) -> Body:
+def finished_status(status: JsonObject, outcome: JobOutcome, now: Ms) -> JsonObject:
     """Return the status with the final condition of the Job."""
     name = "Complete" if outcome.is_success else "Failed"
     final_condition = new_condition(
         name, "True", outcome.reason, outcome.message, now=now, extra_time_field=PROBE_TIME
     )
-    finished: Body = {
+    finished: JsonObject = {
         **status,
         "conditions": [*get_mappings(status, "conditions"), final_condition],
     }

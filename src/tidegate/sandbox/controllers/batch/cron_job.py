@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
 from tidegate.model.schedule import (
     CronSchedule,
@@ -29,7 +29,7 @@ from tidegate.sandbox.controllers.reaction import (
 from tidegate.sandbox.controllers.writes import EventRecorder
 from tidegate.sandbox.kinds import CRON_JOB, JOB
 from tidegate.sandbox.server.lifecycle import format_rfc3339
-from tidegate.sandbox.server.store import Body, StoredObject
+from tidegate.sandbox.server.store import StoredObject
 from tidegate.world.calls import Write
 from tidegate.world.facts import AlreadyExists, Outcome, Success, is_error
 
@@ -46,7 +46,7 @@ HISTORY_LIMITS = (
     ("Failed", "failedJobsHistoryLimit", 1),
 )
 
-StatusWrites: TypeAlias = Generator[Write | RequeueAt, Outcome | None, Body]
+StatusWrites: TypeAlias = Generator[Write | RequeueAt, Outcome | None, JsonObject]
 """Writes, and the new status."""
 
 
@@ -65,7 +65,7 @@ def reconcile_cron_job(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliatio
 
 
 def _sync_active_jobs(
-    cron_job: StoredObject, jobs: list[StoredObject], status: Body, now: Ms
+    cron_job: StoredObject, jobs: list[StoredObject], status: JsonObject, now: Ms
 ) -> StatusWrites:
     """Remove finished and deleted Jobs from the active ones."""
     active: list[Json] = []
@@ -89,7 +89,7 @@ def _sync_active_jobs(
     return _with_fields(status, active=active, lastSuccessfulTime=last_success)
 
 
-def _with_fields(status: Body, **fields: Json) -> Body:
+def _with_fields(status: JsonObject, **fields: Json) -> JsonObject:
     return {name: value for name, value in {**status, **fields}.items() if value}
 
 
@@ -113,7 +113,7 @@ def _deletion_event(cron_job: StoredObject, name: str, now: Ms) -> Write:
 
 
 def _create_due_job(
-    reader: ObjectReader, cron_job: StoredObject, status: Body, now: Ms
+    reader: ObjectReader, cron_job: StoredObject, status: JsonObject, now: Ms
 ) -> StatusWrites:
     spec = get_mapping(cron_job.body, "spec")
     try:
@@ -132,7 +132,7 @@ def _create_due_job(
     return status
 
 
-def _schedule_error_reason(spec: Body) -> str:
+def _schedule_error_reason(spec: JsonObject) -> str:
     try:
         parse_time_zone(get_text(spec, "timeZone"))
     except ScheduleError:
@@ -141,7 +141,7 @@ def _schedule_error_reason(spec: Body) -> str:
 
 
 def _last_missed_time(
-    cron_job: StoredObject, status: Body, schedule: CronSchedule | FixedInterval, now: Ms
+    cron_job: StoredObject, status: JsonObject, schedule: CronSchedule | FixedInterval, now: Ms
 ) -> Ms | None:
     """Return the last scheduled time that has passed unused; earlier ones are missed for good."""
     since = read_timestamp(status.get("lastScheduleTime"))
@@ -170,7 +170,7 @@ def _last_before(schedule: CronSchedule | FixedInterval, since: Ms, now: Ms) -> 
 
 
 def _start_job(
-    reader: ObjectReader, cron_job: StoredObject, status: Body, scheduled_at: Ms, now: Ms
+    reader: ObjectReader, cron_job: StoredObject, status: JsonObject, scheduled_at: Ms, now: Ms
 ) -> StatusWrites:
     policy = get_text(cron_job.body, "spec", "concurrencyPolicy", default="Allow")
     active = get_mappings(status, "active")
@@ -196,7 +196,7 @@ def _start_job(
         return status
     if isinstance(outcome, Success):
         yield RECORDER.record(cron_job, "SuccessfulCreate", f"Created job {name}", now)
-    created: Body = {**writes.object_reference(job), "resourceVersion": str(job.version)}
+    created: JsonObject = {**writes.object_reference(job), "resourceVersion": str(job.version)}
     return _with_fields(
         status, active=[*active, created], lastScheduleTime=format_rfc3339(scheduled_at)
     )
@@ -212,7 +212,7 @@ def _new_job(cron_job: StoredObject, scheduled_at: Ms) -> Write:
     local = datetime.fromtimestamp(scheduled_at // SECOND, UTC).astimezone(zone)
     scheduled_time = local.isoformat().replace("+00:00", "Z")
     labels = get_mapping(template, "metadata", "labels")
-    metadata: Body = {
+    metadata: JsonObject = {
         "name": _job_name(cron_job, scheduled_at),
         "namespace": cron_job.ref.namespace,
         **({"labels": labels} if labels else {}),
@@ -222,7 +222,7 @@ def _new_job(cron_job: StoredObject, scheduled_at: Ms) -> Write:
         },
         "ownerReferences": [writes.owner_reference(cron_job)],
     }
-    body: Body = {"metadata": metadata, "spec": get_mapping(template, "spec")}
+    body: JsonObject = {"metadata": metadata, "spec": get_mapping(template, "spec")}
     return writes.create(JOB, cron_job.ref.namespace, body)
 
 

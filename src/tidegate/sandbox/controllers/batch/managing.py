@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from typing import TypeAlias
 
 from tidegate.model.moment import MINUTE, SECOND, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.batch.case import JobState, PodCounts
@@ -24,7 +24,7 @@ from tidegate.sandbox.controllers.conditions import read_timestamp
 from tidegate.sandbox.controllers.pods import creation_error, pods_to_delete
 from tidegate.sandbox.controllers.reaction import RequeueAt
 from tidegate.sandbox.kinds import POD
-from tidegate.sandbox.server.store import Body, StoredObject
+from tidegate.sandbox.server.store import StoredObject
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome, Success
 
@@ -59,7 +59,7 @@ def create_pod(state: JobState, index: int | None, replaced: JobPod | None) -> W
         annotations = {**annotations, INDEX: str(index), **_failure_counts(state, replaced)}
         spec = _indexed_spec(spec, f"{job.ref.name}-{index}")
     finalizers = get_list(template, "metadata", "finalizers")
-    metadata: Body = {
+    metadata: JsonObject = {
         "generateName": prefix,
         "namespace": job.ref.namespace,
         "labels": labels,

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import msgspec
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_int, get_list, get_mappings, get_text, get_value
 from tidegate.sandbox.controllers.conditions import find_condition, read_timestamp
 from tidegate.sandbox.controllers.pods import is_ready
-from tidegate.sandbox.server.store import Body, StoredObject
+from tidegate.sandbox.server.store import StoredObject
 
 Indexes = frozenset[int]
 BACKOFF_LIMIT = 6
@@ -90,7 +90,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
         return self.completions or 0
 
 
-def read_job_spec(job: Body) -> JobSpec:
+def read_job_spec(job: JsonObject) -> JobSpec:
     spec = get_value(job, "spec")
     parallelism, completions = optional_int(spec, "parallelism"), optional_int(spec, "completions")
     if parallelism is None and completions is None:
@@ -122,7 +122,7 @@ def optional_int(body: Json, *path: str) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def restart_count(pod: Body) -> int:
+def restart_count(pod: JsonObject) -> int:
     """Return how often the containers of a pod were restarted."""
     statuses = (
         *get_mappings(pod, "status", "initContainerStatuses"),

@@ -10,14 +10,14 @@ from fractions import Fraction
 
 from tidegate.model.labels import selector_matches
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.quantity import to_quantity
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.reaction import Controller, ObjectReader, Reconciliation
 from tidegate.sandbox.kinds import CLAIM, POD, STORAGE_CLASS, VOLUME
 from tidegate.sandbox.server.lifecycle import format_rfc3339
-from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent
+from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.calls import Write
 from tidegate.world.facts import WatchEventType
 
@@ -39,7 +39,7 @@ NO_CONSUMER = "waiting for first consumer to be created before binding"
 PROTECTION = "kubernetes.io/pvc-protection"
 
 
-def volume_status(phase: str, now: Ms) -> Body:
+def volume_status(phase: str, now: Ms) -> JsonObject:
     return {"phase": phase, "lastPhaseTransitionTime": format_rfc3339(now)}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.reading import get_mapping, get_text, get_value
 from tidegate.sandbox.controllers.reaction import Controller, ObjectReader, Reconciliation
 from tidegate.sandbox.controllers.storage import claims
@@ -17,7 +17,7 @@ from tidegate.sandbox.controllers.writes import (
     set_status,
 )
 from tidegate.sandbox.kinds import CLAIM, STORAGE_CLASS, VOLUME
-from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent
+from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.calls import Write
 from tidegate.world.facts import Success, WatchEventType
 
@@ -43,7 +43,7 @@ def provision(reader: ObjectReader, ref: Ref, now: Ms) -> Reconciliation:
 def _new_volume(claim: StoredObject, storage_class: StoredObject, provisioner: str) -> Write:
     claim_spec = get_mapping(claim.body, "spec")
     name = claims.provisioned_volume_name(claim)
-    spec: Body = {
+    spec: JsonObject = {
         "capacity": {"storage": get_value(claim_spec, "resources", "requests", "storage")},
         "accessModes": claim_spec.get("accessModes"),
         "volumeMode": get_text(claim_spec, "volumeMode", default="Filesystem"),
@@ -60,7 +60,7 @@ def _new_volume(claim: StoredObject, storage_class: StoredObject, provisioner: s
     )
 
 
-def _volume_source(name: str, provisioner: str) -> Body:
+def _volume_source(name: str, provisioner: str) -> JsonObject:
     """Return the volume source: CSI, or hostPath for a provisioner with a slash in its name.
 
     Names of CSI drivers contain no slash.

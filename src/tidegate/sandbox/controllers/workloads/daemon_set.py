@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import scaled_value, without_zeros
@@ -28,7 +28,7 @@ from tidegate.sandbox.controllers.reaction import (
 from tidegate.sandbox.controllers.workloads import placement
 from tidegate.sandbox.controllers.writes import EventRecorder, first_warning_time
 from tidegate.sandbox.kinds import DAEMON_SET, NODE, POD
-from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent
+from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome, WatchEventType
 
@@ -196,14 +196,14 @@ def _surge_update(state: DaemonSetState, surge: int) -> Generator[Write, Outcome
         yield from _create_pod(state, node)
 
 
-def _status(state: DaemonSetState) -> Body:
+def _status(state: DaemonSetState) -> JsonObject:
     first_pods = {
         node: state.pods[node][0]
         for node, fit in state.fits.items()
         if fit.should_run and state.pods.get(node)
     }
     available = sum(is_ready(pod) and state.is_available(pod) for pod in first_pods.values())
-    counts: Body = {
+    counts: JsonObject = {
         "observedGeneration": state.owner.generation,
         "updatedNumberScheduled": sum(map(state.is_new, first_pods.values())),
         "numberAvailable": available,

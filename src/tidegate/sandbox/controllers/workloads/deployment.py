@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator
 import msgspec
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.reading import get_int, get_mapping, get_text, get_value
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import conditions_of, new_condition, with_condition
@@ -35,7 +35,7 @@ from tidegate.sandbox.controllers.workloads.rollout import (
 )
 from tidegate.sandbox.controllers.writes import EventRecorder
 from tidegate.sandbox.kinds import DEPLOYMENT, POD, REPLICA_SET
-from tidegate.sandbox.server.store import Body, StoreEvent
+from tidegate.sandbox.server.store import StoreEvent
 from tidegate.world.calls import Write
 from tidegate.world.facts import AlreadyExists, Outcome, WatchEventType, is_error
 
@@ -166,7 +166,7 @@ def _sync_revision(rollout: DeploymentRollout, now: Ms) -> ReconcileStep:
         desired != annotations
         or get_int(rollout.new.stored.body, "spec", "minReadySeconds") != min_ready_seconds
     ):
-        change: Body = {
+        change: JsonObject = {
             "metadata": {"annotations": desired},
             "spec": {"minReadySeconds": min_ready_seconds},
         }
@@ -222,12 +222,14 @@ def _create_replica_set(
         yield _set_progressing(rollout, "True", "NewReplicaSetCreated", message, now)
 
 
-def _replica_set_body(rollout: DeploymentRollout, name: str, size: int, annotations: Body) -> Body:
+def _replica_set_body(
+    rollout: DeploymentRollout, name: str, size: int, annotations: JsonObject
+) -> JsonObject:
     template = rollout.template
     metadata = get_mapping(template, "metadata")
-    labels: Body = {**get_mapping(metadata, "labels"), TEMPLATE_HASH: rollout.template_hash}
+    labels: JsonObject = {**get_mapping(metadata, "labels"), TEMPLATE_HASH: rollout.template_hash}
     selector = get_mapping(rollout.spec, "selector")
-    match_labels: Body = {
+    match_labels: JsonObject = {
         **get_mapping(selector, "matchLabels"),
         TEMPLATE_HASH: rollout.template_hash,
     }

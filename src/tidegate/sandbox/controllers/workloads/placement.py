@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tidegate.model.labels import parse_requirement
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
-from tidegate.sandbox.server.store import Body, StoredObject
+from tidegate.sandbox.server.store import StoredObject
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 NO_EXECUTE = "NoExecute"
-DAEMON_TOLERATIONS: tuple[Body, ...] = tuple(
+DAEMON_TOLERATIONS: tuple[JsonObject, ...] = tuple(
     {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": effect}
     for name, effect in (
         ("not-ready", NO_EXECUTE),
@@ -42,7 +42,7 @@ def node_fit(template: Json, node: StoredObject) -> NodeFit:
         return NodeFit(should_run=False, should_continue=False)
     if not _matches_affinity(spec, node):
         return NodeFit(should_run=False, should_continue=False)
-    tolerations: list[Body] = [*get_mappings(spec, "tolerations"), *DAEMON_TOLERATIONS]
+    tolerations: list[JsonObject] = [*get_mappings(spec, "tolerations"), *DAEMON_TOLERATIONS]
     untolerated = [
         taint
         for taint in get_mappings(node.body, "spec", "taints")
@@ -57,12 +57,12 @@ def node_fit(template: Json, node: StoredObject) -> NodeFit:
     )
 
 
-def pin_to_node(spec: Body, node: str) -> Body:
+def pin_to_node(spec: JsonObject, node: str) -> JsonObject:
     """Return a pod's affinity narrowed to one node that already met all requirements."""
-    field: Body = {"key": "metadata.name", "operator": "In", "values": [node]}
-    term: Body = {"matchFields": [field]}
+    field: JsonObject = {"key": "metadata.name", "operator": "In", "values": [node]}
+    term: JsonObject = {"matchFields": [field]}
     affinity = get_mapping(spec, "affinity")
-    node_affinity: Body = {
+    node_affinity: JsonObject = {
         **get_mapping(affinity, "nodeAffinity"),
         REQUIRED: {"nodeSelectorTerms": [term]},
     }
@@ -82,17 +82,17 @@ def target_node(pod: StoredObject) -> str:
     return ""
 
 
-def _matches_affinity(spec: Body, node: StoredObject) -> bool:
+def _matches_affinity(spec: JsonObject, node: StoredObject) -> bool:
     if not get_mapping(spec, "nodeSelector").items() <= node.labels.items():
         return False
     terms = get_mappings(spec, "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
     return not terms or any(_matches_term(term, node) for term in terms)
 
 
-def _matches_term(term: Body, node: StoredObject) -> bool:
+def _matches_term(term: JsonObject, node: StoredObject) -> bool:
     expressions = get_mappings(term, "matchExpressions")
     fields = get_mappings(term, "matchFields")
-    names: Body = {"metadata.name": node.ref.name}
+    names: JsonObject = {"metadata.name": node.ref.name}
     return bool(expressions or fields) and all(
         [
             *(parse_requirement(expression).matches(node.labels) for expression in expressions),
@@ -101,7 +101,7 @@ def _matches_term(term: Body, node: StoredObject) -> bool:
     )
 
 
-def _tolerates(toleration: Body, taint: Body) -> bool:
+def _tolerates(toleration: JsonObject, taint: JsonObject) -> bool:
     key, effect = get_text(toleration, "key"), get_text(toleration, "effect")
     if effect and effect != taint.get("effect"):
         return False

@@ -6,7 +6,7 @@ Like `pkg/controller/deployment/progress.go` of Kubernetes.
 from __future__ import annotations
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_int, get_mapping, get_mappings
 from tidegate.sandbox.controllers.conditions import (
     Conditions,
@@ -20,7 +20,6 @@ from tidegate.sandbox.controllers.conditions import (
 )
 from tidegate.sandbox.controllers.workloads.replica_set import FAILURE
 from tidegate.sandbox.controllers.workloads.rollout import DeploymentRollout
-from tidegate.sandbox.server.store import Body
 
 AVAILABLE, PROGRESSING = "Available", "Progressing"
 COMPLETE, TIMED_OUT, PAUSED = (
@@ -48,17 +47,17 @@ def progressing_state(conditions: Conditions) -> tuple[str, str]:
     return str(condition.get("status", "")), str(condition.get("reason", ""))
 
 
-def with_conditions(status: Body, conditions: Conditions) -> Body:
+def with_conditions(status: JsonObject, conditions: Conditions) -> JsonObject:
     listed_conditions: list[Json] = [*conditions]
     fields = {name: value for name, value in status.items() if name != "conditions"}
     return {**fields, "conditions": listed_conditions} if listed_conditions else fields
 
 
-def base_status(rollout: DeploymentRollout, now: Ms) -> Body:
+def base_status(rollout: DeploymentRollout, now: Ms) -> JsonObject:
     """Return the status with counts and Available, and Progressing unchanged."""
     available = sum(replica_set.available for replica_set in rollout.replica_sets)
     new = rollout.new
-    counts: Body = {
+    counts: JsonObject = {
         "observedGeneration": rollout.deployment.generation,
         "replicas": sum(replica_set.pods for replica_set in rollout.replica_sets),
         "updatedReplicas": new.pods if new else 0,
@@ -82,7 +81,7 @@ def base_status(rollout: DeploymentRollout, now: Ms) -> Body:
     return with_conditions(status, with_condition(conditions_of(rollout.deployment), condition))
 
 
-def status_with_progress(rollout: DeploymentRollout, now: Ms) -> Body:
+def status_with_progress(rollout: DeploymentRollout, now: Ms) -> JsonObject:
     """Return the status during a rollout, with Progressing and failures of ReplicaSets."""
     status = base_status(rollout, now)
     conditions = get_mappings(status, "conditions")
@@ -97,13 +96,13 @@ def status_with_progress(rollout: DeploymentRollout, now: Ms) -> Body:
     return with_conditions(status, conditions)
 
 
-def is_complete(rollout: DeploymentRollout, status: Body) -> bool:
+def is_complete(rollout: DeploymentRollout, status: JsonObject) -> bool:
     counts = (get_int(status, name) for name in COUNTS if name != "readyReplicas")
     observed = get_int(status, "observedGeneration") >= rollout.deployment.generation
     return observed and all(count == rollout.replicas for count in counts)
 
 
-def progress_check_time(rollout: DeploymentRollout, status: Body) -> Ms | None:
+def progress_check_time(rollout: DeploymentRollout, status: JsonObject) -> Ms | None:
     """Return when to check a stalled rollout: a second after its deadline; None if it has none."""
     condition = find_condition(get_mappings(status, "conditions"), PROGRESSING)
     if condition is None or not has_deadline(rollout) or is_complete(rollout, status):
@@ -115,7 +114,7 @@ def progress_check_time(rollout: DeploymentRollout, status: Body) -> Ms | None:
 
 
 def _with_progress(
-    rollout: DeploymentRollout, status: Body, conditions: Conditions, now: Ms
+    rollout: DeploymentRollout, status: JsonObject, conditions: Conditions, now: Ms
 ) -> Conditions:
     known_status, reason = progressing_state(conditions)
     is_settled = get_int(status, "replicas") == get_int(status, "updatedReplicas")
@@ -145,7 +144,7 @@ def _with_progress(
     return conditions
 
 
-def _has_progressed(rollout: DeploymentRollout, status: Body) -> bool:
+def _has_progressed(rollout: DeploymentRollout, status: JsonObject) -> bool:
     before = get_mapping(rollout.deployment.body, "status")
     pods, updated, ready, available = (
         (get_int(before, name), get_int(status, name)) for name in COUNTS
@@ -166,7 +165,7 @@ def _is_timed_out(rollout: DeploymentRollout, conditions: Conditions, now: Ms) -
     return condition.get("reason") == TIMED_OUT or updated + rollout.deadline * SECOND < now
 
 
-def _replica_failure(rollout: DeploymentRollout) -> Body | None:
+def _replica_failure(rollout: DeploymentRollout) -> JsonObject | None:
     """Return the ReplicaFailure condition of the new ReplicaSet, or of an old one, or None."""
     for replica_set in ((rollout.new,) if rollout.new else ()) + rollout.old:
         condition = find_condition(

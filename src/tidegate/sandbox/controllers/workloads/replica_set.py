@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from tidegate.model.moment import Ms
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.reading import get_int, get_mapping, get_mappings
 from tidegate.sandbox.controllers.conditions import (
     Conditions,
@@ -39,7 +39,7 @@ from tidegate.sandbox.controllers.writes import (
     update_status,
 )
 from tidegate.sandbox.kinds import POD, REPLICA_SET
-from tidegate.sandbox.server.store import Body, StoredObject
+from tidegate.sandbox.server.store import StoredObject
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome
 
@@ -109,10 +109,10 @@ def _create_pods(owner: StoredObject, count: int, now: Ms) -> Generator[Write, O
 
 def _status(
     owner: StoredObject, pods: list[StoredObject], active: list[StoredObject], problem: str, now: Ms
-) -> Body:
+) -> JsonObject:
     min_ready_seconds = _min_ready_seconds(owner)
     labels = get_mapping(owner.body, "spec", "template", "metadata", "labels")
-    counts: Body = {
+    counts: JsonObject = {
         "fullyLabeledReplicas": sum(labels.items() <= pod.labels.items() for pod in active),
         "readyReplicas": sum(map(is_ready, active)),
         "availableReplicas": sum(is_available(pod, min_ready_seconds, now=now) for pod in active),

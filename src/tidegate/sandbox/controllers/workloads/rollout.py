@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_int, get_mapping, get_text
 from tidegate.sandbox.controllers.conditions import scaled_value
 from tidegate.sandbox.controllers.pods import creation_order
 from tidegate.sandbox.controllers.reaction import ObjectReader
 from tidegate.sandbox.controllers.writes import compute_hash, list_controlled
 from tidegate.sandbox.kinds import REPLICA_SET
-from tidegate.sandbox.server.store import Body, StoredObject
+from tidegate.sandbox.server.store import StoredObject
 
 TEMPLATE_HASH = "pod-template-hash"
 PREFIX = "deployment.kubernetes.io/"
@@ -78,9 +78,9 @@ class DeploymentRollout(msgspec.Struct, frozen=True, kw_only=True):
     def active(self) -> tuple[ReplicaSetState, ...]:
         return tuple(replica_set for replica_set in self.replica_sets if replica_set.size)
 
-    def annotations(self) -> Body:
+    def annotations(self) -> JsonObject:
         """Return the annotations for the new ReplicaSet, copied from the Deployment."""
-        copied: Body = {
+        copied: JsonObject = {
             name: value
             for name, value in get_mapping(self.deployment.metadata, "annotations").items()
             if not name.startswith(NOT_COPIED)
@@ -96,7 +96,7 @@ class DeploymentRollout(msgspec.Struct, frozen=True, kw_only=True):
                 copied[HISTORY] = f"{history},{old_revision}" if history else str(old_revision)
         return copied
 
-    def scale_annotations(self) -> Body:
+    def scale_annotations(self) -> JsonObject:
         """Return the annotations that tell a ReplicaSet the size of its Deployment."""
         return {DESIRED: str(self.replicas), MAXIMUM: str(self.replicas + self.max_surge)}
 

@@ -9,7 +9,7 @@ from collections.abc import Generator
 from typing import NamedTuple
 
 from tidegate.model.moment import MINUTE, Ms
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
 from tidegate.sandbox.controllers import writes
 from tidegate.sandbox.controllers.conditions import without_zeros
@@ -35,7 +35,7 @@ from tidegate.sandbox.controllers.workloads.revisions import (
 )
 from tidegate.sandbox.controllers.writes import EventRecorder, first_warning_time
 from tidegate.sandbox.kinds import CLAIM, POD, STATEFUL_SET
-from tidegate.sandbox.server.store import Body, StoredObject
+from tidegate.sandbox.server.store import StoredObject
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome
 
@@ -186,12 +186,12 @@ def _create_pod(state: StatefulSetState, ordinal: int) -> ReconcileStep:
         yield _new_claim(state, claim, name)
     revision = _revision_for(state, ordinal)
     template = state.revisions.template(revision)
-    labels: Body = {
+    labels: JsonObject = {
         REVISION_LABEL: revision,
         "statefulset.kubernetes.io/pod-name": name,
         "apps.kubernetes.io/pod-index": str(ordinal),
     }
-    spec: Body = {"hostname": name}
+    spec: JsonObject = {"hostname": name}
     if service := get_text(state.spec, "serviceName"):
         spec["subdomain"] = service
     volumes = _volumes(state, template, name)
@@ -222,13 +222,13 @@ def _revision_for(state: StatefulSetState, ordinal: int) -> str:
     return state.revisions.current if ordinal < first + old_count else state.revisions.update
 
 
-def _new_claim(state: StatefulSetState, claim: Body, pod: str) -> Write:
+def _new_claim(state: StatefulSetState, claim: JsonObject, pod: str) -> Write:
     metadata = get_mapping(claim, "metadata")
     is_retained = (
         get_text(state.spec, "persistentVolumeClaimRetentionPolicy", "whenDeleted") != "Delete"
     )
     owners: list[Json] = [] if is_retained else [writes.owner_reference(state.owner)]
-    claim_metadata: Body = {
+    claim_metadata: JsonObject = {
         **metadata,
         "name": f"{metadata.get('name')}-{pod}",
         "namespace": state.owner.ref.namespace,
@@ -245,7 +245,7 @@ def _new_claim(state: StatefulSetState, claim: Body, pod: str) -> Write:
     )
 
 
-def _volumes(state: StatefulSetState, template: Body, pod: str) -> list[Json]:
+def _volumes(state: StatefulSetState, template: JsonObject, pod: str) -> list[Json]:
     names = [
         get_text(claim, "metadata", "name")
         for claim in get_mappings(state.spec, "volumeClaimTemplates")
@@ -261,7 +261,7 @@ def _volumes(state: StatefulSetState, template: Body, pod: str) -> list[Json]:
     return [*claimed, *template_volumes]
 
 
-def _status(state: StatefulSetState, pods: list[StoredObject], *, is_updating: bool) -> Body:
+def _status(state: StatefulSetState, pods: list[StoredObject], *, is_updating: bool) -> JsonObject:
     revisions, desired = state.revisions, len(state.ordinals)
     alive = [pod for pod in pods if not pod.is_deleting]
     ready = [pod for pod in pods if is_ready(pod) and phase_of(pod) == "Running"]
@@ -269,7 +269,7 @@ def _status(state: StatefulSetState, pods: list[StoredObject], *, is_updating: b
     current = _count_revision(alive, revisions.current) - is_updating
     available = sum(is_available(pod, state.min_ready_seconds, now=state.now) for pod in ready)
     is_done = state.is_rolling_update and updated == len(ready) == len(pods) == desired
-    counts: Body = {
+    counts: JsonObject = {
         "observedGeneration": state.owner.generation,
         "readyReplicas": len(ready),
         "currentReplicas": updated if is_done else current,

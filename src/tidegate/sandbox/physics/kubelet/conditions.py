@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidegate.model.moment import Ms
+from tidegate.model.objects import JsonObject
 from tidegate.model.reading import get_mappings, get_text
 from tidegate.sandbox.physics.kubelet import states
 from tidegate.sandbox.physics.kubelet.scene import ContainerContext
 from tidegate.sandbox.server.lifecycle import format_rfc3339
-from tidegate.sandbox.server.store import Body, StoredObject
+from tidegate.sandbox.server.store import StoredObject
 
 ContainerStatuses = Sequence[tuple[ContainerContext, states.ContainerStatus]]
 """The containers of a pod, init containers first, each with its status."""
@@ -17,8 +18,8 @@ ContainerStatuses = Sequence[tuple[ContainerContext, states.ContainerStatus]]
 READY_TO_START = "PodReadyToStartContainers"
 SCHEDULED = "PodScheduled"
 KUBELET_CONDITIONS = (READY_TO_START, "Initialized", "Ready", "ContainersReady")
-TRUE: Body = {"status": "True"}
-FALSE: Body = {"status": "False"}
+TRUE: JsonObject = {"status": "True"}
+FALSE: JsonObject = {"status": "False"}
 
 
 def compute_phase(containers: ContainerStatuses) -> str:
@@ -83,11 +84,11 @@ def compute_conditions(
     pod: StoredObject,
     containers: ContainerStatuses,
     phase: str,
-    known: dict[str, Body],
+    known: dict[str, JsonObject],
     *,
     since: Ms | None,
     now: Ms,
-) -> list[Body]:
+) -> list[JsonObject]:
     """Return all conditions: those of the kubelet computed, those of others unchanged.
 
     `since`: when the volumes of the pod were mounted; None if not yet.
@@ -95,7 +96,7 @@ def compute_conditions(
     is_ready_to_start = since is not None and phase not in ("Succeeded", "Failed")
     readiness = _containers_ready(containers, phase)
     ready_since = now if since is None else since
-    desired: tuple[tuple[str, Body, Ms], ...] = (
+    desired: tuple[tuple[str, JsonObject, Ms], ...] = (
         (
             READY_TO_START,
             TRUE if is_ready_to_start else FALSE,
@@ -118,13 +119,15 @@ def compute_conditions(
     ]
 
 
-def _with_transition_time(name: str, known: Body | None, fields: Body, changed_at: Ms) -> Body:
+def _with_transition_time(
+    name: str, known: JsonObject | None, fields: JsonObject, changed_at: Ms
+) -> JsonObject:
     if known is not None and known.get("status") == fields["status"]:
         return {"type": name, **fields, "lastTransitionTime": known.get("lastTransitionTime")}
     return {"type": name, **fields, "lastTransitionTime": format_rfc3339(changed_at)}
 
 
-def _initialized(containers: ContainerStatuses, phase: str) -> Body:
+def _initialized(containers: ContainerStatuses, phase: str) -> JsonObject:
     if phase == "Succeeded":
         return {**TRUE, "reason": "PodCompleted"}
     has_started = any(
@@ -149,7 +152,7 @@ def _is_uninitialized(context: ContainerContext, status: states.ContainerStatus)
     return context.role is states.ContainerRole.INIT and not status.ready
 
 
-def _containers_ready(containers: ContainerStatuses, phase: str) -> Body:
+def _containers_ready(containers: ContainerStatuses, phase: str) -> JsonObject:
     if phase in ("Succeeded", "Failed"):
         return {**FALSE, "reason": "PodCompleted" if phase == "Succeeded" else "PodFailed"}
     unready = [
@@ -163,7 +166,7 @@ def _containers_ready(containers: ContainerStatuses, phase: str) -> Body:
     return {**FALSE, "reason": "ContainersNotReady", "message": message}
 
 
-def _ready_with_gates(pod: StoredObject, known: dict[str, Body]) -> Body:
+def _ready_with_gates(pod: StoredObject, known: dict[str, JsonObject]) -> JsonObject:
     """Return the readiness of a pod with ready containers, according to its readiness gates."""
     problems = []
     for gate in get_mappings(pod.body, "spec", "readinessGates"):

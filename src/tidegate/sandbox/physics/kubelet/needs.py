@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.knowledge import references, settings
-from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.reading import get_mappings, get_text
 from tidegate.sandbox.controllers.reaction import ObjectReader
-from tidegate.sandbox.server.store import Body, StoredObject
+from tidegate.sandbox.server.store import StoredObject
 
 KIND_WORDS = {references.SECRET: "secret", references.CONFIG_MAP: "configmap"}
 MISSING_KEY_MESSAGES = {
@@ -49,7 +49,7 @@ def container_variables(
 ) -> Iterator[tuple[str, str]]:
     """Yield the variables of a container with their values, as far as they are known."""
 
-    def find(kind: Kind, name: str) -> Body | None:
+    def find(kind: Kind, name: str) -> JsonObject | None:
         stored = reader.get(Ref(kind, pod.ref.namespace, name))
         return stored.body if stored else None
 
@@ -57,16 +57,16 @@ def container_variables(
 
 
 def _find_source(
-    reader: ObjectReader, kind: Kind, namespace: str, reference: Body
+    reader: ObjectReader, kind: Kind, namespace: str, reference: JsonObject
 ) -> StoredObject | None:
     return reader.get(Ref(kind, namespace, get_text(reference, "name")))
 
 
-def _not_found_message(kind: Kind, reference: Body) -> str:
+def _not_found_message(kind: Kind, reference: JsonObject) -> str:
     return f'{KIND_WORDS[kind]} "{get_text(reference, "name")}" not found'
 
 
-def _missing_key(reader: ObjectReader, kind: Kind, namespace: str, reference: Body) -> str:
+def _missing_key(reader: ObjectReader, kind: Kind, namespace: str, reference: JsonObject) -> str:
     source = _find_source(reader, kind, namespace, reference)
     if source is None:
         return _not_found_message(kind, reference)
@@ -76,7 +76,7 @@ def _missing_key(reader: ObjectReader, kind: Kind, namespace: str, reference: Bo
     return f"couldn't find key {key} in {kind.name} {namespace}/{name}"
 
 
-def _mount_problem(reader: ObjectReader, kind: Kind, namespace: str, reference: Body) -> str:
+def _mount_problem(reader: ObjectReader, kind: Kind, namespace: str, reference: JsonObject) -> str:
     source = _find_source(reader, kind, namespace, reference)
     if source is None:
         return _not_found_message(kind, reference)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.model.moment import SECOND, Ms, format_duration
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text, get_value
 from tidegate.sandbox.controllers.conditions import read_timestamp
 from tidegate.sandbox.controllers.reaction import (
@@ -44,7 +44,7 @@ from tidegate.sandbox.physics.profile import (
     Profile,
 )
 from tidegate.sandbox.server.lifecycle import format_rfc3339
-from tidegate.sandbox.server.store import Body, StoredObject, StoreEvent
+from tidegate.sandbox.server.store import StoredObject, StoreEvent
 from tidegate.world.calls import Write
 from tidegate.world.facts import WatchEventType, is_error
 
@@ -162,7 +162,7 @@ class _PodSync(msgspec.Struct):
     pod: StoredObject
     contexts: list[ContainerContext]
     now: Ms
-    conditions: dict[str, Body]
+    conditions: dict[str, JsonObject]
     bound_at: Ms
     old_statuses: list[states.ContainerStatus] = msgspec.field(default_factory=list)
     steps: list[ContainerStep] = msgspec.field(default_factory=list)
@@ -192,7 +192,7 @@ def _sync_pod(
         sync.steps = [_stop_after_deadline(step, now) for step in sync.steps]
     elif deadline is not None:
         sync.requeue_times.append(deadline)
-    changes: Body = {}
+    changes: JsonObject = {}
     if is_past_deadline or _needs_status_write(sync, since):
         status = _pod_status(sync, since, is_past_deadline=is_past_deadline)
         known = get_mapping(pod.body, "status")
@@ -230,7 +230,7 @@ def _mounted_since(reader: ObjectReader, sync: _PodSync) -> Ms | None:
     return None
 
 
-def _bound_at(pod: StoredObject, conditions: dict[str, Body]) -> Ms:
+def _bound_at(pod: StoredObject, conditions: dict[str, JsonObject]) -> Ms:
     scheduled = conditions.get(SCHEDULED)
     scheduled_at = read_timestamp(scheduled.get("lastTransitionTime")) if scheduled else None
     return scheduled_at or read_timestamp(pod.metadata.get("creationTimestamp")) or Ms(0)
@@ -315,12 +315,12 @@ def _deadline(sync: _PodSync) -> Ms | None:
     return Ms(sync.bound_at + seconds * SECOND) if seconds else None
 
 
-def _pod_status(sync: _PodSync, since: Ms | None, *, is_past_deadline: bool) -> Body:
+def _pod_status(sync: _PodSync, since: Ms | None, *, is_past_deadline: bool) -> JsonObject:
     containers = [
         (context, step.status) for context, step in zip(sync.contexts, sync.steps, strict=True)
     ]
     phase = "Failed" if is_past_deadline else compute_phase(containers)
-    status: Body = {"phase": phase, "startTime": format_rfc3339(sync.bound_at)}
+    status: JsonObject = {"phase": phase, "startTime": format_rfc3339(sync.bound_at)}
     if sync.pod.generation:
         status["observedGeneration"] = sync.pod.generation
     if is_past_deadline:
@@ -345,8 +345,8 @@ def _pod_status(sync: _PodSync, since: Ms | None, *, is_past_deadline: bool) -> 
     return status | _addresses(sync.pod, is_waiting=since is None)
 
 
-def _addresses(pod: StoredObject, *, is_waiting: bool) -> Body:
-    addresses: Body = {"hostIP": HOST_ADDRESS, "hostIPs": [{"ip": HOST_ADDRESS}]}
+def _addresses(pod: StoredObject, *, is_waiting: bool) -> JsonObject:
+    addresses: JsonObject = {"hostIP": HOST_ADDRESS, "hostIPs": [{"ip": HOST_ADDRESS}]}
     if is_waiting:
         return addresses
     pod_ip = HOST_ADDRESS
@@ -369,9 +369,9 @@ def _needs_status_write(sync: _PodSync, since: Ms | None) -> bool:
     )
 
 
-def _status_patch(pod: StoredObject, changes: Body, metadata: Body) -> Write:
+def _status_patch(pod: StoredObject, changes: JsonObject, metadata: JsonObject) -> Write:
     """Return the patch of a status and of the assumptions behind it."""
-    fields: Body = {"metadata": metadata} if metadata else {}
+    fields: JsonObject = {"metadata": metadata} if metadata else {}
     return patch(pod, {**fields, "status": changes}, subresource="status", manager=KUBELET)
 
 

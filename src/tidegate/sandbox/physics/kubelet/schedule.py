@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json, Ref
+from tidegate.model.objects import Json, JsonObject, Ref
 from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text
 from tidegate.sandbox.controllers.conditions import (
     find_condition,
@@ -24,7 +24,7 @@ from tidegate.sandbox.controllers.writes import EventRecorder, patch
 from tidegate.sandbox.kinds import NODE
 from tidegate.sandbox.physics.kubelet.states import ENDED_BY_SIGNAL, assumption_metadata
 from tidegate.sandbox.server.lifecycle import format_rfc3339
-from tidegate.sandbox.server.store import Body, StoredObject
+from tidegate.sandbox.server.store import StoredObject
 from tidegate.world.calls import Verb, Write
 
 RECORDER = EventRecorder("default-scheduler")
@@ -62,7 +62,7 @@ def schedule_pod(
 
 def bind_pod(pod: StoredObject, node: str) -> Write:
     """Return the Binding of a pod to a node."""
-    body: Body = {
+    body: JsonObject = {
         "apiVersion": "v1",
         "kind": "Binding",
         "metadata": {"name": pod.ref.name, "namespace": pod.ref.namespace},
@@ -111,7 +111,7 @@ def _unschedulable_status(pod: StoredObject, message: str, now: Ms) -> Write | N
     reason_and_message = ("Unschedulable", message)
     condition = next_condition(conditions, "PodScheduled", "False", reason_and_message, now=now)
     others = without_condition(conditions, "PodScheduled")
-    change: Body = {"status": {"phase": "Pending", "conditions": [*others, condition]}}
+    change: JsonObject = {"status": {"phase": "Pending", "conditions": [*others, condition]}}
     return patch(pod, change, subresource="status", manager="kube-scheduler")
 
 
@@ -133,22 +133,25 @@ def terminate_pod(pod: StoredObject, stop_duration: Ms, now: Ms) -> Reconciliati
 
 
 def _final_status(pod: StoredObject, now: Ms) -> Write:
-    status: Body = {"phase": "Failed"}
+    status: JsonObject = {"phase": "Failed"}
     for key in ("initContainerStatuses", "containerStatuses"):
         statuses = get_mappings(pod.body, "status", key)
         if statuses:
             status[key] = [
                 _terminate_status(container_status, now) for container_status in statuses
             ]
-    change: Body = {"metadata": assumption_metadata(pod, (ENDED_BY_SIGNAL,)), "status": status}
+    change: JsonObject = {
+        "metadata": assumption_metadata(pod, (ENDED_BY_SIGNAL,)),
+        "status": status,
+    }
     return patch(pod, change, subresource="status", manager="kubelet")
 
 
-def _terminate_status(container_status: Body, now: Ms) -> Json:
+def _terminate_status(container_status: JsonObject, now: Ms) -> Json:
     started_at = get_mapping(container_status, "state", "running").get("startedAt")
     if started_at is None:
         return container_status
-    terminated: Body = {
+    terminated: JsonObject = {
         "exitCode": SIGTERM_EXIT_CODE,
         "reason": "Error",
         "startedAt": started_at,

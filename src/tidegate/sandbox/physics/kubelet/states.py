@@ -12,11 +12,11 @@ from enum import Enum
 from typing import NamedTuple
 
 from tidegate.model.moment import SECOND, Ms
-from tidegate.model.objects import Json
+from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_int, get_mapping, get_text
 from tidegate.sandbox.controllers.conditions import read_timestamp
 from tidegate.sandbox.server.lifecycle import format_rfc3339
-from tidegate.sandbox.server.store import Body, StoredObject
+from tidegate.sandbox.server.store import StoredObject
 
 ASSUMED_ANNOTATION = "tidegate.dev/assumed"
 
@@ -38,7 +38,7 @@ def recorded_assumptions(pod: StoredObject) -> tuple[str, ...]:
     return tuple(value.split(",")) if value else ()
 
 
-def assumption_metadata(pod: StoredObject, used: Iterable[str]) -> Body:
+def assumption_metadata(pod: StoredObject, used: Iterable[str]) -> JsonObject:
     """Return metadata that adds assumptions to those of a pod; empty if all are recorded."""
     recorded = recorded_assumptions(pod)
     all_assumptions = sorted({*recorded, *used})
@@ -125,7 +125,9 @@ def read_container_status(container: Json, status: Json, default_reason: str) ->
     )
 
 
-def _read_state(state: Body, default_reason: str) -> WaitingState | RunningState | TerminatedState:
+def _read_state(
+    state: JsonObject, default_reason: str
+) -> WaitingState | RunningState | TerminatedState:
     if running := get_mapping(state, "running"):
         return RunningState(read_timestamp(running.get("startedAt")) or Ms(0))
     if terminated := get_mapping(state, "terminated"):
@@ -137,7 +139,7 @@ def _read_state(state: Body, default_reason: str) -> WaitingState | RunningState
     )
 
 
-def _read_terminated(terminated: Body) -> TerminatedState:
+def _read_terminated(terminated: JsonObject) -> TerminatedState:
     return TerminatedState(
         get_int(terminated, "exitCode"),
         get_text(terminated, "reason"),
@@ -147,7 +149,7 @@ def _read_terminated(terminated: Body) -> TerminatedState:
     )
 
 
-def write_container_status(status: ContainerStatus) -> Body:
+def write_container_status(status: ContainerStatus) -> JsonObject:
     return {
         "name": status.name,
         "state": _write_state(status.state),
@@ -160,15 +162,15 @@ def write_container_status(status: ContainerStatus) -> Body:
     }
 
 
-def _write_state(state: WaitingState | RunningState | TerminatedState) -> Body:
+def _write_state(state: WaitingState | RunningState | TerminatedState) -> JsonObject:
     match state:
         case WaitingState():
-            waiting: Body = {"reason": state.reason}
+            waiting: JsonObject = {"reason": state.reason}
             return {"waiting": {**waiting, "message": state.message} if state.message else waiting}
         case RunningState():
             return {"running": {"startedAt": format_rfc3339(state.started_at)}}
         case TerminatedState():
-            terminated: Body = {
+            terminated: JsonObject = {
                 "exitCode": state.code,
                 "reason": state.reason,
                 "startedAt": format_rfc3339(state.started_at),
