@@ -15,10 +15,10 @@ from time import perf_counter
 import msgspec
 
 from bench.lua import BODY
-from tidegate.flows.jq import Jq
-from tidegate.flows.jq_machine import JqQuery, evaluate
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.plan import PlanItem
+from tidegate.workers.jq import Jq
+from tidegate.workers.jq_worker import JqQuery, evaluate
 
 ITEM = PlanItem(ref=Ref(Kind("example.com", "v1", "Thing"), "shop", "one"))
 EXPRESSIONS = (".spec.replicas", '.spec.ports[] | select(.name == "port-7") | .port')

@@ -16,12 +16,12 @@ import time
 from pathlib import Path
 
 from bench.spending import spent_by_programs
-from tidegate.flows.entering import open_workspace
-from tidegate.flows.lint import LintOptions, lint_workspace
-from tidegate.flows.pointing import LoadRequest
-from tidegate.flows.render import user_render_settings
-from tidegate.flows.session import ClusterTargets
-from tidegate.flows.wiring import SimulationConfig
+from tidegate.clusters.sandboxes import SimulationConfig
+from tidegate.clusters.session import ClusterTargets
+from tidegate.linting.run import LintOptions, lint_workspace
+from tidegate.workspace.rendering.context import user_render_settings
+from tidegate.workspace.request import LoadRequest
+from tidegate.workspace.workspace import open_workspace
 
 RUNS = 6
 SIZES = (100, 1_000, 5_000)

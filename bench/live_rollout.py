@@ -26,14 +26,14 @@ from plane import ControlPlane
 from tidegate.cli.rolling import show_rollout
 from tidegate.cli.screen import Screen
 from tidegate.cli.unit_options import Flags
-from tidegate.flows.planning import make_plan
-from tidegate.flows.pointing import unit_for_path
-from tidegate.flows.render import user_render_settings
-from tidegate.flows.rollout import RolloutOptions
-from tidegate.flows.session import ClusterTargets, open_session
+from tidegate.clusters.session import ClusterTargets, open_session
 from tidegate.model.event import Event
 from tidegate.model.objects import Json
+from tidegate.planning.plan import make_plan
+from tidegate.rollout.run import RolloutOptions
 from tidegate.testing.families import a_family
+from tidegate.workspace.rendering.context import user_render_settings
+from tidegate.workspace.request import unit_for_path
 
 WAVES, OBJECTS, HOOKS = 10, 100, 10
 DEPLOYMENTS = 10

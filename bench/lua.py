@@ -12,13 +12,13 @@ from collections.abc import Awaitable, Callable
 from statistics import median
 from time import perf_counter
 
-from tidegate.flows.lua import lua_workers
-from tidegate.flows.scripting import ScriptWorkers
 from tidegate.health.lua import LuaRules, Script, read_verdict
 from tidegate.health.lua.machine import Machine
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
 from tidegate.model.verdict import Health
+from tidegate.workers.lua import lua_workers
+from tidegate.workers.scripts import ScriptWorkers
 
 SCRIPT = """\
 local hs = { status = "Progressing", message = "Waiting for the controller" }

@@ -12,12 +12,12 @@ import time
 
 from bench.engine.cluster import USER, Bench
 from plane import ControlPlane
-from tidegate.engine.reach.preflight import PreflightMode
+from tidegate.clusters.connect import open_world
 from tidegate.engine.site import RolloutSettings
-from tidegate.flows.wiring import open_world
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, JsonObject
 from tidegate.model.plan import Plan
+from tidegate.model.policy import PreflightMode
 from tidegate.testing.builders import a_config_map, a_plan, a_unit, an_object
 from tidegate.testing.rollouts import roll_out
 from tidegate.world.calls import Call, RequestId, Write

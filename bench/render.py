@@ -23,12 +23,14 @@ from time import perf_counter
 
 from tests.e2e.helm_oracle import find_helm, template
 from tests.unit.render.overlays import read_case
-from tidegate.flows.rendering import RenderContext, RenderSettings, render_request
 from tidegate.model.release import ChartRequest, Parameter
 from tidegate.model.rendering import Overlay, RenderRequest
 from tidegate.render.helm import argo_layers, helm_workers, render
 from tidegate.render.kustomize import build, find_tool
 from tidegate.source import Cache
+from tidegate.workers.rendering import RenderSettings
+from tidegate.workspace.rendering.context import RenderContext
+from tidegate.workspace.rendering.overlays import render_request
 
 CHARTS = Path(__file__).parents[1] / "tests" / "data" / "charts"
 CHART_NAMES = ("web", "umbrella", "typed", "schema")

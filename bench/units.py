@@ -12,7 +12,7 @@ import cProfile
 import time
 from dataclasses import dataclass, field
 
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import JsonObject, Ref
 from tidegate.model.plan import Plan

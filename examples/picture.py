@@ -12,19 +12,19 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
+from tidegate.clusters.sandboxes import SimulationConfig
+from tidegate.clusters.session import ClusterTargets, open_session
 from tidegate.engine.drive import drive
-from tidegate.flows.planning import make_plan
-from tidegate.flows.pointing import unit_for_path
-from tidegate.flows.render import user_render_settings
-from tidegate.flows.rollout import RolloutOptions, build_driver
-from tidegate.flows.session import ClusterTargets, open_session
-from tidegate.flows.wiring import SimulationConfig
 from tidegate.model.event import Event
 from tidegate.model.moment import SECOND, Ms
+from tidegate.planning.plan import make_plan
 from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.live import ViewOptions, view_rows
 from tidegate.report.rollout.rows import Row, Span, Style, text_width
+from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.testing.families import a_family
+from tidegate.workspace.rendering.context import user_render_settings
+from tidegate.workspace.request import unit_for_path
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "rollout.svg"

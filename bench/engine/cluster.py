@@ -11,7 +11,7 @@ import aiohttp
 
 from plane import ControlPlane
 from plane.audit import AuditEntry, read_audit
-from tidegate.flows.wiring import open_world
+from tidegate.clusters.connect import open_world
 from tidegate.kube.access.context import KubeTarget
 from tidegate.kube.config import load_target
 from tidegate.kube.tls import make_context

@@ -21,20 +21,20 @@ from tests.unit.flows.deletions import (
     names,
     run,
 )
-from tidegate.flows.delete import plan_deletion, plan_deletions
-from tidegate.flows.entering import open_workspace
-from tidegate.flows.pointing import LoadRequest
-from tidegate.flows.render import user_render_settings
-from tidegate.flows.rollout import RolloutOptions, roll_out
-from tidegate.flows.session import ClusterTargets
-from tidegate.flows.syncing import prepare_rollout
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.actions.delete import plan_deletion, plan_deletions
+from tidegate.actions.sync import prepare_rollout
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
+from tidegate.clusters.session import ClusterTargets
 from tidegate.model.event import Event, EventType, RolloutOutcome
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind
 from tidegate.model.plan import Plan
 from tidegate.report.rollout.course import RolloutProgress
+from tidegate.rollout.run import RolloutOptions, roll_out
 from tidegate.testing.families import a_read
+from tidegate.workspace.rendering.context import user_render_settings
+from tidegate.workspace.request import LoadRequest
+from tidegate.workspace.workspace import open_workspace
 
 DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 FAILING = "behaviours:\n- {effect: fails, when: {image: 'busybox:1'}}\n"

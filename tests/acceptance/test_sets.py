@@ -12,6 +12,8 @@ from tests.fakes.sessions import a_session
 from tests.fakes.set_ladder import Ladder
 from tests.fakes.tidegate_runs import tidegate
 from tests.unit.dialect.running_sets import Runner, a_set
+from tidegate.actions.delete import plan_deletions
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.dialect.argo.sets.applications import GeneratedApplication
 from tidegate.dialect.argo.sets.asking import (
     GeneratorContext,
@@ -28,18 +30,16 @@ from tidegate.dialect.argo.sets.policies import (
 )
 from tidegate.dialect.argo.sets.rolling import matches_step, max_update_limit, rollout_steps
 from tidegate.engine.drive import drive
-from tidegate.flows.delete import plan_deletions
-from tidegate.flows.entering import load_without_cluster
-from tidegate.flows.planning import make_plan
-from tidegate.flows.pointing import LoadRequest
-from tidegate.flows.render import user_render_settings
-from tidegate.flows.rollout import RolloutOptions, build_driver
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.event import Event, EventType
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_int, get_text
 from tidegate.model.semantics import ARGOCD, TIDEGATE
+from tidegate.planning.plan import make_plan
+from tidegate.rollout.run import RolloutOptions, build_driver
+from tidegate.workspace.rendering.context import user_render_settings
+from tidegate.workspace.request import LoadRequest
+from tidegate.workspace.workspace import load_without_cluster
 from tidegate.world.protocol import World
 
 GIT = "https://git.example/shop.git"

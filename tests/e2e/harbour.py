@@ -22,7 +22,7 @@ import msgspec
 from plane import ControlPlane
 from plane.audit import AuditEntry, read_audit
 from tests.e2e.rollout_audit import WRITES
-from tidegate.flows.wiring import SimulationConfig
+from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import get_int, get_mappings, get_text, get_value

@@ -28,7 +28,7 @@ from tests.e2e.harbour import is_settled
 from tests.e2e.rollout_audit import WRITES
 from tests.e2e.test_families import REPORTERS
 from tests.fakes.tidegate_command import Ran, Tidegate
-from tidegate.flows.wiring import SimulationConfig
+from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json
 from tidegate.model.reading import get_int

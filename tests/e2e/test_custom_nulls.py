@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from plane import ControlPlane
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.testing import Desk, real_world
 from tidegate.world.calls import Get, PatchType, Verb, Write

@@ -11,8 +11,8 @@ import pytest
 from plane import ControlPlane
 from tests.e2e.conftest import a_site
 from tests.fakes.tidegate_runs import tidegate
+from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.documents import read_documents
-from tidegate.flows.wiring import SimulationConfig
 from tidegate.knowledge.reader import builtin
 from tidegate.model.expectation import DurationEstimate
 from tidegate.model.moment import MINUTE, SECOND, Ms

@@ -11,8 +11,8 @@ import pytest
 
 from plane import ControlPlane
 from tests.e2e.conftest import Site, a_site
+from tidegate.clusters.sandboxes import SimulationConfig
 from tidegate.documents import read_documents
-from tidegate.flows.wiring import SimulationConfig
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Kind, LiveObject, Ref
 from tidegate.testing import Desk, live_of, real_world

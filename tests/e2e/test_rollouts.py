@@ -21,7 +21,6 @@ from tests.fakes.rollout_program import KEY
 from tidegate.engine.drive import drive
 from tidegate.engine.stored import TIDEGATE_NAMESPACE as OWN_NAMESPACE
 from tidegate.engine.stored import resource_name
-from tidegate.flows.jq import Jq
 from tidegate.model.change import DiffAction
 from tidegate.model.event import Event, EventType
 from tidegate.model.objects import LiveObject
@@ -31,6 +30,7 @@ from tidegate.plan.wire import to_json
 from tidegate.testing import Desk, live_of
 from tidegate.testing.builders import a_plan, a_unit
 from tidegate.testing.rollouts import Run, a_driver, settings_of
+from tidegate.workers.jq import Jq
 from tidegate.world.calls import Get
 
 pytestmark = pytest.mark.kube

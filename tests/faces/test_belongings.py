@@ -13,11 +13,11 @@ import pytest
 from tests.fakes.kept_clusters import scenario_of
 from tests.fakes.tidegate_runs import tidegate
 from tests.unit.flows.deletions import a_setting, bring
-from tidegate.flows.pointing import unit_for_path
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.objects import JsonObject
 from tidegate.testing import Desk, live_of
 from tidegate.testing.builders import an_object
+from tidegate.workspace.request import unit_for_path
 from tidegate.world.exchange import Dispatcher
 
 Ran = subprocess.CompletedProcess[str]

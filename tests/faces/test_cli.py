@@ -20,7 +20,7 @@ from tidegate.cli.exits import HAS_CHANGES, OUTCOME_CODES
 from tidegate.cli.main import COMMANDS, cli
 from tidegate.errors import TidegateError
 
-HEAVY = ("aiohttp", "yaml", "msgspec", "asyncio", "tidegate.flows", "tidegate.engine")
+HEAVY = ("aiohttp", "yaml", "msgspec", "asyncio", "tidegate.actions", "tidegate.engine")
 """What a verb imports when it runs, and not when its help is shown."""
 
 NOT_FOR_A_PLAN = (

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fakes.tidegate_runs import FIRST, config_map, tidegate, write_unit
 from tests.fakes.typed import type_in
-from tidegate.flows.sandbox_home import CONTEXT, KUBECONFIG
+from tidegate.clusters.sandboxes import CONTEXT, KUBECONFIG
 
 BOTH = ("--cluster", "east", "--cluster", "west")
 

@@ -12,17 +12,17 @@ import pytest
 from tests.fakes.secret_server import SecretServer, secret_server
 from tests.fakes.sessions import a_session
 from tests.fakes.tidegate_runs import tidegate
+from tidegate.clusters.journal import read_journal
+from tidegate.clusters.reader import get_objects
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.engine.drive import drive
 from tidegate.engine.stored import TIDEGATE_NAMESPACE
-from tidegate.flows.journal import read_journal
-from tidegate.flows.looking import get_objects
-from tidegate.flows.planning import make_plan
-from tidegate.flows.pointing import unit_for_path
-from tidegate.flows.rollout import RolloutOptions, build_driver
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.moment import SECOND, Ms
 from tidegate.plan.build import plan_unit
+from tidegate.planning.plan import make_plan
+from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.testing.families import a_family
+from tidegate.workspace.request import unit_for_path
 
 FIRST = Path(__file__).parents[2] / "examples" / "first"
 CHOSEN = unit_for_path(str(FIRST), namespace="default")

@@ -10,14 +10,14 @@ import pytest
 
 from tests.fakes.linting import lint_at
 from tests.fakes.tidegate_runs import ROOT
-from tidegate.flows.pointing import LoadRequest
-from tidegate.flows.render import user_render_settings
-from tidegate.flows.session import ClusterTargets
-from tidegate.flows.simulate import SimulationOptions, simulate
-from tidegate.flows.wiring import SimulationConfig
+from tidegate.clusters.sandboxes import SimulationConfig
+from tidegate.clusters.session import ClusterTargets
 from tidegate.model.event import RolloutOutcome
 from tidegate.model.finding import Severity
 from tidegate.model.moment import HOUR, Ms
+from tidegate.simulation.run import SimulationOptions, simulate
+from tidegate.workspace.rendering.context import user_render_settings
+from tidegate.workspace.request import LoadRequest
 
 TUTORIALS = sorted(
     page for page in (ROOT / "docs" / "tutorials").glob("*.md") if page.name != "README.md"

@@ -12,13 +12,12 @@ from tests.faces.test_screen_story import text_of
 from tests.fakes.tidegate_command import Tidegate
 from tests.fakes.tidegate_runs import config_map, write_unit
 from tests.hostile.inside import Said, typed
-from tidegate.flows.sandbox_home import KUBECONFIG
-from tidegate.flows.serving import serve_world
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.clusters.sandboxes import KUBECONFIG, SimulationConfig, build_sandbox
 from tidegate.model.event import EventType
 from tidegate.model.moment import SECOND, Ms
 from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.live import ViewOptions, view_rows
+from tidegate.simulation.server import serve_world
 
 HOOK = MIGRATION.replace(
     "metadata: {name: migrate}",

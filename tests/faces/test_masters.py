@@ -9,7 +9,7 @@ import pytest
 from tests.faces.test_statuses import a_chain, condition
 from tests.fakes.kept_sandbox import APPLICATION, KUSTOMIZATION, KeptSandbox
 from tests.fakes.repositories import setting, three_levels
-from tidegate.flows import masters
+from tidegate.controllers import takeover
 from tidegate.model.objects import Json, JsonObject, Kind
 from tidegate.model.reading import get_mapping, get_text, get_value
 
@@ -213,7 +213,7 @@ def test_whoever_dies_while_handing_back_goes_on_with_it(
     cluster = KeptSandbox.make(tmp_path, monkeypatch, a_controller(FLUX))
     made = a_chain(tmp_path / "platform")
     cluster.sync(made.root, "--take-over")
-    change, count = masters._set_paused, 0
+    change, count = takeover._set_paused, 0
 
     async def dying(*words: object, **more: object) -> None:
         nonlocal count
@@ -223,7 +223,7 @@ def test_whoever_dies_while_handing_back_goes_on_with_it(
         await change(*words, **more)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr(masters, "_change", dying)
+        patch.setattr(takeover, "_change", dying)
         assert cluster.sync(made.root, "--hand-back").code == 130
     assert sorted(held(cluster, KUSTOMIZATION).values()) == [False, False, True, True]
 

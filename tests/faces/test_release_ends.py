@@ -17,9 +17,9 @@ from tests.fakes.releases import (
 )
 from tests.fakes.repositories import Repository, git_repository, kustomization, namespace
 from tidegate.engine.suspensions import build_suspension
-from tidegate.flows import former_releases
 from tidegate.model.objects import Ref
 from tidegate.model.reading import get_text
+from tidegate.removal import moved_releases
 from tidegate.world.ask import send_requests
 from tidegate.world.calls import List, Request, Verb, Write
 from tidegate.world.exchange import Dispatcher
@@ -241,7 +241,7 @@ def test_who_may_not_list_all_secrets_is_told_where_former_releases_are_sought(
         return await send_requests(world, request, cluster=cluster)
 
     assert "flux.release-unseen" not in sandbox.sync(shop.root).stderr
-    monkeypatch.setattr(former_releases, "ask", ask_with_few_rights)
+    monkeypatch.setattr(moved_releases, "ask", ask_with_few_rights)
     shop.release(releaseName="other")
 
     moved = sandbox.sync(shop.root)

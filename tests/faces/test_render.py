@@ -10,8 +10,8 @@ import pytest
 
 from tests.fakes.tidegate_command import Tidegate
 from tests.unit.render.helm_charts import CHARTS, write_chart
-from tidegate.flows.rendering.workshop import available_cores
 from tidegate.model.release import DEFAULT_KUBE_VERSION
+from tidegate.workers.rendering import available_cores
 
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n"
 SEES = """apiVersion: v1

@@ -11,11 +11,12 @@ from tests.fakes.tidegate_command import Tidegate
 from tests.fakes.web_files import Files
 from tests.fakes.web_server import listening
 from tests.unit.render.helm_charts import write_chart
-from tidegate.flows.rendering import RenderContext, RenderSettings
-from tidegate.flows.rendering.values import find_values
 from tidegate.model.release import ValuesFile, ValuesText
 from tidegate.render.helm import ValueFiles
 from tidegate.source import Cache
+from tidegate.workers.rendering import RenderSettings
+from tidegate.workspace.rendering.context import RenderContext
+from tidegate.workspace.rendering.resolve import find_values
 
 TEMPLATE = """apiVersion: v1
 kind: ConfigMap

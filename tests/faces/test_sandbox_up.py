@@ -14,10 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.flows.sandbox_home import KUBECONFIG, sandbox_directory
-from tidegate.flows.serving import serve_world
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.clusters.sandboxes import (
+    KUBECONFIG,
+    SimulationConfig,
+    build_sandbox,
+    sandbox_directory,
+)
 from tidegate.model.moment import Ms, parse_timestamp
+from tidegate.simulation.server import serve_world
 
 KUBECTL = Path(sys.executable).with_name("kubectl")
 START = Ms(parse_timestamp("2026-11-17T12:00:00Z"))

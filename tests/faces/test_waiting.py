@@ -28,7 +28,7 @@ from tests.fakes.served_cluster import served_cluster
 from tests.fakes.tidegate_runs import ROOT, tidegate, tidegate_in
 from tidegate.cli.completing import complete_names
 from tidegate.cli.main import cli
-from tidegate.flows.sandbox_home import CONTEXT, KUBECONFIG
+from tidegate.clusters.sandboxes import CONTEXT, KUBECONFIG
 
 PLATFORM = ROOT / "examples" / "platform"
 # A shell that starts us in the background has SIGINT ignored, and children inherit that.

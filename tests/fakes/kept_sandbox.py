@@ -21,12 +21,14 @@ from tests.fakes.tidegate_command import Ran
 from tests.fakes.tidegate_runs import kubeconfig
 from tests.rollouts.records import StoreRecord
 from tidegate.cli.main import run_argv
+from tidegate.clusters import session
+from tidegate.clusters.connect import Worker
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.engine.drive import Driver
-from tidegate.flows import refreshing, rollout, session
-from tidegate.flows.wiring import SimulationConfig, Worker, build_sandbox
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.reading import get_mapping, get_text
+from tidegate.rollout import replan, run
 from tidegate.sandbox.world import Sandbox
 from tidegate.world.ask import send_requests
 from tidegate.world.calls import List, Request, RequestId, Selection, Verb, Write
@@ -176,8 +178,8 @@ class KeptSandbox:
             raise Killed
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(rollout, "drive", drive_a_while)
-            patch.setattr(refreshing, "drive", drive_a_while)
+            patch.setattr(run, "drive", drive_a_while)
+            patch.setattr(replan, "drive", drive_a_while)
             with pytest.raises((Killed, BaseExceptionGroup)):
                 self.sync(root)
         for ticket in range(1, LAST_TICKET):

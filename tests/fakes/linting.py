@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tidegate.flows.lint import LintOptions, lint
-from tidegate.flows.pointing import LoadRequest
-from tidegate.flows.render import user_render_settings
-from tidegate.flows.session import ClusterTargets
-from tidegate.flows.wiring import SimulationConfig
+from tidegate.clusters.sandboxes import SimulationConfig
+from tidegate.clusters.session import ClusterTargets
+from tidegate.linting.run import LintOptions, lint
 from tidegate.report.lint.report import LintReport
+from tidegate.workspace.rendering.context import user_render_settings
+from tidegate.workspace.request import LoadRequest
 
 
 async def lint_at(path: Path, asking: LintOptions | None = None) -> LintReport:

@@ -11,13 +11,13 @@ from tests.fakes.quick_workloads import JOB, KINDS, Nurse, nurse_of
 from tests.fakes.rollout_cases import Case
 from tests.fakes.rollout_hooks import HookCase
 from tests.fakes.rollout_record import Record, is_planned, is_ready, said
+from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.engine.decide import decide
 from tidegate.engine.drive import Driver
 from tidegate.engine.means import HistoryBackend
 from tidegate.engine.site import RolloutSettings
 from tidegate.engine.turns.rollout import Rollout
 from tidegate.engine.vocabulary import Command, Decision, Input
-from tidegate.flows.means import DefaultEvaluator
 from tidegate.health.judge import Judge
 from tidegate.model.event import EventType
 from tidegate.model.moment import Ms

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import msgspec
 
+from tidegate.clusters.connect import open_world
+from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.engine.drive import Driver, drive
 from tidegate.engine.site import RolloutSettings
-from tidegate.flows.means import DefaultEvaluator
-from tidegate.flows.wiring import open_world
 from tidegate.health.judge import Judge
 from tidegate.model.event import Event
 from tidegate.model.plan import Plan

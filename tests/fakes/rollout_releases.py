@@ -17,7 +17,6 @@ from tidegate.dialect.helm.record import ReleaseRecord, read_record
 from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.documents import read_documents
 from tidegate.engine.stored import SECRET
-from tidegate.flows.releases import HelmHistory
 from tidegate.model.ledger import (
     ReleaseAction,
     ReleaseContents,
@@ -31,6 +30,7 @@ from tidegate.model.policy import Order
 from tidegate.model.reading import get_text
 from tidegate.model.unit import Destination, Unit, UnitId
 from tidegate.plan.build import build_plan
+from tidegate.releases.history import HelmHistory
 from tidegate.testing.builders import an_object
 from tidegate.world.facts import WatchEventType
 

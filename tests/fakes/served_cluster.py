@@ -16,12 +16,11 @@ from tests.fakes.kept_sandbox import ACCOUNT, SERVED
 from tests.fakes.repositories import namespace
 from tests.fakes.tidegate_command import Ran, Tidegate
 from tidegate.cli.main import run_argv
-from tidegate.flows.sandbox_home import KUBECONFIG
-from tidegate.flows.serving import serve_world
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.clusters.sandboxes import KUBECONFIG, SimulationConfig, build_sandbox
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, JsonObject, Kind, Ref
 from tidegate.model.reading import get_text
+from tidegate.simulation.server import serve_world
 from tidegate.testing import Desk, items_of, live_of, real_world
 from tidegate.world.calls import Selection
 from tidegate.world.exchange import Dispatcher

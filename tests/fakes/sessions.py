@@ -6,11 +6,11 @@ from typing import Unpack
 
 import msgspec
 
-from tidegate.flows.render import user_render_settings
-from tidegate.flows.session import ClusterTargets, Session, build_evaluator
-from tidegate.flows.wiring import SimulationConfig
+from tidegate.clusters.sandboxes import SimulationConfig
+from tidegate.clusters.session import ClusterTargets, Session, build_evaluator
 from tidegate.model.unit import Unit
 from tidegate.testing.rollouts import PolicyChanges
+from tidegate.workspace.rendering.context import user_render_settings
 from tidegate.world.protocol import World
 
 

@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.fakes.sessions import a_session
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.engine.drive import drive
-from tidegate.flows.evidence import DiagnosisContext, collect_evidence
-from tidegate.flows.planning import make_plan
-from tidegate.flows.pointing import unit_for_path
-from tidegate.flows.rollout import RolloutOptions, build_driver
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.event import Event
 from tidegate.model.moment import Ms
 from tidegate.model.plan import Plan
 from tidegate.model.policy import Order, Policy
+from tidegate.planning.plan import make_plan
 from tidegate.report.rollout.course import RolloutProgress
 from tidegate.report.rollout.discretion import Redactor
 from tidegate.report.rollout.evidence import Evidence
 from tidegate.report.rollout.failure import failing_objects
+from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
+from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.testing.families import a_family
+from tidegate.workspace.request import unit_for_path
 
 FIRST = Path(__file__).parents[2] / "examples" / "first"
 

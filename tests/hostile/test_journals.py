@@ -13,24 +13,24 @@ import pytest
 
 from tests.fakes.secret_server import secret_server
 from tests.fakes.sessions import a_session, ruled
+from tidegate.clusters.journal import read_journal, rebuild_journal
+from tidegate.clusters.reader import get_objects
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
+from tidegate.clusters.session import Session
 from tidegate.engine.drive import drive
 from tidegate.engine.reach.errands import Pause, Procedure
 from tidegate.engine.record import ENTRIES_PER_PART, UnitRecord
 from tidegate.engine.stored import TIDEGATE_NAMESPACE, RecordHead, build_secret_write, resource_name
 from tidegate.errors import ClusterError
-from tidegate.flows.journal import read_journal, rebuild_journal
-from tidegate.flows.looking import get_objects
-from tidegate.flows.orphans import with_removed_units
-from tidegate.flows.planning import make_plan
-from tidegate.flows.pointing import unit_for_path
-from tidegate.flows.rollout import RolloutOptions, build_driver
-from tidegate.flows.session import Session
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Kind, LiveObject, Ref
 from tidegate.model.unit import Unit
 from tidegate.plan.build import plan_unit
+from tidegate.planning.plan import make_plan
+from tidegate.removal.removed_units import with_removed_units
+from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.testing.families import a_family
+from tidegate.workspace.request import unit_for_path
 from tidegate.world.ask import send_requests
 from tidegate.world.calls import Get, Verb, Write
 from tidegate.world.facts import NotFound, Outcome, Success, is_error

@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.sessions import a_session
+from tidegate.clusters.journal import read_journal
+from tidegate.clusters.reader import list_objects
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
+from tidegate.clusters.session import Session
 from tidegate.engine.drive import drive
-from tidegate.flows.journal import read_journal
-from tidegate.flows.looking import list_objects
-from tidegate.flows.planning import make_plan
-from tidegate.flows.pointing import unit_for_path
-from tidegate.flows.rollout import RolloutOptions, build_driver
-from tidegate.flows.session import Session
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.event import Event, EventType
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.plan.build import plan_unit
+from tidegate.planning.plan import make_plan
+from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.testing.families import a_family
+from tidegate.workspace.request import unit_for_path
 from tidegate.world.ask import send_requests
 from tidegate.world.calls import Verb, Write
 

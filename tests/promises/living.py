@@ -14,7 +14,7 @@ from pathlib import Path
 
 from plane import ControlPlane
 from tests.promises.objects import ACCOUNT, a_namespace
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import LiveObject, Ref
 from tidegate.testing import Desk, live_of, real_world, served_world

@@ -19,17 +19,17 @@ from tests.properties.fleets_to_order import (
     write_fleet,
     write_kustomization,
 )
-from tidegate.flows.entering import open_workspace
-from tidegate.flows.graph import make_graph
-from tidegate.flows.pointing import LoadRequest
-from tidegate.flows.render import user_render_settings
-from tidegate.flows.session import ClusterTargets
-from tidegate.flows.simulate import SimulationOptions, simulate
-from tidegate.flows.wiring import SimulationConfig
+from tidegate.clusters.sandboxes import SimulationConfig
+from tidegate.clusters.session import ClusterTargets
 from tidegate.graph.circles import find_cycles
 from tidegate.model.event import RolloutOutcome
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
+from tidegate.planning.graph import make_graph
+from tidegate.simulation.run import SimulationOptions, simulate
+from tidegate.workspace.rendering.context import user_render_settings
+from tidegate.workspace.request import LoadRequest
+from tidegate.workspace.workspace import open_workspace
 
 WAVES = (0, 1, 2, 3)
 HOOKS = ("PreSync", "Sync", "PostSync")

@@ -24,16 +24,16 @@ from tests.fakes.repo_texts import (
     service,
 )
 from tests.fakes.rule_pages import write_files
-from tidegate.flows.lint import LintOptions
-from tidegate.flows.pointing import LoadRequest
-from tidegate.flows.render import user_render_settings
-from tidegate.flows.session import ClusterTargets
-from tidegate.flows.simulate import SimulationOptions, simulate
-from tidegate.flows.wiring import SimulationConfig
+from tidegate.clusters.sandboxes import SimulationConfig
+from tidegate.clusters.session import ClusterTargets
+from tidegate.linting.run import LintOptions
 from tidegate.model.event import RolloutOutcome
 from tidegate.model.finding import Severity
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.report.lint.report import LintReport
+from tidegate.simulation.run import SimulationOptions, simulate
+from tidegate.workspace.rendering.context import user_render_settings
+from tidegate.workspace.request import LoadRequest
 
 EXAMPLES = int(os.environ.get("TIDEGATE_EXAMPLES", "24"))
 PHASES = ("PreSync", "", "", "", "", "PostSync")

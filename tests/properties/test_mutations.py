@@ -16,7 +16,7 @@ from tests.fakes.random_repositories import sound_repository
 from tests.fakes.rule_pages import write_files
 from tests.fakes.tidegate_runs import ROOT
 from tests.properties.test_lint import EXAMPLES, ends
-from tidegate.flows.lint import LintOptions
+from tidegate.linting.run import LintOptions
 from tidegate.model.finding import Severity
 
 CLEAN = ("first", "migration", "platform")

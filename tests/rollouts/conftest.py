@@ -17,7 +17,7 @@ from tests.rollouts.hooks import Answering, an_answering_port, an_answering_serv
 from tests.rollouts.records import AuditRecord, Record, StoreRecord
 from tests.rollouts.stage import Stage
 from tests.rollouts.worlds import WORLDS, a_still_world
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.objects import Ref
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing import live_of, real_world

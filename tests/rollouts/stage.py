@@ -14,11 +14,10 @@ import msgspec
 from msgspec import structs
 
 from tests.promises.objects import SECRET
+from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.engine.drive import Driver
 from tidegate.engine.site import RolloutSettings
 from tidegate.engine.vocabulary import Refresh
-from tidegate.flows.jq import Jq
-from tidegate.flows.means import DefaultEvaluator
 from tidegate.health.judge import Judge
 from tidegate.model.event import Event, EventType
 from tidegate.model.moment import MINUTE, SECOND, Ms
@@ -29,6 +28,7 @@ from tidegate.model.semantics import TIDEGATE, Semantics
 from tidegate.testing import Desk, items_of, live_of
 from tidegate.testing.builders import a_plan, a_unit
 from tidegate.testing.rollouts import Run, governed
+from tidegate.workers.jq import Jq
 from tidegate.world.calls import Call, RequestId, RunWorker, Selection
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import (

@@ -6,10 +6,10 @@ import pytest
 from msgspec import structs
 
 from tests.rollouts.stage import PATIENT, Rolling, Stage
+from tidegate.actions.approve import approve_units
 from tidegate.engine.approvals import APPROVAL_LABEL
 from tidegate.engine.stored import CONFIG_MAP
 from tidegate.errors import PlanError
-from tidegate.flows.approving import approve_units
 from tidegate.health.budget import budget
 from tidegate.model.event import EventType
 from tidegate.model.plan import Barrier, ConcurrencyLimit, Plan

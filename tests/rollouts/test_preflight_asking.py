@@ -6,12 +6,12 @@ import pytest
 
 from tests.fakes.quick_workloads import quick_sandbox
 from tests.promises.objects import a_definition
-from tidegate.engine.reach.preflight import PreflightMode
 from tidegate.engine.site import RolloutSettings
 from tidegate.model.event import EventType, StepState
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, JsonObject
 from tidegate.model.plan import Plan
+from tidegate.model.policy import PreflightMode
 from tidegate.model.reading import get_mapping, get_mappings
 from tidegate.sandbox.faults import CallFault, Fault, FaultSelector, Rejection
 from tidegate.sandbox.world import Sandbox

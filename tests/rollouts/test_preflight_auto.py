@@ -6,9 +6,9 @@ import pytest
 
 from tests.rollouts.test_preflight_asking import DENIED, MUTATING, Overheard, a_hook, asking
 from tidegate.engine.reach.dry_runs import DEFAULT_NAMESPACE
-from tidegate.engine.reach.preflight import PreflightMode
 from tidegate.model.event import EventType, StepState
 from tidegate.model.objects import Json, JsonObject
+from tidegate.model.policy import PreflightMode
 from tidegate.model.reading import get_mapping
 from tidegate.sandbox.faults import CallFault, FaultSelector, Frequency, Rejection
 from tidegate.testing.builders import a_config_map, a_deployment, a_job, a_plan, an_object

@@ -11,14 +11,14 @@ from tidegate.cli.nouns import KINDS_BY_NOUN
 from tidegate.cli.saying import note
 from tidegate.cli.unit_options import Flags
 from tidegate.cli.watching import WatchOutput, watch
-from tidegate.flows.entering import Workspace
-from tidegate.flows.resources import Resources, object_rows, read_resources
-from tidegate.flows.session import Session
-from tidegate.flows.standing import UnitStatus, read_unit_statuses
-from tidegate.flows.weakness import workspace_findings
+from tidegate.clusters.session import Session
+from tidegate.inspection.resources import Resources, object_rows, read_resources
+from tidegate.inspection.status import UnitStatus, read_unit_statuses
 from tidegate.model.finding import Finding
 from tidegate.model.reading import get_text
 from tidegate.report.applications import ApplicationRow, sync_window_texts
+from tidegate.workspace.completeness import workspace_findings
+from tidegate.workspace.workspace import Workspace
 
 ApplicationReader = Callable[[Session, Workspace], Awaitable[list[ApplicationRow]]]
 ApplicationFormatter = Callable[[list[ApplicationRow]], tuple[Iterable[object], Iterable[str]]]

@@ -10,23 +10,23 @@ from click.core import ParameterSource
 
 from tidegate.cli.running import run_async
 from tidegate.cli.unit_options import Flags
-from tidegate.flows.entering import Workspace, open_workspace
-from tidegate.flows.generator_data import read_generator_data
-from tidegate.flows.pointing import (
+from tidegate.clusters.sandboxes import SimulationConfig
+from tidegate.clusters.session import ClusterTargets, Session
+from tidegate.dialect.argo.options import with_sync_options
+from tidegate.model.identity import ImpersonatedUser
+from tidegate.model.policy import Order, Policy, with_force
+from tidegate.workers.rendering import RenderSettings
+from tidegate.workspace.generator_data import read_generator_data
+from tidegate.workspace.rendering.context import user_render_settings
+from tidegate.workspace.request import (
     STDIN,
     LoadRequest,
     RenderFlags,
     check_path_exists,
     read_ignore_differences,
     stdin_manifests,
-    with_sync_options,
 )
-from tidegate.flows.render import user_render_settings
-from tidegate.flows.rendering import RenderSettings
-from tidegate.flows.session import ClusterTargets, Session
-from tidegate.flows.wiring import SimulationConfig
-from tidegate.model.identity import ImpersonatedUser
-from tidegate.model.policy import Order, Policy, with_force
+from tidegate.workspace.workspace import Workspace, open_workspace
 
 ResultT = TypeVar("ResultT")
 COMMANDLINE = ParameterSource.COMMANDLINE

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import msgspec
 
 from tidegate.cli.saying import print_document, print_line
-from tidegate.flows.assuming import given_for_missing
 from tidegate.model.absence import MissingDependency
 from tidegate.report.assumed import assumption_lines, merge_given, missing_documents, missing_lines
+from tidegate.simulation.assumptions import given_for_missing
 
 
 def print_assumptions(

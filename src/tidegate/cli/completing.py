@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from tidegate.flows.session import ClusterTargets
+    from tidegate.clusters.session import ClusterTargets
 
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 complete_path = click.Path().shell_complete
@@ -19,8 +19,8 @@ ENGINES = ("own", "tidegate", "argocd", "flux")
 
 def complete_context(ctx: click.Context, _option: click.Parameter, prefix: str) -> list[str]:
     """Return the contexts of the kubeconfig; none if it cannot be read."""
+    from tidegate.clusters.connect import context_names  # noqa: PLC0415
     from tidegate.errors import TidegateError  # noqa: PLC0415 - only where a shell asks
-    from tidegate.flows.wiring import context_names  # noqa: PLC0415
 
     try:
         names = context_names(ctx.params.get("kubeconfig"))
@@ -75,7 +75,7 @@ def complete_names_of_noun(kinds_for_noun: Callable[[str], Sequence[str]]) -> Co
 
 
 def _complete_names(ctx: click.Context, kinds: Sequence[str], prefix: str) -> list[str]:
-    from tidegate.flows.completing import list_live_unit_names, list_unit_names  # noqa: PLC0415 - if a shell asks
+    from tidegate.inspection.completion import list_live_unit_names, list_unit_names  # noqa: PLC0415 - if a shell asks
 
     return _matching_names(
         ctx,
@@ -87,14 +87,14 @@ def _complete_names(ctx: click.Context, kinds: Sequence[str], prefix: str) -> li
 
 def complete_kinds(ctx: click.Context, _argument: click.Parameter, prefix: str) -> list[str]:
     """Return the kinds of objects in the repository."""
-    from tidegate.flows.completing import list_kind_names  # noqa: PLC0415
+    from tidegate.inspection.completion import list_kind_names  # noqa: PLC0415
 
     return _matching_names(ctx, prefix, list_kind_names)
 
 
 def complete_objects(ctx: click.Context, _argument: click.Parameter, prefix: str) -> list[str]:
     """Return objects of the preceding kind, in the repository and in the given context."""
-    from tidegate.flows.completing import list_live_object_names, list_object_names  # noqa: PLC0415
+    from tidegate.inspection.completion import list_live_object_names, list_object_names  # noqa: PLC0415
 
     kind = str(ctx.params.get("kind") or "")
     return _matching_names(
@@ -107,7 +107,7 @@ def complete_objects(ctx: click.Context, _argument: click.Parameter, prefix: str
 
 def complete_jobs(ctx: click.Context, _argument: click.Parameter, prefix: str) -> list[str]:
     """Return the Jobs and hooks of the repository."""
-    from tidegate.flows.completing import list_job_names  # noqa: PLC0415
+    from tidegate.inspection.completion import list_job_names  # noqa: PLC0415
 
     return _matching_names(ctx, prefix, list_job_names)
 
@@ -120,8 +120,8 @@ def _matching_names(
 ) -> list[str]:
     """Return the matching names. Errors are ignored while the user types."""
     from tidegate.cli.running import run_async  # noqa: PLC0415
+    from tidegate.clusters.session import ClusterTargets  # noqa: PLC0415
     from tidegate.errors import TidegateError  # noqa: PLC0415
-    from tidegate.flows.session import ClusterTargets  # noqa: PLC0415
 
     names: list[str] = []
     with suppress(TidegateError, ExceptionGroup, OSError):

@@ -10,7 +10,7 @@ import click
 from tidegate.cli.asking import cluster_targets
 from tidegate.cli.saying import print_line, print_lines
 from tidegate.cli.unit_options import Flags
-from tidegate.flows.session import describe_targets
+from tidegate.clusters.session import describe_targets
 
 EMPTY_CLUSTER_TARGET = "none; compared with an empty cluster"
 

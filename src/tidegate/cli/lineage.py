@@ -12,12 +12,9 @@ from tidegate.cli.naming import load_unit_trees
 from tidegate.cli.saying import note
 from tidegate.cli.unit_options import Flags
 from tidegate.cli.window import max_line_width
-from tidegate.flows.entering import Workspace
-from tidegate.flows.lineage import read_lineages, trace_object
-from tidegate.flows.living_trees import LiveTreeBuilder
-from tidegate.flows.named import select_resources
-from tidegate.flows.session import Session
-from tidegate.flows.weakness import workspace_findings
+from tidegate.clusters.session import Session
+from tidegate.inspection.lineage import read_lineages, trace_object
+from tidegate.inspection.live_tree import LiveTreeBuilder
 from tidegate.report.lineage import (
     TraceBlock,
     TreeNode,
@@ -26,6 +23,9 @@ from tidegate.report.lineage import (
     tree_document,
     tree_lines,
 )
+from tidegate.workspace.completeness import workspace_findings
+from tidegate.workspace.selection import select_resources
+from tidegate.workspace.workspace import Workspace
 
 
 def show_tree(

@@ -14,8 +14,8 @@ from tidegate.cli.nouns import KINDS_BY_NOUN
 from tidegate.cli.running import run_async
 from tidegate.cli.saying import print_line
 from tidegate.cli.unit_options import Flags
-from tidegate.errors import UsageError
-from tidegate.flows.controllers import (
+from tidegate.clusters.session import Session, open_session
+from tidegate.controllers.requests import (
     REQUEST_TIMEOUT,
     ControllerAnswer,
     are_controllers_running,
@@ -27,11 +27,11 @@ from tidegate.flows.controllers import (
     suspended_error,
     sync_with_argocd,
 )
-from tidegate.flows.discover import UnitTree
-from tidegate.flows.named import SelectedResource, list_resources, select_resources
-from tidegate.flows.session import Session, open_session
-from tidegate.flows.suspended import find_suspended
+from tidegate.errors import UsageError
 from tidegate.model.event import RolloutOutcome
+from tidegate.planning.exclusions import find_suspended
+from tidegate.workspace.discovery.unit_tree import UnitTree
+from tidegate.workspace.selection import SelectedResource, list_resources, select_resources
 
 ControllerRequest = Callable[[Session], Awaitable[list[ControllerAnswer]]]
 

@@ -19,8 +19,8 @@ from tidegate.cli.nouns import KINDS_BY_NOUN, noun_group, split_source_kind
 from tidegate.cli.unit_options import Flags, with_options
 
 if TYPE_CHECKING:
-    from tidegate.flows.discover import UnitTree
-    from tidegate.flows.named import SelectedResource
+    from tidegate.workspace.discovery.unit_tree import UnitTree
+    from tidegate.workspace.selection import SelectedResource
 
 Delegate = Callable[["list[SelectedResource]", "tuple[UnitTree, ...]", Flags], int | None]
 FLUX_NOUNS = ("kustomization", "helmrelease")
@@ -139,7 +139,7 @@ def load_unit_trees(path: str, flags: Flags) -> tuple[UnitTree, ...]:
     # Only when a verb runs: its help must not wait for them.
     from tidegate.cli.asking import load_request, render_settings  # noqa: PLC0415
     from tidegate.cli.running import run_async  # noqa: PLC0415
-    from tidegate.flows.entering import load_without_cluster  # noqa: PLC0415
+    from tidegate.workspace.workspace import load_without_cluster  # noqa: PLC0415
 
     request = load_request(path, {**flags, "units": ()})
     return run_async(
@@ -155,7 +155,7 @@ def find_resources(
     namespace: str = "",
 ) -> list[SelectedResource]:
     """Return the selected units and sources. Raises UsageError if there are none."""
-    from tidegate.flows.named import select_resources  # noqa: PLC0415 - only when a verb runs
+    from tidegate.workspace.selection import select_resources  # noqa: PLC0415 - only when a verb runs
 
     kinds, names = split_source_kind(kinds, names)
     return select_resources(unit_trees, kinds, names, labels, namespace)
@@ -172,9 +172,11 @@ def select_unit_ids(
 
     The result is empty if all units are selected, so that the unit resources are applied, too.
     """
-    from tidegate.flows.named import units_using_sources  # noqa: PLC0415
-    from tidegate.flows.standing import select_units  # noqa: PLC0415
-    from tidegate.flows.units import unit_rows  # noqa: PLC0415
+    from tidegate.workspace.selection import (  # noqa: PLC0415
+        select_units,
+        unit_rows,
+        units_using_sources,
+    )
 
     if kinds == KINDS_BY_NOUN["source"]:
         resources = find_resources(unit_trees, kinds, names, labels, namespace)

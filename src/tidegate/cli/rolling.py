@@ -17,17 +17,17 @@ from tidegate.cli.doing import ProgressLine
 from tidegate.cli.saying import note
 from tidegate.cli.screen import Screen
 from tidegate.cli.unit_options import Flags
-from tidegate.flows.assuming import open_with_assumptions
-from tidegate.flows.entering import Workspace
-from tidegate.flows.pointing import LoadRequest
-from tidegate.flows.recording import RecordingObserver, RunRecorder
-from tidegate.flows.rollout import RolloutOptions, roll_out
-from tidegate.flows.session import ClusterTargets, Session
+from tidegate.clusters.session import ClusterTargets, Session
 from tidegate.model.event import RolloutOutcome
 from tidegate.model.plan import Plan
 from tidegate.report.refusals import preflight_findings
 from tidegate.report.rollout.ending import needs_explanation, rollout_explanation
 from tidegate.report.rollout.summary import NextCommands
+from tidegate.rollout.record import RecordingObserver, RunRecorder
+from tidegate.rollout.run import RolloutOptions, roll_out
+from tidegate.simulation.assumptions import open_with_assumptions
+from tidegate.workspace.request import LoadRequest
+from tidegate.workspace.workspace import Workspace
 
 DEFAULT_SPEED = 20.0
 """Simulated seconds per real second on a terminal."""

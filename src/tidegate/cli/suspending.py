@@ -14,12 +14,12 @@ from tidegate.cli.nouns import KINDS_BY_NOUN
 from tidegate.cli.running import run_async
 from tidegate.cli.saying import note, print_line
 from tidegate.cli.unit_options import Flags
-from tidegate.flows.controllers import REQUEST_TIMEOUT, ControllerAnswer, await_resumed
-from tidegate.flows.named import SelectedResource
-from tidegate.flows.session import Session, open_session
-from tidegate.flows.suspending import SuspensionResult, find_controllers, suspend
+from tidegate.clusters.session import Session, open_session
+from tidegate.controllers.requests import REQUEST_TIMEOUT, ControllerAnswer, await_resumed
+from tidegate.controllers.suspend import SuspensionResult, find_controllers, suspend
 from tidegate.model.event import RolloutOutcome
 from tidegate.model.unit import UnitId
+from tidegate.workspace.selection import SelectedResource
 
 PROGRESS_WORDS = {True: ("suspending", "suspended"), False: ("resuming", "resumed")}
 

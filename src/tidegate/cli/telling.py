@@ -13,12 +13,9 @@ from tidegate.cli.nouns import KINDS_BY_NOUN, NOUN_ALIASES, UNIT_KINDS
 from tidegate.cli.saying import note
 from tidegate.cli.unit_options import Flags
 from tidegate.cli.window import max_line_width
-from tidegate.flows.entering import Workspace
-from tidegate.flows.followed_logs import LogFollower
-from tidegate.flows.named import select_resources
-from tidegate.flows.session import Session
-from tidegate.flows.telling import find_pod_owners, read_events, read_unit_logs
-from tidegate.flows.weakness import workspace_findings
+from tidegate.clusters.session import Session
+from tidegate.inspection.events import find_pod_owners, read_events, read_unit_logs
+from tidegate.inspection.logs import LogFollower
 from tidegate.model.moment import Ms
 from tidegate.model.unit import UnitId
 from tidegate.report.told import (
@@ -30,6 +27,9 @@ from tidegate.report.told import (
     event_row_document,
     log_line_document,
 )
+from tidegate.workspace.completeness import workspace_findings
+from tidegate.workspace.selection import select_resources
+from tidegate.workspace.workspace import Workspace
 
 
 def show_events(

@@ -107,7 +107,7 @@ class Flags(TypedDict, total=False):
 def _check_sync_options(
     _ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]
 ) -> object:
-    from tidegate.flows.pointing import option_problem  # noqa: PLC0415 - only when one is given
+    from tidegate.dialect.argo.options import option_problem  # noqa: PLC0415 - only when one is given
 
     for option in values:
         if problem := option_problem(option):

@@ -12,19 +12,24 @@ from tidegate.cli.exits import OUTCOME_CODES
 from tidegate.cli.naming import load_unit_trees, select_unit_ids
 from tidegate.cli.saying import note
 from tidegate.cli.unit_options import Flags
+from tidegate.clusters.session import Session
 from tidegate.errors import WaitTimeoutError
-from tidegate.flows.entering import Workspace
-from tidegate.flows.following import watch_changes, watch_targets
-from tidegate.flows.preview import EMPTY_PLAN
-from tidegate.flows.session import Session
-from tidegate.flows.standing import UnitStatus, filter_unit_statuses, is_deleted, read_unit_statuses
-from tidegate.flows.telling import diagnose_statuses
+from tidegate.inspection.diff import EMPTY_PLAN
+from tidegate.inspection.events import diagnose_statuses
+from tidegate.inspection.status import (
+    UnitStatus,
+    filter_unit_statuses,
+    is_deleted,
+    read_unit_statuses,
+)
+from tidegate.inspection.watch import watch_changes, watch_targets
 from tidegate.model.event import RolloutOutcome
 from tidegate.model.moment import format_duration
 from tidegate.model.reading import get_text, get_value
 from tidegate.model.verdict import Health
 from tidegate.report.rollout.ending import wait_explanation, wait_rows
 from tidegate.report.rollout.rows import plain_text
+from tidegate.workspace.workspace import Workspace
 
 FINISHED_PHASES = frozenset({"", "Succeeded", "Failed", "Error"})
 

@@ -15,11 +15,11 @@ from tidegate.cli.saying import print_document, print_line
 from tidegate.cli.terminal import SafeStream, Terminal, detect_capabilities
 from tidegate.cli.unit_options import Flags
 from tidegate.cli.window import terminal_size
+from tidegate.clusters.session import Session
 from tidegate.errors import escape_line, redact_urls
-from tidegate.flows.entering import Workspace
-from tidegate.flows.following import watch_changes, watch_targets
-from tidegate.flows.session import Session
+from tidegate.inspection.watch import watch_changes, watch_targets
 from tidegate.report.rollout.rows import Span, truncate
+from tidegate.workspace.workspace import Workspace
 
 WatchOutput = tuple[Iterable[object], Iterable[str]]
 """JSON documents, and lines for people."""

@@ -19,7 +19,7 @@ from tidegate.engine.reach.checking import (
 )
 from tidegate.engine.reach.errands import ApiCall, Procedure
 from tidegate.engine.reach.outlook import LiveCache
-from tidegate.engine.reach.preflight import PreflightChecker, PreflightMode
+from tidegate.engine.reach.preflight import PreflightChecker
 from tidegate.engine.reach.surroundings import UNWRITTEN_ACTIONS, AdmissionContext
 from tidegate.engine.reach.writing import object_body
 from tidegate.engine.stored import TIDEGATE_NAMESPACE
@@ -45,6 +45,7 @@ from tidegate.model.plan import (
     Step,
     step_items,
 )
+from tidegate.model.policy import PreflightMode
 from tidegate.model.unit import UnitId
 from tidegate.world.calls import Write
 from tidegate.world.exchange import Dispatcher

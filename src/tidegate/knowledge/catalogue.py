@@ -17,12 +17,18 @@ from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_int, get_mapping, get_mappings, get_text
 
 NAMING_LABELS = ("app", "app.kubernetes.io/name", "app.kubernetes.io/part-of", "k8s-app")
+
+
 TRADES = frozenset({"operator", "controller", "manager", "provider", "provisioner"})
 """What workloads that serve kinds call themselves."""
+
+
 EMPTY_WORDS = frozenset(
     {"api", "apis", "app", "apps", "cloud", "config", "core", "k8s", "x-k8s", "operator", "v1"}
 )
 """Parts of groups that name nobody."""
+
+
 CHARTS = {
     "base": "istio",
     "connect": "onepassword",
@@ -35,7 +41,11 @@ CHARTS = {
     "victoria-metrics-k8s-stack": "victoria-metrics-operator",
 }
 """Charts that are not called as the operator whose definitions they bring."""
+
+
 SHORTEST = 3
+
+
 _WORD = lazy_regex(r"[a-z0-9]+")
 
 
@@ -149,3 +159,17 @@ def is_ready(row: KindRow, body: dict[str, Json]) -> bool:
     seen = find_value(body, row.observed) if row.observed else None
     is_current = not isinstance(seen, int) or seen >= get_int(body, "metadata", "generation")
     return is_current and all_checks_pass(row.ready_when, body)
+
+
+SIBILANT_ENDINGS = ("s", "x", "z", "ch", "sh")
+
+
+VOWELS = "aeiou"
+
+
+def pluralize_kind(kind: str) -> str:
+    """Return the English plural of a kind, in lower case."""
+    word = kind.lower()
+    if word.endswith("y") and word[-2:-1] not in VOWELS:
+        return f"{word[:-1]}ies"
+    return f"{word}es" if word.endswith(SIBILANT_ENDINGS) else f"{word}s"

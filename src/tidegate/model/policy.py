@@ -191,3 +191,14 @@ def with_force(policy: Policy, forces: bool) -> Policy:  # noqa: FBT001 - it is 
         return policy
     forced_options = msgspec.structs.replace(options, forces=True)
     return msgspec.structs.replace(policy, handling=forced_options)
+
+
+class PreflightMode(StrEnum):
+    """Which objects are sent to the server as dry runs before the first write."""
+
+    LOCAL = "local"
+    """Objects that only the server can check, because of admission rules or CRD rules."""
+    AUTO = "auto"
+    """These, and objects of which the local rules leave something open."""
+    SERVER = "server"
+    """All objects that would be written."""

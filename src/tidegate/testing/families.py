@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tidegate.flows.discover import RenderedUnit, UnitTree
-from tidegate.flows.reading import UnitManifests, read_valid_manifests
-from tidegate.flows.rendering import RenderContext
-from tidegate.flows.rendering.units import render_unit
-from tidegate.flows.session import Session
+from tidegate.clusters.session import Session
 from tidegate.model.unit import Unit
+from tidegate.planning.manifests import UnitManifests, read_valid_manifests
+from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
+from tidegate.workspace.rendering.context import RenderContext
+from tidegate.workspace.rendering.render_unit import render_unit
 
 
 async def a_family(unit: Unit, session: Session) -> UnitTree:

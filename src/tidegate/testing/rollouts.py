@@ -7,15 +7,15 @@ from typing import TypedDict, Unpack
 
 import msgspec
 
+from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.engine.drive import Driver, drive
 from tidegate.engine.site import RolloutSettings
-from tidegate.flows.jq import Jq
-from tidegate.flows.means import DefaultEvaluator
 from tidegate.health.judge import Judge
 from tidegate.model.event import Event, EventType, StepState
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.plan import Plan
 from tidegate.model.semantics import Semantics
+from tidegate.workers.jq import Jq
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.line import ResilientWorld
 from tidegate.world.protocol import World

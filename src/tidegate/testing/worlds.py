@@ -7,10 +7,11 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from tidegate.flows import wiring
-from tidegate.flows.sandbox_home import KUBECONFIG
-from tidegate.flows.serving import serve_world
+from tidegate.clusters import sandboxes
+from tidegate.clusters.connect import WATCH_TIMEOUT, open_world
+from tidegate.clusters.sandboxes import KUBECONFIG
 from tidegate.model.moment import Ms
+from tidegate.simulation.server import serve_world
 from tidegate.testing.desk import Desk
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import is_error
@@ -20,19 +21,17 @@ from tidegate.world.protocol import World
 
 @asynccontextmanager
 async def real_world(
-    *, kubeconfig: Path, context: str | None = None, watching: Ms = wiring.WATCH_TIMEOUT
+    *, kubeconfig: Path, context: str | None = None, watching: Ms = WATCH_TIMEOUT
 ) -> AsyncIterator[World]:
     """The cluster of a kubeconfig."""
     contexts = {"": context}
-    async with wiring.open_world(
-        contexts, kubeconfig=str(kubeconfig), watch_timeout=watching
-    ) as world:
+    async with open_world(contexts, kubeconfig=str(kubeconfig), watch_timeout=watching) as world:
         yield world
 
 
 @asynccontextmanager
 async def served_world(
-    behind: World, *, home: Path, pace: float = 1.0, watching: Ms = wiring.WATCH_TIMEOUT
+    behind: World, *, home: Path, pace: float = 1.0, watching: Ms = WATCH_TIMEOUT
 ) -> AsyncIterator[World]:
     """A world as its clients see it over HTTP, through the same client as a real cluster."""
     async with (
@@ -43,19 +42,19 @@ async def served_world(
 
 
 def sandbox_world(
-    *, scenario: Path | None = None, seed: int = 0, watching: Ms = wiring.WATCH_TIMEOUT
+    *, scenario: Path | None = None, seed: int = 0, watching: Ms = WATCH_TIMEOUT
 ) -> World:
     """An empty cluster in memory, with virtual time and the faults of a scenario file."""
-    return wiring.build_empty_sandbox(scenario=scenario, seed=seed, watch_timeout=watching)
+    return sandboxes.build_empty_sandbox(scenario=scenario, seed=seed, watch_timeout=watching)
 
 
-async def give(world: World, simulation: wiring.SimulationConfig) -> None:
+async def give(world: World, simulation: sandboxes.SimulationConfig) -> None:
     """Put into a cluster what a simulated one would have already; new kinds take a moment."""
     desk = Desk(Dispatcher(ResilientWorld(world)))
-    for body in wiring.preinstalled_objects(simulation):
+    for body in sandboxes.preinstalled_objects(simulation):
         await desk.eventually(partial(desk.apply, body), lambda outcome: not is_error(outcome))
 
 
-async def live_in(world: World, simulation: wiring.SimulationConfig, *, until: Ms) -> None:
+async def live_in(world: World, simulation: sandboxes.SimulationConfig, *, until: Ms) -> None:
     """Let our kubelet and operators work on a cluster up to a moment, in its own time."""
-    await wiring.run_remote_controllers(world, simulation, until=until)
+    await sandboxes.run_remote_controllers(world, simulation, until=until)

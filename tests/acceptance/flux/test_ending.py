@@ -8,7 +8,7 @@ from tests.acceptance.flux.stage import FluxStage, case
 from tests.acceptance.flux.test_applying import NOTE, setting
 from tests.acceptance.stage import named
 from tests.promises.objects import held
-from tidegate.flows.means import prune_candidate
+from tidegate.clusters.evaluator import prune_candidate
 from tidegate.health.budget import budget
 from tidegate.model.event import EventType
 from tidegate.model.manifest import Manifests

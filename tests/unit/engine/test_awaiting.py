@@ -6,10 +6,9 @@ import asyncio
 from contextlib import closing
 
 from tests.unit.plan.orders import a_thing, no_budget, ref_of
+from tidegate.clusters.journal import read_journal
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.engine.drive import drive
-from tidegate.flows.journal import read_journal
-from tidegate.flows.jq import Jq
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.event import EventType, StepState
 from tidegate.model.manifest import Manifests
 from tidegate.model.plan import Plan
@@ -19,6 +18,7 @@ from tidegate.plan.build import build_plan, plan_unit
 from tidegate.testing import Desk, body_of
 from tidegate.testing.builders import USUAL, a_deployment, a_name, a_plan, a_unit
 from tidegate.testing.rollouts import Run, a_driver, governed, roll_out, settings_of
+from tidegate.workers.jq import Jq
 from tidegate.world.exchange import Dispatcher
 from tidegate.world.line import ResilientWorld
 from tidegate.world.protocol import World

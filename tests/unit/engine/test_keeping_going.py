@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.event import EventType, StepState
 from tidegate.model.plan import Plan
 from tidegate.testing.builders import a_config_map, a_plan, a_unit, an_object

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 
 from tests.fakes.quick_workloads import quick_sandbox
+from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.engine.drive import Driver, drive
-from tidegate.flows.means import DefaultEvaluator
 from tidegate.health.judge import Judge
 from tidegate.model.event import Event, EventType
 from tidegate.model.moment import SECOND, Ms

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from tidegate.clusters.evaluator import DefaultEvaluator
 from tidegate.engine.reach.errands import ApiCall, Procedure
 from tidegate.engine.reach.writing import REPLACE_TRIES, apply_object
-from tidegate.flows.means import DefaultEvaluator
 from tidegate.health.judge import Judge
 from tidegate.model.objects import ClusterRef, LiveObject, parse_live_object
 from tidegate.model.plan import PlanItem, PlannedUnit

@@ -8,21 +8,21 @@ from pathlib import Path
 import msgspec
 
 from tests.fakes.sessions import a_session, ruled
+from tidegate.actions.delete import Deletion, finish_deletion, plan_deletion
+from tidegate.clusters.journal import StoredJournal, read_journal
 from tidegate.dialect.argo.options import with_sync_options
 from tidegate.engine.drive import drive
-from tidegate.flows.delete import Deletion, finish_deletion, plan_deletion
-from tidegate.flows.journal import StoredJournal, read_journal
-from tidegate.flows.planning import make_plan
-from tidegate.flows.pointing import unit_for_path
-from tidegate.flows.preview import Preview, preview
-from tidegate.flows.rollout import RolloutOptions, build_driver
+from tidegate.inspection.diff import Preview, preview
 from tidegate.model.event import Event, EventType
 from tidegate.model.objects import Kind
 from tidegate.model.plan import Plan
 from tidegate.model.policy import Policy
 from tidegate.model.unit import Unit
 from tidegate.plan.build import plan_unit
+from tidegate.planning.plan import make_plan
+from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.testing.families import a_family, a_read
+from tidegate.workspace.request import unit_for_path
 from tidegate.world.ask import send_requests
 from tidegate.world.calls import List, Selection
 from tidegate.world.exchange import Dispatcher

@@ -10,14 +10,14 @@ import pytest
 from tests.fakes.repo_texts import application, config_map
 from tests.fakes.rule_pages import write_files
 from tests.fakes.served_cluster import served_cluster
-from tidegate.flows.pointing import LoadRequest
-from tidegate.flows.render import user_render_settings
-from tidegate.flows.session import ClusterTargets
-from tidegate.flows.simulate import SimulationOptions, SimulationResult, simulate
-from tidegate.flows.wiring import SimulationConfig
+from tidegate.clusters.sandboxes import SimulationConfig
+from tidegate.clusters.session import ClusterTargets
 from tidegate.model.event import EventType, RolloutOutcome
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.semantics import TIDEGATE
+from tidegate.simulation.run import SimulationOptions, SimulationResult, simulate
+from tidegate.workspace.rendering.context import user_render_settings
+from tidegate.workspace.request import LoadRequest
 
 
 def depending(manifest: str, head: str, said: str) -> str:

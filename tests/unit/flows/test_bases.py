@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.flows.rendering.bases import RemoteBase, parse_base
 from tidegate.model.source import GitRef, GitRefKind, GitSource
+from tidegate.workspace.rendering.sources import RemoteBase, parse_base
 
 
 def at(text: str, kind: GitRefKind = GitRefKind.ANY) -> GitRef:

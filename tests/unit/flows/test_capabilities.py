@@ -7,14 +7,16 @@ from pathlib import Path
 
 from tests.fakes.sessions import a_session
 from tests.unit.render.helm_charts import data_of, write_chart
-from tidegate.flows.pointing import unit_for_path
-from tidegate.flows.rendering import RenderContext, RenderFailure, RenderResult, RenderSettings
-from tidegate.flows.rendering.capabilities import Capabilities
-from tidegate.flows.rendering.units import render_unit
+from tidegate.model.capabilities import Capabilities
 from tidegate.model.release import DEFAULT_KUBE_VERSION
 from tidegate.model.unit import Unit
 from tidegate.source import Cache
 from tidegate.testing import sandbox_world
+from tidegate.workers.rendering import RenderSettings
+from tidegate.workspace.rendering.context import RenderContext
+from tidegate.workspace.rendering.render_unit import render_unit
+from tidegate.workspace.rendering.result import RenderFailure, RenderResult
+from tidegate.workspace.request import unit_for_path
 
 SEES = """apiVersion: v1
 kind: ConfigMap

@@ -10,9 +10,9 @@ import pytest
 from tidegate.documents import read_documents
 from tidegate.documents.dump import to_json
 from tidegate.errors import Location
-from tidegate.flows.checking import check_objects
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.objects import Json
+from tidegate.workspace.discovery.object_checks import check_objects
 
 TEXT = """\
 apiVersion: v1

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.flows.config import configured_checkouts, filter_ignored, read_config
 from tidegate.model.config import Config
 from tidegate.source import Checkout
+from tidegate.workspace.config import configured_checkouts, filter_ignored, read_config
 
 FILES = ("apps/docs/a.yaml", "apps/web.yaml", "docs/a.yaml", "docs/keep.yaml")
 

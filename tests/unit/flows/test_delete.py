@@ -23,22 +23,22 @@ from tests.unit.flows.deletions import (
     remembered_of,
     waves_of,
 )
+from tidegate.actions.delete import Deletion, plan_deletion, refuse_changed_deletions
+from tidegate.clusters.journal import delete_record
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.engine.drive import drive
 from tidegate.engine.heartbeat import LEASE, lease_ref
 from tidegate.engine.stored import TIDEGATE_NAMESPACE, build_secret_write, read_head
 from tidegate.errors import PlanError
-from tidegate.flows.delete import Deletion, plan_deletion, refuse_changed_deletions
-from tidegate.flows.journal import delete_record
-from tidegate.flows.pointing import unit_for_path
-from tidegate.flows.rollout import RolloutOptions, build_driver
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.event import EventType
 from tidegate.model.moment import SECOND, Ms
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.policy import Policy
 from tidegate.plan.build import plan_unit
+from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.testing.builders import an_object
 from tidegate.testing.families import a_read
+from tidegate.workspace.request import unit_for_path
 from tidegate.world.ask import send_requests
 from tidegate.world.calls import Get, Verb, Write
 from tidegate.world.exchange import Dispatcher

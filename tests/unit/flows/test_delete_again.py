@@ -21,12 +21,12 @@ from tests.unit.flows.deletions import (
     remembered_of,
     run,
 )
+from tidegate.actions.delete import finish_deletion, plan_deletion
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.engine.drive import Driver, drive
-from tidegate.flows.delete import finish_deletion, plan_deletion
-from tidegate.flows.rollout import RolloutOptions, build_driver
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.event import Event, EventType
 from tidegate.model.unit import Unit
+from tidegate.rollout.run import RolloutOptions, build_driver
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.families import a_read
 from tidegate.world.exchange import Dispatcher

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.flows.evidence import DiagnosisContext, collect_evidence
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.change import MASK
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import ClusterRef, Json, JsonObject, Kind, Ref
 from tidegate.report.rollout.discretion import Redactor
 from tidegate.report.rollout.evidence import Evidence
+from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
 from tidegate.testing.builders import a_config_map, an_object
 from tidegate.world.ask import send_requests
 from tidegate.world.calls import Verb, Write

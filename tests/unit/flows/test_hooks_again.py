@@ -8,11 +8,11 @@ import pytest
 
 from tests.fakes.sessions import a_session, ruled
 from tests.unit.flows.deletions import a_directory, a_hook, a_setting, run
-from tidegate.flows.planning import make_plan
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.event import Event, EventType
 from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
 from tidegate.model.unit import Unit
+from tidegate.planning.plan import make_plan
 from tidegate.testing.families import a_family
 from tidegate.world.protocol import World
 

@@ -13,12 +13,12 @@ import pytest
 from tests.unit.plan.lives import find_paths
 from tidegate.errors import DialectError
 from tidegate.external.process import MIB, Limits
-from tidegate.flows.jq import Jq
 from tidegate.model.ignoring import DifferencePaths, IgnoreDifference
 from tidegate.model.moment import Ms
 from tidegate.model.objects import JsonObject, Kind, Ref
 from tidegate.model.plan import PlanItem
 from tidegate.plan.diff.ignoring import with_live_values
+from tidegate.workers.jq import Jq
 
 ITEM = PlanItem(ref=Ref(Kind("", "v1", "Secret"), "shop", "key"), origin="key.yaml:3")
 BODY: JsonObject = {

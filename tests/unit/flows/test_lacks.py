@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.flows.evidence import DiagnosisContext, collect_evidence
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.knowledge.catalogue import KnownRows
 from tidegate.knowledge.reader import builtin
 from tidegate.model.objects import ClusterRef, Json, JsonObject, Kind, Ref
 from tidegate.model.plan import Plan
 from tidegate.report.rollout.evidence import Evidence, StepRelation
+from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
 from tidegate.testing import Desk, live_of
 from tidegate.testing.builders import a_config_map, a_plan, an_object
 from tidegate.world.exchange import Dispatcher

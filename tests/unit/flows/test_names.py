@@ -8,13 +8,13 @@ import pytest
 
 from tests.fakes.sessions import a_session
 from tests.unit.flows.deletions import SETTINGS, a_setting, bring, names, run
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.errors import PlanError
-from tidegate.flows.planning import make_plan
-from tidegate.flows.pointing import unit_for_path
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.policy import Policy
 from tidegate.model.unit import Unit
+from tidegate.planning.plan import make_plan
 from tidegate.testing.families import a_family
+from tidegate.workspace.request import unit_for_path
 
 PRUNES = Policy(prunes=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.flows.discover.nearest import ClosestFileIndex
+from tidegate.workspace.discovery.closest_file import ClosestFileIndex
 
 paths = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map("/".join)
 

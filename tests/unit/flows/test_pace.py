@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from tidegate.clusters.evaluator import DefaultEvaluator
+from tidegate.clusters.pacing import PacedWorld
 from tidegate.engine.drive import Driver, drive
-from tidegate.flows.means import DefaultEvaluator
-from tidegate.flows.pace import PacedWorld
 from tidegate.health.judge import Judge
 from tidegate.knowledge.reader import builtin
 from tidegate.model.event import Event, EventType

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tidegate.errors import RenderError
-from tidegate.flows.pointing import unit_for_path
 from tidegate.model.release import ChartRequest, ValuesFile, ValuesUrl
 from tidegate.model.rendering import ToolDetection
 from tidegate.model.source import ChartSource, GitRef, GitRefKind, GitSource, LocalSource, OciSource
+from tidegate.workspace.request import unit_for_path
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 from tests.fakes.sessions import a_session
 from tests.unit.flows.deletions import SETTINGS, bring
 from tests.unit.render.sops_program import AgeKey, encrypt
-from tidegate.flows.pointing import unit_for_path
-from tidegate.flows.preview import preview
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
+from tidegate.inspection.diff import preview
 from tidegate.model.change import MASK, DiffAction
 from tidegate.model.objects import ClusterRef, Ref
 from tidegate.render.sops import Keys
 from tidegate.testing.families import a_family
+from tidegate.workspace.request import unit_for_path
 
 CONFIG = (
     "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\ndata:\n  colour: {0}\n  motto: {0}\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from tests.unit.flows.deletions import SETTINGS, a_directory, a_setting, bring, preview_of
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.change import DiffAction
 from tidegate.model.objects import ClusterRef, Ref
 from tidegate.world.ask import send_requests

@@ -18,13 +18,13 @@ from tests.unit.flows.deletions import (
     remembered_of,
     run,
 )
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.errors import PlanError
-from tidegate.flows.planning import make_plan
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
 from tidegate.model.event import Event, EventType
 from tidegate.model.objects import Kind, Ref
 from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
 from tidegate.model.unit import Unit
+from tidegate.planning.plan import make_plan
 from tidegate.sandbox.world import Sandbox
 from tidegate.testing.families import a_family
 from tidegate.testing.rollouts import PolicyChanges

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
+from tidegate.clusters.evaluator import prune_candidate
 from tidegate.dialect.tracking import tracking_metadata
-from tidegate.flows.means import prune_candidate
 from tidegate.model.objects import Json, Kind, Ref
 from tidegate.model.plan import PlannedUnit
 from tidegate.model.policy import Policy, Tracking

@@ -15,18 +15,15 @@ from tests.unit.render.helm_charts import a_release, data_of, names_of, write_ch
 from tests.unit.render.sops_program import AgeKey, encrypt
 from tidegate.errors import RenderError, SourceError
 from tidegate.external.process import MIB
-from tidegate.flows.rendering import (
-    RenderContext,
-    RenderResult,
-    RenderSettings,
-    render_request,
-    require_deployable,
-)
-from tidegate.flows.rendering.unsealing import Decryption
 from tidegate.model.release import ChartRequest
 from tidegate.model.rendering import Directory, Overlay
 from tidegate.render.kustomize import Builder, build
 from tidegate.source import Cache, Kept
+from tidegate.workers.rendering import RenderSettings
+from tidegate.workspace.rendering.context import RenderContext
+from tidegate.workspace.rendering.decryption import Decryption
+from tidegate.workspace.rendering.overlays import render_request
+from tidegate.workspace.rendering.result import RenderResult, require_deployable
 
 CANARY = "kea-winters-in-the-alps"
 # Stands for kustomize, and writes down where it finds itself.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.flows.rendering.stand_ins import matching_version
 from tidegate.source.semver import read_range, read_version
+from tidegate.workspace.rendering.charts import matching_version
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.flows.pointing import unit_for_path
-from tidegate.flows.render import user_render_settings
-from tidegate.flows.session import ClusterTargets, open_session
-from tidegate.flows.status import read_status
-from tidegate.flows.wiring import SimulationConfig
+from tidegate.clusters.sandboxes import SimulationConfig
+from tidegate.clusters.session import ClusterTargets, open_session
+from tidegate.inspection.status import read_status
 from tidegate.model.verdict import Health
 from tidegate.testing.families import a_family
+from tidegate.workspace.rendering.context import user_render_settings
+from tidegate.workspace.request import unit_for_path
 
 DATABASE = """
 apiVersion: kinda.rocks/v1beta1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.flows.statuses import merge_patch
 from tidegate.model.objects import Json, JsonObject
+from tidegate.rollout.status_writer import merge_patch
 from tidegate.sandbox.server.patches import apply_merge_patch
 
 KEYS = st.sampled_from("abcd")

@@ -8,7 +8,6 @@ import msgspec
 
 from tidegate.dialect.manifests import parse_all_manifests
 from tidegate.documents import read_documents
-from tidegate.flows.graph import graph_inputs
 from tidegate.graph.build import build_graph
 from tidegate.graph.ground import GraphInputs
 from tidegate.model.graph import Graph, GraphEdge, GraphNode
@@ -19,6 +18,7 @@ from tidegate.model.policy import Policy
 from tidegate.model.semantics import TIDEGATE, Semantics
 from tidegate.model.unit import Destination, Unit, UnitId
 from tidegate.plan.build import build_plan
+from tidegate.planning.graph import graph_inputs
 
 
 @cache

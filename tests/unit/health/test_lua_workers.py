@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from tidegate.external.process import MIB, Limits
-from tidegate.flows.lua import lua_workers
 from tidegate.health.lua import LuaRules, Script, read_verdict
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json
 from tidegate.model.verdict import Health, Verdict
 from tidegate.sandbox.world import Sandbox
+from tidegate.workers.lua import lua_workers
 from tidegate.world.ask import send_requests
 from tidegate.world.calls import RunWorker
 from tidegate.world.exchange import Dispatcher

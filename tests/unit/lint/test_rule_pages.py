@@ -8,8 +8,8 @@ import pytest
 
 from tests.fakes.linting import lint_at
 from tests.fakes.rule_pages import FOLDER, PAGES, RulePage, write_files
-from tidegate.flows.lint import LintOptions
 from tidegate.lint.catalogue import RULES
+from tidegate.linting.run import LintOptions
 
 
 def asking_of(page: RulePage) -> LintOptions:

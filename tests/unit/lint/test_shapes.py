@@ -9,7 +9,7 @@ import pytest
 
 from tests.fakes.linting import lint_at
 from tests.fakes.tidegate_runs import ROOT
-from tidegate.flows.lint import LintOptions
+from tidegate.linting.run import LintOptions
 from tidegate.model.finding import Severity
 
 SHAPES = ROOT / "tests" / "data" / "lint" / "shapes"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.flows.jq_machine import JqQuery, JqReply, evaluate
 from tidegate.model.ignoring import DifferencePaths
 from tidegate.model.objects import Json, JsonObject
 from tidegate.model.reading import get_mapping
 from tidegate.plan.diff.owned import Fields, entry_fields, is_applied_by, managed_entries
+from tidegate.workers.jq_worker import JqQuery, JqReply, evaluate
 
 OURS = "tidegate"
 

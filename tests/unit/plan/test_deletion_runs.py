@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tests.unit.plan.orders import a_hook, a_thing, a_unit_of, no_budget, plan_of
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.event import EventType, StepState
 from tidegate.model.manifest import Manifest, Manifests, Phase
 from tidegate.model.objects import Json

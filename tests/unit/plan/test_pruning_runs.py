@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.plan.orders import SHOP, a_thing, add_prunes, plan_of, ref_of
-from tidegate.flows.wiring import SimulationConfig, build_sandbox
+from tidegate.clusters.sandboxes import SimulationConfig, build_sandbox
 from tidegate.model.event import EventType
 from tidegate.model.semantics import ARGOCD, TIDEGATE, Semantics
 from tidegate.plan.pruning import PruneCandidate

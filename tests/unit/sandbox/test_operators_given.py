@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.promises.objects import a_namespace, an_object
-from tidegate.knowledge.catalogue import serves
+from tidegate.knowledge.catalogue import pluralize_kind, serves
 from tidegate.knowledge.reader import builtin
 from tidegate.model.moment import MINUTE, Ms
 from tidegate.model.objects import Json, JsonObject, Kind, Ref
@@ -21,7 +21,6 @@ from tidegate.sandbox.operators.given import (
     instant_start_rules,
     merge_objects,
     operator_objects,
-    pluralize_kind,
     settle_preinstalled,
     workload_body,
 )

@@ -29,9 +29,9 @@ from tidegate.cli.window import max_line_width
 
 if TYPE_CHECKING:
     from tidegate.cli.doing import ProgressLine
-    from tidegate.flows.discover import UnitTree
-    from tidegate.flows.named import SelectedResource
     from tidegate.report.applications import ApplicationRow
+    from tidegate.workspace.discovery.unit_tree import UnitTree
+    from tidegate.workspace.selection import SelectedResource
 
 APPLICATION_KINDS = ("Application",)
 READ_OPTIONS = (*CLUSTER, *HEALTH, options.OFFLINE, options.REPO_MAP)

@@ -13,7 +13,7 @@ from tidegate.cli.nouns import UNIT_KINDS
 from tidegate.cli.unit_options import CLUSTER, Flags, with_options
 
 if TYPE_CHECKING:
-    from tidegate.flows.approving import ApprovedUnit
+    from tidegate.actions.approve import ApprovedUnit
 
 
 @click.command()
@@ -47,9 +47,9 @@ def approve(names: tuple[str, ...], **flags: Unpack[Flags]) -> None:
 
 
 async def _approve_units(names: tuple[str, ...], flags: Flags) -> list[ApprovedUnit]:
+    from tidegate.actions.approve import approve_units
     from tidegate.cli.asking import cluster_targets, render_settings
-    from tidegate.flows.approving import approve_units
-    from tidegate.flows.session import open_session
+    from tidegate.clusters.session import open_session
 
     async with open_session(cluster_targets(flags), render_settings(flags)) as session:
         return await approve_units(names, session.world, session.targets.contexts)

@@ -55,9 +55,9 @@ def generate(file: Path, params: bool, **flags: Unpack[Flags]) -> int:  # noqa: 
       tidegate appset generate argocd -o json --params --generator-data found.yaml
     """
     progress_line = show_progress(f"reading {file}")
+    from tidegate.actions.appset import generate_appsets
     from tidegate.cli.asking import load_request, render_settings
     from tidegate.cli.running import run_async
-    from tidegate.flows.appset import generate_appsets
     from tidegate.report.sets import appset_texts
 
     generated = run_async(generate_appsets(load_request(str(file), flags), render_settings(flags)))

@@ -11,7 +11,7 @@ from tidegate.cli import options
 from tidegate.cli.doing import show_progress
 
 if TYPE_CHECKING:
-    from tidegate.flows.cache import CacheContents, CacheSection
+    from tidegate.actions.cache import CacheContents, CacheSection
 
 CACHE_KINDS = ("sources", "charts", "renders", "answers")
 """Known without an import; a test compares them with the cache sections."""
@@ -37,7 +37,7 @@ def cache(context: click.Context) -> None:
 def show(output: str = "text") -> None:
     """Show what the cache holds: how many, how large, and when it was used last."""
     progress_line = show_progress("looking into the cache", quiet=output == "json")
-    from tidegate.flows.cache import read_cache_contents
+    from tidegate.actions.cache import read_cache_contents
 
     contents = read_cache_contents()
     progress_line.clear()
@@ -50,7 +50,7 @@ def show(output: str = "text") -> None:
 def clear(kinds: tuple[str, ...], output: str) -> None:
     """Remove everything, or only these KINDS. What another process uses stays."""
     progress_line = show_progress("clearing the cache", quiet=output == "json")
-    from tidegate.flows.cache import clear_cache
+    from tidegate.actions.cache import clear_cache
 
     cleared = clear_cache(kinds)
     progress_line.clear()

@@ -24,8 +24,8 @@ def config(path: Path, output: str) -> None:
       tidegate config clusters/prod
       tidegate config -o json
     """
-    from tidegate.flows.config import load_config
     from tidegate.report.config import config_document, config_lines
+    from tidegate.workspace.config import load_config
 
     effective = load_config(path)
     options.print_result(output, [config_document(effective)], config_lines(effective))

@@ -22,12 +22,12 @@ from tidegate.cli.unit_options import (
 )
 
 if TYPE_CHECKING:
+    from tidegate.actions.delete import Deletion, Deletions
     from tidegate.cli.doing import ProgressLine
     from tidegate.cli.screen import Screen
-    from tidegate.flows.delete import Deletion, Deletions
-    from tidegate.flows.pointing import LoadRequest
-    from tidegate.flows.session import Session
+    from tidegate.clusters.session import Session
     from tidegate.model.event import RolloutOutcome
+    from tidegate.workspace.request import LoadRequest
 
 NOTHING_MESSAGE = "nothing to delete"
 
@@ -56,11 +56,11 @@ def delete(what: str, **flags: Unpack[Flags]) -> int:
       tidegate delete . --context prod --take-over
     """
     progress_line = show_progress(f"reading {what}", quiet=flags["output"] == "json")
+    from tidegate.actions.delete import deletions_digest, plan_deletions
     from tidegate.cli.asking import load_request, with_workspace
     from tidegate.cli.consent import needs_confirmation, print_target
     from tidegate.cli.exits import OUTCOME_CODES
     from tidegate.cli.running import run_async
-    from tidegate.flows.delete import deletions_digest, plan_deletions
 
     request, digest = load_request(what, flags), ""
     must_confirm = needs_confirmation(flags)
@@ -93,9 +93,9 @@ async def _run_delete(
     request: LoadRequest, flags: Flags, progress_line: ProgressLine, digest: str
 ) -> RolloutOutcome:
     """Delete all units in one rollout, in reverse order of their creation."""
+    from tidegate.actions.delete import plan_deletions, refuse_changed_deletions
     from tidegate.cli.consent import print_target
     from tidegate.cli.rolling import on_screen
-    from tidegate.flows.delete import plan_deletions, refuse_changed_deletions
 
     next_activity = f"looking for what {request.path_or_url} has brought"
     async with on_screen(request, flags, progress_line, next_activity) as (
@@ -120,13 +120,13 @@ async def _run_delete(
 async def _delete_units(
     deletions: Deletions, session: Session, screen: Screen, flags: Flags
 ) -> RolloutOutcome:
+    from tidegate.actions.delete import finish_deletion
     from tidegate.cli.rolling import show_rollout
-    from tidegate.flows.delete import finish_deletion
-    from tidegate.flows.masters import report_still_paused, take_over_for_delete
-    from tidegate.flows.releases import build_uninstall_history
-    from tidegate.flows.rendering import require_deployable
-    from tidegate.flows.rollout import RolloutOptions
+    from tidegate.controllers.takeover import report_still_paused, take_over_for_delete
     from tidegate.model.event import RolloutOutcome
+    from tidegate.releases.history import build_uninstall_history
+    from tidegate.rollout.run import RolloutOptions
+    from tidegate.workspace.rendering.result import require_deployable
 
     for deletion in deletions.units if session.targets.simulation is None else ():
         if deletion.runs_hooks:

@@ -19,8 +19,8 @@ def doctor(output: str) -> None:
       tidegate doctor -o json
     """
     progress_line = show_progress("looking for tools", quiet=output == "json")
+    from tidegate.actions.doctor import check_tools
     from tidegate.cli.running import run_async
-    from tidegate.flows.doctor import check_tools
 
     tools = run_async(check_tools())
     progress_line.clear()

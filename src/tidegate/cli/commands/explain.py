@@ -18,7 +18,7 @@ def explain(code: str, output: str) -> None:
       tidegate explain ORD003
       tidegate explain ORD003 -o json
     """
-    from tidegate.flows.lint import rule_page
+    from tidegate.linting.run import rule_page
     from tidegate.report.lint.page import rule_page_lines
 
     documented_rule = rule_page(code)

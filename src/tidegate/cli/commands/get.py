@@ -17,11 +17,11 @@ from tidegate.cli.window import max_line_width
 from tidegate.errors import UsageError
 
 if TYPE_CHECKING:
-    from tidegate.flows.entering import Workspace
-    from tidegate.flows.session import Session
-    from tidegate.flows.standing import UnitStatus
+    from tidegate.clusters.session import Session
+    from tidegate.inspection.status import UnitStatus
     from tidegate.model.finding import Finding
     from tidegate.report.reconciled import FluxRow
+    from tidegate.workspace.workspace import Workspace
 
     RowReader = Callable[[Session, Workspace], Awaitable[list[FluxRow]]]
     RowFormatter = Callable[[list[FluxRow]], tuple[Iterable[object], Iterable[str]]]
@@ -135,7 +135,7 @@ def _read_rows(
     """Return the selected rows and the findings."""
     progress_line = show_progress(f"looking at {noun}", quiet=flags["output"] == "json")
     from tidegate.cli.asking import load_request, with_workspace
-    from tidegate.flows.weakness import workspace_findings
+    from tidegate.workspace.completeness import workspace_findings
 
     async def read_with_workspace(
         session: Session, workspace: Workspace
@@ -152,8 +152,9 @@ def _read_rows(
 def _row_reader(noun: str, name: str, flags: Flags) -> RowReader:
     """Return a function that reads the selected objects and compares them with the cluster."""
     from tidegate.cli.naming import load_unit_trees, select_unit_ids
-    from tidegate.flows.standing import parse_selector, read_desired_and_live, read_unit_statuses
+    from tidegate.inspection.status import read_desired_and_live, read_unit_statuses
     from tidegate.report.reconciled import FluxRow
+    from tidegate.workspace.selection import parse_selector
 
     kinds, path = KINDS_BY_NOUN[noun], flags["place"]
     unit_kinds = [kind for kind in kinds if kind not in SOURCE_KINDS]

@@ -48,8 +48,8 @@ def graph(what: str, **flags: Unpack[Flags]) -> int:
     from msgspec.structs import replace
 
     from tidegate.cli.asking import load_request, with_workspace
-    from tidegate.flows.graph import GraphQuery, graph_views
-    from tidegate.flows.weakness import workspace_findings
+    from tidegate.inspection.graph import GraphQuery, graph_views
+    from tidegate.workspace.completeness import workspace_findings
 
     flags["sandbox"] = flags["still"] = True
     graph_query = GraphQuery(

@@ -13,8 +13,7 @@ from tidegate.cli.doing import show_progress
 from tidegate.cli.unit_options import EXISTING_FILE
 
 if TYPE_CHECKING:
-    from tidegate.flows.health import FileVerdict
-    from tidegate.flows.health_tests import ScriptTest
+    from tidegate.actions.health import FileVerdict, ScriptTest
 
 OBJECT_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
 EXISTING_DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -58,8 +57,8 @@ def test(folder: Path, output: str) -> int:
       tidegate health test . -o json
     """
     progress_line = show_progress(f"testing {folder}", quiet=output == "json")
+    from tidegate.actions.health import run_tests
     from tidegate.cli.running import run_async
-    from tidegate.flows.health_tests import run_tests
 
     results = run_async(run_tests(folder))
     progress_line.clear()
@@ -119,8 +118,8 @@ def health(
       tidegate health test DIR
     """
     progress_line = show_progress(f"judging {', '.join(files)}", quiet=output == "json")
+    from tidegate.actions.health import judge_files
     from tidegate.cli.running import run_async
-    from tidegate.flows.health import judge_files
 
     if (rules["health_rules"] or rules["script"]) and dialect != "argo":
         raise click.BadParameter("only Argo CD has scripts", param_hint="--health-rules")

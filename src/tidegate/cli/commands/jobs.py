@@ -22,13 +22,13 @@ from tidegate.cli.unit_options import (
 from tidegate.cli.window import max_line_width
 
 if TYPE_CHECKING:
+    from tidegate.actions.jobs import JobRerun
     from tidegate.cli.doing import ProgressLine
-    from tidegate.flows.entering import Workspace
-    from tidegate.flows.jobs import JobRerun
-    from tidegate.flows.pointing import LoadRequest
-    from tidegate.flows.session import Session
+    from tidegate.clusters.session import Session
     from tidegate.model.event import RolloutOutcome
     from tidegate.report.jobs import JobRow
+    from tidegate.workspace.request import LoadRequest
+    from tidegate.workspace.workspace import Workspace
 
 
 @click.group()
@@ -56,8 +56,8 @@ def list_(**flags: Unpack[Flags]) -> int:
     progress_line = show_progress("looking for Jobs and hooks", quiet=flags["output"] == "json")
     from tidegate.cli.asking import load_request, with_workspace
     from tidegate.cli.consent import print_target
-    from tidegate.flows.weakness import workspace_findings
     from tidegate.report.jobs import job_document, job_lines
+    from tidegate.workspace.completeness import workspace_findings
 
     workspace, rows = with_workspace(load_request(flags["place"], flags), flags, _list_jobs)
     progress_line.clear()
@@ -69,7 +69,7 @@ def list_(**flags: Unpack[Flags]) -> int:
 
 
 async def _list_jobs(session: Session, workspace: Workspace) -> tuple[Workspace, list[JobRow]]:
-    from tidegate.flows.jobs import list_jobs
+    from tidegate.actions.jobs import list_jobs
 
     return workspace, await list_jobs(session, workspace)
 
@@ -92,11 +92,11 @@ def rerun(called: str, **flags: Unpack[Flags]) -> int:
       tidegate jobs rerun shop/migrate -C overlays/prod --context prod --yes
     """
     progress_line = show_progress(f"reading {flags['place']}", quiet=flags["output"] == "json")
+    from tidegate.actions.jobs import plan_rerun
     from tidegate.cli.asking import load_request, with_workspace
     from tidegate.cli.consent import needs_confirmation, print_target
     from tidegate.cli.exits import OUTCOME_CODES
     from tidegate.cli.running import run_async
-    from tidegate.flows.jobs import plan_rerun
 
     request, digest = load_request(flags["place"], flags), ""
     if needs_confirmation(flags):
@@ -127,13 +127,13 @@ def _confirm_rerun(planned_rerun: JobRerun) -> str:
 async def _run_rerun(
     request: LoadRequest, name: str, flags: Flags, progress_line: ProgressLine, digest: str
 ) -> RolloutOutcome:
+    from tidegate.actions.jobs import plan_rerun
+    from tidegate.actions.sync import refuse_changed_plan
     from tidegate.cli.consent import print_target
     from tidegate.cli.rolling import on_screen, show_rollout
     from tidegate.cli.saying import note
-    from tidegate.flows.jobs import plan_rerun
-    from tidegate.flows.masters import take_over
-    from tidegate.flows.rollout import RolloutOptions
-    from tidegate.flows.syncing import refuse_changed_plan
+    from tidegate.controllers.takeover import take_over
+    from tidegate.rollout.run import RolloutOptions
 
     async with on_screen(request, flags, progress_line, "rendering") as (
         screen,

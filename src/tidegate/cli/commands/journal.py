@@ -12,9 +12,9 @@ from tidegate.cli.doing import show_progress
 from tidegate.cli.unit_options import CLUSTER, NAME_AND_NAMESPACE, Flags, with_options
 
 if TYPE_CHECKING:
-    from tidegate.flows.entering import Workspace
-    from tidegate.flows.journal import RebuiltJournal, StoredJournal
-    from tidegate.flows.session import Session
+    from tidegate.clusters.journal import RebuiltJournal, StoredJournal
+    from tidegate.clusters.session import Session
+    from tidegate.workspace.workspace import Workspace
 
 
 class _JournalCommand(click.Command):
@@ -63,7 +63,7 @@ def rebuild(what: str, **flags: Unpack[Flags]) -> None:
 
 
 async def _rebuild_journals(session: Session, workspace: Workspace) -> list[RebuiltJournal]:
-    from tidegate.flows.journal import rebuild_unit_journal
+    from tidegate.clusters.journal import rebuild_unit_journal
 
     return [await rebuild_unit_journal(member.unit, session) for member in workspace.members]
 
@@ -98,6 +98,6 @@ def journal(what: str, **flags: Unpack[Flags]) -> None:
 
 
 async def _read_journals(session: Session, workspace: Workspace) -> list[StoredJournal]:
-    from tidegate.flows.journal import read_unit_journal
+    from tidegate.clusters.journal import read_unit_journal
 
     return [await read_unit_journal(member.unit, session) for member in workspace.members]

@@ -33,7 +33,7 @@ def knowledge(kind: str, operators: Path | None, output: str) -> int:
     """
     import msgspec
 
-    from tidegate.flows.knowledge import find_rows, load_effective_knowledge
+    from tidegate.actions.knowledge import find_rows, load_effective_knowledge
     from tidegate.report.knowledge import (
         catalog_page_lines,
         kind_document,

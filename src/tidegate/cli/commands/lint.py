@@ -86,8 +86,8 @@ def lint(what: str, **flags: Unpack[LintFlags]) -> int:
     progress_line = show_progress(f"linting {what}", quiet=flags["output"] != "text")
     from tidegate.cli.asking import cluster_targets, load_request, render_settings
     from tidegate.cli.running import run_async
-    from tidegate.flows.lint import LintOptions
-    from tidegate.flows.lint import lint as lint_repository
+    from tidegate.linting.run import LintOptions
+    from tidegate.linting.run import lint as lint_repository
     from tidegate.model.finding import Severity
     from tidegate.model.semantics import SEMANTICS_BY_NAME
 

@@ -22,9 +22,9 @@ from tidegate.cli.unit_options import (
 )
 
 if TYPE_CHECKING:
-    from tidegate.flows.entering import Workspace
-    from tidegate.flows.preview import Preview
-    from tidegate.flows.session import Session
+    from tidegate.clusters.session import Session
+    from tidegate.inspection.diff import Preview
+    from tidegate.workspace.workspace import Workspace
 
 
 @click.command()
@@ -84,10 +84,10 @@ async def _preview_plans(
     workspace: Workspace,
 ) -> tuple[Workspace, list[Preview]]:
     """Return the previews, and write the plan file if requested."""
-    from tidegate.flows.preview import preview_workspace
+    from tidegate.inspection.diff import preview_workspace
 
     if file is None:
         return await preview_workspace(session, workspace)
-    from tidegate.flows.saved import PlanInputs, preview_and_save
+    from tidegate.inspection.saved_plan import PlanInputs, preview_and_save
 
     return await preview_and_save(session, workspace, file, PlanInputs(path, explicit_flags))

@@ -55,9 +55,9 @@ def learn(
 
     from tidegate.cli.asking import render_settings
     from tidegate.cli.running import run_async
-    from tidegate.flows.learning import learn_from_cluster, learn_from_file
-    from tidegate.flows.session import ClusterTargets
+    from tidegate.clusters.session import ClusterTargets
     from tidegate.report.profile import profile_lines
+    from tidegate.simulation.learn_profile import learn_from_cluster, learn_from_file
 
     if file is not None:
         result = learn_from_file(file, operators)

@@ -12,8 +12,8 @@ from tidegate.cli.nouns import KINDS_BY_NOUN, noun_group
 
 if TYPE_CHECKING:
     from tidegate.cli.unit_options import Flags
-    from tidegate.flows.discover import UnitTree
-    from tidegate.flows.named import SelectedResource
+    from tidegate.workspace.discovery.unit_tree import UnitTree
+    from tidegate.workspace.selection import SelectedResource
 
 NOUN_TITLES = {
     "kustomization": "Kustomizations",

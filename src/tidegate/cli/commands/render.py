@@ -13,8 +13,8 @@ from tidegate.cli.saying import note, print_document, print_error, print_line
 from tidegate.cli.unit_options import SELECTION, Flags, with_options
 
 if TYPE_CHECKING:
+    from tidegate.actions.render import RenderedPart
     from tidegate.errors import TidegateError
-    from tidegate.flows.render import RenderedPart
     from tidegate.model.finding import Finding
 
 
@@ -66,10 +66,10 @@ def render(what: tuple[str, ...], **flags: Unpack[Flags]) -> int:
       tidegate render https://charts.example.com --chart web --revision ^1.2
     """
     progress_line = show_progress(f"rendering {', '.join(what)}")
+    from tidegate.actions.render import render_requests
     from tidegate.cli.asking import load_request, render_settings
     from tidegate.cli.running import run_async
-    from tidegate.flows.pointing import prefer_display_root
-    from tidegate.flows.render import render_requests
+    from tidegate.workspace.request import prefer_display_root
 
     if flags["name"] and len(what) > 1:
         raise click.BadParameter("it names one release, and there are several", param_hint="--name")
@@ -101,8 +101,8 @@ def _print_unit(
 
     `findings` are printed after all units and not repeated here.
     """
-    from tidegate.flows.rendering import RenderFailure
     from tidegate.report.rendered import manifest_texts, unit_json_line
+    from tidegate.workspace.rendering.result import RenderFailure
 
     render_result = unit_result.result
     if output == "units":

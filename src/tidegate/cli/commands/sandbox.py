@@ -48,8 +48,8 @@ def run(files: tuple[Path, ...], **flags: Unpack[Flags]) -> None:
     progress_line = show_progress("playing")
     from tidegate.cli.asking import simulation_config
     from tidegate.cli.running import run_async
-    from tidegate.flows.play import apply_files
     from tidegate.report.timeline import format_timeline, timeline_lines
+    from tidegate.simulation.apply_files import apply_files
 
     entries = run_async(
         apply_files(
@@ -99,7 +99,8 @@ def up(**flags: Unpack[Flags]) -> int:
     """
     import os
 
-    from tidegate.flows.sandbox_home import CONTEXT, sandbox_directory, start
+    from tidegate.clusters.sandboxes import CONTEXT, sandbox_directory
+    from tidegate.simulation.daemon import start
 
     directory = sandbox_directory(os.environ)
     if not flags["foreground"]:
@@ -113,7 +114,7 @@ def up(**flags: Unpack[Flags]) -> int:
 
     from tidegate.cli.asking import simulation_config
     from tidegate.cli.running import run_async
-    from tidegate.flows.sandbox_up import RunningSandbox, run_sandbox, with_given
+    from tidegate.simulation.server import RunningSandbox, run_sandbox, with_given
 
     def report_address(server: RunningSandbox) -> None:
         addresses = {"address": server.address, "kubeconfig": str(server.kubeconfig)}
@@ -156,7 +157,8 @@ def down(output: str) -> None:
     import os
 
     from tidegate.cli.running import run_async
-    from tidegate.flows.sandbox_home import CONTEXT, sandbox_directory, stop
+    from tidegate.clusters.sandboxes import CONTEXT, sandbox_directory
+    from tidegate.simulation.daemon import stop
 
     run_async(stop(sandbox_directory(os.environ)))
     document = {"state": "ended", "context": CONTEXT}

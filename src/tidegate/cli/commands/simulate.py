@@ -22,10 +22,10 @@ from tidegate.cli.unit_options import (
 )
 
 if TYPE_CHECKING:
-    from tidegate.flows.simulate import SimulationResult
     from tidegate.model.event import RolloutOutcome
     from tidegate.model.semantics import Semantics
     from tidegate.report.simulation import EngineRun
+    from tidegate.simulation.run import SimulationResult
 
 
 @click.command()
@@ -64,11 +64,11 @@ def simulate(what: str, **flags: Unpack[Flags]) -> int:
     from tidegate.cli.asking import cluster_targets, load_request, render_settings
     from tidegate.cli.assuming import print_assumptions
     from tidegate.cli.running import run_async
-    from tidegate.flows.simulate import SimulationOptions
-    from tidegate.flows.simulate import simulate as run_simulation
     from tidegate.model.expectation import DurationEstimate
     from tidegate.report.simulation import comparison_lines
     from tidegate.report.spread import duration_range_lines
+    from tidegate.simulation.run import SimulationOptions
+    from tidegate.simulation.run import simulate as run_simulation
 
     engines = _parse_engines(flags["engine"])
     flags["sandbox"] = True

@@ -14,9 +14,9 @@ from tidegate.cli.unit_options import CLUSTER, HEALTH, PLAIN_UNIT, SELECTION, Fl
 from tidegate.cli.window import max_line_width
 
 if TYPE_CHECKING:
-    from tidegate.flows.entering import Workspace
-    from tidegate.flows.session import Session
-    from tidegate.flows.status import ObjectStatus
+    from tidegate.clusters.session import Session
+    from tidegate.inspection.status import ObjectStatus
+    from tidegate.workspace.workspace import Workspace
 
 
 @click.command()
@@ -34,8 +34,8 @@ def status(what: str, **flags: Unpack[Flags]) -> int:
     progress_line = show_progress(f"looking at {what}", quiet=flags["output"] == "json")
     from tidegate.cli.asking import load_request, with_workspace
     from tidegate.cli.consent import print_target
-    from tidegate.flows.weakness import incomplete_finding
     from tidegate.report.status import status_lines
+    from tidegate.workspace.completeness import incomplete_finding
 
     workspace, statuses = with_workspace(load_request(what, flags), flags, _read_status)
     progress_line.clear()
@@ -53,7 +53,7 @@ def status(what: str, **flags: Unpack[Flags]) -> int:
 async def _read_status(
     session: Session, workspace: Workspace
 ) -> tuple[Workspace, list[ObjectStatus]]:
-    from tidegate.flows.status import read_status
+    from tidegate.inspection.status import read_status
 
     return workspace, await read_status(workspace.deployable_trees, session)
 

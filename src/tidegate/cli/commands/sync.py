@@ -29,18 +29,17 @@ from tidegate.cli.unit_options import (
 if TYPE_CHECKING:
     from tidegate.cli.doing import ProgressLine
     from tidegate.cli.screen import Screen
-    from tidegate.flows.entering import Workspace
-    from tidegate.flows.masters import TakeoverResult
-    from tidegate.flows.planning import PlanResult
-    from tidegate.flows.pointing import LoadRequest
-    from tidegate.flows.preview import Preview
-    from tidegate.flows.recording import RunRecorder
-    from tidegate.flows.rollout import RolloutOptions
-    from tidegate.flows.saved import SavedPlan
-    from tidegate.flows.session import Session
-    from tidegate.flows.syncing import PreparedRollout
+    from tidegate.clusters.session import Session
+    from tidegate.controllers.takeover import TakeoverResult
+    from tidegate.inspection.diff import Preview
+    from tidegate.inspection.saved_plan import SavedPlan
     from tidegate.model.event import RolloutOutcome
+    from tidegate.planning.plan import PlanResult, PreparedRollout
     from tidegate.report.rollout.course import RolloutProgress
+    from tidegate.rollout.record import RunRecorder
+    from tidegate.rollout.run import RolloutOptions
+    from tidegate.workspace.request import LoadRequest
+    from tidegate.workspace.workspace import Workspace
 
 
 @click.command()
@@ -123,9 +122,9 @@ def sync(what: str, **flags: Unpack[Flags]) -> int:
     from tidegate.cli.consent import needs_confirmation, print_target
     from tidegate.cli.previewing import print_previews
     from tidegate.cli.running import run_async
-    from tidegate.flows.planning import partial_prune_error
-    from tidegate.flows.preview import preview_workspace
-    from tidegate.flows.saved import read_plan
+    from tidegate.inspection.diff import preview_workspace
+    from tidegate.inspection.saved_plan import read_plan
+    from tidegate.planning.plan import partial_prune_error
 
     resources, digest = flags["resources"], ""
     if flags["prune"] and resources:
@@ -163,8 +162,8 @@ class _ConfirmedPlan(NamedTuple):
         self, prepared: PreparedRollout, workspace: Workspace, session: Session
     ) -> PreparedRollout:
         """Return the prepared rollout; raise if it differs from the confirmed plan."""
-        from tidegate.flows.saved import with_saved_plan
-        from tidegate.flows.syncing import refuse_changed_plan
+        from tidegate.actions.sync import refuse_changed_plan
+        from tidegate.inspection.saved_plan import with_saved_plan
 
         if self.saved is not None:
             prepared = await with_saved_plan(self.saved, prepared, workspace, session)
@@ -189,7 +188,7 @@ class _ConfirmedPlan(NamedTuple):
 
 def _open_record(flags: Flags) -> RunRecorder | None:
     """Open the run record. Raises before anything is changed."""
-    from tidegate.flows.recording import open_record
+    from tidegate.rollout.record import open_record
 
     if flags["record"] is None:
         return None
@@ -223,12 +222,13 @@ async def _run_sync(
 ) -> int:
     from msgspec.structs import replace
 
+    from tidegate.actions.sync import prepare_rollout, refuse_unsafe
     from tidegate.cli.consent import print_target
     from tidegate.cli.exits import OUTCOME_CODES
     from tidegate.cli.rolling import on_screen
-    from tidegate.flows.approving import find_approved_units
-    from tidegate.flows.rollout import PreflightMode, RolloutOptions
-    from tidegate.flows.syncing import prepare_rollout, refuse_unsafe
+    from tidegate.model.policy import PreflightMode
+    from tidegate.rollout.run import RolloutOptions
+    from tidegate.workspace.selection import find_approved_units
 
     keep_going = flags["keep_going"]
     rollout_options = RolloutOptions(
@@ -267,7 +267,7 @@ async def _run_sync(
 
 def _print_incomplete(workspace: Workspace, session: Session) -> int:
     """Print what could not be fetched, and return the exit code; 0 for a real cluster."""
-    from tidegate.flows.weakness import incomplete_finding
+    from tidegate.workspace.completeness import incomplete_finding
 
     if session.targets.simulation is None:
         return 0
@@ -301,12 +301,12 @@ async def _run_rollout(
     """Roll out with other controllers paused, and resume them if requested."""
     from msgspec.structs import replace
 
+    from tidegate.actions.sync import can_plan_change, delete_removed_records, replan
     from tidegate.cli.rolling import show_rollout
-    from tidegate.flows.masters import take_over
-    from tidegate.flows.releases import build_history
-    from tidegate.flows.statuses import build_statuses
-    from tidegate.flows.syncing import can_plan_change, delete_removed_records, replan
+    from tidegate.controllers.takeover import take_over
     from tidegate.model.event import RolloutOutcome
+    from tidegate.releases.history import build_history
+    from tidegate.rollout.status_writer import build_statuses
 
     flags, planned, findings = sync_request.flags, prepared.plan_result, prepared.findings
     take_over_units, resume_afterwards = flags["take_over"], flags["hand_back"]
@@ -352,7 +352,7 @@ async def _run_rollout(
 
 
 async def _resume_controllers(takeover: TakeoverResult, session: Session, *, resume: bool) -> None:
-    from tidegate.flows.masters import resume_controllers
+    from tidegate.controllers.takeover import resume_controllers
 
     if resume:
         _print_notes(await resume_controllers(takeover, session))

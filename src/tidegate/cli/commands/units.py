@@ -40,11 +40,11 @@ def units(what: str, **flags: Unpack[Flags]) -> int:
     from tidegate.cli.asking import load_request, render_settings
     from tidegate.cli.running import run_async
     from tidegate.cli.window import max_line_width
-    from tidegate.flows.entering import load_without_cluster
-    from tidegate.flows.units import unit_rows
-    from tidegate.flows.weakness import workspace_findings
     from tidegate.report.findings import is_error
     from tidegate.report.units import unit_lines, units_document
+    from tidegate.workspace.completeness import workspace_findings
+    from tidegate.workspace.selection import unit_rows
+    from tidegate.workspace.workspace import load_without_cluster
 
     only_units = not flags["objects"]
     workspace = run_async(

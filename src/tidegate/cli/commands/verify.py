@@ -24,11 +24,11 @@ from tidegate.cli.unit_options import (
 from tidegate.cli.window import max_line_width
 
 if TYPE_CHECKING:
-    from tidegate.flows.entering import Workspace
-    from tidegate.flows.session import Session
+    from tidegate.clusters.session import Session
     from tidegate.model.finding import Finding
     from tidegate.model.run import RunRecord
     from tidegate.report.proof import OrderVerification
+    from tidegate.workspace.workspace import Workspace
 
 BROKEN, MISSING = 3, 4
 
@@ -52,9 +52,9 @@ def verify(what: str, **flags: Unpack[Flags]) -> int:
     """
     progress_line = show_progress("looking at what was rolled out", quiet=flags["output"] == "json")
     from tidegate.cli.consent import print_target
-    from tidegate.flows.recording import read_run_record
-    from tidegate.flows.verifying import verify_record
+    from tidegate.inspection.verify import verify_record
     from tidegate.report.proof import verification_document, verification_lines
+    from tidegate.rollout.record import read_run_record
 
     record, since = flags["record"], flags["since"]
     if not what and record is None:
@@ -85,8 +85,8 @@ def _verify_cluster(
     """Return the verification by the cluster, and the findings about PATH."""
     from tidegate.cli.asking import cluster_targets, load_request, render_settings, with_workspace
     from tidegate.cli.running import run_async
-    from tidegate.flows.session import open_session
-    from tidegate.flows.verifying import verify_run, verify_workspace
+    from tidegate.clusters.session import open_session
+    from tidegate.inspection.verify import verify_run, verify_workspace
 
     async def verify_workspace_run(
         session: Session, workspace: Workspace

@@ -44,10 +44,10 @@ def waves(what: str, **flags: Unpack[Flags]) -> int:
 
     from tidegate.cli.asking import load_request, with_workspace
     from tidegate.cli.window import max_line_width
-    from tidegate.flows.waves import read_wave_inventories
-    from tidegate.flows.weakness import workspace_findings
+    from tidegate.inspection.waves import read_wave_inventories
     from tidegate.report.findings import is_error
     from tidegate.report.waves import waves_document, waves_lines
+    from tidegate.workspace.completeness import workspace_findings
 
     flags["sandbox"] = flags["still"] = True
     workspace, inventories = with_workspace(load_request(what, flags), flags, read_wave_inventories)

@@ -12,7 +12,6 @@ runs the dry run.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -36,23 +35,15 @@ from tidegate.engine.vocabulary import CompareResult, Failure
 from tidegate.errors import sanitize
 from tidegate.model.objects import ClusterRef, Ref
 from tidegate.model.plan import PlannedUnit, Step
+from tidegate.model.policy import PreflightMode
 from tidegate.model.unit import UnitId
 from tidegate.schema.fit import Misfit
 from tidegate.world import facts
 
 ObjectFailure: TypeAlias = tuple[Step, Ref, Failure]
+
+
 NO_VIOLATIONS = Misfit()
-
-
-class PreflightMode(StrEnum):
-    """Which objects are sent to the server as dry runs before the first write."""
-
-    LOCAL = "local"
-    """Objects that only the server can check, because of admission rules or CRD rules."""
-    AUTO = "auto"
-    """These, and objects of which the local rules leave something open."""
-    SERVER = "server"
-    """All objects that would be written."""
 
 
 class _DeferredCheck(NamedTuple):

@@ -13,34 +13,33 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.knowledge.catalogue import KnownRows
+from tidegate.knowledge.catalogue import KnownRows, pluralize_kind
 from tidegate.knowledge.settings import SIMULATED_MARK
 from tidegate.model.given import GivenKind
 from tidegate.model.moment import Ms
 from tidegate.model.objects import Json, JsonObject, Kind, Ref, versionless_key
 from tidegate.model.operators import KindRow, Operator, ServiceProduct, Workload
 from tidegate.sandbox.controllers.reaction import Controller, ObjectReader
-from tidegate.sandbox.kinds import (
-    DAEMON_SET,
-    DEPLOYMENT,
-    NAMESPACE,
-    POD,
-    REPLICA_SET,
-    STATEFUL_SET,
-)
+from tidegate.sandbox.kinds import DAEMON_SET, DEPLOYMENT, NAMESPACE, POD, REPLICA_SET, STATEFUL_SET
 from tidegate.sandbox.physics.profile import ContainerRule, ContainerSelector
 from tidegate.sandbox.server.store import ref_from_body
 from tidegate.world.calls import Write
 from tidegate.world.facts import Outcome, is_error
 
 NAME_LABEL = "app.kubernetes.io/name"
+
+
 OPEN_SCHEMA: JsonObject = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
 CRD_SCHEMA: JsonObject = {
     "openAPIV3Schema": {**OPEN_SCHEMA, "properties": {"spec": OPEN_SCHEMA, "status": OPEN_SCHEMA}}
 }
-SIBILANT_ENDINGS = ("s", "x", "z", "ch", "sh")
-VOWELS = "aeiou"
+
+
 SIMULATED_METADATA: JsonObject = {"annotations": {SIMULATED_MARK: "true"}}
+
+
 SETTLING_CONTROLLERS = {
     "namespaces": NAMESPACE,
     "deployments": DEPLOYMENT,
@@ -51,7 +50,10 @@ SETTLING_CONTROLLERS = {
     "endpoints": NAMESPACE,
 }
 """The controllers that make a workload ready, by name, and the kind that each reconciles."""
+
+
 MAX_ROUNDS = 20
+
 
 WriteFunc = Callable[[Write], Outcome]
 """A function that performs a write on the cluster."""
@@ -140,14 +142,6 @@ def _crd(row: KindRow, kind: str) -> JsonObject:
             "versions": [*versions],
         },
     }
-
-
-def pluralize_kind(kind: str) -> str:
-    """Return the English plural of a kind, in lower case."""
-    word = kind.lower()
-    if word.endswith("y") and word[-2:-1] not in VOWELS:
-        return f"{word[:-1]}ies"
-    return f"{word}es" if word.endswith(SIBILANT_ENDINGS) else f"{word}s"
 
 
 def workload_body(workload: Workload, namespace: str) -> JsonObject:

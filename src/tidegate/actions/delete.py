@@ -1,0 +1,226 @@
+"""Deletion of units: last waves first, with the deletion hooks around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tidegate.clusters.evaluator import prune_candidate
+from tidegate.clusters.journal import StoredJournal, delete_record, read_journal
+from tidegate.clusters.reader import get_objects, list_objects, object_body
+from tidegate.clusters.session import Session
+from tidegate.errors import PlanError, TidegateError
+from tidegate.health.budget import budget
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.manifest import Manifests
+from tidegate.model.objects import Ref
+from tidegate.model.plan import ItemAction, Plan, step_items
+from tidegate.model.semantics import TIDEGATE
+from tidegate.plan.build import plan_unit
+from tidegate.plan.deletion import build_deletion
+from tidegate.plan.hooks import has_hooks
+from tidegate.plan.leaving import join_deletions
+from tidegate.plan.pruning import PruneCandidate
+from tidegate.planning.manifests import UnitManifests, error_from_finding
+from tidegate.planning.plan import PlanResult, make_plan
+from tidegate.removal.prune import find_collateral_deletions
+from tidegate.removal.uninstall import is_installed, with_final_step
+from tidegate.workspace.rendering.result import RenderFailure, RenderResult, render_notes
+from tidegate.workspace.workspace import Workspace
+from tidegate.world.exchange import Dispatcher
+
+
+class Deletion(msgspec.Struct, frozen=True, kw_only=True):
+    """The plan that deletes a unit."""
+
+    plan: Plan
+    rendered: RenderResult
+    stored_journal: StoredJournal
+    deleted: tuple[Ref, ...] = ()
+    """Objects that are deleted."""
+    remaining: tuple[Ref, ...] = ()
+    """Objects that stay because of their own options."""
+    unconfirmed: tuple[Ref, ...] = ()
+    """Objects among `remaining` that would be deleted after a confirmation."""
+    is_in_progress: bool = False
+    """Whether the same deletion was started before and not finished."""
+    has_release_records: bool = False
+    """Whether the unit is a release with Helm release records."""
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether an object is to be deleted or a deletion hook may have to run."""
+        is_unfinished = self.has_release_records or (self.is_in_progress and self.runs_hooks)
+        return bool(self.deleted) or is_unfinished
+
+    @property
+    def effective_plan(self) -> Plan:
+        """The plan; without steps if there is nothing to do."""
+        return (
+            self.plan if self.is_needed else msgspec.structs.replace(self.plan, steps=(), edges=())
+        )
+
+    @property
+    def runs_hooks(self) -> bool:
+        """Whether the plan creates hooks before everything is deleted."""
+        return any(has_hooks(step) for step in self.plan.steps)
+
+
+class Deletions(msgspec.Struct, frozen=True):
+    """The plan that deletes all units, and the deletion of each."""
+
+    plan: Plan
+    units: tuple[Deletion, ...]
+    plan_result: PlanResult
+    """The plan of the units as Git has them."""
+    findings: tuple[Finding, ...] = ()
+    content_notes: tuple[TidegateError, ...] = ()
+    """Notes about objects of other owners that are deleted along."""
+
+    @property
+    def deleted(self) -> tuple[Ref, ...]:
+        return tuple(ref for deletion in self.units for ref in deletion.deleted)
+
+    @property
+    def is_needed(self) -> bool:
+        return any(deletion.is_needed for deletion in self.units)
+
+    @property
+    def notes(self) -> tuple[TidegateError, ...]:
+        return (
+            *(note for deletion in self.units for note in render_notes(deletion.rendered)),
+            *self.content_notes,
+        )
+
+
+async def plan_deletions(session: Session, workspace: Workspace) -> Deletions:
+    """Plan the deletion of all units; units that no other unit waits for come first.
+
+    Raises the errors of units that could not be rendered: their objects are unknown.
+    """
+    faults = [
+        error
+        for member in workspace.members
+        if isinstance(member.result, RenderFailure)
+        for error in member.result.errors
+    ]
+    if faults:
+        raise ExceptionGroup("not rendered", faults)
+    plan_result = await make_plan(
+        workspace.deployable_trees, session, semantics=TIDEGATE, is_removal=True
+    )
+    units = {manifests.manifests.unit.id: manifests for manifests in plan_result.unit_manifests}
+    _refuse_unknown_units(workspace, plan_result)
+    order = dict.fromkeys((*(step.unit for step in plan_result.plan.steps), *units))
+    deletions = {name: await plan_deletion(units[name], session) for name in reversed(order)}
+    parts = [
+        (units[name].manifests, deletion.effective_plan) for name, deletion in deletions.items()
+    ]
+    plan = join_deletions(parts)
+    contents = await find_collateral_deletions(plan, session)
+    findings = (
+        *(finding for finding in workspace.findings if finding.severity is not Severity.ERROR),
+        *plan_result.findings,
+    )
+    return Deletions(plan, tuple(deletions.values()), plan_result, findings, contents)
+
+
+def _refuse_unknown_units(workspace: Workspace, plan_result: PlanResult) -> None:
+    """Raise all errors if the objects of a unit are unknown."""
+    if plan_result.unknown_units:
+        findings = dict.fromkeys((*workspace.findings, *plan_result.findings))
+        errors = [
+            error_from_finding(finding)
+            for finding in findings
+            if finding.severity is Severity.ERROR
+        ]
+        problem = (
+            f"nothing is deleted: it is not known what `{plan_result.unknown_units[0]}` has brought"
+        )
+        raise ExceptionGroup("not read", [*errors, PlanError("plan.faults", problem)])
+
+
+async def plan_deletion(unit_manifests: UnitManifests, session: Session) -> Deletion:
+    """Plan the deletion of a unit: the tracked objects in its journal or in Git.
+
+    If the policy of the unit confirms, objects that require a confirmation are deleted as well.
+    """
+    manifests, unit = unit_manifests.manifests, unit_manifests.manifests.unit
+    confirmed = unit.policy.consents
+    stored_journal = await read_journal(plan_unit(unit), session.world)
+    journal = stored_journal.journal
+    candidates = await _find_live(manifests, journal.entries, session.world)
+    plan = with_final_step(build_deletion(manifests, candidates, readiness_timeout=budget))
+    needs_confirmation = _deleted_refs(plan)
+    refs = [candidate.ref for candidate in candidates]
+    deleted = {
+        ref: None
+        for ref in refs
+        if ref in needs_confirmation and (confirmed or not needs_confirmation[ref])
+    }
+    remaining = [ref for ref in refs if ref not in deleted]
+    return Deletion(
+        plan=plan,
+        rendered=unit_manifests.rendered,
+        stored_journal=stored_journal,
+        deleted=tuple(deleted),
+        remaining=tuple(remaining),
+        unconfirmed=tuple(ref for ref in remaining if ref in needs_confirmation),
+        is_in_progress=journal.desired_digest == plan.units[0].digest != journal.completed_digest,
+        has_release_records=await is_installed(unit, session),
+    )
+
+
+async def _find_live(
+    desired: Manifests, entries: Iterable[Ref], world: Dispatcher
+) -> list[PruneCandidate]:
+    """Return the live objects of a unit.
+
+    Hooks are searched among all objects of their kinds: the journal has them only during their
+    rollout, and their names may be generated. Hooks of a release follow their own delete
+    policies only, as with Helm.
+    """
+    manifests = (*desired.manifests, *desired.before_deletion)
+    hooks = (manifest.ref for manifest in manifests if manifest.hook_policies is not None)
+    unit = plan_unit(desired.unit)
+    cluster = unit.cluster
+    by_name = await get_objects(
+        world, {*entries, *(manifest.ref for manifest in manifests)}, cluster=cluster
+    )
+    by_kind = await list_objects(
+        world, ((ref.kind, ref.namespace) for ref in hooks), cluster=cluster
+    )
+    live_objects = {live.ref: live for live in (*by_name, *by_kind)}
+    include_hooks = unit.policy.release is None
+    candidates = (
+        prune_candidate(object_body(live_objects[ref]), unit, hooks=include_hooks)
+        for ref in sorted(live_objects)
+    )
+    return [candidate for candidate in candidates if candidate is not None]
+
+
+def _deleted_refs(plan: Plan) -> dict[Ref, bool]:
+    """Return the objects that the plan deletes, and whether each requires a confirmation."""
+    items = (item for step in plan.steps for item in step_items(step))
+    return {item.ref: item.asks for item in items if item.deed is ItemAction.DELETE}
+
+
+def deletions_digest(deletions: Iterable[Deletion]) -> str:
+    """Return a digest of the deletions that the user confirms."""
+    return " ".join(deletion.plan.digest for deletion in deletions)
+
+
+def refuse_changed_deletions(deletions: Sequence[Deletion], confirmed_digest: str) -> None:
+    """Raise PlanError if the deletions differ from those that the user confirmed."""
+    if confirmed_digest and confirmed_digest != deletions_digest(deletions):
+        names = ", ".join(f"`{deletion.stored_journal.unit.id}`" for deletion in deletions)
+        problem = f"what {names} has in the cluster changed meanwhile"
+        hint = "nothing was deleted; run the command again, and look at what it shows"
+        raise PlanError("plan.moved", problem, hint=hint)
+
+
+async def finish_deletion(deletion: Deletion, world: Dispatcher) -> None:
+    """Delete the record of a deleted unit, unless objects still wait for a confirmation."""
+    if not deletion.unconfirmed:
+        await delete_record(deletion.stored_journal.unit, world)

@@ -1,0 +1,319 @@
+"""Health of objects in files, with the rule that decided it; and tests of health scripts.
+
+The tests are in directories as in Argo CD: a script, bodies and expected results.
+
+    <group>/<kind>/health.lua
+    <group>/<kind>/health_test.yaml     tests: [{inputPath, healthStatus: {status, message}}]
+    <group>/<kind>/testdata/…
+
+A tested script may use all libraries and is run whatever the state of the object, as in the
+tests of Argo CD.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tidegate.documents import Document, read_documents
+from tidegate.errors import DocumentError, KnowledgeError, Location, sanitize
+from tidegate.files import read_bounded, read_regular_file
+from tidegate.health.argo import builtin_rows as argo_rows
+from tidegate.health.argo import judge as judge_as_argo
+from tidegate.health.cel import NO_EXPRESSIONS, CelRules, read_cel_verdict
+from tidegate.health.cel.machine import find_cel
+from tidegate.health.judge import ARGO, KSTATUS, Judge
+from tidegate.health.lua import NO_RULES, LuaRules, Script, read_lua_rules, read_verdict
+from tidegate.health.lua.exchange import Broke, Question, Returned, read_answer, write_question
+from tidegate.knowledge.reader import builtin
+from tidegate.model.moment import SECOND, Ms
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.reading import get_mapping, get_mappings, get_text, get_value
+from tidegate.model.verdict import Verdict
+from tidegate.workers.cel import cel_workers
+from tidegate.workers.lua import lua_workers
+from tidegate.workers.scripts import ScriptWorkers
+from tidegate.workspace.config import load_config
+
+STDIN, ANY_KIND = "-", "*"
+
+
+NANOSECONDS_PER_MS = 1_000_000
+
+
+class VerdictSource(StrEnum):
+    """Source of a verdict: an Argo CD check, a catalog row, kstatus, or the user's Lua or CEL."""
+
+    ARGO = "argo"
+    ROW = "row"
+    LUA = "lua"
+    CEL = "cel"
+    KSTATUS = "kstatus"
+
+
+class FileVerdict(msgspec.Struct, frozen=True):
+    """Verdict of one object in a file."""
+
+    ref: Ref
+    location: str
+    """Location of the object."""
+    verdict: Verdict
+    rule: VerdictSource
+    """The rule that decided the verdict."""
+    script: str = ""
+    """Location of the user's script, if it decided."""
+
+
+class FileJudge(msgspec.Struct, frozen=True):
+    """All health rules: those of one dialect, and the user's scripts with their workers."""
+
+    judge: Judge
+    dialect: str
+    scripts: LuaRules
+    lua: ScriptWorkers | None
+    now: Ms
+    expressions: Mapping[str, CelRules]
+    """CEL expressions of the repository of each file, by file name."""
+    cel: ScriptWorkers | None
+
+    async def evaluate(self, document: Document, ref: Ref) -> FileVerdict:
+        """Judge an object: CEL expressions first, then scripts and built-in checks as in Argo CD.
+
+        A script wins over everything except a pending deletion.
+        """
+        body, location = document.body, str(document.location)
+        rules = self.expressions.get(document.location.name, NO_EXPRESSIONS)
+        cel_request = rules.request(body)
+        if cel_request is not None and self.cel is not None:
+            cel_verdict = read_cel_verdict(await self.cel.request(cel_request.argument), body)
+            expression = rules.lookup(ref.kind)
+            return FileVerdict(
+                ref,
+                location,
+                cel_verdict,
+                VerdictSource.CEL,
+                _location_text(expression.where if expression else None),
+            )
+        request = self.scripts.request(body, self.now)
+        if request is not None and self.lua is not None:
+            verdict = read_verdict(await self.lua.request(request.argument), body)
+            script = self.scripts.script_for(body)
+            script_location = _location_text(script.where if script is not None else None)
+            return FileVerdict(ref, location, verdict, VerdictSource.LUA, script_location)
+        verdict = self.judge.judge(body, self.now, rules=self.dialect)
+        return FileVerdict(ref, location, verdict, self._verdict_source(body, ref.kind))
+
+    def _verdict_source(self, body: dict[str, Json], kind: Kind) -> VerdictSource:
+        if self.dialect == KSTATUS:
+            return VerdictSource.KSTATUS
+        verdict = judge_as_argo(body)
+        if verdict is not None and verdict.is_checked:
+            is_deleting = verdict.reason == "PendingDeletion"
+            has_row = argo_rows().find(kind.group, kind.name) is not None
+            return VerdictSource.ROW if has_row and not is_deleting else VerdictSource.ARGO
+        row = self.judge.known.row_of(kind)
+        return VerdictSource.ROW if row is not None and row.ready_when else VerdictSource.KSTATUS
+
+
+async def judge_files(
+    files: Sequence[str],
+    *,
+    health_rules: Path | None = None,
+    script: Path | None = None,
+    open_libs: bool = False,
+    dialect: str = ARGO,
+) -> list[FileVerdict]:
+    """Judge every object of every file, in order; `-` is standard input.
+
+    `script` judges all of them; with `open_libs` it may use all Lua libraries. Raises
+    DocumentError if there is no object.
+    """
+    documents = [document for name in files for document in _read_documents(name)]
+    if not documents:
+        problem = "there is no object to judge"
+        hint = "name files with objects as they live, from `kubectl get -o yaml`"
+        raise DocumentError("documents.empty", problem, location=Location(files[0]), hint=hint)
+    scripts = NO_RULES
+    if health_rules is not None:
+        scripts = read_lua_rules(read_content(str(health_rules)), str(health_rules))
+    if script is not None:
+        content = read_content(str(script)).decode("utf-8", "replace")
+        scripts = LuaRules.of([(ANY_KIND, Script(content, open_libs, Location(str(script), 1)))])
+    expressions = {_display_name(name): _repository_expressions(name) for name in files}
+    if any(cel_rules.known for cel_rules in expressions.values()) and not find_cel():
+        problem = "the expressions of `tidegate.yaml` cannot be used: CEL is not installed"
+        raise KnowledgeError("health.cel.missing", problem, hint="install `tidegate[cel]`")
+    async with AsyncExitStack() as stack:
+        lua = await stack.enter_async_context(lua_workers()) if scripts.named else None
+        cel = await stack.enter_async_context(cel_workers())
+        file_judge = FileJudge(
+            Judge.of(builtin().rows), dialect, scripts, lua, current_time(), expressions, cel
+        )
+        return await _evaluate_all(file_judge, documents)
+
+
+def _repository_expressions(name: str) -> CelRules:
+    """Return the expressions of the repository of a file, or of the current one for stdin."""
+    return CelRules.of(load_config(Path.cwd() if name == STDIN else Path(name)).health)
+
+
+def _location_text(location: Location | None) -> str:
+    return f"{location.name}:{location.line}" if location else ""
+
+
+async def _evaluate_all(file_judge: FileJudge, documents: Iterable[Document]) -> list[FileVerdict]:
+    documents_with_refs = [(document, _object_ref(document)) for document in documents]
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(file_judge.evaluate(document, ref), name=f"judge {ref}")
+            for document, ref in documents_with_refs
+        ]
+    return [task.result() for task in tasks]
+
+
+def _read_documents(name: str) -> tuple[Document, ...]:
+    return read_documents(
+        _read_stdin() if name == STDIN else read_content(name), _display_name(name)
+    )
+
+
+def _display_name(name: str) -> str:
+    return "standard input" if name == STDIN else name
+
+
+def _read_stdin() -> bytes:
+    try:
+        return read_bounded(sys.stdin.buffer)
+    except OSError as error:
+        problem = f"standard input cannot be read: {error.strerror}"
+        raise DocumentError(
+            "documents.file", problem, location=Location("standard input")
+        ) from None
+
+
+def read_content(name: str) -> bytes:
+    try:
+        return read_regular_file(name)
+    except OSError as error:
+        problem = f"this file cannot be read: {error.strerror}"
+        raise DocumentError("documents.file", problem, location=Location(name)) from None
+
+
+def _object_ref(document: Document) -> Ref:
+    body = document.body
+    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    name = get_value(body, "metadata", "name")
+    if not kind.name or not kind.version or not isinstance(name, str):
+        problem = "this is not an object: it needs apiVersion, kind and metadata.name"
+        raise DocumentError("documents.incomplete", problem, location=document.location)
+    return Ref(kind, get_text(body, "metadata", "namespace"), name)
+
+
+def current_time() -> Ms:
+    """Return the current time by the file system clock: there is no World to ask."""
+    with tempfile.TemporaryFile() as file:
+        return Ms(os.fstat(file.fileno()).st_mtime_ns // NANOSECONDS_PER_MS)
+
+
+SCRIPT_FILE, TESTS_FILE = "health.lua", "health_test.yaml"
+
+
+StatusAndMessage = tuple[str, str]
+"""A status and a message."""
+
+
+class ScriptTest(msgspec.Struct, frozen=True):
+    """One tested body, the expected result and the actual result of its script."""
+
+    body: str
+    wanted: StatusAndMessage
+    said: StatusAndMessage
+    problem: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return self.wanted == self.said and not self.problem
+
+
+class _HealthTest(NamedTuple):
+    """A test as written: the body, the script of its directory and the expected result."""
+
+    body: Path
+    script: Script
+    expected: StatusAndMessage
+
+
+async def run_tests(folder: Path) -> list[ScriptTest]:
+    """Run every test below a directory, in the order of their names."""
+    tests = _find_tests(folder)
+    # A body is for the script of its own kind, wherever the test stands, as in Argo CD.
+    rules = LuaRules.of((_rule_key(test), test.script) for test in tests)
+    async with lua_workers() as lua:
+        return [await _run_test(lua, test, rules) for test in tests]
+
+
+def _find_tests(folder: Path) -> list[_HealthTest]:
+    files = sorted(folder.rglob(TESTS_FILE))
+    if not files:
+        problem = f"there is no {TESTS_FILE} in it"
+        hint = f"a folder holds {SCRIPT_FILE}, {TESTS_FILE} and the bodies that it names"
+        raise DocumentError("documents.empty", problem, location=Location(str(folder)), hint=hint)
+    return [test for file in files for test in _read_tests(file.resolve(), shown=file)]
+
+
+def _rule_key(test: _HealthTest) -> str:
+    """Return `group/kind` from the names of the directories; a leading `_` stands for any text."""
+    *_, group, kind = Path(test.script.where.name if test.script.where else "").parent.parts
+    return "/".join("*" + name[1:] if name.startswith("_") else name for name in (group, kind))
+
+
+def _read_tests(file: Path, *, shown: Path) -> Iterator[_HealthTest]:
+    script_path = file.with_name(SCRIPT_FILE)
+    content = read_content(str(script_path)).decode(errors="replace")
+    script = Script(content, open_libs=True, where=Location(str(script_path)))
+    for document in read_documents(read_content(str(shown)), str(shown)):
+        for test in get_mappings(document.body, "tests"):
+            fields = _with_lower_keys(test)
+            path, status = get_text(fields, "inputpath"), get_mapping(fields, "healthstatus")
+            if not path:
+                raise _incomplete_error(document)
+            expected = get_text(status, "status"), get_text(status, "message")
+            yield _HealthTest(shown.parent / path, script, expected)
+
+
+def _with_lower_keys(test: dict[str, Json]) -> dict[str, Json]:
+    """Return the test with keys in lower case, since Go decodes keys in any case."""
+    return {key.lower(): value for key, value in test.items()}
+
+
+def _incomplete_error(document: Document) -> DocumentError:
+    problem = "a test needs inputPath: the body that it is about"
+    return DocumentError("documents.incomplete", problem, location=document.location)
+
+
+async def _run_test(lua: ScriptWorkers, test: _HealthTest, rules: LuaRules) -> ScriptTest:
+    path, expected = str(test.body), test.expected
+    documents = read_documents(read_content(path), path)
+    if not documents:
+        raise DocumentError("documents.empty", "there is no object in it", location=Location(path))
+    body = documents[0].body
+    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    script = rules.lookup(kind.group, kind.name) or test.script
+    encoded = msgspec.json.encode(body)
+    question = Question(script.text, open_libs=True, now=current_time() // SECOND, body=encoded)
+    match read_answer(await lua.request(write_question(question))):
+        case Returned(status, message):
+            return ScriptTest(path, expected, (status, message))
+        case Broke(problem):
+            return ScriptTest(path, expected, ("", ""), sanitize(problem))
+        case _:
+            return ScriptTest(path, expected, ("", ""))

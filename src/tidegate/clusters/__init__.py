@@ -1,0 +1,1 @@
+"""Clusters of a command: sessions, connections, simulated clusters, live reads."""

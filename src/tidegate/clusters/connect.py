@@ -1,0 +1,83 @@
+"""Connections to real clusters: kubeconfig, version check, World."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from tidegate.errors import ClusterError, Location
+from tidegate.model.capabilities import read_kube_version
+from tidegate.model.moment import SECOND, Ms
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import RawGet
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import NotServed, Outcome, RawResponse, is_error
+from tidegate.world.protocol import World
+from tidegate.world.refusals import error_from_outcome
+
+if TYPE_CHECKING:
+    from tidegate.kube.access.context import KubeTarget
+
+
+Worker = Callable[[bytes], bytes]
+"""A function that runs in a worker process: a script or an expansion, as bytes."""
+
+
+CONNECT_TIMEOUT = Ms(15 * SECOND)
+
+
+WATCH_TIMEOUT = Ms(300 * SECOND)
+
+
+@asynccontextmanager
+async def open_world(
+    contexts: Mapping[str, str | None],
+    *,
+    kubeconfig: str | None = None,
+    watch_timeout: Ms = WATCH_TIMEOUT,
+    workers: Mapping[str, Worker] | None = None,
+) -> AsyncIterator[World]:
+    """Open a World of real clusters, by cluster name.
+
+    Each cluster must answer `/version`. Raises ClusterError where one does not.
+    `watch_timeout`: how long the servers are asked to keep a watch open.
+    """
+    from tidegate.kube.world import KubeWorld
+
+    targets = {
+        name: find_target(context, kubeconfig=kubeconfig) for name, context in contexts.items()
+    }
+    async with KubeWorld(targets, watch_timeout=watch_timeout, workers=workers) as world:
+        for name, target in targets.items():
+            request = RawGet("/version")
+            (outcome,) = await send_requests(
+                Dispatcher(world), request, cluster=name, timeout=CONNECT_TIMEOUT
+            )
+            _check_version(outcome, server=target.server, location=target.location)
+        yield world
+
+
+def find_target(context: str | None, *, kubeconfig: str | None = None) -> KubeTarget:
+    """Return the cluster of a context, by default the current one, with kubectl's rules."""
+    from tidegate.kube.config import load_target
+
+    return load_target(kubeconfig=kubeconfig, context=context, environ=os.environ)
+
+
+def context_names(kubeconfig: str | None) -> list[str]:
+    """Return the names of all contexts, with kubectl's rules."""
+    from tidegate.kube.config import list_contexts
+
+    return list_contexts(kubeconfig, os.environ)
+
+
+def _check_version(outcome: Outcome, *, server: str, location: Location) -> None:
+    """Raise ClusterError if the server cannot be reached or is no Kubernetes API server."""
+    if is_error(outcome) and not isinstance(outcome, NotServed):
+        raise error_from_outcome(outcome, f"connecting to `{server}`", location=location)
+    if not (isinstance(outcome, RawResponse) and read_kube_version(outcome.body)):
+        problem = f"what answers at `{server}` is not a Kubernetes API server"
+        hint = "check `server` of this cluster"
+        raise ClusterError("cluster.foreign", problem, location=location, hint=hint)

@@ -1,0 +1,179 @@
+"""The journal of a unit in its cluster: reading, deleting and rebuilding it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.clusters.reader import get_objects, object_body, run_procedure
+from tidegate.clusters.session import Session
+from tidegate.dialect.living import read_live_ownership
+from tidegate.engine.approvals import approval_ref
+from tidegate.engine.heartbeat import lease_ref
+from tidegate.engine.reach.contents import TRANSIENT_RESOURCES
+from tidegate.engine.record import UnitRecord
+from tidegate.engine.stored import PAGE_SIZE, SECRET, UNIT_LABEL, label_value, read_head
+from tidegate.engine.suspensions import suspension_ref
+from tidegate.errors import ClusterError, Location
+from tidegate.model.journal import Journal, UnitOrigin
+from tidegate.model.objects import Kind, LiveObject, Ref
+from tidegate.model.plan import PlannedUnit
+from tidegate.model.unit import Unit
+from tidegate.plan.build import plan_unit
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import List, Selection, Verb, View, Write
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import Conflict, ListPage, NotFound, is_error
+from tidegate.world.refusals import error_from_outcome
+
+
+class StoredJournal(msgspec.Struct, frozen=True):
+    """The journal of a unit and the Secrets that store it; no Secrets where there is none."""
+
+    unit: PlannedUnit
+    journal: Journal
+    secrets: tuple[Ref, ...] = ()
+    holder: str = ""
+    """The process that rolls the unit out, or did when it was killed."""
+
+
+class RebuiltJournal(msgspec.Struct, frozen=True):
+    """The objects of a rebuilt journal."""
+
+    unit: PlannedUnit
+    objects: tuple[Ref, ...]
+    unlisted: tuple[str, ...] = ()
+    """Kinds that could not be listed."""
+
+
+async def read_unit_journal(unit: Unit, session: Session) -> StoredJournal:
+    """Return the journal of a unit in its cluster. Raises ClusterError."""
+    return await read_journal(plan_unit(unit), session.world)
+
+
+async def read_journal(unit: PlannedUnit, world: Dispatcher) -> StoredJournal:
+    """Return the journal of a planned unit. Raises ClusterError."""
+    record = UnitRecord(unit.id.tracking_id, unit.cluster)
+    outcome = await run_procedure(record.read(world.now), world)
+    if outcome is not None and is_error(outcome):
+        raise error_from_outcome(
+            outcome, "reading the journal", location=Location(f"unit {unit.id}")
+        )
+    return StoredJournal(unit, record.to_journal(), record.secret_refs, record.holder)
+
+
+async def delete_record(unit: PlannedUnit, world: Dispatcher) -> bool:
+    """Delete the record of a unit. False: a rollout is running and needs it.
+
+    A holder without a heartbeat is dead. A Secret that changes meanwhile is kept: another
+    process uses it.
+    """
+    stored = await read_journal(unit, world)
+    holder = (lease_ref(stored.holder),) if stored.holder else ()
+    if await get_objects(world, holder, cluster=unit.cluster):
+        return False
+    tracking_id = unit.id.tracking_id
+    refs = (*stored.secrets, approval_ref(tracking_id), suspension_ref(tracking_id))
+    for live in await get_objects(world, refs, cluster=unit.cluster):
+        (outcome,) = await send_requests(world, _delete_request(live), cluster=unit.cluster)
+        if isinstance(outcome, Conflict):
+            return False
+        if is_error(outcome) and not isinstance(outcome, NotFound):
+            location = Location(f"unit {unit.id}")
+            raise error_from_outcome(outcome, "removing the journal", location=location)
+    return True
+
+
+async def rebuild_unit_journal(unit: Unit, session: Session) -> RebuiltJournal:
+    """Rebuild the journal of a unit that is not planned."""
+    return await rebuild_journal(plan_unit(unit), session)
+
+
+async def rebuild_journal(unit: PlannedUnit, session: Session) -> RebuiltJournal:
+    """Write the journal again, from the live objects that the unit owns. Raises ClusterError.
+
+    Which hooks ran and which gates opened is stored nowhere else, and is lost. The journal of a
+    running rollout is not touched.
+    """
+    world, record = session.world, UnitRecord(unit.id.tracking_id, unit.cluster)
+    location = Location(f"unit {unit.id}")
+    old = await _list_record_secrets(record, world)
+    await _reject_active_rollout(old, unit, world)
+    refs, unlisted = await _find_owned_objects(unit, session)
+    for live in old:
+        (outcome,) = await send_requests(world, _delete_request(live), cluster=unit.cluster)
+        if is_error(outcome) and not isinstance(outcome, NotFound):
+            raise error_from_outcome(outcome, "removing the journal", location=location)
+    if unit.parent is not None:
+        record.origin = UnitOrigin.from_policy(unit.id, unit.parent, unit.policy)
+    record.register_objects("", refs, digest="", source=unit.source, now=world.now())
+    write_outcome = await run_procedure(record.write(world.now), world)
+    if write_outcome is not None and is_error(write_outcome):
+        raise error_from_outcome(write_outcome, "writing the journal", location=location)
+    return RebuiltJournal(unit, refs, unlisted)
+
+
+async def _list_record_secrets(record: UnitRecord, world: Dispatcher) -> list[LiveObject]:
+    """Return the Secrets of a record, complete or not: its head, and all parts by name."""
+    label = f"{UNIT_LABEL}={label_value(record.unit)}"
+    selection = Selection(SECRET, record.ref.namespace, label_selector=label)
+    (page,) = await send_requests(world, List(selection), cluster=record.cluster)
+    if is_error(page):
+        raise error_from_outcome(page, "reading the journal", location=Location(str(record.ref)))
+    name, items = record.ref.name, page.items if isinstance(page, ListPage) else ()
+    return [live for live in items if f"{live.ref.name}.".startswith(f"{name}.")]
+
+
+async def _reject_active_rollout(
+    stored: list[LiveObject], unit: PlannedUnit, world: Dispatcher
+) -> None:
+    for live in stored:
+        try:
+            holder = read_head(live).holder
+        except ClusterError:
+            continue  # it is what is to be mended
+        if holder and await get_objects(world, (lease_ref(holder),), cluster=unit.cluster):
+            problem = f"`{holder}` rolls the unit out, and keeps its journal"
+            hint = "wait until it has ended, or stop it"
+            raise ClusterError(
+                "journal.held", problem, location=Location(f"unit {unit.id}"), hint=hint
+            )
+
+
+async def _find_owned_objects(
+    unit: PlannedUnit, session: Session
+) -> tuple[tuple[Ref, ...], tuple[str, ...]]:
+    """Return all objects with the unit's ownership marker, and the kinds that cannot be listed."""
+    kinds: dict[tuple[str, str], Kind] = {}
+    for served in await session.kinds(unit.cluster):
+        if "list" in served.verbs and served.plural not in TRANSIENT_RESOURCES:
+            kinds.setdefault((served.kind.group, served.kind.name), served.kind)
+    owned: set[Ref] = set()
+    unlisted: list[str] = []
+    for kind in kinds.values():
+        continue_token = ""
+        while True:
+            selection = Selection(kind, view=View.METADATA)
+            (page,) = await send_requests(
+                session.world, List(selection, PAGE_SIZE, continue_token), cluster=unit.cluster
+            )
+            if not isinstance(page, ListPage):
+                unlisted.append(str(kind))
+                break
+            ownerships = (
+                (live.ref, read_live_ownership(object_body(live), unit)) for live in page.items
+            )
+            owned.update(
+                ref
+                for ref, ownership in ownerships
+                if ownership is not None and not ownership.is_hook
+            )
+            continue_token = page.continue_token
+            if not continue_token:
+                break
+    return tuple(sorted(owned)), tuple(unlisted)
+
+
+def _delete_request(live: LiveObject) -> Write:
+    return Write(
+        verb=Verb.DELETE, ref=live.ref, uid=live.uid, resource_version=live.resource_version
+    )

@@ -1,0 +1,1 @@
+"""A running Argo CD or Flux: take over, pause, resume and ask it."""

@@ -1,0 +1,102 @@
+"""Suspends and resumes units and sources in their cluster.
+
+unit resource     where the cluster has it: with the fields of its dialect
+record            else: a ConfigMap of Tidegate beside the unit's journal
+"""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from collections.abc import Sequence
+
+import msgspec
+
+from tidegate.clusters.reader import get_objects
+from tidegate.clusters.session import Session
+from tidegate.controllers.requests import LiveUnitResource, patch_object
+from tidegate.controllers.takeover import find_running_controllers
+from tidegate.dialect.requests import is_suspended, suspend_patch
+from tidegate.engine.stored import TIDEGATE_NAMESPACE
+from tidegate.engine.suspensions import build_suspension, suspension_ref
+from tidegate.errors import Location
+from tidegate.model.objects import Json, Kind, Ref
+from tidegate.model.unit import UnitId
+from tidegate.workspace.selection import SelectedResource
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import Request, Verb, Write
+from tidegate.world.facts import AlreadyExists, NotFound, is_error
+from tidegate.world.refusals import error_from_outcome
+
+
+class SuspensionResult(msgspec.Struct, frozen=True):
+    """The result of suspending or resuming a unit or a source."""
+
+    resource: SelectedResource
+    live_resource: LiveUnitResource | None
+    """The unit resource as it was; None where only a Tidegate record exists."""
+    is_suspended_in_git: bool
+    """Whether Git suspends it, so that the next rollout does so again."""
+
+
+async def suspend(
+    resource: SelectedResource, session: Session, *, suspended: bool
+) -> SuspensionResult:
+    """Suspend a unit or source, or resume it. Raises ClusterError."""
+    cluster = resource.id.cluster
+    live_objects = await get_objects(session.world, (resource.cluster_ref.ref,), cluster=cluster)
+    live_resource = LiveUnitResource(resource.id, live_objects[0]) if live_objects else None
+    if live_resource is not None:
+        await patch_object(
+            live_resource.cluster_ref, suspend_patch(live_resource.body, suspend=suspended), session
+        )
+    if live_resource is None or not suspended:
+        await _write_record(resource.id, session, suspended=suspended)
+    return SuspensionResult(resource, live_resource, is_suspended(resource.body))
+
+
+async def find_controllers(
+    resumed: Sequence[SuspensionResult], session: Session
+) -> tuple[frozenset[tuple[str, str]], tuple[str, ...]]:
+    """Return the clusters and kinds whose controllers continue with resumed resources.
+
+    Also return notes on what is not visible.
+    """
+    cluster_kinds = {
+        (result.resource.id.cluster, result.resource.id.kind)
+        for result in resumed
+        if result.live_resource
+    }
+    reachable = sorted(
+        cluster_kind
+        for cluster_kind in cluster_kinds
+        if cluster_kind[0] in session.targets.contexts
+    )
+    return await find_running_controllers(reachable, session)
+
+
+async def _write_record(unit_id: UnitId, session: Session, *, suspended: bool) -> None:
+    """Write the record of a suspension, or delete it."""
+    location, tracking_id = Location(str(unit_id)), unit_id.tracking_id
+    if not suspended:
+        (delete_outcome,) = await send_requests(
+            session.world, _delete_request(tracking_id), cluster=unit_id.cluster
+        )
+        if is_error(delete_outcome) and not isinstance(delete_outcome, NotFound):
+            raise error_from_outcome(delete_outcome, "resuming", location=location)
+        return
+    by = f"{getpass.getuser()}@{socket.gethostname()}"
+    for request in (_namespace_request(), build_suspension(tracking_id, by)):
+        (outcome,) = await send_requests(session.world, request, cluster=unit_id.cluster)
+        if is_error(outcome) and not isinstance(outcome, AlreadyExists):
+            raise error_from_outcome(outcome, "suspending", location=location)
+
+
+def _delete_request(tracking_id: str) -> Request:
+    return Write(verb=Verb.DELETE, ref=suspension_ref(tracking_id))
+
+
+def _namespace_request() -> Request:
+    body: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": TIDEGATE_NAMESPACE}}
+    ref = Ref(Kind("", "v1", "Namespace"), "", TIDEGATE_NAMESPACE)
+    return Write(verb=Verb.CREATE, ref=ref, body=msgspec.json.encode(body))

@@ -1,0 +1,358 @@
+"""Running controllers of Argo CD and Flux that manage the same units.
+
+    refuse        a controller is running, and its units are not paused
+    take over     each unit is paused first, and stays so
+    hand back     after a successful rollout, each unit that is paused by us is resumed
+
+The same applies to deletion: a running controller would create the objects again.
+
+The state is stored on the unit resources, so that an interrupted takeover can continue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from tidegate.clusters.reader import object_body
+from tidegate.clusters.session import Session
+from tidegate.dialect.masters import (
+    CONTROLLERS,
+    ControllerInfo,
+    is_paused_by_us,
+    is_reconciling,
+    is_running,
+    pause_patch,
+    resume_patch,
+    with_pause,
+)
+from tidegate.errors import ClusterError, Location, sanitize
+from tidegate.model.objects import ClusterRef, JsonObject, Kind, LiveObject
+from tidegate.model.plan import Plan, PlanFragment, PlanItem, Step, digest_step
+from tidegate.model.unit import UnitId
+from tidegate.plan.items import digest_body
+from tidegate.planning.plan import PlanResult
+from tidegate.rollout.status_writer import UnitResource, find_unit_resources
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import Get, List, PatchType, Request, Selection, Verb, Write
+from tidegate.world.facts import (
+    Conflict,
+    Forbidden,
+    ListPage,
+    NotFound,
+    NotServed,
+    Success,
+    is_error,
+)
+from tidegate.world.refusals import error_from_outcome
+
+POD = Kind("", "v1", "Pod")
+
+
+FIELD_MANAGER = "tidegate"
+
+
+POD_LIMIT = 10
+"""Pods of a controller that are read."""
+
+
+MAX_ATTEMPTS = 3
+
+
+MAX_LISTED = 3
+
+
+TAKE_OVER_HINT = "`--take-over` holds it there first"
+
+
+NO_CONTROLLER_NOTE = "`--take-over`: no controller of these units is alive, and nobody is held"
+
+
+class TakeoverResult(msgspec.Struct, frozen=True):
+    """The result of pausing other controllers before a rollout."""
+
+    plan_result: PlanResult
+    """The plan to roll out; unit resources that it creates are created paused."""
+    resources: Mapping[UnitId, UnitResource] = msgspec.field(default_factory=dict)
+    """By unit, its unit resource."""
+    paused: tuple[UnitId, ...] = ()
+    """Units whose controllers are paused."""
+    notes: tuple[str, ...] = ()
+    """Messages for the user."""
+
+    def pause_in_plan(self, plan_result: PlanResult) -> PlanResult:
+        """Return a newer plan that creates the same unit resources paused."""
+        return _with_paused_resources(plan_result, self.paused, self.resources)
+
+    @property
+    def paused_message(self) -> str:
+        units = [*self.paused]
+        return (
+            f"{_controller_titles(units)} stays held for {len(units)}"
+            f" unit{'s' if len(units) != 1 else ''}"
+        )
+
+
+async def take_over(
+    plan_result: PlanResult, session: Session, *, takes_over: bool = False, hands_back: bool = False
+) -> TakeoverResult:
+    """Make sure that no other controller manages these units. Raises ClusterError if one does.
+
+    With `takes_over` a running controller is paused instead. Paused units stay paused.
+    """
+    resources, running, notes = await _find_controllers(plan_result, session)
+    managed = {
+        unit_id: resource
+        for unit_id, resource in resources.items()
+        if (unit_id.cluster, unit_id.kind) in running
+    }
+    if not managed and not hands_back:
+        return TakeoverResult(
+            plan_result, resources, notes=(*notes, NO_CONTROLLER_NOTE) if takes_over else notes
+        )
+    relevant = resources if hands_back else managed
+    live_objects = await _get_live_resources(relevant, session)
+    paused = [
+        unit_id for unit_id, live in live_objects.items() if is_paused_by_us(object_body(live))
+    ]
+    unpaused = [unit_id for unit_id in managed if unit_id in live_objects and unit_id not in paused]
+    if (unpaused or not paused) and managed and not takes_over and not (hands_back and paused):
+        raise _controller_running_error(
+            unpaused or [*managed], running, f"{TAKE_OVER_HINT}, and `--hand-back` lets it go again"
+        )
+    notes += await _pause(
+        {unit_id: (relevant[unit_id], live_objects[unit_id]) for unit_id in unpaused}, session
+    )
+    paused_units = tuple(unit_id for unit_id in relevant if unit_id in managed or unit_id in paused)
+    return TakeoverResult(
+        _with_paused_resources(plan_result, paused_units, resources), resources, paused_units, notes
+    )
+
+
+async def take_over_for_delete(
+    plan_result: PlanResult, session: Session, *, takes_over: bool
+) -> TakeoverResult:
+    """Make sure that no other controller manages these units before they are deleted.
+
+    Units without a live unit resource have no controller.
+    """
+    resources, running, notes = await _find_controllers(plan_result, session)
+    managed = {
+        unit_id: resource
+        for unit_id, resource in resources.items()
+        if (unit_id.cluster, unit_id.kind) in running
+    }
+    live_objects = await _get_live_resources(managed, session)
+    unpaused = [
+        unit_id for unit_id, live in live_objects.items() if not is_paused_by_us(object_body(live))
+    ]
+    if unpaused and not takes_over:
+        raise _controller_running_error(unpaused, running, TAKE_OVER_HINT)
+    if takes_over and not live_objects:
+        notes = (*notes, NO_CONTROLLER_NOTE)
+    notes += await _pause(
+        {unit_id: (managed[unit_id], live_objects[unit_id]) for unit_id in unpaused}, session
+    )
+    return TakeoverResult(plan_result, resources, tuple(live_objects), notes)
+
+
+async def report_still_paused(takeover: TakeoverResult, session: Session) -> tuple[str, ...]:
+    """Return a message about unit resources that are still live and paused after a deletion."""
+    live_objects = await _get_live_resources(
+        {unit_id: takeover.resources[unit_id] for unit_id in takeover.paused}, session
+    )
+    paused = tuple(
+        unit_id for unit_id, live in live_objects.items() if is_paused_by_us(object_body(live))
+    )
+    return (replace(takeover, paused=paused).paused_message,) if paused else ()
+
+
+async def _find_controllers(
+    plan_result: PlanResult, session: Session
+) -> tuple[dict[UnitId, UnitResource], frozenset[tuple[str, str]], tuple[str, ...]]:
+    """Return the unit resources, the running controllers, and notes on what is not visible."""
+    groups = {kind: controller.group for kind, controller in CONTROLLERS.items()}
+    resources = await find_unit_resources(plan_result, session, groups)
+    return resources, *await find_running_controllers(
+        ((unit_id.cluster, unit_id.kind) for unit_id in resources), session
+    )
+
+
+async def _pause(
+    unpaused: dict[UnitId, tuple[UnitResource, LiveObject]], session: Session
+) -> tuple[str, ...]:
+    """Pause the controllers of these units. Return messages for the user."""
+    _reject_busy(
+        [unit_id for unit_id, (_, live) in unpaused.items() if is_reconciling(object_body(live))]
+    )
+    for resource, live in unpaused.values():
+        await _set_paused(resource, live, session, is_paused=True)
+    units = [*unpaused]
+    note = f"{_count_units(units)} held: {_controller_titles(units)} leaves them alone for now"
+    return (note,) if units else ()
+
+
+async def resume_controllers(takeover: TakeoverResult, session: Session) -> tuple[str, ...]:
+    """Resume all units that are paused by us, in reverse order. Return messages for the user."""
+    resources = {unit_id: takeover.resources[unit_id] for unit_id in takeover.paused}
+    live_objects = await _get_live_resources(resources, session)
+    paused = [
+        unit_id
+        for unit_id in reversed(resources)
+        if unit_id in live_objects and is_paused_by_us(object_body(live_objects[unit_id]))
+    ]
+    for unit_id in paused:
+        await _set_paused(resources[unit_id], live_objects[unit_id], session, is_paused=False)
+    if not paused:
+        return ("`--hand-back`: none of these units is held",)
+    return (f"{_count_units(paused)} handed back to {_controller_titles(paused)}",)
+
+
+async def find_running_controllers(
+    cluster_kinds: Iterable[tuple[str, str]], session: Session
+) -> tuple[frozenset[tuple[str, str]], tuple[str, ...]]:
+    """Return the clusters and kinds whose controller has pods, and notes on what is not visible."""
+    running: set[tuple[str, str]] = set()
+    notes: list[str] = []
+    for cluster, kind in dict.fromkeys(cluster_kinds):
+        controller = CONTROLLERS[kind]
+        requests = [
+            List(Selection(POD, label_selector=selector), limit=POD_LIMIT)
+            for selector in controller.selectors
+        ]
+        for outcome in await send_requests(session.world, *requests, cluster=cluster):
+            if isinstance(outcome, ListPage) and any(
+                is_running(object_body(pod)) for pod in outcome.items
+            ):
+                running.add((cluster, kind))
+            elif isinstance(outcome, Forbidden):
+                notes.append(
+                    f"whether {controller.title} is alive cannot be seen: pods are not shown"
+                )
+            elif is_error(outcome):
+                raise error_from_outcome(
+                    outcome, f"looking for {controller.title}", location=Location("pods")
+                )
+    return frozenset(running), tuple(dict.fromkeys(notes))
+
+
+async def _get_live_resources(
+    resources: Mapping[UnitId, UnitResource], session: Session
+) -> dict[UnitId, LiveObject]:
+    """Return the live ones of the unit resources."""
+    live_objects: dict[UnitId, LiveObject] = {}
+    by_cluster: dict[str, list[UnitId]] = {}
+    for unit_id, resource in resources.items():
+        by_cluster.setdefault(resource.cluster_ref.cluster, []).append(unit_id)
+    for cluster, units in by_cluster.items():
+        requests: list[Request] = [Get(resources[unit_id].cluster_ref.ref) for unit_id in units]
+        outcomes = await send_requests(session.world, *requests, cluster=cluster)
+        for unit_id, outcome in zip(units, outcomes, strict=True):
+            if isinstance(outcome, Success) and outcome.live is not None:
+                live_objects[unit_id] = outcome.live
+            elif is_error(outcome) and not isinstance(outcome, NotFound | NotServed):
+                raise error_from_outcome(
+                    outcome, "looking at units", location=Location(str(unit_id))
+                )
+    return {unit_id: live_objects[unit_id] for unit_id in resources if unit_id in live_objects}
+
+
+async def _set_paused(
+    resource: UnitResource, live: LiveObject, session: Session, *, is_paused: bool
+) -> None:
+    """Pause or resume the controller of a unit; on a conflict, read the resource again."""
+    cluster_ref, world = resource.cluster_ref, session.world
+    for attempt in range(MAX_ATTEMPTS):
+        (outcome,) = await send_requests(
+            world, _pause_request(resource, live, is_paused=is_paused), cluster=cluster_ref.cluster
+        )
+        if isinstance(outcome, Conflict) and attempt < MAX_ATTEMPTS - 1:
+            (read_outcome,) = await send_requests(
+                world, Get(cluster_ref.ref), cluster=cluster_ref.cluster
+            )
+            if isinstance(read_outcome, Success) and read_outcome.live is not None:
+                live = read_outcome.live
+                continue
+            outcome = read_outcome
+        if is_error(outcome) and not isinstance(outcome, NotFound):
+            action = "holding its controller" if is_paused else "letting its controller go"
+            raise error_from_outcome(outcome, action, location=Location(str(cluster_ref.ref)))
+        return
+
+
+def _pause_request(resource: UnitResource, live: LiveObject, *, is_paused: bool) -> Write:
+    body = object_body(live)
+    written: JsonObject = msgspec.json.decode(resource.body) if resource.body else {}
+    return Write(
+        verb=Verb.PATCH,
+        patch_type=PatchType.MERGE,
+        ref=resource.cluster_ref.ref,
+        body=msgspec.json.encode(pause_patch(body) if is_paused else resume_patch(body, written)),
+        manager=FIELD_MANAGER,
+        uid=live.uid,
+        resource_version=live.resource_version,
+    )
+
+
+def _with_paused_resources(
+    plan_result: PlanResult, units: Iterable[UnitId], resources: Mapping[UnitId, UnitResource]
+) -> PlanResult:
+    """Return the plan that creates the unit resources of these units paused."""
+    refs = {resources[unit_id].cluster_ref for unit_id in units}
+    plan = plan_result.plan
+    steps = tuple(_pause_in_step(step, refs) for step in plan.steps)
+    if all(new is old for new, old in zip(steps, plan.steps, strict=True)):
+        return plan_result
+    fragment = PlanFragment(units=plan.units, steps=steps, edges=plan.edges, slots=plan.slots)
+    return replace(plan_result, plan=Plan.from_fragment(fragment))
+
+
+def _pause_in_step(step: Step, refs: set[ClusterRef]) -> Step:
+    def paused(item: PlanItem) -> PlanItem:
+        if ClusterRef(step.cluster, item.ref) not in refs or not item.body:
+            return item
+        body = msgspec.json.encode(with_pause(msgspec.json.decode(item.body)))
+        digest = digest_body(body, item.hook, step.hook_event)
+        return msgspec.structs.replace(item, body=body, digest=digest)
+
+    batches = tuple(tuple(map(paused, batch)) for batch in step.batches)
+    if batches == step.batches:
+        return step
+    digest = digest_step(batches, step.expands)
+    return msgspec.structs.replace(step, batches=batches, digest=digest)
+
+
+def _reject_busy(busy: list[UnitId]) -> None:
+    if busy:
+        problem = f"{_controller_titles(busy)} is in the middle of {_join_units(busy)}"
+        hint = "wait until it is done there, and run this command again"
+        raise ClusterError(
+            "cluster.master-busy", problem, location=Location(str(busy[0])), hint=hint
+        )
+
+
+def _controller_running_error(
+    units: list[UnitId], running: Iterable[tuple[str, str]], remedy: str
+) -> ClusterError:
+    problem = f"{_controller_titles(units)} is alive, and brings {_join_units(units)} itself"
+    workloads = sorted({CONTROLLERS[kind].workload for _, kind in running})
+    hint = f"{remedy}; or stop it: `kubectl scale {workloads[0]} --replicas=0` in its namespace"
+    return ClusterError("cluster.master", problem, location=Location(str(units[0])), hint=hint)
+
+
+def _controller_titles(units: Iterable[UnitId]) -> str:
+    controllers: dict[ControllerInfo, None] = dict.fromkeys(
+        CONTROLLERS[unit_id.kind] for unit_id in units
+    )
+    return " and ".join(controller.title for controller in controllers)
+
+
+def _join_units(units: list[UnitId]) -> str:
+    listed = ", ".join(f"`{sanitize(str(unit_id))}`" for unit_id in units[:MAX_LISTED])
+    return f"{listed} and {len(units) - MAX_LISTED} more" if len(units) > MAX_LISTED else listed
+
+
+def _count_units(units: list[UnitId]) -> str:
+    return f"{len(units)} unit{'s are' if len(units) != 1 else ' is'}"

@@ -1,1 +1,0 @@
-"""Application layer: combines the stages and chooses the World."""

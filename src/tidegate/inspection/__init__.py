@@ -1,0 +1,1 @@
+"""Read-only views: diff, status, tree, trace, events, logs, waves, verification."""

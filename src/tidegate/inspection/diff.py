@@ -1,0 +1,240 @@
+"""Preview of a rollout: the plan compared with the live objects."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from tidegate.clusters.diffing import UNCHANGED, find_difference, is_replaced
+from tidegate.clusters.journal import read_journal
+from tidegate.clusters.session import Session
+from tidegate.engine.reach.writing import object_body
+from tidegate.errors import Location, TidegateError
+from tidegate.model.change import DiffAction, Difference, mask_fields
+from tidegate.model.finding import Finding
+from tidegate.model.ledger import DriftMode
+from tidegate.model.objects import ClusterRef, JsonObject, Kind, LiveObject, Ref
+from tidegate.model.plan import ItemAction, Plan, PlanFragment, PlanItem, PlannedUnit, managed_items
+from tidegate.model.reading import get_text
+from tidegate.model.semantics import TIDEGATE
+from tidegate.model.unit import UnitId
+from tidegate.planning.dry_run import dry_run_plan
+from tidegate.planning.exclusions import apply_suspensions, with_drift_detection
+from tidegate.planning.plan import make_plan
+from tidegate.removal.moved_releases import with_removals
+from tidegate.removal.prune import find_collateral_deletions, with_prune_steps
+from tidegate.workers.jq import Jq
+from tidegate.workspace.discovery.unit_tree import UnitTree
+from tidegate.workspace.workspace import Workspace
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import List, Selection
+from tidegate.world.exchange import Dispatcher
+from tidegate.world.facts import Forbidden, ListPage, NotServed, Outcome, is_error
+from tidegate.world.refusals import error_from_outcome
+
+EMPTY_PLAN = Plan.from_fragment(PlanFragment())
+
+
+class Preview(msgspec.Struct, frozen=True):
+    """A plan, its differences from the live objects, and the findings about it."""
+
+    plan: Plan
+    differences: dict[ClusterRef, Difference]
+    notes: tuple[TidegateError, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    desired_plan: Plan = EMPTY_PLAN
+    """The plan as Git has it, before deletions are added."""
+    rejected_count: int = 0
+    """Number of objects that the cluster would reject."""
+    unreadable_units: tuple[UnitId, ...] = ()
+    """Units whose manifests could not be read."""
+    content_notes: tuple[TidegateError, ...] = ()
+    """The notes about objects of other owners that would be deleted along."""
+
+    @property
+    def has_changes(self) -> bool:
+        return any(
+            difference.action is not DiffAction.KEEP for difference in self.differences.values()
+        )
+
+
+class LivePreview(NamedTuple):
+    """A preview and the live objects that it was compared with."""
+
+    preview: Preview
+    live_objects: dict[ClusterRef, bytes]
+    """Encoded bodies of the live objects."""
+
+
+async def preview_workspace(
+    session: Session, workspace: Workspace, resources: tuple[str, ...] = ()
+) -> tuple[Workspace, list[Preview]]:
+    """Return the workspace and a preview of each of its alternatives."""
+    previews = [
+        await preview(alternative.unit_trees, session, resources)
+        for alternative in workspace.split_alternatives()
+    ]
+    return workspace, previews
+
+
+async def preview(
+    unit_trees: Sequence[UnitTree],
+    session: Session,
+    resources: tuple[str, ...] = (),
+) -> Preview:
+    """Plan units, compare them with the live objects and run the preflight checks."""
+    return (await preview_with_preflight(unit_trees, session, resources)).preview
+
+
+async def preview_with_preflight(
+    unit_trees: Sequence[UnitTree],
+    session: Session,
+    resources: tuple[str, ...] = (),
+) -> LivePreview:
+    """Return what `preview` returns, with the live objects."""
+    unit_trees, suspension_findings = await apply_suspensions(unit_trees, session)
+    compared, live_objects = await preview_against_live(unit_trees, session, resources)
+    rejections = await dry_run_plan(compared.desired_plan, session)
+    findings = (*compared.findings, *suspension_findings, *rejections.findings)
+    return LivePreview(
+        replace(compared, findings=findings, rejected_count=rejections.objects), live_objects
+    )
+
+
+async def preview_against_live(
+    unit_trees: Sequence[UnitTree], session: Session, resources: tuple[str, ...] = ()
+) -> LivePreview:
+    """Plan units and compare them with the live objects, without preflight checks."""
+    unit_trees, world = with_drift_detection(unit_trees), session.world
+    plan_result = await make_plan(unit_trees, session, resources, TIDEGATE)
+    plan_result = plan_result if resources else await with_removals(plan_result, session)
+    plan = await with_prune_steps(plan_result.plan, world)
+    by_id = {unit.id: unit for unit in plan.units}
+    owners = {
+        ClusterRef(step.cluster, item.ref): (item, by_id[step.unit])
+        for step in plan.steps
+        for item in managed_items(step)
+    }
+    live_objects = await _read_live(world, owners)
+    bodies = {
+        cluster_ref: _decode(live_objects[cluster_ref])
+        for cluster_ref in owners
+        if cluster_ref in live_objects
+    }
+    replaced = {
+        cluster_ref
+        for cluster_ref, (item, _) in owners.items()
+        if is_replaced(item, bodies.get(cluster_ref))
+    }
+    fingerprints = await _read_fingerprints(
+        {replaced_ref: owners[replaced_ref] for replaced_ref in replaced & bodies.keys()},
+        bodies,
+        world,
+    )
+    jq = session.evaluator.jq
+    differences = {
+        cluster_ref: _diff_deleted_item(item, unit)
+        if item.deed is ItemAction.DELETE
+        else _diff_item(unit, item, bodies.get(cluster_ref), jq, fingerprints.get(cluster_ref, ""))
+        for cluster_ref, (item, unit) in owners.items()
+    }
+    for cluster_ref, (item, _) in owners.items():
+        if item.hidden:
+            differences[cluster_ref] = mask_fields(differences[cluster_ref], item.hidden)
+    contents = await find_collateral_deletions(plan, session)
+    notes = (*plan_result.notes, *contents)
+    result = Preview(
+        plan, differences, notes, plan_result.findings, plan_result.plan, content_notes=contents
+    )
+    return LivePreview(replace(result, unreadable_units=plan_result.unknown_units), live_objects)
+
+
+def _diff_item(
+    unit: PlannedUnit, item: PlanItem, live: JsonObject | None, jq: Jq, fingerprint: str
+) -> Difference:
+    """Return the difference of an item; none where drift is only reported or ignored."""
+    if item.hook is None and unit.policy.drift in {DriftMode.WARN, DriftMode.DISABLED}:
+        return UNCHANGED
+    return find_difference(unit, item, live, jq, fingerprint)
+
+
+def _diff_deleted_item(item: PlanItem, unit: PlannedUnit) -> Difference:
+    needs_confirmation = item.asks and not unit.policy.consents
+    return Difference(action=DiffAction.KEEP if needs_confirmation else DiffAction.PRUNE)
+
+
+def _decode(live: bytes) -> JsonObject:
+    body: JsonObject = msgspec.json.decode(live)
+    return body
+
+
+async def _read_fingerprints(
+    replaced: dict[ClusterRef, tuple[PlanItem, PlannedUnit]],
+    bodies: dict[ClusterRef, JsonObject],
+    world: Dispatcher,
+) -> dict[ClusterRef, str]:
+    """Return the fingerprints recorded when the same text was applied to the same live object."""
+    units = {unit.id: unit for _, unit in replaced.values()}
+    journals = {
+        name: (await read_journal(unit, world)).journal.entries for name, unit in units.items()
+    }
+    fingerprints: dict[ClusterRef, str] = {}
+    for cluster_ref, (item, unit) in replaced.items():
+        entry, uid = (
+            journals[unit.id].get(item.ref),
+            get_text(bodies[cluster_ref], "metadata", "uid"),
+        )
+        if entry is not None and (entry.digest, entry.uid) == (item.digest, uid):
+            fingerprints[cluster_ref] = entry.seal
+    return fingerprints
+
+
+async def _read_live(
+    world: Dispatcher, cluster_refs: Collection[ClusterRef]
+) -> dict[ClusterRef, bytes]:
+    """Return the encoded bodies of the objects that exist."""
+    live_objects: dict[ClusterRef, bytes] = {}
+    for cluster in dict.fromkeys(cluster_ref.cluster for cluster_ref in cluster_refs):
+        refs = {cluster_ref.ref for cluster_ref in cluster_refs if cluster_ref.cluster == cluster}
+        bodies = await _read_live_in_cluster(world, cluster, refs)
+        live_objects |= {ClusterRef(cluster, ref): body for ref, body in bodies.items()}
+    return live_objects
+
+
+async def _read_live_in_cluster(
+    world: Dispatcher, cluster: str, refs: Collection[Ref]
+) -> dict[Ref, bytes]:
+    """Return the encoded bodies of the objects that exist in one cluster.
+
+    A kind that is not served has none. Where listing a kind in the whole cluster is forbidden,
+    only the namespaces of these objects are listed.
+    """
+    namespaces = dict[Kind, dict[str, None]]()
+    for ref in sorted(refs):
+        namespaces.setdefault(ref.kind, {})[ref.namespace] = None
+    selections = [Selection(kind) for kind in namespaces]
+    answers = await send_requests(world, *map(List, selections), cluster=cluster)
+    pages = list(zip(selections, answers, strict=True))
+    forbidden = [selection.kind for selection, page in pages if isinstance(page, Forbidden)]
+    namespaced = [
+        Selection(kind, namespace) for kind in forbidden for namespace in namespaces[kind]
+    ]
+    pages = [entry for entry in pages if entry[0].kind not in forbidden]
+    pages += zip(
+        namespaced, await send_requests(world, *map(List, namespaced), cluster=cluster), strict=True
+    )
+    listed = (live for selection, page in pages for live in _page_items(page, selection.kind))
+    return {live.ref: msgspec.json.encode(object_body(live)) for live in listed if live.ref in refs}
+
+
+def _page_items(page: Outcome, kind: Kind) -> tuple[LiveObject, ...]:
+    """Return the objects of a page.
+
+    Raises the error of the list request: an object that cannot be read is not a missing object.
+    """
+    if is_error(page) and not isinstance(page, NotServed):
+        raise error_from_outcome(page, "looking at what lives", location=Location(str(kind)))
+    return page.items if isinstance(page, ListPage) else ()

@@ -1,0 +1,123 @@
+"""Followed logs of the pods of a unit, line by line.
+
+Pods that appear later are included. Following ends when all pods have finished, or when all
+their owners are deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+
+from tidegate.clusters.reader import get_objects, list_objects, object_body
+from tidegate.clusters.session import Session
+from tidegate.errors import sanitize
+from tidegate.inspection.events import PodOwners
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Kind, LiveObject, Ref
+from tidegate.model.reading import get_mappings, get_text
+from tidegate.planning.requirements import POD
+from tidegate.report.told import LogLine
+from tidegate.rollout.logs import POLL_INTERVAL, LogReader, container_statuses
+
+INTERMEDIATE_OWNERS = (Kind("apps", "v1", "ReplicaSet"), Kind("batch", "v1", "Job"))
+"""Kinds between an object of a unit and its pods."""
+
+
+FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
+
+
+OwnerKey = tuple[str, str, str]
+"""A kind, a namespace and a name."""
+
+
+class LogFollower:
+    """Follows the logs of the pods that these objects own."""
+
+    def __init__(self, pod_owners: PodOwners, session: Session, tail: int) -> None:
+        self._workloads = pod_owners.workloads
+        self._cluster_refs = (*pod_owners.hooks, *pod_owners.workloads)
+        self._session = session
+        self._redactor = pod_owners.redactor
+        self._reader = LogReader(session.world, tail)
+
+    @property
+    def unread(self) -> dict[str, str]:
+        """Reasons why logs cannot be read, by pod and container."""
+        return self._reader.errors
+
+    async def follow(self, within: Ms | None) -> AsyncGenerator[list[LogLine]]:
+        """Yield new lines repeatedly, until `within` has passed or all pods have finished."""
+        world = self._session.world
+        client, end = world.client(), None if within is None else Ms(world.now() + within)
+        has_pods = False
+        while True:
+            pods = await self._find_pods()
+            yield [line for cluster, pod in pods for line in await self._read(pod, cluster)]
+            # Who is here from now on is heard from the beginning.
+            self._reader.tail = 0
+            has_pods = has_pods or bool(pods)
+            if has_pods and await self._have_finished(pods):
+                return
+            if end is not None and world.now() >= end:
+                return
+            next_poll = Ms(world.now() + POLL_INTERVAL)
+            await client.wait(next_poll if end is None else min(next_poll, end))
+
+    async def _have_finished(self, pods: Sequence[tuple[str, LiveObject]]) -> bool:
+        """Return whether no pod runs and none is expected: workloads all exist or are all gone."""
+        if (
+            not {get_text(object_body(pod), "status", "phase") for _, pod in pods}
+            <= FINISHED_PHASES
+        ):
+            return False
+        live_count = 0
+        for cluster in dict.fromkeys(cluster_ref.cluster for cluster_ref in self._workloads):
+            refs = [
+                cluster_ref.ref for cluster_ref in self._workloads if cluster_ref.cluster == cluster
+            ]
+            live_count += len(await get_objects(self._session.world, refs, cluster=cluster))
+        return live_count == (len(self._workloads) if pods else 0)
+
+    async def _read(self, pod: LiveObject, cluster: str) -> list[LogLine]:
+        lines = []
+        for status in container_statuses(object_body(pod)):
+            name = get_text(status, "name")
+            lines += [
+                LogLine(pod=pod.ref, container=name, line=sanitize(self._redactor.redact(line)))
+                for line in await self._reader.read(pod, status, cluster)
+            ]
+        return lines
+
+    async def _find_pods(self) -> list[tuple[str, LiveObject]]:
+        """Return the pods that objects of the unit own, directly or through another owner."""
+        pods: list[tuple[str, LiveObject]] = []
+        for cluster in dict.fromkeys(cluster_ref.cluster for cluster_ref in self._cluster_refs):
+            owners = {
+                _owner_key(cluster_ref.ref)
+                for cluster_ref in self._cluster_refs
+                if cluster_ref.cluster == cluster
+            }
+            namespaces = dict.fromkeys(namespace for _, namespace, _ in owners if namespace)
+            selections = [
+                (kind, namespace)
+                for namespace in namespaces
+                for kind in (*INTERMEDIATE_OWNERS, POD)
+            ]
+            live_objects = await list_objects(self._session.world, selections, cluster=cluster)
+            for live in live_objects:  # makers come before pods, so that whose these are is known
+                key = _owner_key(live.ref)
+                if key in owners or owners & _owner_keys(live):
+                    owners.add(key)
+                    pods += [(cluster, live)] if live.ref.kind == POD else []
+        return pods
+
+
+def _owner_key(ref: Ref) -> OwnerKey:
+    return ref.kind.name, ref.namespace, ref.name
+
+
+def _owner_keys(live: LiveObject) -> set[OwnerKey]:
+    return {
+        (get_text(owner, "kind"), live.ref.namespace, get_text(owner, "name"))
+        for owner in get_mappings(object_body(live), "metadata", "ownerReferences")
+    }

@@ -1,0 +1,301 @@
+"""Status of units and their objects: compared with Git and judged for health."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from tidegate.clusters.journal import read_unit_journal
+from tidegate.clusters.reader import get_objects, object_body
+from tidegate.clusters.session import Session
+from tidegate.dialect.units import is_dialect_kind
+from tidegate.inspection.diff import EMPTY_PLAN, preview_against_live
+from tidegate.model.change import DiffAction
+from tidegate.model.objects import ClusterRef, JsonObject, Ref
+from tidegate.model.plan import Plan, PlannedUnit, Step, managed_items
+from tidegate.model.reading import get_text
+from tidegate.model.unit import Unit, UnitId
+from tidegate.model.verdict import Health, Verdict
+from tidegate.plan.selection import select_refs
+from tidegate.workspace.discovery.scan import RepositoryScan
+from tidegate.workspace.discovery.unit_tree import UnitTree
+from tidegate.workspace.selection import (
+    _object_ref,
+    object_kind,
+    unit_resource_documents,
+    unit_resources,
+    unit_rows,
+)
+from tidegate.workspace.workspace import Workspace
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import RunWorker
+
+MISSING = Verdict(Health.MISSING, "Missing", "it is not there")
+
+
+NO_OBJECTS = Verdict(Health.HEALTHY, "Empty", "it brings nothing")
+
+
+HEALTH_ORDER = (
+    *(Health.HEALTHY, Health.SUSPENDED, Health.PROGRESSING),
+    *(Health.UNKNOWN, Health.MISSING, Health.DEGRADED),
+)
+"""Health from best to worst."""
+
+
+class ObjectStatus(msgspec.Struct, frozen=True):
+    """Sync status and health of one object."""
+
+    ref: Ref
+    wave: int
+    is_synced: bool
+    verdict: Verdict
+    cluster: str = ""
+    unit: UnitId | None = None
+    requires_pruning: bool = False
+    """Whether the object is no longer in Git."""
+
+
+class PlanStatus(msgspec.Struct, frozen=True):
+    """A plan with its pending deletions, and the status of its objects in plan order."""
+
+    plan: Plan
+    objects: list[ObjectStatus]
+
+
+async def read_status(unit_trees: Sequence[UnitTree], session: Session) -> list[ObjectStatus]:
+    """Return the status of all objects of the units, in plan order."""
+    return (await read_plan_status(unit_trees, session)).objects
+
+
+async def read_plan_status(unit_trees: Sequence[UnitTree], session: Session) -> PlanStatus:
+    """Return the status of all objects with the plan, which also has the hooks."""
+    preview, live_objects = await preview_against_live(unit_trees, session)
+    verdicts = await _judge_all(preview.plan, live_objects, session)
+    _judge_units(preview.plan, verdicts)
+    objects = [
+        ObjectStatus(
+            cluster_ref.ref,
+            step.wave,
+            preview.differences[cluster_ref].action is DiffAction.KEEP,
+            verdicts.get(cluster_ref, MISSING),
+            cluster_ref.cluster,
+            step.unit,
+            preview.differences[cluster_ref].action is DiffAction.PRUNE,
+        )
+        for step in preview.plan.steps
+        for cluster_ref in _refs_without_hooks(step)
+    ]
+    return PlanStatus(preview.plan, objects)
+
+
+async def _judge_all(
+    plan: Plan, live_objects: dict[ClusterRef, bytes], session: Session
+) -> dict[ClusterRef, Verdict]:
+    """Return a verdict for each live object."""
+    units = {unit.id: unit for unit in plan.units}
+    objects = (
+        (cluster_ref, units[step.unit], msgspec.json.decode(live_objects[cluster_ref]))
+        for step in plan.steps
+        for cluster_ref in _refs_without_hooks(step)
+        if cluster_ref in live_objects
+    )
+    return await judge_bodies(objects, session)
+
+
+async def judge_bodies(
+    objects: Iterable[tuple[ClusterRef, PlannedUnit, JsonObject]], session: Session
+) -> dict[ClusterRef, Verdict]:
+    """Return a verdict for each object, by the rules of its unit; scripts run in one batch."""
+    evaluator, now = session.evaluator, session.world.now()
+    verdicts: dict[ClusterRef, Verdict] = {}
+    scripted: list[tuple[ClusterRef, JsonObject, RunWorker]] = []
+    for cluster_ref, unit, body in objects:
+        call = evaluator.health_script(unit, body, now)
+        if call is None:
+            verdicts[cluster_ref] = evaluator.evaluate_health(unit, body, now)
+        else:
+            scripted.append((cluster_ref, body, call))
+    outcomes = await send_requests(session.world, *(call for *_, call in scripted))
+    for (cluster_ref, body, call), outcome in zip(scripted, outcomes, strict=True):
+        verdicts[cluster_ref] = evaluator.verdict_from_script(call, outcome, body)
+    return verdicts
+
+
+def _judge_units(plan: Plan, verdicts: dict[ClusterRef, Verdict]) -> None:
+    """Set the verdict of each unit resource to the worst verdict of the unit's objects.
+
+    Nothing else writes the status of a unit resource.
+    """
+    units = {unit.id: unit for unit in plan.units}
+    refs_by_unit: dict[UnitId, list[ClusterRef]] = {}
+    for step in plan.steps:
+        refs_by_unit.setdefault(step.unit, []).extend(_refs_without_hooks(step))
+    # What a unit brings is planned behind it, so that the last ones are known first.
+    for step in reversed(plan.steps):
+        for cluster_ref in _refs_without_hooks(step):
+            ref = cluster_ref.ref
+            name = UnitId(ref.kind.name, step.cluster, ref.namespace, ref.name)
+            if name in units and is_dialect_kind(ref.kind) and cluster_ref in verdicts:
+                worst = worst_verdict(
+                    verdicts.get(inner, MISSING) for inner in refs_by_unit.get(name, ())
+                )
+                verdicts[cluster_ref] = msgspec.structs.replace(
+                    worst, message="what it brings is so"
+                )
+
+
+def worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the worst verdict, or `NO_OBJECTS`."""
+    return max(verdicts, key=lambda verdict: HEALTH_ORDER.index(verdict.health), default=NO_OBJECTS)
+
+
+def _refs_without_hooks(step: Step) -> list[ClusterRef]:
+    """Return the objects of a step that are not hooks."""
+    return [ClusterRef(step.cluster, item.ref) for item in managed_items(step) if item.hook is None]
+
+
+class UnitStatus(msgspec.Struct, frozen=True):
+    """Status of a unit: its wave, its unit resource and its objects."""
+
+    unit: Unit
+    wave: int | None = None
+    """Wave of the unit in its parent."""
+    unit_resource: JsonObject = msgspec.field(default_factory=dict)
+    """The unit resource as Git has it; empty if there is none."""
+    live_resource: JsonObject = msgspec.field(default_factory=dict)
+    """The live unit resource; empty if there is none."""
+    objects: tuple[ObjectStatus, ...] = ()
+    plan: Plan = EMPTY_PLAN
+    """The plan of all units that were read together."""
+
+    @property
+    def is_synced(self) -> bool:
+        return all(object_status.is_synced for object_status in self.objects)
+
+    @property
+    def verdict(self) -> Verdict:
+        return worst_verdict(
+            object_status.verdict
+            for object_status in self.objects
+            if not object_status.requires_pruning
+        )
+
+
+async def read_unit_statuses(
+    workspace: Workspace, unit_trees: Sequence[UnitTree], session: Session
+) -> list[UnitStatus]:
+    """Return the status of all units of the workspace, parents first, ordered by wave.
+
+    `unit_trees`: those of the whole repository, with the waves and unit resources of all.
+    """
+    objects: dict[UnitId, list[ObjectStatus]] = {}
+    plan_status = await read_plan_status(workspace.deployable_trees, session)
+    for status in plan_status.objects:
+        if status.unit is not None:
+            objects.setdefault(status.unit, []).append(status)
+    names = {member.unit.id for member in workspace.members}
+    desired_resources = {
+        name: body for name, body in unit_resources(unit_trees).items() if name in names
+    }
+    live_resources = await _read_live_resources(desired_resources, session)
+    return [
+        UnitStatus(
+            row.unit,
+            row.wave,
+            desired_resources.get(row.unit.id, {}),
+            live_resources.get(row.unit.id, {}),
+            tuple(objects.get(row.unit.id, ())),
+            plan_status.plan,
+        )
+        for row in unit_rows(unit_trees)
+        if row.unit.id in names
+    ]
+
+
+def filter_unit_statuses(
+    statuses: Sequence[UnitStatus], resources: Sequence[str]
+) -> list[UnitStatus]:
+    """Keep only the named objects, given as `GROUP:KIND:[NAMESPACE/]NAME`.
+
+    Raises PlanError if a name matches no object.
+    """
+    if not resources:
+        return [*statuses]
+    selected = select_refs(
+        (object_status.ref for status in statuses for object_status in status.objects), resources
+    )
+    filtered = (
+        replace(
+            status,
+            objects=tuple(
+                object_status for object_status in status.objects if object_status.ref in selected
+            ),
+        )
+        for status in statuses
+    )
+    return [status for status in filtered if status.objects]
+
+
+async def is_deleted(status: UnitStatus, session: Session) -> bool:
+    """Return whether a unit is deleted: its unit resource, and its objects or its journal."""
+    if status.live_resource:
+        return False
+    if all(object_status.verdict.health is Health.MISSING for object_status in status.objects):
+        return True
+    return not (await read_unit_journal(status.unit, session)).secrets
+
+
+async def read_desired_and_live(
+    unit_trees: Iterable[UnitTree], kinds: Sequence[str], session: Session, scan: RepositoryScan
+) -> list[tuple[JsonObject, JsonObject]]:
+    """Return objects of these kinds as pairs of desired and live body.
+
+    Objects that units deploy come first, then those in the repository that no unit deploys.
+    """
+    deployed = (
+        document for unit_tree in unit_trees for document in unit_resource_documents(unit_tree)
+    )
+    desired = {
+        _object_ref(document.body): document.body
+        for document in deployed
+        if get_text(document.body, "kind") in kinds
+    }
+    known = {(ref.kind.name, ref.name) for ref in desired}
+    scanned = (
+        document
+        for name in scan.documents
+        if scan.is_searched(name)
+        for document in scan.documents[name]
+    )
+    for ref, body in ((_object_ref(document.body), document.body) for document in scanned):
+        is_source = ref.kind.name in kinds and is_dialect_kind(ref.kind)
+        if is_source and (ref.kind.name, ref.name) not in known:
+            desired.setdefault(ref, body)
+    live_objects = await get_objects(session.world, desired)
+    live_bodies = {
+        (live.ref.kind.name, live.ref.namespace, live.ref.name): object_body(live)
+        for live in live_objects
+    }
+    return [
+        (body, live_bodies.get((ref.kind.name, ref.namespace, ref.name), {}))
+        for ref, body in desired.items()
+    ]
+
+
+async def _read_live_resources(
+    desired_resources: dict[UnitId, JsonObject], session: Session
+) -> dict[UnitId, JsonObject]:
+    live_bodies: dict[UnitId, JsonObject] = {}
+    for cluster in dict.fromkeys(unit_id.cluster for unit_id in desired_resources):
+        names = [unit_id for unit_id in desired_resources if unit_id.cluster == cluster]
+        refs = [
+            Ref(object_kind(desired_resources[unit_id]), unit_id.namespace, unit_id.name)
+            for unit_id in names
+        ]
+        for live in await get_objects(session.world, refs, cluster=cluster):
+            ref = live.ref
+            live_bodies[UnitId(ref.kind.name, cluster, ref.namespace, ref.name)] = object_body(live)
+    return live_bodies

@@ -1,0 +1,1 @@
+"""Linting: loads a repository, builds the context and runs the rules."""

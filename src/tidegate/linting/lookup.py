@@ -1,0 +1,143 @@
+"""Lookups for the lint rules: reachability of graph milestones, and locations of fields."""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+
+import msgspec
+
+from tidegate.documents import find_location
+from tidegate.documents.document import format_path
+from tidegate.errors import Location
+from tidegate.graph.circles import format_step
+from tidegate.graph.happening import (
+    APPLIED,
+    FINISHED,
+    READY,
+    SATISFIED,
+    SERVING,
+    STARTED,
+    Milestone,
+    build_milestones,
+)
+from tidegate.lint.rule import FieldRef
+from tidegate.lint.scene import WaitChain
+from tidegate.model.finding import Finding
+from tidegate.model.graph import NO_STEP, Graph
+from tidegate.model.reading import get_text
+from tidegate.report.lint.report import Excerpt
+from tidegate.workspace.locations import FieldLocator, SourceFile
+
+NAMED_MILESTONES = frozenset({APPLIED, READY, SERVING})
+
+
+class GraphReachability:
+    """Milestones of a graph, and those that are never reached."""
+
+    def __init__(self, graph: Graph, *, optimistic: bool = True) -> None:
+        self._graph = graph
+        self._milestones = build_milestones(graph, is_optimistic=optimistic)
+        self._stuck = self._milestones.blocked()
+
+    def step_starts(self, step: int) -> bool:
+        return step == NO_STEP or (STARTED, step) not in self._stuck
+
+    def is_met(self, requirement: int) -> bool:
+        return (SATISFIED, requirement) not in self._stuck
+
+    def wait_chain(self, requirement: int, step: int) -> WaitChain | None:
+        """Return the shortest chain from a requirement to the end of a step, or None."""
+        start, goal = (SATISFIED, requirement), (FINISHED, step)
+        previous: dict[Milestone, tuple[Milestone, int | None]] = {}
+        pending = deque([start])
+        while pending:
+            current = pending.popleft()
+            for milestone, edge in self._milestones.prerequisites(current):
+                if milestone not in self._stuck or milestone in previous:
+                    continue
+                previous[milestone] = (current, edge)
+                if milestone == goal:
+                    return self._build_chain(previous, start, goal)
+                pending.append(milestone)
+        return None
+
+    def _build_chain(
+        self,
+        previous: dict[Milestone, tuple[Milestone, int | None]],
+        start: Milestone,
+        goal: Milestone,
+    ) -> WaitChain:
+        milestones, edges = [goal], list[int | None]()
+        while milestones[-1] != start:
+            predecessor, edge = previous[milestones[-1]]
+            milestones.append(predecessor)
+            edges.append(edge)
+        first = edges[-1]
+        at = first if first is not None else 0
+        between = milestones[-2:0:-1]
+        return WaitChain(
+            at, tuple(self._describe_links(between, self._graph.edges[at].before)), len(milestones)
+        )
+
+    def _describe_links(self, milestones: list[Milestone], provider: int) -> list[str]:
+        """Describe the links of a chain; the provider and its own step are named elsewhere."""
+        links = []
+        for milestone_type, number in milestones:
+            if milestone_type in NAMED_MILESTONES and number != provider:
+                links.append(f"{self._graph.nodes[number].name} is needed")
+            elif milestone_type == FINISHED:
+                links.append(f"{format_step(self._graph.steps[number])} must be over")
+        return list(dict.fromkeys(links))
+
+
+CONTEXT_LINES = 2
+"""Number of lines shown above the reported line."""
+
+
+class DiagnosticLocator(msgspec.Struct):
+    """Finds locations in the files of one tree; documents from elsewhere keep their location."""
+
+    files: FieldLocator
+
+    @classmethod
+    def from_root(cls, root: Path) -> DiagnosticLocator:
+        return cls(FieldLocator(root))
+
+    def __call__(self, field_ref: FieldRef) -> Location:
+        document = field_ref.document
+        file = self.files.file(document.location.name)
+        matching = file.find_document(document)
+        if matching is None and file.is_template:
+            body = document.body
+            return file.locate_in_template(
+                get_text(body, "kind"), get_text(body, "metadata", "name"), field_ref.path
+            )
+        if matching is None:
+            field = format_path(field_ref.path)
+            return document.location.with_field(field) if field else document.location
+        return find_location(file.content, matching, field_ref.path)
+
+    def excerpts(self, findings: tuple[Finding, ...]) -> dict[Location, Excerpt]:
+        """Return the reported line and the lines above it, by location; none for Secrets."""
+        excerpts: dict[Location, Excerpt] = {}
+        for location in dict.fromkeys(finding.location for finding in findings if finding.location):
+            lines = self.files.file(location.name).lines if location.line else []
+            if 0 < location.line <= len(lines) and not _is_in_secret(
+                self.files.file(location.name), location
+            ):
+                first = max(1, location.line - CONTEXT_LINES)
+                excerpts[location] = Excerpt(
+                    first, tuple(lines[first - 1 : location.line]), location.column
+                )
+        return excerpts
+
+
+def _is_in_secret(file: SourceFile, location: Location) -> bool:
+    """Return whether the lines belong to a Secret, whose contents are never shown."""
+    if not file.documents:
+        return b"Secret" in file.content
+    preceding = [document for document in file.documents if document.location.line <= location.line]
+    return not preceding or any(
+        get_text(document.body, "kind") == "Secret" for document in preceding[-1:]
+    )

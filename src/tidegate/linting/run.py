@@ -1,0 +1,422 @@
+"""Linting of a repository: findings of the rules together with those of loading it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+from msgspec import structs
+from msgspec.structs import replace
+
+from tidegate.clusters.session import ClusterTargets, Session
+from tidegate.errors import (
+    FileError,
+    Location,
+    PlanError,
+    TidegateError,
+    UsageError,
+    flatten_errors,
+)
+from tidegate.files import read_regular_file
+from tidegate.lint.baseline import read_baseline, split_by_baseline, write_baseline
+from tidegate.lint.catalogue import RULES, RULES_BY_FINDING_CODE
+from tidegate.lint.rule import Diagnostic, FieldRef, Rule, run_rules
+from tidegate.lint.selection import IgnoreEntry, RuleSelection, ignores_in, is_ignored
+from tidegate.linting.context import LoadedContext, assumed_dependencies, build_context
+from tidegate.linting.lookup import DiagnosticLocator
+from tidegate.model.config import Config
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.semantics import ARGOCD, Semantics
+from tidegate.model.unit import Unit
+from tidegate.planning.dry_run import dry_run_plan
+from tidegate.planning.graph import GraphResult, make_graph
+from tidegate.planning.manifests import read_valid_manifests
+from tidegate.planning.missing import find_missing_for
+from tidegate.report.lint.report import AssumedDependency, LintReport, UncheckedInput
+from tidegate.workers.rendering import RenderSettings
+from tidegate.workspace.completeness import workspace_findings
+from tidegate.workspace.config import load_config
+from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
+from tidegate.workspace.rendering.result import UNAVAILABLE_SOURCE_CODES
+from tidegate.workspace.request import LoadRequest
+from tidegate.workspace.workspace import Workspace, file_and_line, open_workspace
+
+CYCLE_RULE = "ORD002"
+
+
+REPLACED_BY = {
+    "argo.annotation": "ORD013",
+    "flux.vacuous": "ORD017",
+    "ORD025": "argo.hook",
+}
+"""Codes that are left out where another code reports the same location."""
+
+
+ROLLOUT_CODES = frozenset({"argo.set-unmatched", "units.unpruned"})
+"""Codes about a rollout, or about an ApplicationSet instead of each of its Applications."""
+
+
+UNKNOWN_KIND_RULE = "ORD062"
+
+
+SCHEMA_CODES = frozenset({"preflight.invalid", "preflight.not-served"})
+"""Codes of preflight findings that hold for every API server."""
+
+
+MISSING_SOURCE_CODE = "source.object"
+
+
+UNAVAILABLE_CODES = UNAVAILABLE_SOURCE_CODES - {MISSING_SOURCE_CODE}
+"""Codes of inputs that could not be fetched.
+
+They are no mistake of the repository, but make the result incomplete.
+"""
+
+
+class LintOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of `lint`."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    severity: Severity = Severity.NOTE
+    severity_overrides: Mapping[str, Severity] = msgspec.field(default_factory=dict)
+    semantics: Semantics | None = None
+    greenfield: bool = False
+    baseline: Path | None = None
+    update_baseline: bool = False
+
+    @property
+    def selection(self) -> RuleSelection:
+        return RuleSelection(
+            select=self.select,
+            ignore=self.ignore,
+            severity=self.severity,
+            severity_overrides=self.severity_overrides,
+        )
+
+
+async def lint(
+    request: LoadRequest,
+    target: ClusterTargets,
+    render_settings: RenderSettings,
+    options: LintOptions,
+) -> LintReport:
+    """Lint a repository, and return the findings with the most severe first."""
+    config, render_settings = (
+        _load_config(request),
+        replace(render_settings, skips_unavailable=True),
+    )
+    async with open_workspace(request, target, render_settings) as (session, workspace):
+        results = [
+            await lint_workspace(alternative, session, options)
+            for alternative in workspace.split_alternatives()
+        ]
+        locator = DiagnosticLocator.from_root(workspace.scan.root)
+        report = _build_report(results, workspace, config, locator, options)
+        return _with_baseline(report, options, locator)
+
+
+def _load_config(request: LoadRequest) -> Config:
+    path = Path(request.path_or_url)
+    return load_config(path) if path.exists() else Config()
+
+
+class _LintResult(msgspec.Struct, frozen=True):
+    """Result of linting one alternative, or all units that are deployed together."""
+
+    loaded: LoadedContext
+    diagnostics: tuple[tuple[Rule, Diagnostic], ...]
+    findings: tuple[Finding, ...]
+    assumed: tuple[AssumedDependency, ...] = ()
+
+
+async def lint_workspace(
+    workspace: Workspace, session: Session, options: LintOptions
+) -> _LintResult:
+    """Run the rules on the rendered units of a workspace."""
+    findings: tuple[Finding, ...] = ()
+    graph_result: GraphResult | None = None
+    unit_trees, manual = _with_auto_sync(workspace.unit_trees)
+    try:
+        graph_result = await make_graph(unit_trees, session, options.semantics)
+    except (PlanError, ExceptionGroup) as error:
+        findings = tuple(map(_plan_error_finding, _plan_errors(error)))
+    if graph_result is not None:
+        planned = (
+            finding
+            for finding in graph_result.plan_result.findings
+            if finding.code not in ROLLOUT_CODES
+        )
+        findings = (*planned, *manual, *map(_note_finding, graph_result.plan_result.notes))
+    unit_manifests = (
+        graph_result.plan_result.unit_manifests
+        if graph_result
+        else await read_valid_manifests(workspace.members, session)
+    )
+    loaded = build_context(
+        workspace, session, graph_result, unit_manifests, greenfield=options.greenfield
+    )
+    selected = [
+        lint_rule for lint_rule in RULES.values() if options.selection.includes(lint_rule.id)
+    ]
+    diagnostics = tuple(run_rules(loaded.context, selected))
+    if graph_result is not None:
+        preflight_findings = (await dry_run_plan(graph_result.plan_result.plan, session)).findings
+        findings += tuple(_schema_findings(preflight_findings, diagnostics))
+    if (
+        graph_result is not None
+        and graph_result.cycle
+        and not any(lint_rule.id == CYCLE_RULE for lint_rule, _ in diagnostics)
+    ):
+        findings += (_plan_error_finding(graph_result.cycle),)
+    assumed: tuple[AssumedDependency, ...] = ()
+    if options.greenfield:
+        assumed = tuple(
+            assumed_dependencies(
+                await find_missing_for(workspace, unit_manifests, session), loaded.context
+            )
+        )
+    return _LintResult(loaded, diagnostics, findings, assumed)
+
+
+def _schema_findings(
+    preflight_findings: Iterable[Finding], diagnostics: Iterable[tuple[Rule, Diagnostic]]
+) -> Iterator[Finding]:
+    """Yield schema findings, except for objects whose kind a rule has reported."""
+    targets = (diagnostic.at for rule, diagnostic in diagnostics if rule.id == UNKNOWN_KIND_RULE)
+    reported = {
+        file_and_line(target.document.location)
+        for target in targets
+        if isinstance(target, FieldRef)
+    }
+    for finding in preflight_findings:
+        if finding.code in SCHEMA_CODES and file_and_line(finding.location) not in reported:
+            yield finding
+
+
+def _with_auto_sync(unit_trees: Iterable[UnitTree]) -> tuple[list[UnitTree], list[Finding]]:
+    """Return the unit trees with automated sync on, and a finding for each changed unit.
+
+    A manual sync is linted like an automated one: its order is the same.
+    """
+    findings: list[Finding] = []
+    synced_trees: list[UnitTree] = []
+    for unit_tree in unit_trees:
+        members: list[RenderedUnit] = []
+        for member in unit_tree.members:
+            unit = member.unit
+            if unit.policy.semantics.name == ARGOCD.name and not unit.policy.starts:
+                findings.append(_manual_sync_finding(unit))
+                policy = structs.replace(unit.policy, starts=True)
+                member = replace(member, unit=structs.replace(unit, policy=policy))  # noqa: PLW2901
+            members.append(member)
+        synced_trees.append(replace(unit_tree, members=tuple(members)))
+    return synced_trees, findings
+
+
+def _manual_sync_finding(unit: Unit) -> Finding:
+    return Finding(
+        code="argo.manual",
+        severity=Severity.NOTE,
+        message=f"nobody syncs `{unit.id}` by itself: it is looked at as if somebody did",
+        location=unit.location,
+        reason="it has no `syncPolicy.automated`, so that Argo CD waits for a person",
+        unit_names=(unit.id.qualified_name,),
+        semantics=(ARGOCD.name,),
+    )
+
+
+def _plan_errors(error: PlanError | ExceptionGroup[Exception]) -> Iterator[TidegateError]:
+    """Yield the errors that prevent a plan; any other error is raised again."""
+    if isinstance(error, PlanError):
+        yield error
+        return
+    plan_errors, other_errors = error.split(PlanError)
+    if other_errors is not None or plan_errors is None:
+        raise error
+    yield from flatten_errors(plan_errors)
+
+
+def _plan_error_finding(error: TidegateError) -> Finding:
+    return _finding_from_error(error, Severity.ERROR)
+
+
+def _note_finding(error: TidegateError) -> Finding:
+    """Return a note about uncertain render results, such as an empty one."""
+    return _finding_from_error(error, Severity.NOTE)
+
+
+def _finding_from_error(error: TidegateError, severity: Severity) -> Finding:
+    return Finding(
+        code=error.code,
+        severity=severity,
+        message=error.problem,
+        location=error.location,
+        fix=error.hint,
+    )
+
+
+def _build_report(
+    results: Iterable[_LintResult],
+    workspace: Workspace,
+    config: Config,
+    locator: DiagnosticLocator,
+    options: LintOptions,
+) -> LintReport:
+    results = list(results)
+    read_findings = [
+        *workspace_findings(workspace),
+        *(finding for result in results for finding in result.findings),
+    ]
+    unknown = tuple(
+        UncheckedInput(finding.message, finding.location)
+        for finding in read_findings
+        if finding.code in UNAVAILABLE_CODES
+    )
+    located = (finding for finding in read_findings if finding.code not in UNAVAILABLE_CODES)
+    findings = [
+        _with_rule_code(finding)
+        for finding in locator.files.locate_findings(map(_soften_missing_source, located))
+    ]
+    ignored: list[tuple[Finding, str]] = []
+    for result in results:
+        for rule, diagnostic in result.diagnostics:
+            rule_finding = rule.to_finding(diagnostic, locator)
+            ignore = _find_ignore(diagnostic, rule)
+            if ignore is not None and ignore.reason:
+                ignored.append((rule_finding, ignore.reason))
+                continue
+            findings.append(rule_finding)
+            if ignore is not None:
+                findings.append(_missing_reason_finding(ignore, rule_finding))
+    findings = _without_repetitions(findings)
+    overrides = {**config.lint.severity, **options.selection.severity_overrides}
+    ordered = [_with_severity(finding, overrides) for finding in dict.fromkeys(findings)]
+    remaining = [finding for finding in ordered if not is_ignored(finding, config.lint.ignore)]
+    contexts = [result.loaded for result in results]
+    return LintReport(
+        findings=tuple(finding for finding in remaining if options.selection.is_reported(finding)),
+        unit_count=sum(loaded.unit_count for loaded in contexts),
+        object_count=sum(loaded.object_count for loaded in contexts),
+        ignored_count=len(dict.fromkeys(finding for finding, _ in ignored))
+        + len(ordered)
+        - len(remaining),
+        unchecked=tuple(
+            dict.fromkeys(
+                (
+                    *unknown,
+                    *(
+                        unknown_input
+                        for linted in contexts
+                        for unknown_input in linted.unknown_inputs
+                    ),
+                )
+            )
+        ),
+        assumed=tuple(dict.fromkeys(assumed for result in results for assumed in result.assumed))
+        if options.greenfield
+        else None,
+        rule_titles={lint_rule.id: lint_rule.title for lint_rule in RULES.values()},
+    )
+
+
+def _soften_missing_source(finding: Finding) -> Finding:
+    """Return a finding about an undeclared source as a warning.
+
+    Another repository may declare the source, or the cluster may have it.
+    """
+    if finding.code != MISSING_SOURCE_CODE:
+        return finding
+    reason = "it may be in the cluster already; else Flux waits for it in vain"
+    return structs.replace(finding, severity=Severity.WARNING, reason=reason)
+
+
+def _without_repetitions(findings: list[Finding]) -> list[Finding]:
+    """Return the findings without those that repeat another code at the same location."""
+    reported = {(finding.code, file_and_line(finding.location)) for finding in findings}
+    return [
+        finding
+        for finding in findings
+        if (REPLACED_BY.get(finding.code), file_and_line(finding.location)) not in reported
+    ]
+
+
+def _find_ignore(diagnostic: Diagnostic, rule: Rule) -> IgnoreEntry | None:
+    if not isinstance(diagnostic.at, FieldRef):
+        return None
+    return next(
+        (ignore for ignore in ignores_in(diagnostic.at.document) if ignore.code == rule.id), None
+    )
+
+
+def _missing_reason_finding(ignore: IgnoreEntry, finding: Finding) -> Finding:
+    return Finding(
+        code="lint.reason",
+        severity=Severity.WARNING,
+        message=f"`{ignore.code}` is not ignored here, as nobody says why",
+        location=finding.location,
+        fix=f'write "{ignore.code}: " and a reason behind it',
+    )
+
+
+def _with_rule_code(finding: Finding) -> Finding:
+    """Return a finding of loading under the code of its rule."""
+    rule = RULES.get(RULES_BY_FINDING_CODE.get(finding.code, ""))
+    if rule is None:
+        return finding
+    return structs.replace(finding, code=rule.id, reason=finding.reason or rule.why)
+
+
+def _with_severity(finding: Finding, overrides: Mapping[str, Severity]) -> Finding:
+    severity = overrides.get(finding.code)
+    return finding if severity is None else structs.replace(finding, severity=severity)
+
+
+def _with_baseline(
+    report: LintReport, options: LintOptions, locator: DiagnosticLocator
+) -> LintReport:
+    path = options.baseline
+    if path is None:
+        return replace(report, excerpts=locator.excerpts(report.findings))
+    if options.update_baseline:
+        path.write_bytes(write_baseline(report.findings))
+        return replace(report, findings=(), baseline_count=len(report.findings))
+    baseline = read_baseline(_read_baseline_file(path), str(path))
+    new, old = split_by_baseline(report.findings, baseline)
+    return replace(
+        report, findings=tuple(new), baseline_count=len(old), excerpts=locator.excerpts(tuple(new))
+    )
+
+
+def _read_baseline_file(path: Path) -> bytes:
+    try:
+        return read_regular_file(path)
+    except OSError as error:
+        problem = f"this baseline cannot be read: {error.strerror}"
+        hint = "`--update-baseline` writes it"
+        raise FileError("file.baseline", problem, location=Location(str(path)), hint=hint) from None
+
+
+class RulePage(msgspec.Struct, frozen=True):
+    """Description of a rule; `page` is Markdown."""
+
+    code: str
+    title: str
+    severity: str
+    why: str
+    fix: str
+    page: str
+
+
+def rule_page(code: str) -> RulePage:
+    """Return the page of a rule. Raises UsageError if there is none."""
+    rule = RULES.get(code.upper()) or RULES.get(RULES_BY_FINDING_CODE.get(code, ""))
+    if rule is None:
+        problem = f"there is no rule `{code}`"
+        hint = f"there are {', '.join(RULES)}"
+        raise UsageError("words.rule", problem, hint=hint)
+    page = resources.files("tidegate.lint") / "pages" / f"{rule.id}.md"
+    text = page.read_text(encoding="utf-8")
+    return RulePage(rule.id, rule.title, rule.severity.value, rule.why, rule.fix, text)

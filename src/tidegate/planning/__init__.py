@@ -1,0 +1,1 @@
+"""From rendered units to a plan and a graph."""

@@ -1,0 +1,83 @@
+"""Preflight checks of a plan without a rollout."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from tidegate.clusters.sandboxes import explain_unserved
+from tidegate.clusters.session import Session, holder_identity
+from tidegate.engine.drive import Driver, drive
+from tidegate.engine.site import RolloutSettings
+from tidegate.errors import ClusterError
+from tidegate.model.event import Event, EventType
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.objects import Ref
+from tidegate.model.plan import Plan
+from tidegate.report.refusals import PREFLIGHT_CODES, refusal_findings
+from tidegate.report.rollout.discretion import Redactor
+from tidegate.schema.custom_kinds import can_be_custom
+from tidegate.workspace.locations import FieldLocator
+
+FORBIDDEN = "cluster.forbidden"
+
+
+class DryRunResult(NamedTuple):
+    """Problems of a plan, and the number of objects that have one."""
+
+    findings: tuple[Finding, ...]
+    objects: int = 0
+
+
+async def dry_run_plan(plan: Plan, session: Session) -> DryRunResult:
+    """Return the problems that preflight finds; in a simulation, missing dependencies are none.
+
+    If the user may not read the cluster, a finding says that the checks were skipped.
+    """
+    events: list[Event] = []
+    settings = RolloutSettings(holder=holder_identity(), preflight_only=True)
+    try:
+        await drive(Driver(session.world, plan, session.evaluator, settings, events.append))
+    except ClusterError as error:
+        if error.code != FORBIDDEN:
+            raise
+        return DryRunResult((_skipped_finding(error),))
+    redact, locator = Redactor.from_plan(plan).redact_event, FieldLocator(session.source_root)
+    rejected = [event for event in events if event.type is EventType.OBJECT_REFUSED]
+    if session.targets.simulation is not None:
+        rejected = [event for event in rejected if not _is_missing_dependency(event)]
+    located = [redact(locator.locate_event(event)) for event in rejected]
+    objects = {(event.cluster, event.ref) for event in located}
+    findings = refusal_findings(located, _unserved_reasons(located, session))
+    return DryRunResult(tuple(map(_downgrade_forbidden, findings)), len(objects))
+
+
+def _downgrade_forbidden(finding: Finding) -> Finding:
+    """Return a Forbidden finding as a warning: another user may be allowed to roll out."""
+    if finding.code != PREFLIGHT_CODES["Forbidden"]:
+        return finding
+    return msgspec.structs.replace(finding, severity=Severity.WARNING)
+
+
+def _is_missing_dependency(event: Event) -> bool:
+    """Whether only a namespace or an operator of the object is missing."""
+    is_custom = event.ref is not None and can_be_custom(event.ref.kind)
+    return event.reason == "NoNamespace" or (event.reason == "NotServed" and is_custom)
+
+
+def _unserved_reasons(events: list[Event], session: Session) -> dict[Ref, str]:
+    catalog = session.evaluator.rules.known
+    refs = (event.ref for event in events if event.ref is not None and event.reason == "NotServed")
+    return {ref: explain_unserved(session.raw_world, ref.kind, catalog) for ref in refs}
+
+
+def _skipped_finding(error: ClusterError) -> Finding:
+    return Finding(
+        code="preflight.unasked",
+        severity=Severity.WARNING,
+        message="it is not known whether the cluster would take this",
+        location=error.location,
+        reason=error.problem,
+        fix="`sync` asks again before its first write",
+    )

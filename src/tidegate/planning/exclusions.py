@@ -1,0 +1,352 @@
+"""Units that are excluded from the plan: suspended, manual, blocked, faulty or unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from tidegate.clusters.reader import object_body
+from tidegate.clusters.session import Session
+from tidegate.dialect.masters import CONTROLLERS, is_paused_by_us
+from tidegate.dialect.requests import is_suspended
+from tidegate.engine.suspensions import SUSPENSIONS
+from tidegate.errors import Location, TidegateError
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.objects import JsonObject, LiveObject
+from tidegate.model.reading import get_text
+from tidegate.model.semantics import ARGOCD, FLUX, TIDEGATE, ChildGates
+from tidegate.model.unit import Dependency, Unit, UnitId
+from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
+from tidegate.workspace.rendering.result import RenderResult
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import List, Selection
+from tidegate.world.facts import Forbidden, ListPage, NotFound, NotServed, Outcome, is_error
+from tidegate.world.refusals import error_from_outcome
+
+
+def exclude_units(members: Iterable[RenderedUnit]) -> tuple[list[RenderedUnit], list[Finding]]:
+    """Return the units to roll out, with findings; children of an excluded unit are excluded."""
+    included: list[RenderedUnit] = []
+    findings: list[Finding] = []
+    units: dict[UnitId, Unit] = {}
+    excluded: set[UnitId] = set()
+    for member in members:
+        unit = member.unit
+        units[unit.id] = unit
+        parent = units.get(unit.parent) if unit.parent and unit.parent.kind else None
+        if unit.is_suspended or unit.parent in excluded:
+            findings.append(_suspended_finding(unit))
+        elif _is_manual(unit):
+            findings.append(_manual_sync_finding(unit, parent))
+        if unit.is_suspended or unit.parent in excluded or (parent and _is_manual(unit)):
+            excluded.add(unit.id)
+        else:
+            included.append(member)
+    included, blocked = _without_blocked(included, excluded, units)
+    findings += blocked
+    findings += (
+        finding
+        for rendered_unit in included
+        for finding in _unawaited_findings(rendered_unit.unit, excluded)
+    )
+    return included, findings
+
+
+def _without_blocked(
+    members: list[RenderedUnit], excluded: set[UnitId], units: Mapping[UnitId, Unit]
+) -> tuple[list[RenderedUnit], list[Finding]]:
+    """Remove Flux units that depend on an excluded unit, and those that depend on them."""
+    findings: list[Finding] = []
+    waiting = [member for member in members if member.unit.policy.semantics.name == FLUX.name]
+    while True:
+        blocked = [
+            member
+            for member in waiting
+            if member.unit.id not in excluded and _blocking_dependency(member.unit, excluded)
+        ]
+        if not blocked:
+            return [member for member in members if member.unit.id not in excluded], findings
+        reported = (member.unit for member in blocked if member.unit.parent not in excluded)
+        findings += [
+            _blocked_finding(unit, _blocking_dependency(unit, excluded), units) for unit in reported
+        ]
+        excluded |= {member.unit.id for member in blocked}
+
+
+def _blocking_dependency(unit: Unit, excluded: Collection[UnitId]) -> Dependency | None:
+    """Return the excluded unit that blocks a unit: its parent or a dependency; else None."""
+    if unit.parent in excluded:
+        return Dependency(unit=unit.parent, location=unit.location)
+    return next(
+        (dependency for dependency in unit.dependencies if dependency.unit in excluded), None
+    )
+
+
+def _blocked_finding(
+    unit: Unit, dependency: Dependency | None, units: Mapping[UnitId, Unit]
+) -> Finding:
+    blocker = units.get(dependency.unit) if dependency and dependency.unit else None
+    is_suspended = blocker is not None and blocker.is_suspended
+    return Finding(
+        code="units.held",
+        severity=Severity.WARNING,
+        message=f"`{unit.id}` never begins: it waits for `{dependency.unit if dependency else ''}`",
+        location=dependency.location if dependency else unit.location,
+        reason="nothing is done to that one, so that it does not become ready",
+        fix="remove `suspend` from it, or the entry from `dependsOn`"
+        if is_suspended
+        else "mend what keeps that one from beginning",
+        semantics=(FLUX.name,),
+    )
+
+
+def without_tidegate_dependencies(
+    members: list[RenderedUnit],
+) -> tuple[list[RenderedUnit], list[Finding]]:
+    """Remove `tidegate.dev/depends-on` dependencies of units that run with other semantics."""
+    result: list[RenderedUnit] = []
+    findings: list[Finding] = []
+    for member in members:
+        unit = member.unit
+        ignored = [
+            dependency for dependency in unit.dependencies if dependency.is_tidegate_annotation
+        ]
+        if not ignored or unit.policy.semantics.name == TIDEGATE.name:
+            result.append(member)
+            continue
+        findings.append(_ignored_dependency_finding(unit, ignored[0]))
+        remaining = tuple(
+            dependency for dependency in unit.dependencies if not dependency.is_tidegate_annotation
+        )
+        changed = msgspec.structs.replace(unit, dependencies=remaining)
+        result.append(replace(member, unit=changed))
+    return result, findings
+
+
+def _ignored_dependency_finding(unit: Unit, dependency: Dependency) -> Finding:
+    semantics = unit.policy.semantics.name
+    return Finding(
+        code="units.inert",
+        severity=Severity.NOTE,
+        message=f"`{unit.id}` does not wait for what `tidegate.dev/depends-on` names",
+        location=dependency.location,
+        reason=f"the rules of `{semantics}` do not know that annotation",
+        semantics=(semantics,),
+    )
+
+
+def _is_manual(unit: Unit) -> bool:
+    """Whether Argo CD does not sync a unit by itself.
+
+    With RollingSync the ApplicationSet controller syncs the units that match a step, and no
+    others.
+    """
+    is_rolling = unit.rolling_sync_step is not None and unit.rolling_sync_step.is_enforced
+    is_synced = (
+        bool(unit.rolling_sync_step.number)
+        if unit.rolling_sync_step and is_rolling
+        else unit.policy.starts
+    )
+    return unit.policy.semantics.name == ARGOCD.name and not is_synced
+
+
+def _suspended_finding(unit: Unit) -> Finding:
+    why = "" if unit.is_suspended else f"`{unit.parent}`, which brings it, is left alone"
+    return Finding(
+        code="units.suspended",
+        severity=Severity.NOTE,
+        message=f"nothing is done to `{unit.id}`",
+        location=unit.location,
+        reason=why or "somebody has suspended it",
+        fix="" if why else "remove `suspend` from it, or `tidegate resume` it, to go on",
+    )
+
+
+def _manual_sync_finding(unit: Unit, parent: Unit | None) -> Finding:
+    """Return the finding about a unit without automated sync; a root unit is planned anyway."""
+    consequence = "it is left out" if parent else "it is played as if somebody did"
+    if parent and parent.policy.semantics.children is ChildGates.ALWAYS:
+        consequence = (
+            f"it is left out, though later waves of `{parent.id}` wait until somebody does"
+        )
+    return Finding(
+        code="argo.manual",
+        severity=Severity.WARNING if parent else Severity.NOTE,
+        message=f"nobody syncs `{unit.id}`: {consequence}",
+        location=unit.location,
+        reason="it has no `syncPolicy.automated`, so that Argo CD waits for a person",
+        unit_names=(unit.id.qualified_name,),
+        fix="add `automated: {}` to its syncPolicy",
+        semantics=(ARGOCD.name,),
+    )
+
+
+def _unawaited_findings(unit: Unit, excluded: Collection[UnitId]) -> Iterator[Finding]:
+    for dependency in unit.dependencies:
+        if dependency.unit in excluded:
+            yield Finding(
+                code="units.unawaited",
+                severity=Severity.NOTE,
+                message=f"`{unit.id}` does not wait for `{dependency.unit}`",
+                location=dependency.location,
+                reason="nothing is done to that one now",
+            )
+
+
+def fault_findings(unit: Unit, errors: Iterable[TidegateError]) -> list[Finding]:
+    """Return findings for the errors that keep a unit from being rolled out."""
+    return [
+        Finding(
+            code=error.code,
+            severity=Severity.ERROR,
+            message=f"`{unit.id}`: {error.problem}",
+            location=error.location or unit.location,
+            fix=error.hint,
+        )
+        for error in errors
+    ]
+
+
+def unpruned_finding(unit: Unit) -> Finding:
+    return Finding(
+        code="units.unpruned",
+        severity=Severity.WARNING,
+        message=f"nothing of `{unit.id}` is pruned",
+        location=unit.location,
+        reason="not all of its objects are known: what seems to have left Git may still be there",
+    )
+
+
+async def apply_suspensions(
+    unit_trees: Sequence[UnitTree], session: Session
+) -> tuple[tuple[UnitTree, ...], tuple[Finding, ...]]:
+    """Return the trees with units that are suspended in the cluster marked as such, and findings.
+
+    Units are suspended on their unit resources or by a Tidegate record. A finding names what
+    cannot be listed. A unit whose controller is paused by Tidegate is not suspended.
+    """
+    ids = [
+        member.unit.id
+        for unit_tree in unit_trees
+        for member in unit_tree.members
+        if member.unit.id.kind
+    ]
+    suspended, unlisted = await _list_suspended(ids, session)
+    result = (
+        tuple(_mark_suspended(unit_tree, suspended) for unit_tree in unit_trees)
+        if suspended
+        else tuple(unit_trees)
+    )
+    return result, tuple(map(_unlisted_finding, unlisted))
+
+
+def _unlisted_finding(resource: str) -> Finding:
+    return Finding(
+        code="units.unseen",
+        severity=Severity.NOTE,
+        message=f"whether units are suspended in the cluster cannot be seen: {resource}",
+        reason="what may not be listed there is taken for not suspended",
+    )
+
+
+def _mark_suspended(unit_tree: UnitTree, suspended: frozenset[UnitId]) -> UnitTree:
+    members = tuple(
+        replace(member, unit=msgspec.structs.replace(member.unit, is_suspended=True))
+        if member.unit.id in suspended
+        else member
+        for member in unit_tree.members
+    )
+    return replace(unit_tree, members=members)
+
+
+async def find_suspended(ids: Iterable[UnitId], session: Session) -> frozenset[UnitId]:
+    """Return those of the units that are suspended in their cluster."""
+    suspended, _ = await _list_suspended([*ids], session)
+    return suspended
+
+
+async def _list_suspended(
+    ids: Sequence[UnitId], session: Session
+) -> tuple[frozenset[UnitId], tuple[str, ...]]:
+    """Return the suspended units, and what may not be listed.
+
+    Unit resources are read with one list for each kind and namespace.
+    """
+    suspended: set[UnitId] = set()
+    unlisted: list[str] = []
+    for cluster in dict.fromkeys(unit_id.cluster for unit_id in ids):
+        if cluster not in session.targets.contexts:
+            continue
+        cluster_ids = [unit_id for unit_id in ids if unit_id.cluster == cluster]
+        selections = (SUSPENSIONS, *await _unit_resource_selections(cluster_ids, cluster, session))
+        pages = await send_requests(session.world, *map(List, selections), cluster=cluster)
+        unlisted += [
+            f"{selection.kind.name} in `{selection.namespace}`"
+            for selection, page in zip(selections, pages, strict=True)
+            if isinstance(page, Forbidden)
+        ]
+        records, *resource_lists = map(_page_items, pages)
+        tracking_ids = {get_text(object_body(record), "data", "unit") for record in records}
+        suspended |= {unit_id for unit_id in cluster_ids if unit_id.tracking_id in tracking_ids}
+        suspended |= {
+            UnitId(live.ref.kind.name, cluster, live.ref.namespace, live.ref.name)
+            for resources in resource_lists
+            for live in resources
+            if _is_suspended_by_user(object_body(live))
+        }
+    return frozenset(suspended), tuple(unlisted)
+
+
+async def _unit_resource_selections(
+    ids: list[UnitId], cluster: str, session: Session
+) -> list[Selection]:
+    """Return selections of the unit resources whose kinds the cluster serves."""
+    kinds = {
+        (served_kind.kind.group, served_kind.kind.name): served_kind.kind
+        for served_kind in await session.kinds(cluster)
+    }
+    groups = {unit_id: (_controller_group(unit_id.kind), unit_id.kind) for unit_id in ids}
+    pairs = dict.fromkeys(
+        (kinds[groups[unit_id]], unit_id.namespace) for unit_id in ids if groups[unit_id] in kinds
+    )
+    return [Selection(*pair) for pair in pairs]
+
+
+def _controller_group(kind: str) -> str:
+    return CONTROLLERS[kind].group if kind in CONTROLLERS else ""
+
+
+def _is_suspended_by_user(unit_resource: JsonObject) -> bool:
+    return is_suspended(unit_resource) and not is_paused_by_us(unit_resource)
+
+
+def _page_items(page: Outcome) -> tuple[LiveObject, ...]:
+    if is_error(page) and not isinstance(page, Forbidden | NotFound | NotServed):
+        location = Location("units' own objects")
+        raise error_from_outcome(page, "looking for what is suspended", location=location)
+    return page.items if isinstance(page, ListPage) else ()
+
+
+def with_drift_detection(unit_trees: Iterable[UnitTree]) -> tuple[UnitTree, ...]:
+    """Return the trees with drift detection of releases that need no new revision."""
+    return tuple(
+        msgspec.structs.replace(
+            unit_tree, members=tuple(map(_with_drift_detection, unit_tree.members))
+        )
+        for unit_tree in unit_trees
+    )
+
+
+def is_deployed_release(member: RenderedUnit) -> bool:
+    """Whether a unit is a release that is deployed as desired."""
+    return isinstance(member.result, RenderResult) and member.result.is_deployed
+
+
+def _with_drift_detection(member: RenderedUnit) -> RenderedUnit:
+    policy = member.unit.policy
+    if policy.release is None or not is_deployed_release(member):
+        return member
+    policy = msgspec.structs.replace(policy, drift=policy.release.drift)
+    return msgspec.structs.replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))

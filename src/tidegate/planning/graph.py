@@ -1,0 +1,205 @@
+"""The dependency graph of unit trees.
+
+async with open_workspace(request, targets, render_settings) as (session, workspace):
+    result = await make_graph(workspace.unit_trees, session)
+    result.graph         # model.graph.Graph
+    result.plan_result   # planning.plan.PlanResult: the plan, its inputs and findings
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from tidegate.clusters.sandboxes import SimulationConfig, load_knowledge, load_profile
+from tidegate.clusters.session import Session
+from tidegate.dialect.units import READERS
+from tidegate.errors import PlanError
+from tidegate.graph.build import build_graph
+from tidegate.graph.ground import PREINSTALLED, GraphInputs
+from tidegate.graph.paths import DelayLookup, DurationLookup
+from tidegate.graph.paths import unit_durations as durations_of_units
+from tidegate.knowledge.naming import Naming
+from tidegate.model.graph import Graph, GraphNode, HealthCoverage
+from tidegate.model.manifest import Manifests
+from tidegate.model.moment import Ms
+from tidegate.model.objects import Json
+from tidegate.model.semantics import Semantics
+from tidegate.model.unit import Unit, UnitId
+from tidegate.model.verdict import Health
+from tidegate.plan.build import plan_unit
+from tidegate.planning.plan import PlanResult, make_plan
+from tidegate.schema.builtin import served_kinds
+from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
+
+ENGINE_KINDS = frozenset({*READERS, ("argoproj.io", "AppProject")})
+"""Kinds that Argo CD and Flux define themselves."""
+
+
+NO_DURATION = Ms(0)
+
+
+class GraphResult(msgspec.Struct, frozen=True):
+    """A dependency graph, and the plan whose order it has."""
+
+    graph: Graph
+    plan_result: PlanResult
+    cycle: PlanError | None = None
+    """Why units cannot be ordered; then only the graph has the declared dependencies."""
+
+
+async def make_graph(
+    unit_trees: Sequence[UnitTree], session: Session, semantics: Semantics | None = None
+) -> GraphResult:
+    """Return the graph of these unit trees.
+
+    Without `semantics` each unit runs with those of its dialect.
+    """
+    plan_result, cycle = await plan_unit_trees(unit_trees, session, semantics)
+    members = [member for unit_tree in unit_trees for member in unit_tree.members]
+    units = [member.unit for member in members]
+    inputs = graph_inputs(session.targets.simulation, root_namespaces(units))
+    incomplete = [
+        unit_manifests.manifests.unit.id
+        for unit_manifests in plan_result.unit_manifests
+        if not unit_manifests.is_complete
+    ]
+    evaluator, now = session.evaluator, session.world.now()
+
+    def check(unit: Unit, body: dict[str, Json]) -> HealthCoverage:
+        planned_unit = plan_unit(unit)
+        if evaluator.health_script(planned_unit, body, now) is not None:
+            return HealthCoverage()
+        verdict = evaluator.evaluate_health(planned_unit, body, now)
+        checked = verdict.is_checked or unit.policy.semantics.falls_back
+        return HealthCoverage(checked, verdict.health is Health.HEALTHY)
+
+    manifests = _declared_manifests(members, plan_result)
+    unit_resources = {
+        unit_tree.root_id: unit_tree.root_document.body
+        for unit_tree in unit_trees
+        if unit_tree.root_document is not None
+    }
+    graph = build_graph(
+        manifests,
+        plan_result.plan,
+        inputs,
+        incomplete_units=incomplete,
+        lookup_coverage=check,
+        unit_resources=unit_resources,
+    )
+    return GraphResult(graph, plan_result, cycle)
+
+
+def root_namespaces(units: Iterable[Unit]) -> Iterator[str]:
+    """Yield the namespaces of root units, in which Argo CD or Flux look for them."""
+    return (
+        unit.id.namespace
+        for unit in units
+        if unit.id.kind and (unit.parent is None or not unit.parent.kind)
+    )
+
+
+async def plan_unit_trees(
+    unit_trees: Sequence[UnitTree], session: Session, semantics: Semantics | None
+) -> tuple[PlanResult, PlanError | None]:
+    """Return a plan, and the error about a dependency cycle, if any.
+
+    With a cycle, the plan is made without declared dependencies.
+    """
+    try:
+        return await make_plan(unit_trees, session, semantics=semantics), None
+    except PlanError as error:
+        if error.code != "plan.cycle":
+            raise
+        independent = [
+            replace(unit_tree, members=tuple(map(_without_dependencies, unit_tree.members)))
+            for unit_tree in unit_trees
+        ]
+        return await make_plan(independent, session, semantics=semantics), error
+
+
+def _without_dependencies(member: RenderedUnit) -> RenderedUnit:
+    return replace(member, unit=msgspec.structs.replace(member.unit, dependencies=()))
+
+
+def _declared_manifests(
+    members: Sequence[RenderedUnit], plan_result: PlanResult
+) -> Iterator[Manifests]:
+    """Yield the manifests of each unit with all declared dependencies; empty where not known."""
+    by_unit = {
+        unit_manifests.manifests.unit.id: unit_manifests.manifests
+        for unit_manifests in plan_result.unit_manifests
+    }
+    seen: set[UnitId] = set()
+    for member in members:
+        unit = member.unit
+        if unit.id in seen:
+            continue
+        seen.add(unit.id)
+        manifests = by_unit.get(unit.id)
+        if manifests is None:
+            yield Manifests(unit=unit, has_known_objects=False)
+        else:
+            yield msgspec.structs.replace(
+                manifests, unit=_with_declared_dependencies(manifests.unit, unit)
+            )
+
+
+def _with_declared_dependencies(planned: Unit, declared: Unit) -> Unit:
+    return msgspec.structs.replace(planned, dependencies=declared.dependencies)
+
+
+def graph_inputs(
+    simulation: SimulationConfig | None, engine_namespaces: Iterable[str] = ()
+) -> GraphInputs:
+    """Return the facts that are known before a repository is read.
+
+    `engine_namespaces`: the namespaces of Argo CD and Flux.
+    """
+    profile = load_profile(simulation)
+    identities = (("", "Namespace", "", namespace) for namespace in engine_namespaces)
+    return GraphInputs(
+        naming=Naming.of(load_knowledge(simulation)),
+        served_kinds={
+            (served.kind.group, served.kind.name): served.namespaced for served in served_kinds()
+        },
+        preinstalled=PREINSTALLED | frozenset(identities),
+        engine_kinds=ENGINE_KINDS,
+        telemetry_hosts=profile.telemetry,
+        polling_commands=profile.polls,
+        certificate_commands=profile.certifies,
+    )
+
+
+def unit_durations(result: GraphResult, simulation: SimulationConfig | None) -> dict[UnitId, Ms]:
+    """Return how long each unit takes by itself."""
+    duration, pause = _estimate_times(result, simulation)
+    return durations_of_units(result.graph, duration, pause)
+
+
+def _estimate_times(
+    result: GraphResult, simulation: SimulationConfig | None
+) -> tuple[DurationLookup, DelayLookup]:
+    """Return functions for the duration of a node and the pause after a step.
+
+    Durations come from the catalog rows and the profile.
+    """
+    naming, durations = Naming.of(load_knowledge(simulation)), load_profile(simulation).durations
+    pauses = {unit.id: unit.policy.semantics.pause for unit in result.plan_result.plan.units}
+
+    def duration(node: GraphNode) -> Ms:
+        if node.ref is None:
+            return NO_DURATION
+        pods = naming.pods.get((node.ref.kind.group, node.ref.kind.name))
+        if pods is not None and not pods.later:
+            end = durations.run if pods.is_task else durations.ready
+            return Ms(durations.pull + durations.start + end)
+        row = naming.rows.row_of(node.ref.kind)
+        spans = (stage.duration_for(node.ref) for stage in row.stages) if row is not None else ()
+        return Ms(sum(spans))
+
+    graph = result.graph
+    return duration, lambda step: pauses[graph.steps[step].unit]

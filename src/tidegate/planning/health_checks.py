@@ -1,0 +1,416 @@
+"""Checks of CEL expressions and health checks before planning.
+
+Health expressions are compiled, and evaluated for an object without status. Readiness
+expressions of dependencies are evaluated twice: for a unit that has not started, and for a
+ready one. The specs of both units are known from Git, and so is the status of a ready unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from tidegate.clusters.session import Session
+from tidegate.dialect.flux.part import STABLE_VERSIONS
+from tidegate.dialect.units import is_dialect_kind
+from tidegate.errors import Location, sanitize
+from tidegate.health.cel.exchange import (
+    CelAnswer,
+    CelQuestion,
+    Chose,
+    Failing,
+    Uncompiled,
+    read_cel_answer,
+    write_cel_question,
+)
+from tidegate.model.expressions import HealthExpressions
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.objects import Json, JsonObject, Kind, Ref, with_served_version
+from tidegate.model.reading import get_mapping, get_text
+from tidegate.model.semantics import FLUX
+from tidegate.model.unit import Dependency, Unit, UnitId
+from tidegate.workers.scripts import ScriptWorkers
+from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
+from tidegate.workspace.locations import FieldLocator
+
+REVISION = "main@sha1:0000000000000000000000000000000000000000"
+
+
+READY_CONDITIONS: Json = [
+    {
+        "type": "Ready",
+        "status": "True",
+        "reason": "ReconciliationSucceeded",
+        "message": f"Applied revision: {REVISION}",
+        "observedGeneration": 1,
+    }
+]
+
+
+NOT_STARTED_STATUS: JsonObject = {"observedGeneration": -1}
+
+
+READY_STATUS: JsonObject = {
+    "observedGeneration": 1,
+    "conditions": READY_CONDITIONS,
+    "lastAppliedRevision": REVISION,
+    "lastAttemptedRevision": REVISION,
+}
+
+
+EMPTY_STATUS: JsonObject = {"conditions": []}
+
+
+STALLED_REASON = "Flux stops at that, and tries again when the text is another"
+
+
+class ExpressionResults(msgspec.Struct):
+    """The units after the check of their expressions, with findings."""
+
+    members: list[RenderedUnit]
+    findings: list[Finding] = msgspec.field(default_factory=list)
+    stuck: dict[UnitId, str] = msgspec.field(default_factory=dict)
+    """Units that never start or never end, with the reason."""
+
+
+async def check_expressions(
+    members: list[RenderedUnit],
+    unit_trees: Iterable[UnitTree],
+    cel: ScriptWorkers | None,
+    repository_expressions: tuple[HealthExpressions, ...] = (),
+) -> ExpressionResults:
+    """Check the expressions of all units, and remove dependencies that never block.
+
+    `repository_expressions`: the health expressions of the repository.
+    """
+    if not repository_expressions and not any(map(_has_expressions, members)):
+        return ExpressionResults(members)
+    if cel is None:
+        missing = [
+            _cel_missing_finding(f"`{member.unit.id}`", member.unit.location)
+            for member in members
+            if _has_expressions(member)
+        ]
+        missing += [
+            _cel_missing_finding("this repository", expression.where)
+            for expression in repository_expressions[:1]
+        ]
+        return ExpressionResults(members, missing)
+    checker = _ExpressionChecker(cel, _unit_bodies(unit_trees))
+    results = await checker.run(members)
+    results.findings += [
+        finding
+        for expression in repository_expressions
+        for finding in await checker.check_health(expression)
+    ]
+    return results
+
+
+def _has_expressions(member: RenderedUnit) -> bool:
+    unit = member.unit
+    return bool(unit.policy.expressions) or any(
+        dependency.ready_when for dependency in unit.dependencies
+    )
+
+
+def _unit_bodies(unit_trees: Iterable[UnitTree]) -> dict[UnitId, JsonObject]:
+    """Return the body of each unit resource in Git."""
+    bodies: dict[UnitId, JsonObject] = {}
+    for unit_tree in unit_trees:
+        documents = [
+            member_document for member in unit_tree.members for member_document in member.documents
+        ]
+        for document in (
+            *([unit_tree.root_document] if unit_tree.root_document else ()),
+            *documents,
+        ):
+            body = document.body
+            bodies[_unit_id(body)] = body
+    return bodies
+
+
+def _unit_id(body: JsonObject) -> UnitId:
+    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    metadata = get_mapping(body, "metadata")
+    return UnitId(kind.name, "", get_text(metadata, "namespace"), get_text(metadata, "name"))
+
+
+class _ExpressionChecker:
+    def __init__(self, cel: ScriptWorkers, bodies: Mapping[UnitId, JsonObject]) -> None:
+        self._cel = cel
+        self._bodies = bodies
+
+    async def run(self, members: list[RenderedUnit]) -> ExpressionResults:
+        results = ExpressionResults([])
+        for member in members:
+            unit = member.unit
+            findings = [
+                finding
+                for rule in unit.policy.expressions
+                for finding in await self.check_health(rule)
+            ]
+            dependencies: list[Dependency] = []
+            for dependency in unit.dependencies:
+                dependency_findings, waits = await self._check_dependency(unit, dependency)
+                findings += dependency_findings
+                dependencies += [dependency] if waits else []
+            messages = (
+                finding.message for finding in findings if finding.severity is Severity.ERROR
+            )
+            if message := next(messages, ""):
+                results.stuck[unit.id] = message
+            results.findings += findings
+            changed = msgspec.structs.replace(unit, dependencies=tuple(dependencies))
+            results.members.append(member if changed == unit else replace(member, unit=changed))
+        return results
+
+    async def check_health(self, rule: HealthExpressions) -> list[Finding]:
+        findings: list[Finding] = []
+        fields = (("current", rule.current), ("inProgress", rule.in_progress))
+        for name, expression in (*fields, ("failed", rule.failed)):
+            answer = await self._evaluate(expression, {}) if expression else Chose(-1)
+            location = _field_location(rule.where, name)
+            if isinstance(answer, Uncompiled):
+                findings.append(_invalid_finding(location, answer.problem))
+            elif name == "current" and answer == Chose(-1):
+                findings.append(
+                    _never_true_finding(location, "it is false whatever the object says")
+                )
+        if not findings and "conditions" in rule.current:
+            without_status: JsonObject = {
+                "metadata": {"generation": 1},
+                "spec": {},
+                "status": EMPTY_STATUS,
+            }
+            if await self._evaluate(rule.current, without_status) == Chose(0):
+                findings.append(_always_true_finding(_field_location(rule.where, "current")))
+        return findings
+
+    async def _check_dependency(
+        self, unit: Unit, dependency: Dependency
+    ) -> tuple[list[Finding], bool]:
+        """Return the findings about a dependency, and whether the unit waits for it."""
+        if not dependency.ready_when or dependency.unit is None:
+            return [], True
+        location = _field_location(dependency.location, "readyExpr")
+        unit_body, dependency_body = (
+            self._bodies.get(_without_cluster(name), {}) for name in (unit.id, dependency.unit)
+        )
+        before = await self._evaluate_readiness(
+            dependency.ready_when, unit_body, dependency_body, NOT_STARTED_STATUS
+        )
+        if isinstance(before, Uncompiled):
+            return [_invalid_finding(location, before.problem)], True
+        if before == Chose(0):
+            waits = unit.policy.asks_readiness or unit.policy.semantics.name != FLUX.name
+            return ([] if waits else [_no_wait_finding(unit, dependency, location)]), waits
+        ready = await self._evaluate_readiness(
+            dependency.ready_when, unit_body, dependency_body, READY_STATUS
+        )
+        match ready:
+            case Chose(0):
+                return [], True
+            case Failing(_, problem):
+                return [_undecidable_finding(unit, dependency, location, problem)], True
+            case _:
+                why = f"it is false though `{dependency.unit}` is ready"
+                return [_never_true_finding(location, why)], True
+
+    async def _evaluate_readiness(
+        self,
+        expression: str,
+        unit_body: JsonObject,
+        dependency_body: JsonObject,
+        status: JsonObject,
+    ) -> CelAnswer:
+        variables = {
+            "self": _with_status(unit_body, READY_STATUS),
+            "dep": _with_status(dependency_body, status),
+        }
+        return await self._evaluate(expression, variables, checked=True)
+
+    async def _evaluate(
+        self, expression: str, variables: Mapping[str, Json], *, checked: bool = False
+    ) -> CelAnswer:
+        request = CelQuestion((expression,), msgspec.json.encode(variables), checked)
+        return read_cel_answer(await self._cel.request(write_cel_question(request)))
+
+
+def _with_status(body: JsonObject, status: JsonObject) -> JsonObject:
+    metadata: JsonObject = {**get_mapping(body, "metadata"), "generation": 1}
+    return {**body, "metadata": metadata, "status": status}
+
+
+def _without_cluster(unit: UnitId) -> UnitId:
+    return UnitId(unit.kind, "", unit.namespace, unit.name)
+
+
+def _field_location(location: Location | None, name: str) -> Location | None:
+    return location and location.with_field(f"{location.field}.{name}")
+
+
+def _invalid_finding(location: Location | None, problem: str) -> Finding:
+    return Finding(
+        code="flux.expression",
+        severity=Severity.ERROR,
+        message=f"{_field_name(location)} cannot be used: {sanitize(problem)}",
+        location=location,
+        reason=STALLED_REASON,
+        fix="correct the expression",
+    )
+
+
+def _never_true_finding(location: Location | None, why: str) -> Finding:
+    return Finding(
+        code="flux.never",
+        severity=Severity.ERROR,
+        message=f"{_field_name(location)} is never true",
+        location=location,
+        reason=f"{why}: what waits for it waits for ever",
+        fix="correct the expression",
+    )
+
+
+def _always_true_finding(location: Location | None) -> Finding:
+    return Finding(
+        code="flux.vacuous",
+        severity=Severity.WARNING,
+        message=f"{_field_name(location)} is true of an object that has no conditions yet",
+        location=location,
+        reason="`all` over an empty list is true: the gate opens before anybody has said anything",
+        fix="ask with `exists` for the condition that must be there",
+    )
+
+
+def _no_wait_finding(unit: Unit, dependency: Dependency, location: Location | None) -> Finding:
+    return Finding(
+        code="flux.unawaited",
+        severity=Severity.WARNING,
+        message=f"`{unit.id}` does not wait until `{dependency.unit}` is ready",
+        location=location,
+        reason="`readyExpr` is true before that one has begun, and Flux asks for nothing else",
+        fix="ask for its condition `Ready` in the expression as well",
+        semantics=(FLUX.name,),
+    )
+
+
+def _undecidable_finding(
+    unit: Unit, dependency: Dependency, location: Location | None, problem: str
+) -> Finding:
+    return Finding(
+        code="flux.unsure",
+        severity=Severity.WARNING,
+        message=(
+            f"`{unit.id}` waits until `{dependency.unit}` is ready, whatever `readyExpr` says then"
+        ),
+        location=location,
+        reason=f"it asks for what only a live Flux tells: {sanitize(problem)}",
+    )
+
+
+def _cel_missing_finding(owner: str, location: Location | None) -> Finding:
+    return Finding(
+        code="flux.unevaluated",
+        severity=Severity.WARNING,
+        message=f"expressions of {owner} are not evaluated: CEL is not installed",
+        location=location,
+        reason="objects are judged by the rules of their kinds, and dependencies by readiness",
+        fix="install `tidegate[cel]`",
+    )
+
+
+def _field_name(location: Location | None) -> str:
+    return f"`{location.field}`" if location and location.field else "the expression"
+
+
+GroupKind = tuple[str, str]
+
+
+async def resolve_health_checks(
+    members: list[RenderedUnit], session: Session
+) -> tuple[list[RenderedUnit], list[Finding]]:
+    """Return the units with their health checks in served versions, and findings.
+
+    Flux looks up group and kind only, so that an old version works there as well.
+    """
+    findings: list[Finding] = []
+    resolved: list[RenderedUnit] = []
+    deployed_kinds = (
+        _deployed_kinds(members) if any(member.unit.policy.listed for member in members) else {}
+    )
+    parents = {_unit_key(member.unit): member.unit.parent for member in members}
+    for rendered_unit in members:
+        unit = rendered_unit.unit
+        if not unit.policy.listed:
+            resolved.append(rendered_unit)
+            continue
+        kinds = {served.kind: None for served in await session.kinds(unit.destination.cluster)}
+        refs = tuple(_served_ref(ref, kinds, deployed_kinds) for ref in unit.policy.listed)
+        pairs = enumerate(zip(unit.policy.listed, refs, strict=True))
+        findings += [
+            _version_finding(unit, index, old, new) for index, (old, new) in pairs if old != new
+        ]
+        unserved = [check for check in refs if _is_unserved_unit(check, unit, parents, kinds)]
+        findings += [_unchecked_finding(unit, check) for check in unserved]
+        checks = tuple(check for check in refs if check not in unserved)
+        policy = msgspec.structs.replace(unit.policy, listed=checks)
+        resolved.append(replace(rendered_unit, unit=msgspec.structs.replace(unit, policy=policy)))
+    return resolved, [*FieldLocator(session.source_root).locate_findings(findings)]
+
+
+def _deployed_kinds(members: Iterable[RenderedUnit]) -> dict[GroupKind, Kind]:
+    """Return the kinds of all rendered objects, in the version in which they are rendered."""
+    bodies = (document.body for member in members for document in member.documents)
+    kinds = (Kind.of(get_text(body, "apiVersion"), get_text(body, "kind")) for body in bodies)
+    return {(kind.group, kind.name): kind for kind in kinds}
+
+
+def _served_ref(ref: Ref, kinds: dict[Kind, None], deployed_kinds: dict[GroupKind, Kind]) -> Ref:
+    """Return the object in a served version, or in the version in which it is rendered."""
+    served = with_served_version(ref, kinds)
+    if served.kind in kinds or ref.kind.version in STABLE_VERSIONS:
+        return served
+    kind = deployed_kinds.get((ref.kind.group, ref.kind.name), ref.kind)
+    return msgspec.structs.replace(ref, kind=kind)
+
+
+def _unit_key(unit: Unit) -> tuple[str, str, str]:
+    return unit.id.kind, unit.id.namespace, unit.id.name
+
+
+def _is_unserved_unit(
+    ref: Ref,
+    unit: Unit,
+    parents: dict[tuple[str, str, str], UnitId | None],
+    kinds: dict[Kind, None],
+) -> bool:
+    """Whether the ref is the unit resource of a unit of another parent, of an unserved kind."""
+    name = (ref.kind.name, ref.namespace, ref.name)
+    is_unit = is_dialect_kind(ref.kind) and name in parents
+    return is_unit and parents[name] != unit.id and ref.kind not in kinds
+
+
+def _unchecked_finding(unit: Unit, ref: Ref) -> Finding:
+    return Finding(
+        code="flux.uncheckable",
+        severity=Severity.WARNING,
+        message=f"`{unit.id}` does not wait for {ref}",
+        location=unit.location and unit.location.with_field("spec.healthChecks"),
+        reason="another unit brings it, and its kind is not served in this cluster",
+        fix="depend on that unit with `dependsOn`",
+    )
+
+
+def _version_finding(unit: Unit, index: int, old: Ref, new: Ref) -> Finding:
+    location = unit.location and unit.location.with_field(f"spec.healthChecks[{index}].apiVersion")
+    return Finding(
+        code="flux.check",
+        severity=Severity.WARNING,
+        message=f"a health check names `{old.kind.api_version}` of {old.kind.name}, which is not"
+        " served",
+        location=location,
+        reason="Flux looks for the group and the kind alone, and finds it all the same",
+        fix=f"write `{new.kind.api_version}`",
+    )

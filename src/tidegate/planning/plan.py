@@ -1,0 +1,362 @@
+"""The plan of unit trees: manifests read by dialect, and put in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from tidegate.clusters.session import Session
+from tidegate.dialect.helm.acting import with_action
+from tidegate.dialect.semantics import with_semantics
+from tidegate.dialect.tracking import APPLICATION_SET
+from tidegate.errors import PlanError, TidegateError
+from tidegate.graph.declared import find_external_dependencies, find_precedences
+from tidegate.health.budget import budget
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.ledger import ReleaseAction
+from tidegate.model.manifest import Manifests
+from tidegate.model.plan import Plan, PlannedUnit
+from tidegate.model.policy import Policy
+from tidegate.model.semantics import ARGOCD, ChildGates, Semantics
+from tidegate.model.unit import Unit, UnitId
+from tidegate.plan.build import build_plan
+from tidegate.plan.cycles import CycleResolution, break_cycles
+from tidegate.plan.selection import select_objects
+from tidegate.planning.exclusions import (
+    exclude_units,
+    is_deployed_release,
+    unpruned_finding,
+    without_tidegate_dependencies,
+)
+from tidegate.planning.health_checks import check_expressions, resolve_health_checks
+from tidegate.planning.lookups import resolve_lookups
+from tidegate.planning.manifests import (
+    UnitManifests,
+    find_further_problems,
+    read_manifests,
+    without_unknown_dependencies,
+)
+from tidegate.planning.ownership import reject_shared
+from tidegate.planning.projects import (
+    find_orphaned_resources,
+    find_window_blocks,
+    permanently_closed,
+    window_findings,
+)
+from tidegate.schema.builtin import served_kinds
+from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
+from tidegate.workspace.rendering.result import RenderResult, require_deployable
+
+
+class PlanResult(msgspec.Struct, frozen=True):
+    """A plan, its inputs and its findings."""
+
+    plan: Plan
+    unit_manifests: tuple[UnitManifests, ...]
+    """The manifests of each unit that could be read."""
+    findings: tuple[Finding, ...] = ()
+    faults: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
+    """By unit, why it cannot be rolled out. Such a unit is in the plan without its objects."""
+    all_units: frozenset[UnitId] = frozenset()
+    """All units, including those that are excluded from the plan."""
+    removed_units: tuple[PlannedUnit, ...] = ()
+    """Units that are gone after the rollout."""
+    previous_releases: Mapping[UnitId, UnitId] = msgspec.field(default_factory=dict)
+    """By the id of a removed previous release, the unit that was moved."""
+    rejected: Mapping[UnitId, str] = msgspec.field(default_factory=dict)
+    """The faults that block a unit under any semantics.
+
+    Its project rejects it, or an expression is invalid or never true.
+    """
+
+    @property
+    def notes(self) -> tuple[TidegateError, ...]:
+        """Notes about uncertain results, each once."""
+        return tuple(
+            dict.fromkeys(note for manifests in self.unit_manifests for note in manifests.notes)
+        )
+
+    @property
+    def unknown_units(self) -> tuple[UnitId, ...]:
+        """Faulty units whose objects are not known."""
+        known = {manifests.manifests.unit.id for manifests in self.unit_manifests}
+        return tuple(unit for unit in self.faults if unit not in known)
+
+    def find_unsafe(self, *, ignore_sops_mac: bool) -> dict[UnitId, str]:
+        """Return, by unit, why its objects may be previewed but not applied."""
+        unsafe: dict[UnitId, str] = {}
+        for manifests in self.unit_manifests:
+            try:
+                require_deployable(manifests.rendered, ignore_sops_mac=ignore_sops_mac)
+            except TidegateError as error:
+                unsafe[manifests.manifests.unit.id] = error.problem
+            except ExceptionGroup as errors:
+                unsafe[manifests.manifests.unit.id] = "; ".join(map(_problem, errors.exceptions))
+        return unsafe
+
+    @property
+    def rendered(self) -> RenderResult:
+        return RenderResult.merge(manifests.rendered for manifests in self.unit_manifests)
+
+
+def _problem(error: Exception) -> str:
+    return error.problem if isinstance(error, TidegateError) else str(error)
+
+
+async def make_plan(
+    unit_trees: Sequence[UnitTree],
+    session: Session,
+    resources: tuple[str, ...] = (),
+    semantics: Semantics | None = None,
+    *,
+    excluded: Mapping[UnitId, str] | None = None,
+    is_removal: bool = False,
+) -> PlanResult:
+    """Return the plan of these unit trees, limited to the named resources.
+
+    Live objects that are not in the plan are pruned, so that the plan must be complete where a
+    unit prunes. Without `semantics` each unit runs with those of its dialect.
+    `excluded`: by unit, its fault; where given, units in a dependency cycle are excluded as
+    well.
+    `is_removal`: the units are deleted, so that project rules and sync windows do not apply.
+    """
+    members = [
+        _apply_semantics(member, semantics)
+        for unit_tree in unit_trees
+        for member in unit_tree.members
+    ]
+    all_units = frozenset(member.unit.id for member in members)
+    members, unmatched = _split_unmatched(
+        _gate_on_children([_with_rolling_step(member) for member in members])
+    )
+    members, ignored = without_tidegate_dependencies(members)
+    checked = await check_expressions(members, unit_trees, session.cel, session.targets.expressions)
+    members, findings = exclude_units(checked.members)
+    members, checks = await resolve_health_checks(members, session)
+    findings = [*unmatched, *ignored, *checked.findings, *findings, *checks]
+    if resources:
+        members = [_without_prune(member) for member in members]
+    members = (
+        [replace(member, unit=_without_sync_windows(member.unit)) for member in members]
+        if is_removal
+        else members
+    )
+    manifest_set = await read_manifests(members, session)
+    findings += [
+        *await find_further_problems(manifest_set, session),
+        *await resolve_lookups(manifest_set, members, session, can_replan=not resources),
+    ]
+    desired = [
+        *map(_manifests_to_plan, manifest_set.units),
+        *map(_unknown_manifests, manifest_set.faulty.values()),
+    ]
+    planned_ids = {manifests.unit.id for manifests in desired}
+    resolved = (without_unknown_dependencies(manifests, planned_ids) for manifests in desired)
+    cycles = CycleResolution([*resolved]) if excluded is None else break_cycles(resolved)
+    plan = _build_plan(cycles.desired)
+    if resources:
+        plan = select_objects(plan, resources)
+    await reject_shared(plan, session)
+    findings += _unpruned_findings(manifest_set.units)
+    faults = {member.unit.id: "it could not be rendered" for member in manifest_set.faulty.values()}
+    findings += await find_orphaned_resources(
+        (unit_manifests.manifests for unit_manifests in manifest_set.units), session
+    )
+    blocks = find_window_blocks(
+        (unit_manifests.manifests.unit for unit_manifests in manifest_set.units),
+        session.world.now(),
+    )
+    findings += window_findings(blocks, session)
+    stuck = {unit: why for unit, why in checked.stuck.items() if unit in planned_ids}
+    rejected = {**manifest_set.rejected, **permanently_closed(blocks), **stuck}
+    planned_excluded = {unit: why for unit, why in (excluded or {}).items() if unit in planned_ids}
+    return PlanResult(
+        plan,
+        tuple(manifest_set.units),
+        (*findings, *map(_cycle_finding, cycles.errors), *manifest_set.findings),
+        {**faults, **planned_excluded, **cycles.member_problems, **rejected},
+        all_units,
+        rejected=rejected,
+    )
+
+
+def _build_plan(manifests: list[Manifests]) -> Plan:
+    external = find_external_dependencies(manifests, served_kinds())
+    return build_plan(manifests, find_precedences(manifests), external, readiness_timeout=budget)
+
+
+def _apply_semantics(member: RenderedUnit, semantics: Semantics | None) -> RenderedUnit:
+    """Return the unit with these semantics.
+
+    Unless Argo CD syncs it automatically, the sync counts as requested by a user.
+    """
+    native = member.unit.policy.semantics
+    chosen = native if semantics is None or semantics.name == native.name else semantics
+    policy = with_semantics(_action_policy(member), chosen)
+    requested = policy.semantics.name != ARGOCD.name or not policy.starts
+    policy = msgspec.structs.replace(policy, asked=requested)
+    return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))
+
+
+def _action_policy(member: RenderedUnit) -> Policy:
+    """Return the policy of a unit; for a release, the policy of the pending action.
+
+    Drift in ignored fields of a release is kept until there is a new revision.
+    """
+    policy, rendered = member.unit.policy, member.result
+    revised = rendered.release if isinstance(rendered, RenderResult) else None
+    if policy.release is None or revised is None:
+        return policy
+    release = msgspec.structs.replace(
+        policy.release,
+        action=ReleaseAction.UPGRADE if revised.request.is_upgrade else ReleaseAction.INSTALL,
+        chart=revised.chart_name,
+        former_chart=revised.replaced_chart,
+    )
+    uses_lookup = isinstance(rendered, RenderResult) and bool(rendered.lookups)
+    action_policy = msgspec.structs.replace(with_action(policy, release), asks_first=uses_lookup)
+    ignores = policy.release.ignores
+    if not ignores or not is_deployed_release(member):
+        return action_policy
+    return msgspec.structs.replace(action_policy, ignores=ignores, keeps_ignored=True)
+
+
+def _without_sync_windows(unit: Unit) -> Unit:
+    """Return the unit without sync windows and project claim; its project scope stays.
+
+    The uninstall of a release has its own timeout.
+    """
+    policy = msgspec.structs.replace(unit.policy, windows=())
+    if policy.release is not None:
+        timed = msgspec.structs.replace(policy, timeout=policy.release.uninstall.timeout)
+        policy = with_semantics(timed, policy.semantics)
+    return msgspec.structs.replace(unit, policy=policy, project_error="", project_request=None)
+
+
+def _with_rolling_step(member: RenderedUnit) -> RenderedUnit:
+    """Return the unit with its RollingSync step, if that applies.
+
+    With Argo CD semantics RollingSync must be enabled. A step ends when its units are healthy,
+    so that their last waves gate as well. Argo CD's syncs have ended by then: it waits without
+    a limit until the Applications are Healthy.
+    """
+    unit, step = member.unit, member.unit.rolling_sync_step
+    if step is None:
+        return member
+    is_argo = unit.policy.semantics.name == ARGOCD.name
+    if not step.is_enforced and (is_argo or not step.number):
+        return replace(
+            member, unit=msgspec.structs.replace(unit, rolling_sync_step=None, concurrency_group="")
+        )
+    semantics = msgspec.structs.replace(unit.policy.semantics, gates_last=True, forbears=is_argo)
+    policy = msgspec.structs.replace(unit.policy, semantics=semantics)
+    return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
+
+
+def _gate_on_children(members: list[RenderedUnit]) -> list[RenderedUnit]:
+    """Let ApplicationSets with RollingSync wait for all units: healthy when the last one is."""
+    rollout_parents = {
+        member.unit.parent for member in members if member.unit.rolling_sync_step is not None
+    }
+    return [
+        _with_child_gates(member) if member.unit.id in rollout_parents else member
+        for member in members
+    ]
+
+
+def _with_child_gates(member: RenderedUnit) -> RenderedUnit:
+    policy = member.unit.policy
+    semantics = msgspec.structs.replace(policy.semantics, children=ChildGates.ALWAYS)
+    policy = msgspec.structs.replace(policy, semantics=semantics)
+    return replace(member, unit=msgspec.structs.replace(member.unit, policy=policy))
+
+
+def _split_unmatched(members: list[RenderedUnit]) -> tuple[list[RenderedUnit], list[Finding]]:
+    """Return the units that match a RollingSync step or need none, and findings on the others."""
+    unmatched = [
+        member.unit
+        for member in members
+        if member.unit.rolling_sync_step is not None and not member.unit.rolling_sync_step.number
+    ]
+    unmatched_ids = {unit.id for unit in unmatched}
+    matched = [member for member in members if member.unit.id not in unmatched_ids]
+    return matched, [_unmatched_finding(unit) for unit in unmatched]
+
+
+def _without_prune(member: RenderedUnit) -> RenderedUnit:
+    """Return the unit without pruning, for a partial sync. Raises if `--prune` was requested."""
+    unit = member.unit
+    if unit.policy.prunes and not unit.id.kind:
+        raise partial_prune_error()
+    policy = msgspec.structs.replace(unit.policy, prunes=False)
+    return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
+
+
+def partial_prune_error() -> PlanError:
+    problem = "only a whole unit can be pruned, and this is a part of one"
+    return PlanError("plan.part", problem, hint="`--prune` does not go with `--resource`")
+
+
+def _manifests_to_plan(unit_manifests: UnitManifests) -> Manifests:
+    """Return the manifests to plan; a unit whose objects are not all known does not prune.
+
+    Nor does an ApplicationSet that generates nothing, unless `--allow-empty` is given.
+    """
+    unit = unit_manifests.manifests.unit
+    if unit_manifests.rendered.lookup_error is not None:
+        return Manifests(unit=unit, has_known_objects=False)
+    is_empty_set = unit.id.kind == APPLICATION_SET and not (
+        unit_manifests.manifests.manifests or unit.policy.allows_empty
+    )
+    if not unit.policy.prunes or (unit_manifests.is_complete and not is_empty_set):
+        return unit_manifests.manifests
+    policy = msgspec.structs.replace(unit.policy, prunes=False)
+    unpruned_unit = msgspec.structs.replace(unit, policy=policy)
+    return msgspec.structs.replace(unit_manifests.manifests, unit=unpruned_unit)
+
+
+def _unknown_manifests(member: RenderedUnit) -> Manifests:
+    """Return empty manifests for a faulty unit, so that others can depend on it."""
+    return Manifests(unit=member.unit, has_known_objects=False)
+
+
+def _cycle_finding(error: PlanError) -> Finding:
+    return Finding(
+        code=error.code,
+        severity=Severity.ERROR,
+        message=error.problem,
+        location=error.location,
+        reason="none of them begins: each waits until another one is ready",
+        fix=error.hint,
+    )
+
+
+def _unmatched_finding(unit: Unit) -> Finding:
+    return Finding(
+        code="argo.set-unmatched",
+        severity=Severity.WARNING,
+        message=f"nothing is done to `{unit.id}`",
+        location=unit.location,
+        reason=f"no step of `{unit.generated_by}` takes it, and Argo CD never syncs it then",
+        fix="add a step, or a label",
+    )
+
+
+def _unpruned_findings(unit_manifests: Iterable[UnitManifests]) -> list[Finding]:
+    pruning = [manifests for manifests in unit_manifests if manifests.manifests.unit.policy.prunes]
+    return [
+        unpruned_finding(manifests.manifests.unit)
+        for manifests in pruning
+        if manifests.rendered.may_miss_objects
+    ]
+
+
+class PreparedRollout(msgspec.Struct, frozen=True):
+    """The plan of a rollout with its findings and left-out units."""
+
+    plan_result: PlanResult
+    findings: tuple[Finding, ...]
+    left_out: Mapping[UnitId, str]
+    """Units that are not rolled out, with the reason."""

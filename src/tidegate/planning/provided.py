@@ -1,0 +1,161 @@
+"""Objects that units provide, directly or through operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from tidegate.dialect.units import is_dialect_kind
+from tidegate.knowledge.catalogue import KnownRows
+from tidegate.knowledge.references import definitions_of, products_of
+from tidegate.knowledge.templates import scope_of
+from tidegate.model.manifest import Manifest
+from tidegate.model.objects import Json, JsonObject, Kind, Ref, versionless_key
+from tidegate.model.plan import ItemAction, Plan, PlanItem, Step
+from tidegate.model.reading import get_mappings, get_text
+from tidegate.report.rollout.evidence import ProducerRef, StepRelation
+
+CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
+
+
+WORKLOADS = tuple(Kind("apps", "v1", name) for name in ("Deployment", "StatefulSet", "DaemonSet"))
+
+
+GroupKind = tuple[str, str]
+
+
+class ProvidedObjects(msgspec.Struct, frozen=True):
+    """The objects that the units of one cluster provide."""
+
+    objects: tuple[tuple[Ref, JsonObject], ...]
+    identities: frozenset[tuple[str, str, str, str]]
+    """Identities of these objects, and of what operators produce from them."""
+    defined_kinds: frozenset[Kind]
+    operator_defined: frozenset[Kind]
+    """The defined kinds whose CRDs an operator creates when it sees these objects."""
+    workloads: tuple[JsonObject, ...]
+    namespaced_kinds: frozenset[GroupKind]
+    """Kinds of which an object names a namespace itself."""
+
+    @classmethod
+    def from_manifests(
+        cls, manifests: Iterable[Manifest], catalog: KnownRows, bodies: Iterable[JsonObject]
+    ) -> ProvidedObjects:
+        objects = tuple(
+            (manifest.ref, msgspec.json.decode(manifest.body))
+            for manifest in manifests
+            if manifest.action is not ItemAction.DELETE and not is_dialect_kind(manifest.ref.kind)
+        )
+        identities = {versionless_key(ref) for ref, _ in objects}
+        for ref, body in objects:
+            identities |= {
+                versionless_key(product) for product in operator_products(ref, body, catalog)
+            }
+        crds = [body for ref, body in objects if (ref.kind.group, ref.kind.name) == CRD]
+        operator_defined = [
+            kind
+            for ref, body in objects
+            for crd in definitions_of(catalog.row_of(ref.kind), body, ref.kind)
+            for kind in _kinds_of_crd(crd)
+        ]
+        kinds = {*operator_defined, *(kind for body in crds for kind in _kinds_of_crd(body))}
+        return cls(
+            objects,
+            frozenset(identities),
+            frozenset(kinds),
+            frozenset(operator_defined),
+            tuple(body for ref, body in objects if ref.kind in WORKLOADS),
+            frozenset(
+                (kind.group, kind.name)
+                for body in bodies
+                if get_text(body, "metadata", "namespace")
+                for kind in (Kind.of(get_text(body, "apiVersion"), get_text(body, "kind")),)
+            ),
+        )
+
+
+def operator_products(ref: Ref, body: JsonObject, catalog: KnownRows) -> Iterator[Ref]:
+    """Yield the objects that an operator produces from an object."""
+    row = catalog.row_of(ref.kind)
+    for product in products_of(row, scope_of(body, ref.kind)) if row else ():
+        kind = Kind.of(get_text(product.body, "apiVersion"), get_text(product.body, "kind"))
+        metadata = ("metadata", "namespace"), ("metadata", "name")
+        yield Ref(kind, *(get_text(product.body, *path) for path in metadata))
+
+
+def _kinds_of_crd(body: JsonObject) -> Iterator[Kind]:
+    group, name = get_text(body, "spec", "group"), get_text(body, "spec", "names", "kind")
+    for version in get_mappings(body, "spec", "versions"):
+        yield Kind(group, get_text(version, "name"), name)
+
+
+def find_producers(
+    plan: Plan, required: Ref, catalogue: KnownRows, *, consumer_step: str, cluster: str
+) -> Iterator[ProducerRef]:
+    """Yield the plan's producers of an object, in plan order.
+
+    A producer is the object itself, or one from which an operator makes it. `consumer_step`:
+    the step that needs the object.
+    """
+    for step in (candidate for candidate in plan.steps if candidate.cluster == cluster):
+        for item in (item for batch in step.batches for item in batch):
+            if versionless_key(required) in _produced_by(item, catalogue):
+                yield ProducerRef(
+                    ref=item.ref,
+                    step=step.id,
+                    relation=_step_relation(plan, consumer_step, step.id),
+                )
+
+
+def find_step(plan: Plan, ref: Ref, cluster: str) -> Step | None:
+    steps = (step for step in plan.steps if step.cluster == cluster)
+    return next((step for step in steps if find_item(step, ref) is not None), None)
+
+
+def find_item(step: Step, ref: Ref) -> PlanItem | None:
+    return next((item for batch in step.batches for item in batch if item.ref == ref), None)
+
+
+def _produced_by(item: PlanItem, catalogue: KnownRows) -> set[tuple[str, str, str, str]]:
+    """Return the identities of an object and of its operator's products."""
+    if item.deed is ItemAction.DELETE:
+        return set()
+    kind = item.ref.kind
+    produced = {versionless_key(item.ref)}
+    row = catalogue.row_of(kind)
+    if row is not None:
+        scope = scope_of(msgspec.json.decode(item.body), kind)
+        produced |= {
+            versionless_key(_body_ref(product.body)) for product in products_of(row, scope)
+        }
+    return produced
+
+
+def _body_ref(body: dict[str, Json]) -> Ref:
+    kind = Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+    return Ref(kind, get_text(body, "metadata", "namespace"), get_text(body, "metadata", "name"))
+
+
+def _step_relation(plan: Plan, consumer_step: str, producer_step: str) -> StepRelation:
+    if consumer_step == producer_step:
+        return StepRelation.SAME_STEP
+    if producer_step in _steps_from(plan, consumer_step):
+        return StepRelation.AFTER
+    return (
+        StepRelation.BEFORE
+        if consumer_step in _steps_from(plan, producer_step)
+        else StepRelation.PARALLEL
+    )
+
+
+def _steps_from(plan: Plan, first: str) -> set[str]:
+    """Return a step and all steps that start after it. The plan's steps are in edge order."""
+    predecessors: dict[str, set[str]] = {}
+    for edge in plan.edges:
+        predecessors.setdefault(edge.after, set()).add(edge.before)
+    reached = {first}
+    for step in plan.steps:
+        if predecessors.get(step.id, set()) & reached:
+            reached.add(step.id)
+    return reached

@@ -1,0 +1,1 @@
+"""Helm releases: history, records and remediation."""

@@ -1,0 +1,35 @@
+"""Helm release records in a cluster."""
+
+from __future__ import annotations
+
+from tidegate.clusters.reader import object_body
+from tidegate.clusters.session import Session
+from tidegate.dialect.helm.record import (
+    SECRET,
+    ReleaseRecord,
+    read_record,
+    release_selector,
+)
+from tidegate.errors import Location
+from tidegate.model.ledger import ReleaseSpec
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import List, Selection
+from tidegate.world.facts import ListPage, is_error
+from tidegate.world.refusals import error_from_outcome
+
+
+async def read_records(
+    release: ReleaseSpec, cluster: str, session: Session, *, location: str
+) -> list[ReleaseRecord]:
+    """Return all records of a release; none where their namespace does not exist."""
+    selection = Selection(SECRET, release.storage, label_selector=release_selector(release.name))
+    (page,) = await send_requests(session.world, List(selection), cluster=cluster)
+    if is_error(page):
+        raise error_from_outcome(
+            page, "reading the records of the release", location=Location(location)
+        )
+    return (
+        [read_record(object_body(secret)) for secret in page.items]
+        if isinstance(page, ListPage)
+        else []
+    )

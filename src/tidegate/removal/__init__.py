@@ -1,0 +1,1 @@
+"""Removal: pruned objects, units that left Git, uninstalled and moved releases."""

@@ -1,0 +1,284 @@
+"""Previous releases of units: another name, namespace, storage namespace or chart.
+
+helm-controller uninstalls the previous release before it installs the new one. Here that is a
+unit of its own, between the dependencies of its successor and the successor:
+
+    dependencies ──▶ uninstall of the previous release ──▶ install ──▶ dependents
+
+A previous release is known by its records, which name their unit; one that Flux installed, by
+the status of the live HelmRelease. So nothing is lost when Tidegate is killed: the release is
+found as long as a record exists.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import structs
+
+from tidegate.clusters.reader import object_body
+from tidegate.clusters.session import Session
+from tidegate.dialect.helm.belonging import (
+    UNIT,
+    PreviousRelease,
+    is_uninstalled,
+    previous_release,
+    revision_number,
+)
+from tidegate.dialect.helm.record import OWNER_SELECTOR, PENDING, SECRET, read_annotations
+from tidegate.errors import Location
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.ledger import ReleaseSpec
+from tidegate.model.objects import Json, JsonObject, LiveObject
+from tidegate.model.plan import Edge, EdgeReason, Plan, PlanFragment, PlannedUnit
+from tidegate.model.reading import get_mapping, get_text
+from tidegate.model.unit import Destination, Unit, UnitId
+from tidegate.planning.plan import PlanResult
+from tidegate.removal.removed_units import with_removed_units
+from tidegate.removal.uninstall import (
+    moved_release,
+    plan_uninstall,
+    read_unit_resources,
+    uninstall_policy,
+)
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import List, Selection, View
+from tidegate.world.facts import Forbidden, ListPage, is_error
+from tidegate.world.refusals import error_from_outcome
+
+
+def find_pending_releases(
+    units: Iterable[PlannedUnit], records: Iterable[LiveObject]
+) -> Iterator[Finding]:
+    """Yield a finding for each release whose last revision another tool left pending.
+
+    Helm refuses to work on such a release.
+    """
+    newest: dict[tuple[str, str], dict[str, Json]] = {}
+    for metadata in (get_mapping(object_body(record), "metadata") for record in records):
+        key = (get_text(metadata, "namespace"), get_text(metadata, "labels", "name"))
+        if _revision_number(metadata) > _revision_number(newest.get(key, {})):
+            newest[key] = metadata
+    for unit in units:
+        release = unit.policy.release
+        latest = newest.get((release.storage, release.name), {}) if release is not None else {}
+        is_ours = read_annotations(latest).get(UNIT) == unit.id.tracking_id
+        if release is not None and not is_ours and get_text(latest, "labels", "status") in PENDING:
+            yield _pending_finding(unit, release, latest)
+
+
+def _revision_number(metadata: dict[str, Json]) -> int:
+    version = get_text(metadata, "labels", "version")
+    return int(version) if version.isdecimal() else 0
+
+
+def _pending_finding(unit: PlannedUnit, release: ReleaseSpec, metadata: dict[str, Json]) -> Finding:
+    status = get_text(metadata, "labels", "status")
+    return Finding(
+        code="flux.release-locked",
+        severity=Severity.NOTE,
+        message=(
+            f"revision {_revision_number(metadata)} of the release"
+            f" `{release.namespace}/{release.name}` is `{status}`, and not of `{unit.id}`: it"
+            " becomes `failed`, and the next one is an upgrade"
+        ),
+        reason="whoever released it was killed, or is at work; helm-controller unlocks it likewise",
+        fix="see that nobody is at work with it",
+    )
+
+
+PAGE_SIZE = 500
+
+
+async def with_removals(plan_result: PlanResult, session: Session) -> PlanResult:
+    """Return the plan with the removal of all that left Git: units and previous releases."""
+    return await with_moved_releases(await with_removed_units(plan_result, session), session)
+
+
+async def with_moved_releases(plan_result: PlanResult, session: Session) -> PlanResult:
+    """Return the plan with the uninstall of previous releases."""
+    releases = [unit for unit in plan_result.plan.units if unit.policy.release is not None]
+    plan, findings = plan_result.plan, list(plan_result.findings)
+    removed, previous = list(plan_result.removed_units), dict[UnitId, UnitId]()
+    for cluster in dict.fromkeys(unit.cluster for unit in releases):
+        cluster_units = [unit for unit in releases if unit.cluster == cluster]
+        records = await _list_records("", cluster, session)
+        if records is None:
+            namespaces = _release_namespaces(cluster_units)
+            pages = [await _list_records(namespace, cluster, session) for namespace in namespaces]
+            records = [record for page in pages for record in page or ()]
+            findings.append(_partial_list_finding(namespaces, cluster))
+        findings += find_pending_releases(cluster_units, records)
+        unit_resources = await read_unit_resources((unit.id for unit in cluster_units), session)
+        for unit, release in _previous_releases(cluster_units, records, unit_resources):
+            uninstall = await plan_uninstall(_uninstall_unit(unit, release), unit.id, session)
+            plan = _insert_before(plan, uninstall, unit.id)
+            removed += uninstall.units
+            previous[uninstall.units[0].id] = unit.id
+            findings.append(_moved_finding(unit, release))
+    return structs.replace(
+        plan_result,
+        plan=plan,
+        findings=tuple(findings),
+        removed_units=tuple(removed),
+        previous_releases=previous,
+    )
+
+
+def _release_namespaces(units: Iterable[PlannedUnit]) -> list[str]:
+    """Return the namespaces of the releases, for users who may not list all Secrets."""
+    namespaces = {
+        namespace
+        for unit in units
+        if (release := unit.policy.release) is not None
+        for namespace in (release.storage, release.namespace)
+    }
+    return sorted(namespaces)
+
+
+async def _list_records(namespace: str, cluster: str, session: Session) -> list[LiveObject] | None:
+    selection = Selection(SECRET, namespace, label_selector=OWNER_SELECTOR, view=View.METADATA)
+    records: list[LiveObject] = []
+    continue_token = ""
+    while True:
+        (page,) = await send_requests(
+            session.world, List(selection, PAGE_SIZE, continue_token), cluster=cluster
+        )
+        if isinstance(page, Forbidden):
+            return None
+        if is_error(page):
+            location = Location(
+                f"Secrets of {namespace}" if namespace else "Secrets of all namespaces"
+            )
+            raise error_from_outcome(page, "reading the records of releases", location=location)
+        records += page.items if isinstance(page, ListPage) else ()
+        continue_token = page.continue_token if isinstance(page, ListPage) else ""
+        if not continue_token:
+            return records
+
+
+def _installed_releases(records: Iterable[LiveObject]) -> dict[tuple[str, str], JsonObject]:
+    """Return the newest record of each installed release, by storage namespace and name."""
+    bodies = [object_body(record) for record in records]
+    latest: dict[tuple[str, str], JsonObject] = {}
+    for body in sorted(bodies, key=revision_number):
+        metadata = get_mapping(body, "metadata")
+        latest[get_text(metadata, "namespace"), get_text(metadata, "labels", "name")] = body
+    return {key: body for key, body in latest.items() if not is_uninstalled(body)}
+
+
+def _previous_releases(
+    units: Iterable[PlannedUnit],
+    records: Iterable[LiveObject],
+    unit_resources: Mapping[UnitId, JsonObject],
+) -> Iterator[tuple[PlannedUnit, ReleaseSpec]]:
+    """Yield, by unit, the installed releases that are not its current one, in name order.
+
+    Tidegate's records name their unit; for records of Flux, unit resources do. A changed chart
+    is known since the chart was rendered.
+    """
+    installed = _installed_releases(records)
+    candidates = (previous_release(body) for body in installed.values())
+    by_tracking_id = defaultdict[str, list[PreviousRelease]](list)
+    for candidate in sorted(candidate for candidate in candidates if candidate is not None):
+        by_tracking_id[candidate.unit_tracking_id].append(candidate)
+    for unit in units:
+        release = unit.policy.release
+        if release is None:
+            continue
+        previous = [
+            structs.replace(
+                release,
+                storage=candidate.storage,
+                name=candidate.name,
+                namespace=candidate.namespace,
+            )
+            for candidate in by_tracking_id[unit.id.tracking_id]
+        ]
+        reported = (
+            moved_release(unit_resources[unit.id], release) if unit.id in unit_resources else None
+        )
+        previous += (
+            [reported] if reported and (reported.storage, reported.name) in installed else []
+        )
+        current = (release.storage, release.name, release.namespace)
+        others = {(spec.storage, spec.name, spec.namespace): spec for spec in previous}
+        yield from ((unit, spec) for key, spec in others.items() if key != current)
+        if release.former_chart:
+            yield unit, structs.replace(release, chart=release.former_chart)
+
+
+def _uninstall_unit(unit: PlannedUnit, release: ReleaseSpec) -> Unit:
+    """Return a unit for the uninstall, with a name that no Kubernetes object can have."""
+    name = f"{unit.id.name}@{release.storage}.{release.namespace}.{release.name}"
+    unit_id = structs.replace(unit.id, name=name)
+    policy = structs.replace(
+        uninstall_policy(release), identity=unit.policy.identity, farewell=unit.policy.farewell
+    )
+    return Unit(id=unit_id, destination=Destination(unit.cluster, release.namespace), policy=policy)
+
+
+def _insert_before(plan: Plan, uninstall: Plan, unit: UnitId) -> Plan:
+    """Insert the uninstall after the dependencies of the unit, and before the unit."""
+    unit_steps = {step.id for step in plan.steps if step.unit == unit}
+    inner = {edge.after for edge in plan.edges if edge.before in unit_steps}
+    heads = {name for name in unit_steps if name not in inner}
+    first, last = uninstall.steps[0].id, uninstall.steps[-1].id
+    waits = (edge for edge in plan.edges if edge.after in heads)
+    edges = [*plan.edges, *uninstall.edges]
+    edges += [structs.replace(edge, after=first) for edge in waits]
+    edges += [Edge(last, name, EdgeReason.STAGE) for name in sorted(heads)]
+    index = next(
+        (index for index, step in enumerate(plan.steps) if step.unit == unit), len(plan.steps)
+    )
+    return Plan.from_fragment(
+        PlanFragment(
+            units=(*plan.units, *uninstall.units),
+            steps=(*plan.steps[:index], *uninstall.steps, *plan.steps[index:]),
+            edges=tuple(dict.fromkeys(edges)),
+            slots=plan.slots,
+        )
+    )
+
+
+def _partial_list_finding(namespaces: Iterable[str], cluster: str) -> Finding:
+    suffix = f" of cluster `{cluster}`" if cluster else ""
+    return Finding(
+        code="flux.release-unseen",
+        severity=Severity.NOTE,
+        message="what releases were before is sought in "
+        + ", ".join(f"`{namespace}`" for namespace in namespaces)
+        + f"{suffix} alone: Secrets of all namespaces may not be listed",
+        reason="a release that had its records elsewhere would not be uninstalled",
+        fix="allow listing Secrets, or uninstall a release that has moved by hand",
+    )
+
+
+def _moved_finding(unit: PlannedUnit, previous: ReleaseSpec) -> Finding:
+    current = unit.policy.release or previous
+    if current.former_chart == previous.chart:
+        return _chart_changed_finding(unit, current)
+    return Finding(
+        code="flux.release-moved",
+        severity=Severity.NOTE,
+        message=(
+            f"`{unit.id}` was the release `{previous.namespace}/{previous.name}` with its records"
+            f" in `{previous.storage}`, and is `{current.namespace}/{current.name}` in"
+            f" `{current.storage}` now: the former one is uninstalled, and the new one installed"
+        ),
+        reason="Helm knows a release by its name and namespaces, and helm-controller does the same",
+    )
+
+
+def _chart_changed_finding(unit: PlannedUnit, current: ReleaseSpec) -> Finding:
+    return Finding(
+        code="flux.release-moved",
+        severity=Severity.NOTE,
+        message=(
+            f"`{unit.id}` was a release of the chart `{current.former_chart}`, and is one of"
+            f" `{current.chart}` now: the former one is uninstalled, and the new one installed"
+        ),
+        reason="helm-controller takes a chart of another name for another release",
+        fix="`upgrade.chartNameChangeStrategy: InPlaceUpdate` upgrades it where it is",
+    )

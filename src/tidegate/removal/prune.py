@@ -1,0 +1,67 @@
+"""Preview of pruning: objects that left Git, and what is deleted along with them."""
+
+from __future__ import annotations
+
+from tidegate.clusters.evaluator import prune_candidate
+from tidegate.clusters.journal import read_journal
+from tidegate.clusters.reader import get_objects, object_body, run_procedure
+from tidegate.clusters.session import Session
+from tidegate.engine.belongings import CONTAINER_KINDS
+from tidegate.engine.reach.contents import collateral_message, find_collateral
+from tidegate.errors import Location, PlanError
+from tidegate.model.objects import ClusterRef, versionless_key
+from tidegate.model.plan import ItemAction, Plan, PlannedUnit, step_items
+from tidegate.plan.pruning import PruneCandidate, prune_units
+from tidegate.world.exchange import Dispatcher
+
+
+async def with_prune_steps(plan: Plan, world: Dispatcher) -> Plan:
+    """Return the plan with the deletions that a pruning rollout would add."""
+    pruning = [unit for unit in plan.units if unit.policy.prunes]
+    candidates = [(unit, await _prune_candidates(plan, unit, world)) for unit in pruning]
+    return prune_units(plan, candidates)
+
+
+async def find_collateral_deletions(plan: Plan, session: Session) -> tuple[PlanError, ...]:
+    """Return a note for each deletion that also deletes objects of other owners."""
+    notes: list[PlanError] = []
+    deleted = {
+        (step.cluster, *versionless_key(item.ref))
+        for step in plan.steps
+        for item in step_items(step)
+        if item.deed is ItemAction.DELETE
+    }
+    for step in plan.steps:
+        refs = [item.ref for item in step_items(step) if item.deed is ItemAction.DELETE]
+        containers = [ref for ref in refs if ref.kind in CONTAINER_KINDS]
+        for live in await get_objects(session.world, containers, cluster=step.cluster):
+            cluster_ref, kinds = (
+                ClusterRef(step.cluster, live.ref),
+                await session.kinds(step.cluster),
+            )
+            procedure = find_collateral(
+                cluster_ref, live, kinds, session.evaluator.find_owner, step.unit.tracking_id
+            )
+            lost = await run_procedure(procedure, session.world)
+            others = [ref for ref in lost if (step.cluster, *versionless_key(ref)) not in deleted]
+            if others:
+                problem, location = collateral_message(others), Location(str(live.ref))
+                notes.append(PlanError("plan.contents", problem, location=location))
+    return tuple(notes)
+
+
+async def _prune_candidates(
+    plan: Plan, unit: PlannedUnit, world: Dispatcher
+) -> list[PruneCandidate]:
+    planned = {
+        versionless_key(item.ref)
+        for step in plan.steps
+        if step.cluster == unit.cluster
+        for item in step_items(step)
+    }
+    entries = (await read_journal(unit, world)).journal.entries
+    owned = (ref for ref, entry in entries.items() if not entry.hook)
+    removed = (ref for ref in owned if versionless_key(ref) not in planned)
+    live_objects = await get_objects(world, removed, cluster=unit.cluster)
+    candidates = (prune_candidate(object_body(live), unit) for live in live_objects)
+    return [candidate for candidate in candidates if candidate is not None]

@@ -1,0 +1,1 @@
+"""Rollout of a plan: observers, diagnosis, replanning, status, run record."""

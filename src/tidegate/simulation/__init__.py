@@ -1,0 +1,1 @@
+"""Simulation: scenarios, assumptions and the served sandbox."""

@@ -1,0 +1,398 @@
+"""Simulation of rollouts: the real engine on simulated clusters, with one or several semantics.
+
+After a rollout, the last waves that an engine does not wait for are observed for a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count, product
+
+import msgspec
+from msgspec.structs import replace
+
+from tidegate.clusters.sandboxes import scenario_commits
+from tidegate.clusters.session import ClusterTargets, Session
+from tidegate.dialect.units import is_dialect_kind
+from tidegate.errors import TidegateError
+from tidegate.health.judge import ARGO
+from tidegate.model.absence import MissingDependency
+from tidegate.model.drift import Drift
+from tidegate.model.event import Event, EventType, RolloutOutcome
+from tidegate.model.expectation import DurationEstimate
+from tidegate.model.finding import Finding
+from tidegate.model.ledger import ReleaseHistory
+from tidegate.model.moment import MINUTE, Ms
+from tidegate.model.objects import ClusterRef, Kind, Ref
+from tidegate.model.plan import Plan, PlannedUnit, managed_items, step_items
+from tidegate.model.resync import Resync
+from tidegate.model.semantics import Semantics
+from tidegate.model.unit import UnitId
+from tidegate.model.uptake import RevisionSync
+from tidegate.model.verdict import Health, Verdict
+from tidegate.planning.plan import make_plan
+from tidegate.releases.history import build_history, has_releases, read_histories
+from tidegate.report.refusals import preflight_findings
+from tidegate.report.rollout.course import RolloutProgress
+from tidegate.report.rollout.discretion import Redactor
+from tidegate.report.rollout.evidence import Evidence
+from tidegate.report.rollout.reasons import WHY, explain_evidence
+from tidegate.rollout.diagnosis import DiagnosisContext, collect_evidence
+from tidegate.rollout.replan import regenerates_during_rollout
+from tidegate.rollout.run import RolloutOptions, roll_out
+from tidegate.schema.custom_kinds import builtin_groups
+from tidegate.simulation.argocd_refresh import DoubleSync
+from tidegate.simulation.assumptions import open_with_assumptions
+from tidegate.simulation.scenario_changes import (
+    ScenarioChanges,
+    find_unstartable_units,
+    open_commits,
+)
+from tidegate.workers.rendering import RenderSettings
+from tidegate.workspace.completeness import incomplete_finding
+from tidegate.workspace.request import LoadRequest
+from tidegate.workspace.selection import find_approved_units
+from tidegate.workspace.workspace import Workspace
+from tidegate.world.ask import send_requests
+from tidegate.world.calls import Get
+from tidegate.world.facts import Success
+
+JOB = Kind("batch", "v1", "Job")
+
+
+WORKLOAD_KINDS = frozenset(
+    {JOB, *(Kind("apps", "v1", name) for name in ("Deployment", "StatefulSet", "DaemonSet"))}
+)
+
+
+OBSERVATION_DELAYS = (Ms(MINUTE), Ms(10 * MINUTE))
+"""Delays after which the health is read again: most objects become healthy soon."""
+
+
+SETTLED = frozenset({Health.HEALTHY, Health.SUSPENDED})
+
+
+async def find_unhealthy_afterwards(
+    plan: Plan, session: Session, progress: RolloutProgress
+) -> tuple[tuple[Ref, str], ...]:
+    """Return Jobs and workloads in last waves that do not become healthy, with the cause.
+
+    Only units whose engine does not wait for the last wave are observed.
+    """
+    units = {unit.id: unit for unit in plan.units if not unit.policy.semantics.gates_last}
+    pending = {
+        ClusterRef(step.cluster, item.ref): units[step.unit]
+        for step in plan.steps
+        if step.last and step.unit in units
+        for item in step_items(step)
+        if item.ref.kind in WORKLOAD_KINDS and item.hook is None
+    }
+    verdicts: dict[ClusterRef, Verdict] = {}
+    for delay in OBSERVATION_DELAYS if pending else ():
+        await session.world.client().wait(Ms(session.world.now() + delay))
+        verdicts = {
+            cluster_ref: await _current_verdict(cluster_ref, unit, session)
+            for cluster_ref, unit in pending.items()
+        }
+        pending = {
+            cluster_ref: unit
+            for cluster_ref, unit in pending.items()
+            if verdicts[cluster_ref].health not in SETTLED
+        }
+        if not pending:
+            break
+    unhealthy = {
+        cluster_ref: verdict.message
+        for cluster_ref, verdict in verdicts.items()
+        if verdict.health is Health.DEGRADED
+        or (verdict.health is Health.PROGRESSING and cluster_ref.ref.kind != JOB)
+    }
+    context = DiagnosisContext(
+        plan=plan,
+        catalogue=session.evaluator.rules.known,
+        redactor=Redactor.from_plan(plan),
+        raw_world=session.raw_world,
+    )
+    evidence = await collect_evidence(session.world, unhealthy, context)
+    causes = (
+        explain_evidence(progress, item_evidence, brief=True).get(WHY, [])[:1]
+        for item_evidence in evidence
+    )
+    explained = zip(unhealthy.items(), causes, strict=True)
+    return tuple(
+        (cluster_ref.ref, ": ".join((message, *cause)))
+        for (cluster_ref, message), cause in explained
+    )
+
+
+async def _current_verdict(cluster_ref: ClusterRef, unit: PlannedUnit, session: Session) -> Verdict:
+    """Return the current verdict of an object; a deleted object counts as healthy."""
+    (outcome,) = await send_requests(
+        session.world, Get(cluster_ref.ref), cluster=cluster_ref.cluster
+    )
+    if not isinstance(outcome, Success) or outcome.live is None:
+        return Verdict(Health.HEALTHY)
+    body = msgspec.json.decode(outcome.live.body)
+    return session.evaluator.evaluate_health(unit, body, session.world.now())
+
+
+HOLDER_IDENTITY = "simulation"
+
+
+NATIVE = "own"
+"""Name for units that each follow the semantics of their dialect, where these differ."""
+
+
+class SimulationResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of one simulated run."""
+
+    name: str
+    plan: Plan
+    result: RolloutOutcome
+    events: tuple[Event, ...]
+    notes: tuple[TidegateError, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    missing_dependencies: tuple[MissingDependency, ...] = ()
+    """Dependencies that no unit provides."""
+    evidence: tuple[Evidence, ...] = ()
+    """Evidence about failed objects."""
+    not_awaited: tuple[Ref, ...] = ()
+    """Applied objects that become ready later and that no gate waited for."""
+    not_simulated: tuple[Ref, ...] = ()
+    """Objects with a health check of the dialect, but without known operator behavior."""
+    unhealthy_afterwards: tuple[tuple[Ref, str], ...] = ()
+    """Objects of last waves, which no gate waits for, that did not become healthy, and why."""
+    drifts: tuple[Drift, ...] = ()
+    """Edits of the scenario to live objects, and whether they were reverted."""
+    revision_syncs: tuple[RevisionSync, ...] = ()
+    """What units did with commits of the scenario."""
+    resyncs: tuple[Resync, ...] = ()
+    """Units that Argo CD synced twice."""
+    incomplete_findings: tuple[Finding, ...] = ()
+    """Findings about incomplete inputs."""
+    releases: tuple[ReleaseHistory, ...] = ()
+    """Histories of the Helm releases."""
+    faulty_units: tuple[UnitId, ...] = ()
+    """Units with errors, which were not simulated."""
+    estimate: DurationEstimate = DurationEstimate.LIKELY
+    """Which end of the range of each duration was used."""
+
+
+class SimulationOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of a simulation."""
+
+    until: Ms
+    """Limit of the simulated time."""
+    greenfield: bool = False
+    """Whether missing dependencies are not assumed."""
+    approved: Sequence[str] = ()
+    """Units that do not wait for approval."""
+    estimates: Sequence[DurationEstimate] = (DurationEstimate.LIKELY,)
+    """Ends of the duration ranges; each is simulated once."""
+
+
+class _EventCollector(msgspec.Struct):
+    """Observer that collects all events of a rollout."""
+
+    progress: RolloutProgress
+    on_event: Callable[[Event], None] | None = None
+    events: list[Event] = msgspec.field(default_factory=list)
+
+    def start(self, plan: Plan, *, clock: Callable[[], Ms], stop: Callable[[str], None]) -> None:  # noqa: ARG002 - nobody interrupts
+        self.progress.start = self.progress.now = clock()
+        self.progress.add_plan(plan)
+
+    def replace_plan(self, plan: Plan) -> None:
+        self.progress.add_plan(plan)
+
+    def emit(self, event: Event) -> None:
+        self.events.append(event)
+        self.progress.add_event(event)
+        if self.on_event is not None:
+            self.on_event(event)
+
+
+async def simulate(
+    request: LoadRequest,
+    engines: Sequence[Semantics | None],
+    target: ClusterTargets,
+    render_settings: RenderSettings,
+    options: SimulationOptions,
+) -> list[SimulationResult]:
+    """Simulate each semantics on new, identical clusters; None means each unit's native semantics.
+
+    Alternative root units are simulated one after another.
+    """
+    greenfield = options.greenfield
+    render_settings = replace(render_settings, skips_unavailable=not greenfield)
+    runs: list[SimulationResult] = []
+    entries = [""]
+    for entry in entries:  # it grows where several are met that are alternatives
+        alternative, run_target, missing_first = (
+            replace(request, entry=entry or request.entry),
+            target,
+            None,
+        )
+        for semantics, estimate in product(engines, options.estimates):
+            run_target = _with_estimate(run_target, estimate)
+            opened = open_with_assumptions(
+                alternative, run_target, render_settings, greenfield=greenfield
+            )
+            async with opened as (session, workspace, missing_now):
+                if workspace.are_alternatives and not entry:
+                    entries += [unit_tree.root_name for unit_tree in workspace.unit_trees]
+                    break
+                # What was assumed for the first is there for the next, and not absent any more.
+                run_target, missing_first = (
+                    session.targets,
+                    missing_now if missing_first is None else missing_first,
+                )
+                run = await _simulate(workspace, alternative, semantics, session, options)
+                name = f"{run.name} ({entry})" if entry else run.name
+                missing_all = tuple(dict.fromkeys((*missing_first, *run.missing_dependencies)))
+                runs.append(
+                    replace(run, name=name, missing_dependencies=missing_all, estimate=estimate)
+                )
+    return runs
+
+
+def _with_estimate(target: ClusterTargets, estimate: DurationEstimate) -> ClusterTargets:
+    if target.simulation is None:
+        return target
+    return replace(target, simulation=replace(target.simulation, duration_estimate=estimate))
+
+
+async def _simulate(
+    workspace: Workspace,
+    request: LoadRequest,
+    semantics: Semantics | None,
+    session: Session,
+    options: SimulationOptions,
+) -> SimulationResult:
+    until, approved = options.until, find_approved_units(options.approved, workspace.members)
+    plan_result, start = (
+        await make_plan(workspace.deployable_trees, session, semantics=semantics),
+        session.world.now(),
+    )
+    config = session.targets.simulation
+    left_out_units = {**find_unstartable_units(workspace, plan_result), **plan_result.rejected}
+    releases = await build_history(plan_result, session, stores_charts=False)
+    rollout_options = RolloutOptions(
+        holder=HOLDER_IDENTITY,
+        timeout=until,
+        approved=approved,
+        excluded=left_out_units,
+        history=releases,
+    )
+    sync_numbers = count(1)
+
+    async def sync(partial_plan: Plan) -> RolloutOutcome:
+        now = session.world.now()
+        sync_options = RolloutOptions(
+            holder=f"{HOLDER_IDENTITY}-{next(sync_numbers)}",
+            timeout=Ms(max(0, start + until - now)),
+            history=scenario_changes.releases,
+        )
+        return (
+            await roll_out(
+                partial_plan, session, sync_options, _EventCollector(RolloutProgress(now))
+            )
+        ).outcome
+
+    double_sync = DoubleSync(sync, lambda: scenario_changes.plan_result.plan, session.world.now)
+    collector = _EventCollector(RolloutProgress(start), double_sync.on_event)
+    with open_commits(session.source_root, scenario_commits(config) if config else ()) as commits:
+        end = Ms(start + until)
+        scenario_changes = ScenarioChanges(
+            session,
+            request,
+            semantics,
+            workspace,
+            plan_result,
+            commits,
+            sync,
+            end,
+            releases,
+            double_sync,
+        )
+        if (
+            commits is not None
+            or regenerates_during_rollout(plan_result.plan)
+            or has_releases(plan_result.plan)
+        ):
+            rollout_options = replace(rollout_options, replan=scenario_changes.replan)
+        rollout_result = await double_sync.watch_rollout(
+            roll_out(plan_result.plan, session, rollout_options, collector)
+        )
+        revision_syncs = await scenario_changes.sync_commits(collector.events)
+    workspace, plan_result = scenario_changes.workspace, scenario_changes.plan_result
+    drifts, edit_findings = await scenario_changes.heal_drifts(collector.events)
+    plan, rollout_findings = (
+        plan_result.plan,
+        preflight_findings(collector.progress, rollout_result.evidence),
+    )
+    written = {event.ref for event in collector.events if event.type is EventType.OBJECT_WRITTEN}
+    return SimulationResult(
+        name=_semantics_name(plan),
+        plan=plan,
+        result=rollout_result.outcome,
+        events=tuple(collector.events),
+        notes=plan_result.notes,
+        findings=(*workspace.findings, *plan_result.findings, *rollout_findings, *edit_findings),
+        incomplete_findings=incomplete_finding(workspace.members, workspace.findings),
+        drifts=drifts,
+        revision_syncs=revision_syncs,
+        resyncs=double_sync.resyncs,
+        missing_dependencies=scenario_changes.missing_dependencies,
+        releases=await read_histories(plan, session),
+        faulty_units=tuple(
+            unit_id for unit_id in plan_result.faults if unit_id not in workspace.unavailable
+        ),
+        evidence=rollout_result.evidence,
+        not_awaited=tuple(ref for ref in _without_health_check(plan, session) if ref in written),
+        not_simulated=tuple(ref for ref in _without_simulation(plan, session) if ref in written),
+        unhealthy_afterwards=await find_unhealthy_afterwards(plan, session, collector.progress)
+        if rollout_result.outcome is RolloutOutcome.PASSED
+        else (),
+    )
+
+
+def _semantics_name(plan: Plan) -> str:
+    """Return the name of the semantics that the plan uses, or `NATIVE` for several."""
+    names = {unit.policy.semantics.name for unit in plan.units}
+    return names.pop() if len(names) == 1 else NATIVE
+
+
+def _without_health_check(plan: Plan, session: Session) -> Iterator[Ref]:
+    """Yield operator objects before the last step of a unit that has no health check for them."""
+    evaluator, now = session.evaluator, session.world.now()
+    units = {unit.id: unit for unit in plan.units if not unit.policy.semantics.falls_back}
+    for step in plan.steps:
+        unit = units.get(step.unit)
+        for item in managed_items(step) if unit is not None and not step.last else ():
+            row = evaluator.rules.known.row_of(item.ref.kind)
+            if unit is None or row is None or not row.ready_when:
+                continue
+            body = msgspec.json.decode(item.body)
+            if (
+                evaluator.health_script(unit, body, now) is None
+                and not evaluator.evaluate_health(unit, body, now).is_checked
+            ):
+                yield item.ref
+
+
+def _without_simulation(plan: Plan, session: Session) -> Iterator[Ref]:
+    """Yield objects that Argo CD ships a health script for and the catalog cannot simulate."""
+    evaluator, now = session.evaluator, session.world.now()
+    units = {unit.id: unit for unit in plan.units if unit.policy.rules == ARGO}
+    for step in plan.steps:
+        unit = units.get(step.unit)
+        for item in managed_items(step) if unit is not None else ():
+            kind = item.ref.kind
+            if unit is None or "." not in kind.group or is_dialect_kind(kind):
+                continue
+            is_builtin = kind.group in builtin_groups()
+            if not is_builtin and evaluator.rules.known.row_of(kind) is None:
+                body = msgspec.json.decode(item.body)
+                if evaluator.evaluate_health(unit, body, now).is_checked:
+                    yield item.ref

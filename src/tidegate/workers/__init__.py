@@ -1,0 +1,1 @@
+"""Worker processes: Lua, CEL, jq, Helm and Jsonnet."""

@@ -1,0 +1,1 @@
+"""From PATH to units: request, configuration, discovery, rendering, locations, selection."""

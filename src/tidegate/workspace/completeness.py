@@ -1,0 +1,94 @@
+"""The finding about incomplete inputs: a preview without them proves less than it seems to.
+
+A unit whose source is elsewhere is assumed to be healthy, like all external dependencies, and so
+are the values of Secrets without a key. A missing input of a chart or an overlay, and a value that
+the given key does not decrypt, is an error: nothing was checked without it. So is a repository of
+which no unit could be rendered. Such an error counts for every command, also for those that prove
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidegate.model.finding import Finding, Severity
+from tidegate.render.sops.keys import WRONG_KEY
+from tidegate.workspace.discovery.unit_tree import RenderedUnit
+from tidegate.workspace.rendering.result import UNDECRYPTED_DATA, RenderResult
+from tidegate.workspace.workspace import Workspace
+
+ERROR_CODES = frozenset({WRONG_KEY, "render.sops.metadata"})
+"""Codes of decryption problems that make the finding an error."""
+
+
+UNAVAILABLE_UNIT_CODES = frozenset({"units.opaque", "argo.set-far"})
+"""Codes of findings about units that could not be rendered, where that is no error."""
+
+
+def workspace_findings(workspace: Workspace) -> tuple[Finding, ...]:
+    """Return the findings of a workspace, with that about incomplete inputs where it is an error.
+
+    For commands that show units and prove nothing.
+    """
+    incomplete = incomplete_finding(workspace.members, workspace.findings)
+    return (
+        *workspace.findings,
+        *(finding for finding in incomplete if finding.severity is Severity.ERROR),
+    )
+
+
+def incomplete_finding(
+    members: Iterable[RenderedUnit], findings: Iterable[Finding] = ()
+) -> tuple[Finding, ...]:
+    """Return the finding that counts the missing inputs of these units; none if nothing is missing.
+
+    `findings`: the other findings about the repository.
+    """
+    results = [member.result for member in members if isinstance(member.result, RenderResult)]
+    has_objects = any(result.documents for result in results)
+    undecrypted = [error for result in results for error in result.undecrypted]
+    undecrypted_objects = {error for error in undecrypted if error.code != UNDECRYPTED_DATA}
+    counted_errors = undecrypted_objects or {
+        *{error.problem: error for error in undecrypted}.values()
+    }
+    missing_inputs = {
+        missing_input.description for result in results for missing_input in result.missing_inputs
+    }
+    unavailable = {
+        unit_finding
+        for unit_finding in findings
+        if unit_finding.code in UNAVAILABLE_UNIT_CODES and unit_finding.severity is Severity.WARNING
+    }
+    parts = (
+        _count(
+            len(counted_errors),
+            "encrypted object was not opened",
+            "encrypted objects were not opened",
+        ),
+        _count(
+            len(missing_inputs),
+            "chart or base could not be had",
+            "charts or bases could not be had",
+        ),
+        _count(len(unavailable), "unit could not be looked into", "units could not be looked into"),
+    )
+    summary = ", ".join(part for part in parts if part)
+    if not summary:
+        return ()
+    is_error = bool(missing_inputs) or any(error.code in ERROR_CODES for error in counted_errors)
+    is_error = is_error or (bool(unavailable) and not has_objects)
+    assumptions = ["placeholders stand for what is encrypted"] if counted_errors else []
+    assumptions += (
+        ["what could not be had is taken to be well"] if missing_inputs or unavailable else []
+    )
+    finding = Finding(
+        code="units.weakened",
+        severity=Severity.ERROR if is_error else Severity.WARNING,
+        message=f"not all of it is known: {summary}",
+        reason=f"{' and '.join(assumptions)}: it proves less than it seems to",
+    )
+    return (finding,)
+
+
+def _count(count: int, singular: str, plural: str) -> str:
+    return f"{count} {singular if count == 1 else plural}" if count else ""

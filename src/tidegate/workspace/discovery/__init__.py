@@ -1,0 +1,1 @@
+"""Discovery of the units in a repository."""

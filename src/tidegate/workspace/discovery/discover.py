@@ -1,0 +1,547 @@
+"""Discovery of units: from PATH to root units to unit trees.
+
+    result = await discover(request, settings, get_capabilities)
+    unit_trees = select_trees(result, request)
+
+A chart, an overlay or an address is one plain unit, with the units that it creates. In a tree of
+files every unit resource is a candidate, and those that no other unit creates are the roots. A
+tree without unit resources is one plain directory, unless it contains overlays or charts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from tidegate.dialect.argo.customizing import read_argocd_config
+from tidegate.dialect.argo.sets.asking import RegisteredCluster
+from tidegate.dialect.flux.access import find_denied_access
+from tidegate.errors import PlanError
+from tidegate.health.lua import NO_RULES, LuaRules
+from tidegate.model.capabilities import Capabilities
+from tidegate.model.config import Config, ControllerSetting
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.rendering import NO_ROOT, Directory, Tool, ToolDetection
+from tidegate.model.source import LocalSource
+from tidegate.model.unit import Unit, UnitId, UnitSource
+from tidegate.render.tool_choice import detected_tool
+from tidegate.source import VendoredCharts, fetch
+from tidegate.workers.rendering import RenderSettings
+from tidegate.workspace.config import configured_checkouts, filter_ignored, load_config
+from tidegate.workspace.discovery.ambiguity import (
+    find_nested,
+    nested_findings,
+    require_single_target,
+    unit_chart_findings,
+    unused_findings,
+)
+from tidegate.workspace.discovery.appsets import (
+    AppSetExpander,
+    ExpandedAppSet,
+    ListLive,
+    clusters_of_units,
+    known_clusters,
+    list_nothing,
+)
+from tidegate.workspace.discovery.controller_settings import (
+    find_health_rules,
+    find_settings,
+    rolling_sync_findings,
+    settings_findings,
+    unknown_cluster_findings,
+    without_excluded,
+)
+from tidegate.workspace.discovery.findings import repository_findings
+from tidegate.workspace.discovery.ordering import narrow_tree
+from tidegate.workspace.discovery.projects import Projects
+from tidegate.workspace.discovery.scan import MANIFEST_SUFFIXES, RepositoryScan
+from tidegate.workspace.discovery.self_repository import RepositoryAliases, find_repository_aliases
+from tidegate.workspace.discovery.unit_tree import (
+    RenderedUnit,
+    RenderFunction,
+    UnitTree,
+    UnitTreeBuilder,
+    build_unit_tree,
+    directory_units,
+    find_roots,
+    is_included,
+    overlay_units,
+    renders_itself,
+)
+from tidegate.workspace.generator_data import GeneratorData
+from tidegate.workspace.locations import FieldLocator
+from tidegate.workspace.rendering.context import RenderContext
+from tidegate.workspace.rendering.render_unit import render_unit
+from tidegate.workspace.rendering.result import RenderFailure, RenderResult
+from tidegate.workspace.rendering.sources import FindData
+from tidegate.workspace.request import LoadRequest, repository_root, unit_for_path
+
+GetCapabilities: TypeAlias = Callable[[str], Awaitable[Capabilities]]
+
+
+CONCURRENT_UNITS = 16
+"""Number of units that are rendered at a time; what they wait for has limits of its own."""
+
+
+class DiscoveryContext(msgspec.Struct, frozen=True):
+    """Inputs of one discovery, the same for all units."""
+
+    settings: RenderSettings
+    get_capabilities: GetCapabilities
+    config: Config
+    generator_data: GeneratorData
+    list_live: ListLive = list_nothing
+    created_clusters: tuple[RegisteredCluster, ...] = ()
+    """Clusters that units of this repository register with Argo CD."""
+
+    def tree_builder(self, scan: RepositoryScan, render_context: RenderContext) -> UnitTreeBuilder:
+        expander = AppSetExpander(
+            render_context,
+            scan,
+            self.config,
+            self.generator_data,
+            self.list_live,
+            self.created_clusters,
+        )
+        return UnitTreeBuilder(scan, self._renderer(render_context), expander)
+
+    def _renderer(self, render_context: RenderContext) -> RenderFunction:
+        slots = asyncio.Semaphore(CONCURRENT_UNITS)
+
+        async def render(unit: Unit, find_data: FindData) -> RenderResult | RenderFailure:
+            async with slots:
+                await asyncio.sleep(0)  # noqa: TID251 - no pause: tools are heard between units
+                capabilities = await self.get_capabilities(unit.destination.cluster)
+                return await render_unit(unit, capabilities, render_context, find_data)
+
+        return render
+
+
+NO_CONFIG = Config()
+
+
+class DiscoveryResult(msgspec.Struct, frozen=True):
+    """The unit trees of a request, with the findings about them."""
+
+    unit_trees: tuple[UnitTree, ...]
+    findings: tuple[Finding, ...] = ()
+    controller_settings: Mapping[str, ControllerSetting] = msgspec.field(default_factory=dict)
+    """Settings of the real controllers, by name."""
+    is_repository: bool = False
+    """Whether resources define the units, so that flags for a plain unit do not apply."""
+    scan: RepositoryScan = msgspec.field(default_factory=lambda: RepositoryScan(NO_ROOT, ()))
+    """The scan of the tree that all locations refer to."""
+    scripts: LuaRules = NO_RULES
+    """Health rules of the repository."""
+    clusters: frozenset[str] = frozenset()
+    """Clusters that Argo CD knows from Git, or from the configuration."""
+
+    @property
+    def are_alternatives(self) -> bool:
+        """Whether trees have units in common, so that only one of them can be deployed."""
+        names = [name for unit_tree in self.unit_trees for name in unit_tree.unit_ids]
+        return len(names) != len(set(names))
+
+
+async def discover(
+    request: LoadRequest,
+    settings: RenderSettings,
+    get_capabilities: GetCapabilities,
+    list_live: ListLive = list_nothing,
+) -> DiscoveryResult:
+    """Find the units of a request. Raises where there is nothing to find."""
+    result = await _discover(request, settings, get_capabilities, list_live)
+    return replace(result, findings=FieldLocator(result.scan.root).locate_findings(result.findings))
+
+
+async def _discover(
+    request: LoadRequest,
+    settings: RenderSettings,
+    get_capabilities: GetCapabilities,
+    list_live: ListLive,
+) -> DiscoveryResult:
+    target = _inspect_path(request.path_or_url, request.render_flags.get("root"))
+    scan, settings = await _scan_target(target, settings)
+    context = DiscoveryContext(
+        settings, get_capabilities, target.config, request.generator_data, list_live
+    )
+    if not (target.is_tree or target.is_file):
+        return await _discover_plain_units(_plain_units(request), scan, context)
+    if scan.has_units:
+        aliases = await find_repository_aliases(scan, settings)
+        if aliases.candidates:
+            require_single_target(request.path_or_url, scan, aliases.candidates)
+        result = await _discover_repository(aliases, context)
+        members = [member for unit_tree in result.unit_trees for member in unit_tree.members]
+        findings = (
+            *result.findings,
+            *unit_chart_findings(aliases.scan, result.unit_trees),
+            *rolling_sync_findings(result.unit_trees, result.controller_settings),
+            *find_denied_access(
+                ((member.unit, member.remote_bases) for member in members),
+                result.controller_settings,
+            ),
+        )
+        return _select_configured_roots(replace(result, findings=findings), target.config)
+    if target.is_file:
+        return await _discover_plain_units(_file_units(request, scan), scan, context)
+    if scan.unit_charts:
+        charts = [
+            replace(request, path_or_url=str(scan.root / chart)) for chart in scan.unit_charts
+        ]
+        result = await _discover_plain_units(
+            [unit for chart in charts for unit in _plain_units(chart)], scan, context
+        )
+        return replace(
+            result, findings=(*result.findings, *unused_findings(scan, result.unit_trees))
+        )
+    nested = find_nested(scan)
+    if nested and scan.search_path not in scan.manifest_directories:
+        require_single_target(request.path_or_url, scan)
+    units = (
+        [_without_nested(unit, nested, scan) for unit in _plain_units(request)]
+        if nested
+        else _plain_units(request)
+    )
+    result = await _discover_plain_units(units, scan, context)
+    return replace(result, findings=(*result.findings, *nested_findings(nested)))
+
+
+async def find_appsets(
+    request: LoadRequest, settings: RenderSettings
+) -> tuple[list[ExpandedAppSet], tuple[Finding, ...]]:
+    """Return the ApplicationSets of a file or a directory, expanded; no unit is rendered."""
+    target = _inspect_path(request.path_or_url, request.render_flags.get("root"))
+    scan, settings = await _scan_target(target, settings)
+    aliases = await find_repository_aliases(scan, settings)
+    if aliases.candidates:
+        require_single_target(request.path_or_url, scan, aliases.candidates)
+    scan = aliases.scan
+    expanded, findings = list[ExpandedAppSet](), [*aliases.findings, *scan.parse_findings]
+    async with RenderContext(aliases.settings) as render_context:
+        expander = AppSetExpander(render_context, scan, target.config, request.generator_data)
+        for _, declared in scan.searched_declarations:
+            expanded += [await expander.expand(appset) for appset in declared.application_sets]
+            findings += declared.findings if declared.application_sets else ()
+    findings += (finding for expanded_set in expanded for finding in expanded_set.declared.findings)
+    return expanded, FieldLocator(scan.root).locate_findings(dict.fromkeys(findings))
+
+
+class _PathTarget(msgspec.Struct, frozen=True):
+    """What exists at PATH; nothing for an address."""
+
+    path: Path | None = None
+    root: Path = NO_ROOT
+    is_tree: bool = False
+    is_file: bool = False
+    config: Config = NO_CONFIG
+
+
+def _inspect_path(path_or_url: str, explicit_root: str | None) -> _PathTarget:
+    path = Path(path_or_url).resolve()
+    if not path.exists():
+        return _PathTarget()
+    root = repository_root(path, explicit_root)
+    is_tree = path.is_dir() and _detect_tool(path) is Tool.DIRECTORY
+    is_file = path.is_file() and path.name.endswith(MANIFEST_SUFFIXES)
+    return _PathTarget(path, root, is_tree, is_file, load_config(path))
+
+
+def _select_configured_roots(result: DiscoveryResult, config: Config) -> DiscoveryResult:
+    """Keep the root units that the configuration names, if it names any."""
+    if not config.entries:
+        return result
+    selected = [
+        unit_tree
+        for unit_tree in result.unit_trees
+        if any(matches_name(unit_tree.members[0].unit, entry.text) for entry in config.entries)
+    ]
+    unknown = [
+        Finding(
+            code="config.entry",
+            severity=Severity.ERROR,
+            message=f"there is no entry `{entry.text}`",
+            location=entry.where,
+            fix="`tidegate units` shows all, with the list removed",
+        )
+        for entry in config.entries
+        if not any(
+            matches_name(unit_tree.members[0].unit, entry.text) for unit_tree in result.unit_trees
+        )
+    ]
+    return replace(result, unit_trees=tuple(selected), findings=(*result.findings, *unknown))
+
+
+def _detect_tool(path: Path) -> Tool:
+    return detected_tool(entry.name for entry in path.iterdir())
+
+
+def _plain_units(request: LoadRequest) -> list[Unit]:
+    """Return PATH as a plain unit, once for each cluster."""
+    return [
+        unit_for_path(request.path_or_url, request.policy, cluster=name, **request.render_flags)
+        for name in request.clusters
+    ]
+
+
+def _without_nested(unit: Unit, nested: Sequence[str], scan: RepositoryScan) -> Unit:
+    """Return a plain directory without the overlays and charts inside it."""
+    prefixes = tuple(f"{path}/" for path in nested)
+    files = tuple(
+        file for file in scan.files if scan.is_searched(file) and not file.startswith(prefixes)
+    )
+    (source,) = unit.sources
+    if not isinstance(source.request, ToolDetection):
+        return unit
+    directory = msgspec.structs.replace(source.request.directory, files=files)
+    request = msgspec.structs.replace(source.request, directory=directory)
+    remaining_source = msgspec.structs.replace(source, request=request)
+    return msgspec.structs.replace(unit, sources=(remaining_source,))
+
+
+def _file_units(load_request: LoadRequest, scan: RepositoryScan) -> list[Unit]:
+    """Return a manifest file as a plain unit, once for each cluster."""
+    folder = posixpath.dirname(scan.search_path) or "."
+    request = Directory(path=folder, files=(scan.search_path,), must_be_manifests=True)
+    source = UnitSource(source=LocalSource(str(scan.root)), request=request)
+    parent = replace(load_request, path_or_url=str(Path(load_request.path_or_url).parent))
+    stem = Path(load_request.path_or_url).stem
+    return [
+        msgspec.structs.replace(
+            unit,
+            id=msgspec.structs.replace(unit.id, name=load_request.render_flags.get("name") or stem),
+            sources=(source,),
+        )
+        for unit in _plain_units(parent)
+    ]
+
+
+async def _scan_target(
+    target: _PathTarget, settings: RenderSettings
+) -> tuple[RepositoryScan, RenderSettings]:
+    """Scan the tree of a target; return the scan, and the settings to fetch sources for it."""
+    settings = replace(
+        settings, checkouts=(*settings.checkouts, *configured_checkouts(target.config))
+    )
+    if target.path is None:
+        return RepositoryScan(NO_ROOT, ()), settings
+    async with RenderContext(settings) as context:
+        tree = await fetch(LocalSource(str(target.root)), await context.fetch_options(None))
+    files = filter_ignored(tree.files, target.root, target.config)
+    scan = RepositoryScan(target.root, files, target.path.relative_to(target.root).as_posix())
+    vendored = VendoredCharts(scan.files, scan.root)
+    return scan, replace(settings, vendored=vendored, scanned_tree=tree, read=scan.read_documents)
+
+
+async def _discover_plain_units(
+    units: list[Unit], scan: RepositoryScan, context: DiscoveryContext
+) -> DiscoveryResult:
+    """Discover plain units and all units that they create.
+
+    The units that are created may show which repository this is.
+    """
+    settings = replace(context.settings, search_pattern=None)
+    aliases = await find_repository_aliases(scan, settings)
+    unit_trees = await _build_trees(units, scan, context, aliases)
+    created = [member.unit for unit_tree in unit_trees for member in unit_tree.members[1:]]
+    if created and not aliases.findings:
+        aliases = await find_repository_aliases(scan, settings, created)
+        unit_trees = (
+            await _build_trees(units, scan, context, aliases) if aliases.findings else unit_trees
+        )
+    if all(
+        len(unit_tree.members) == 1 and not unit_tree.members[0].declared.findings
+        for unit_tree in unit_trees
+    ):
+        return DiscoveryResult(unit_trees, scan=scan)
+    return await _conclude(unit_trees, scan, context, aliases.findings)
+
+
+async def _build_trees(
+    units: list[Unit], scan: RepositoryScan, context: DiscoveryContext, aliases: RepositoryAliases
+) -> tuple[UnitTree, ...]:
+    async with RenderContext(aliases.settings) as render_context:
+        nodes = await context.tree_builder(scan, render_context).build(units)
+    return tuple(build_unit_tree(node, scan) for node in nodes)
+
+
+async def _discover_repository(
+    aliases: RepositoryAliases, context: DiscoveryContext
+) -> DiscoveryResult:
+    """Discover the unit trees of a repository.
+
+    Its units may register clusters that its own ApplicationSets generate Applications for: then
+    the trees are built again.
+    """
+    while True:
+        unit_trees, findings = await _find_unit_trees(aliases, context)
+        members = [member for unit_tree in unit_trees for member in unit_tree.members]
+        declarations = (*aliases.scan.declared.values(), *(member.declared for member in members))
+        sets = (appset for declaration in declarations for appset in declaration.application_sets)
+        known_names = {
+            cluster.name
+            for cluster in (
+                *known_clusters(aliases.scan, context.config),
+                *context.created_clusters,
+            )
+        }
+        registered = clusters_of_units(
+            sets, (document for member in members for document in member.documents)
+        )
+        new_clusters = tuple(
+            cluster for cluster in registered if cluster.name and cluster.name not in known_names
+        )
+        if not new_clusters:
+            break
+        context = replace(context, created_clusters=(*context.created_clusters, *new_clusters))
+    result = await _conclude(_sorted(unit_trees), aliases.scan, context, findings)
+    return replace(result, is_repository=True)
+
+
+async def _find_unit_trees(
+    aliases: RepositoryAliases, context: DiscoveryContext
+) -> tuple[list[UnitTree], tuple[Finding, ...]]:
+    """Return the unit trees of a repository, and the findings about how they depend on each other.
+
+    An overlay may patch the files that it includes, so that they are units only if nothing else
+    creates them. A unit that renders its own file is the root of its tree.
+    """
+    scan = aliases.scan
+    async with RenderContext(aliases.settings) as render_context:
+        builder = context.tree_builder(scan, render_context)
+        build = builder.build
+        await builder.expand_appsets()
+        standalone = [
+            unit for unit in scan.candidates if not is_included(unit, scan) or renders_itself(unit)
+        ]
+        nodes = await build(standalone)
+        roots, cycles = find_roots(nodes)
+        created = {name for node in roots for name in build_unit_tree(node, scan).identifiers}
+        remaining = [
+            unit for unit in scan.candidates if not {str(unit.id), str(unit.location)} & created
+        ]
+        nodes = [*roots, *await build(overlay_units(remaining, scan))]
+        roots, more_cycles = find_roots(nodes)
+        unit_trees = [build_unit_tree(node, scan) for node in roots]
+        groups = [*directory_units(unit_trees, scan)]
+        grouped = {id(sibling) for _, siblings in groups for sibling in siblings}
+        parents = await build([parent for parent, _ in groups])
+        unit_trees = [unit_tree for unit_tree in unit_trees if id(unit_tree) not in grouped]
+        unit_trees += [build_unit_tree(node, scan) for node in parents]
+    return unit_trees, (*aliases.findings, *cycles, *more_cycles, *scan.parse_findings)
+
+
+async def _conclude(
+    unit_trees: Sequence[UnitTree],
+    scan: RepositoryScan,
+    context: DiscoveryContext,
+    findings: Iterable[Finding],
+) -> DiscoveryResult:
+    """Apply the settings of the controllers and the projects to the unit trees."""
+    repository_settings = find_settings(
+        (member for unit_tree in unit_trees for member in unit_tree.members), scan
+    )
+    settings = {
+        **{setting.name: setting for setting in context.config.settings},
+        **repository_settings,
+    }
+    clusters = (*known_clusters(scan, context.config), *context.created_clusters)
+    projects = Projects.from_scan(scan, settings, clusters)
+    await projects.load_live(unit_trees, context.list_live)
+    governed, denials = projects.apply(unit_trees)
+    argocd_config = read_argocd_config(settings)
+    remaining, exclusions = without_excluded(governed, argocd_config.filters)
+    scripts, rule_findings = find_health_rules(settings)
+    all_findings = [*findings, *repository_findings(unit_trees, scan), *denials, *exclusions]
+    all_findings += unknown_cluster_findings(unit_trees, clusters)
+    all_findings += (
+        *settings_findings(repository_settings),
+        *argocd_config.findings,
+        *rule_findings,
+    )
+    names = frozenset(cluster.name for cluster in clusters)
+    return DiscoveryResult(
+        tuple(remaining), tuple(all_findings), settings, False, scan, scripts, names
+    )
+
+
+def _sorted(unit_trees: Iterable[UnitTree]) -> tuple[UnitTree, ...]:
+    return tuple(
+        sorted(
+            unit_trees,
+            key=lambda unit_tree: (str(unit_tree.members[0].unit.location), unit_tree.root_id),
+        )
+    )
+
+
+def select_trees(result: DiscoveryResult, request: LoadRequest) -> tuple[UnitTree, ...]:
+    """Return the selected trees with their selected units. Raises PlanError for an unknown name."""
+    unit_trees = result.unit_trees
+    if request.entry:
+        unit_trees = tuple(
+            unit_tree
+            for unit_tree in unit_trees
+            if matches_name(unit_tree.members[0].unit, request.entry)
+        )
+        if not unit_trees:
+            known = [
+                name
+                for unit_tree in result.unit_trees
+                for name in _unit_names(unit_tree.members[0].unit)
+            ]
+            raise _unknown_name_error("entry", request.entry, known)
+    if not request.units:
+        return unit_trees
+    members = [member for unit_tree in unit_trees for member in unit_tree.members]
+    for name in request.units:
+        if not any(matches_name(member.unit, name) for member in members):
+            raise _unknown_name_error(
+                "unit",
+                name,
+                [unit_name for member in members for unit_name in _unit_names(member.unit)],
+            )
+    return tuple(
+        subtree
+        for unit_tree in unit_trees
+        if (subtree := _select_units(unit_tree, request.units)).members
+    )
+
+
+def _select_units(unit_tree: UnitTree, names: Sequence[str]) -> UnitTree:
+    """Return the units that are named and their descendants, parents first."""
+    selected: dict[UnitId, RenderedUnit] = {}
+    for member in unit_tree.members:
+        unit = member.unit
+        if unit.parent in selected or matches_name(unit, *names):
+            selected[unit.id] = member
+    return narrow_tree(unit_tree, tuple(selected.values()))
+
+
+def matches_name(unit: Unit, *names: str) -> bool:
+    """Whether a unit has one of these names, or is in a directory of that name."""
+    file = unit.location.name if unit.location else ""
+    return any(
+        name in _unit_names(unit) or file.startswith(f"{name.rstrip('/').removeprefix('./')}/")
+        for name in names
+    )
+
+
+def _unit_names(unit: Unit) -> list[str]:
+    """Return the names of a unit: its ID, its name, its file."""
+    files = [unit.location.name] if unit.location else []
+    return [str(unit.id), unit.id.name, f"{unit.id.namespace}/{unit.id.name}", *files]
+
+
+def _unknown_name_error(noun: str, name: str, known: Sequence[str]) -> PlanError:
+    matches = get_close_matches(name, known, n=1)
+    hint = f"did you mean `{matches[0]}`? " if matches else ""
+    return PlanError(
+        "plan.named", f"there is no {noun} `{name}`", hint=f"{hint}`tidegate units` shows all"
+    )

@@ -1,0 +1,356 @@
+"""Findings about the units of a repository, their objects, and failed renders."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from msgspec import structs
+
+from tidegate.dialect.argo.sets.reading import relocate_to_template
+from tidegate.dialect.tracking import APPLICATION_SET
+from tidegate.documents import Document
+from tidegate.errors import Location, SourceError, TidegateError, sanitize
+from tidegate.files import read_regular_file
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.rendering import FluxDetails
+from tidegate.model.source import ChartSource, LocalSource, OciSource, SourceObject
+from tidegate.model.spelling import closest_match
+from tidegate.model.unit import Unit, UnitId
+from tidegate.source.urls import without_password
+from tidegate.workspace.discovery.object_checks import check_objects
+from tidegate.workspace.discovery.scan import RepositoryScan
+from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
+from tidegate.workspace.rendering.result import (
+    UNDECRYPTED_DATA,
+    RenderFailure,
+    RenderResult,
+    render_notes,
+)
+
+
+def repository_findings(
+    unit_trees: Collection[UnitTree], scan: RepositoryScan
+) -> Iterator[Finding]:
+    """Yield the findings about units, about their objects, and about failed renders.
+
+    Root units, and ApplicationSets that no unit creates, are checked in their files.
+    """
+    yield from dict.fromkeys((*_appset_findings(scan), *_tree_findings(unit_trees, scan)))
+
+
+def _appset_findings(scan: RepositoryScan) -> Iterator[Finding]:
+    for name, generated in scan.generated.items():
+        if not scan.declared[name].units:
+            yield from generated.findings
+
+
+def _tree_findings(unit_trees: Collection[UnitTree], scan: RepositoryScan) -> Iterator[Finding]:
+    ids = {name for unit_tree in unit_trees for name in unit_tree.unit_ids}
+    yield from _overwritten_units(unit_trees, scan)
+    for unit_tree in unit_trees:
+        yield from unit_tree.findings
+        unit_findings = [*_root_findings(unit_tree, scan)]
+        for member in unit_tree.members:
+            unit_findings += member.declared.findings
+            unit_findings += _document_findings(member, scan)
+        yield from unit_findings
+        faulty_keys = {
+            key
+            for finding in unit_findings
+            if finding.severity is Severity.ERROR
+            for key in _finding_keys(finding)
+        }
+        unrendered = {
+            candidate.unit.id
+            for candidate in unit_tree.members
+            if isinstance(candidate.result, RenderFailure)
+        }
+        for member in unit_tree.members:
+            if faulty_keys.isdisjoint(_unit_keys(member.unit)):
+                failures = render_failure_findings(member)
+                skipped_codes = PATCHABLE_CODES if member.unit.parent in unrendered else ()
+                yield from (finding for finding in failures if finding.code not in skipped_codes)
+            yield from _uncertainty_findings(member)
+            yield from _unknown_dependency_findings(member.unit, ids)
+            yield from _self_managed_findings(member)
+    yield from _assumed_source_findings(
+        member for unit_tree in unit_trees for member in unit_tree.members
+    )
+
+
+def _document_findings(member: RenderedUnit, scan: RepositoryScan) -> Iterator[Finding]:
+    """Yield what a server would reject in the objects of a unit, unless the dialect reports it."""
+    findings = _check_documents(member.documents, scan)
+    if member.unit.id.kind == APPLICATION_SET:
+        findings = _merge_by_field(map(relocate_to_template, findings))
+    yield from _without_reported(findings, member.declared.findings)
+
+
+def _finding_keys(finding: Finding) -> Iterator[tuple[str, int, str]]:
+    """Yield the file, line and unit of a finding; the unit is empty where it names none."""
+    name, line = (finding.location.name, finding.location.line) if finding.location else ("", 0)
+    yield from ((name, line, unit) for unit in finding.unit_names or ("",))
+
+
+def _unit_keys(unit: Unit) -> tuple[tuple[str, int, str], ...]:
+    """Return the keys of findings about a unit."""
+    name, line = (unit.location.name, unit.location.line) if unit.location else ("", 0)
+    return (name, line, ""), (name, line, unit.id.qualified_name)
+
+
+def _root_findings(unit_tree: UnitTree, scan: RepositoryScan) -> Iterator[Finding]:
+    documents = [unit_tree.root_document] if unit_tree.root_document is not None else []
+    findings = scan.unit_finder.find(documents).findings
+    yield from findings
+    yield from _without_reported(_check_documents(documents, scan), findings)
+
+
+def _check_documents(documents: Iterable[Document], scan: RepositoryScan) -> Iterable[Finding]:
+    return check_objects(documents, read_file=lambda name: read_regular_file(scan.root / name))
+
+
+def _without_reported(
+    findings: Iterable[Finding], reported: Iterable[Finding]
+) -> Iterator[Finding]:
+    """Yield the findings about fields of which nothing is reported yet."""
+    known = {
+        (finding.location.name, finding.location.field) for finding in reported if finding.location
+    }
+    for finding in findings:
+        if finding.location is None or (finding.location.name, finding.location.field) not in known:
+            yield finding
+
+
+def _overwritten_units(unit_trees: Iterable[UnitTree], scan: RepositoryScan) -> Iterator[Finding]:
+    """Yield the Applications in files that an ApplicationSet generates, too, and that no tree has.
+
+    Where another root creates the written one, the two roots are alternatives.
+    """
+    units = [member.unit for unit_tree in unit_trees for member in unit_tree.members]
+    locations = {str(unit.location) for unit in units}
+    unplaced = (
+        candidate
+        for candidate in scan.candidates
+        if not candidate.generated_by and str(candidate.location) not in locations
+    )
+    written_units = {candidate.id: candidate for candidate in unplaced}
+    for unit in units:
+        written_unit = written_units.get(unit.id) if unit.generated_by else None
+        if written_unit is not None:
+            yield Finding(
+                code="units.twice",
+                severity=Severity.ERROR,
+                message=f"`{unit.id}` is written down, and `{unit.generated_by}` generates it, too",
+                location=written_unit.location,
+                reason=f"it is generated at {unit.location}, and the set writes over what is there",
+                fix="remove one of the two, or give it another name",
+            )
+
+
+def _merge_by_field(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Merge the findings about one field of many Applications that one template makes."""
+    grouped: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        grouped.setdefault(
+            (finding.code, finding.location.field if finding.location else ""), []
+        ).append(finding)
+    for first, *others in grouped.values():
+        more = f"; the same goes for {len(others)} more of its set" if others else ""
+        unit_groups = (first.unit_names, *(finding.unit_names for finding in others))
+        names = tuple(name for group in unit_groups for name in group) if all(unit_groups) else ()
+        yield structs.replace(first, reason=f"{first.reason}{more}", unit_names=names)
+
+
+def render_failure_findings(member: RenderedUnit) -> Iterator[Finding]:
+    """Yield why a unit of a repository has no objects."""
+    if not isinstance(member.result, RenderFailure) or not member.unit.id.kind:
+        return  # what the user points at is an error, not a finding
+    for error in member.result.errors:
+        needed_sources = _needed_sources(member.unit, error)
+        location = (
+            error.location
+            if error.location and error.location.line
+            else _referring_field(member.unit, error)
+        )
+        yield Finding(
+            code=error.code,
+            severity=Severity.ERROR,
+            message=f"`{member.unit.id}` is not rendered{needed_sources}: {error.problem}",
+            location=location,
+            reason=""
+            if error.code in MISSING_REFERENCE_CODES or error.location in {None, location}
+            else f"at {error.location}",
+            fix=error.hint,
+        )
+
+
+def _referring_field(unit: Unit, error: TidegateError) -> Location | None:
+    """Return the field of a unit that refers to what is missing; else its location."""
+    if unit.location is None or error.code not in MISSING_REFERENCE_CODES:
+        return unit.location
+    if unit.id.kind in PATH_FIELDS and error.code == "source.path":
+        return unit.location.with_field(PATH_FIELDS[unit.id.kind])
+    if unit.id.kind == "Kustomization":
+        return unit.location.with_field("spec.sourceRef")
+    source_kinds = {
+        source.source.kind for source in unit.sources if isinstance(source.source, SourceObject)
+    }
+    if unit.id.kind != "HelmRelease" or not source_kinds:
+        return unit.location
+    return unit.location.with_field(
+        "spec.chartRef" if source_kinds & CHART_REF_KINDS else "spec.chart.spec.sourceRef"
+    )
+
+
+def _needed_sources(unit: Unit, error: TidegateError) -> str:
+    """Return which remote sources a unit needs, where fetching failed; else an empty text."""
+    sources = [
+        str(source.source)
+        for source in unit.sources
+        if isinstance(source.source, ChartSource | OciSource)
+    ]
+    if not sources or not isinstance(error, SourceError):
+        return ""
+    return f", as it needs {' and '.join(map(without_password, sources))}"
+
+
+PATCHABLE_CODES = frozenset({"render.data", "render.sops.unasked", "render.substitute.missing"})
+"""Codes of problems that the parent may patch away, where its objects are unknown."""
+
+
+MISSING_REFERENCE_CODES = frozenset({"source.object", "source.path", "source.undeclared"})
+"""Codes of references of units to what does not exist."""
+
+
+PATH_FIELDS = {"Kustomization": "spec.path", "Application": "spec.source.path"}
+"""The field for the directory, by kind of unit."""
+
+
+CHART_REF_KINDS = frozenset({"OCIRepository", "HelmChart", "ExternalArtifact"})
+
+
+NOTE_CODES = frozenset({"render.lookup", UNDECRYPTED_DATA})
+"""Codes of what may be intended, or is reported elsewhere."""
+
+
+def _uncertainty_findings(member: RenderedUnit) -> Iterator[Finding]:
+    """Yield what is uncertain about a unit that was rendered."""
+    if isinstance(member.result, RenderResult) and member.unit.id.kind:
+        for error in render_notes(member.result):
+            yield Finding(
+                code=error.code,
+                severity=Severity.NOTE if error.code in NOTE_CODES else Severity.WARNING,
+                message=f"`{member.unit.id}`: {error.problem}",
+                location=error.location or member.unit.location,
+                fix=error.hint,
+            )
+
+
+def _unknown_dependency_findings(unit: Unit, known: Collection[UnitId]) -> Iterator[Finding]:
+    for dependency in unit.dependencies:
+        if dependency.unit is not None and dependency.unit not in known:
+            yield Finding(
+                code="units.unknown",
+                severity=Severity.ERROR,
+                message=missing_dependency_message(unit, dependency.unit),
+                location=dependency.location,
+                reason="it never starts: what it waits for never becomes ready",
+                fix=_dependency_fix(dependency.unit, known),
+            )
+
+
+def missing_dependency_message(unit: Unit, missing: UnitId) -> str:
+    """Return the message about a dependency on a unit that does not exist."""
+    return f"`{unit.id}` depends on `{missing}`, which is not there"
+
+
+def _dependency_fix(missing: UnitId, known: Collection[UnitId]) -> str:
+    """Return the fix for a dependency on a unit that does not exist."""
+    if other := _unit_of_other_kind(missing, known):
+        return f"`tidegate.dev/depends-on: {other}` waits for a unit of another kind"
+    if closest := _closest_unit(missing, known):
+        return f"did you mean `{closest}`?"
+    return "correct the name in `dependsOn`, or add that unit"
+
+
+def misspelt_dependencies(unit: Unit, known: Collection[UnitId]) -> Iterator[UnitId]:
+    """Yield the dependencies of a unit whose name is close to that of another unit."""
+    dependency_ids = (
+        dependency.unit for dependency in unit.dependencies if dependency.unit is not None
+    )
+    return (
+        dependency_id
+        for dependency_id in dependency_ids
+        if dependency_id not in known and _is_misspelt(dependency_id, known)
+    )
+
+
+def _is_misspelt(missing: UnitId, known: Collection[UnitId]) -> bool:
+    return (_unit_of_other_kind(missing, known) or _closest_unit(missing, known)) is not None
+
+
+def _closest_unit(missing: UnitId, known: Collection[UnitId]) -> UnitId | None:
+    """Return the unit of the same kind with a similar name, or in another namespace."""
+    same_kind = [
+        candidate
+        for candidate in sorted(known)
+        if (candidate.kind, candidate.cluster) == (missing.kind, missing.cluster)
+    ]
+    names = {
+        candidate.name: candidate
+        for candidate in same_kind
+        if candidate.namespace == missing.namespace
+    }
+    other_namespaces = [candidate for candidate in same_kind if candidate.name == missing.name]
+    closest = names.get(closest_match(missing.name, names))
+    return closest or (other_namespaces[0] if len(other_namespaces) == 1 else None)
+
+
+def _unit_of_other_kind(missing: UnitId, known: Collection[UnitId]) -> UnitId | None:
+    """Return a unit of another kind with the name, as `dependsOn` refers to one kind only."""
+    others = (candidate for candidate in sorted(known) if candidate.kind not in {"", missing.kind})
+    same_name = [
+        candidate
+        for candidate in others
+        if (candidate.cluster, candidate.name) == (missing.cluster, missing.name)
+    ]
+    same_namespace = [
+        candidate for candidate in same_name if candidate.namespace == missing.namespace
+    ]
+    return same_namespace[0] if same_namespace else same_name[0] if len(same_name) == 1 else None
+
+
+def _assumed_source_findings(members: Iterable[RenderedUnit]) -> Iterator[Finding]:
+    """Yield the note about an undeclared source that is assumed to be this repository."""
+    assumed = [
+        (member.unit, source.path)
+        for member in members
+        if isinstance(member.result, RenderResult)
+        for source in member.unit.sources
+        if isinstance(source.source, LocalSource) and isinstance(source.details, FluxDetails)
+    ]
+    for unit, path in assumed[:1]:
+        others = f" and {len(assumed) - 1} more" if len(assumed) > 1 else ""
+        yield Finding(
+            code="units.checkout",
+            severity=Severity.NOTE,
+            message=f"the source `flux-system` of `{unit.id}`{others} is taken for this directory",
+            location=unit.location,
+            reason=f"nothing here declares it, and `{sanitize(path)}` is here",
+            fix="declare the source, where it is another repository",
+        )
+
+
+def _self_managed_findings(member: RenderedUnit) -> Iterator[Finding]:
+    """Yield the note that an Application creates itself. For Flux, that is the bootstrap."""
+    unit = member.unit
+    if unit.id.kind == "Application" and any(
+        child.id == unit.id for child in member.declared.units
+    ):
+        yield Finding(
+            code="units.itself",
+            severity=Severity.NOTE,
+            message=f"`{unit.id}` brings itself",
+            location=unit.location,
+            reason="its own object lies in what it renders; it is planned once",
+        )

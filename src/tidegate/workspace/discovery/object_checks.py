@@ -1,0 +1,122 @@
+"""Checks of unit resources against their CRDs, and of all objects for typos and duplicate keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+
+from tidegate.dialect.argo.misspelt import find_annotation_typos
+from tidegate.documents import Document, duplicate_errors, find_locations, read_documents
+from tidegate.documents.document import format_path
+from tidegate.errors import DocumentError, Location, sanitize
+from tidegate.files import read_regular_file
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.reading import get_text
+from tidegate.report.findings import warning_from_error
+from tidegate.schema.dialects import Flaw, check_object
+from tidegate.workspace.discovery.unit_tree import RenderedUnit
+from tidegate.workspace.locations import FieldLocator
+
+UNQUOTED_MESSAGES = tuple(
+    f'must be of type string: "{name}"' for name in ("boolean", "integer", "number")
+)
+"""How a server's message ends for text that YAML reads as another type."""
+
+
+ReadFile = Callable[[str], bytes]
+"""Returns the content of a file that a location names. Raises OSError where there is none."""
+
+
+def check_objects(
+    documents: Iterable[Document], *, read_file: ReadFile = read_regular_file
+) -> tuple[Finding, ...]:
+    """Return what a server would reject in these objects, and which fields it would drop.
+
+    A finding has the line of its field where its file contains the object as it is here; an object
+    that was rendered has its own location.
+    """
+    load = cache(lambda name: _load_file(name, read_file))
+    return tuple(
+        finding
+        for document in documents
+        if (problems := check_object(document.body))
+        for finding in _findings(document, problems, load)
+    )
+
+
+def _findings(
+    document: Document, problems: tuple[Flaw, ...], load: Callable[[str], _LoadedFile]
+) -> Iterable[Finding]:
+    content, written_documents = load(document.location.name)
+    if document in written_documents:
+        locations = find_locations(content, [(document, problem.path) for problem in problems])
+    else:
+        locations = tuple(
+            document.location.with_field(format_path(problem.path)) for problem in problems
+        )
+    return map(_finding, [document] * len(problems), problems, locations)
+
+
+def _finding(document: Document, problem: Flaw, location: Location) -> Finding:
+    name = sanitize(get_text(document.body, "metadata", "name"))
+    field = f"`{sanitize(format_path(problem.path))}`" if problem.path else "a field"
+    effect = (
+        "is unknown and dropped" if problem.dropped else f"is refused: {sanitize(problem.problem)}"
+    )
+    return Finding(
+        code="schema.unknown" if problem.dropped else "schema.refused",
+        severity=Severity.WARNING if problem.dropped else Severity.ERROR,
+        message=f"{field} of {get_text(document.body, 'kind')} `{name}` {effect}",
+        location=location,
+        reason=f"the CRD in {problem.source} says so" if problem.source else "",
+        fix=_fix(problem),
+        unit_names=_about(document),
+    )
+
+
+def _about(document: Document) -> tuple[str, ...]:
+    """Return the unit that the object defines, where it states its full name."""
+    kind, namespace, name = (
+        get_text(document.body, *path)
+        for path in (("kind",), ("metadata", "namespace"), ("metadata", "name"))
+    )
+    return (f"{kind}/{namespace}/{name}",) if kind and namespace and name else ()
+
+
+def _fix(problem: Flaw) -> str:
+    if problem.near:
+        return f"did you mean `{problem.near}`?"
+    return "put it in quotes" if problem.problem.endswith(UNQUOTED_MESSAGES) else ""
+
+
+_LoadedFile = tuple[bytes, tuple[Document, ...]]
+
+
+def _load_file(name: str, read_file: ReadFile) -> _LoadedFile:
+    """Return the content of a file and its documents; nothing where it cannot be read."""
+    try:
+        content = read_file(name)
+        return content, read_documents(content, name)
+    except (OSError, ValueError, DocumentError):
+        return b"", ()
+
+
+def find_typos(members: Iterable[RenderedUnit], root: Path) -> tuple[Finding, ...]:
+    """Return the findings about typos and duplicate keys in objects, each once and at its line.
+
+    A duplicate key in a unit of a repository is a warning, as its controller deploys the unit. In
+    files that PATH names it is an error for commands that deploy them.
+    """
+    locator = FieldLocator(root)
+    findings: list[Finding] = []
+    for member in members:
+        order = member.unit.policy.order
+        for document in member.documents:
+            findings += (
+                locator.locate_finding(finding, document)
+                for finding in find_annotation_typos(document, order)
+            )
+            if member.unit.id.kind:
+                findings += map(warning_from_error, duplicate_errors(document))
+    return tuple(dict.fromkeys(findings))

@@ -1,0 +1,397 @@
+"""Scan of a tree for files with units, for overlays and for charts.
+
+Nothing is rendered here. A file is parsed only if its text names a kind of Argo CD or Flux.
+Templates of charts are no manifests, and directories that start with a dot are left out.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TypeAlias
+
+from tidegate.dialect.declared import Declarations
+from tidegate.dialect.units import FLUX_NAMESPACE, UnitFinder
+from tidegate.documents import Document, read_documents
+from tidegate.errors import DocumentError
+from tidegate.files import PathEscapeError, RootedFiles
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_text
+from tidegate.model.source import DeclaredSource, SourceObject
+from tidegate.model.unit import Unit
+from tidegate.render.kustomize.tree import KUSTOMIZATION_NAMES
+from tidegate.render.sops import placeholders
+from tidegate.workspace.discovery.closest_file import ClosestFileIndex
+from tidegate.workspace.discovery.overlays import OverlayIndex
+
+NO_DECLARATIONS = Declarations()
+
+
+MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+CHART_FILE = "Chart.yaml"
+
+
+TEMPLATES_DIRECTORY = "templates"
+
+
+NOT_AN_OBJECT = "documents.object"
+"""Error code of a document that is no mapping, such as a list for a test: nothing applies it."""
+
+
+MAX_FILE_SIZE = 32 * 1024 * 1024
+
+
+VALUES_FILE = lazy_regex(r"(?:.*/)?values[^/]*\.ya?ml")
+
+
+BOOTSTRAP_KINDS = ("GitRepository", "OCIRepository")
+
+
+DATA_OBJECT_KINDS = ("ConfigMap", "Secret")
+
+
+DataKey: TypeAlias = tuple[str, str, str]
+"""Kind, namespace and name; the namespace is empty where none is set."""
+
+
+_UNIT_API_GROUPS = (b"argoproj.io/", b".toolkit.fluxcd.io/", b"source.extensions.fluxcd.io/")
+
+
+_UNIT_API_VERSION = lazy_regex(
+    rb"""(?:^[\s-]*|[{,]\s*)["']?apiVersion["']?\s*:\s*["']?(?:argoproj\.io|[a-z]+\.(?:toolkit|extensions)\.fluxcd\.io)/""",
+    re.MULTILINE,
+)
+
+
+_UNIT_KINDS = lazy_regex(
+    rb"""^[\s-]*kind\s*:\s*["']?(?:Application|ApplicationSet|Kustomization|HelmRelease)\b""",
+    re.MULTILINE,
+)
+
+
+_ANY_OBJECT = lazy_regex(rb"""^["']?apiVersion["']?\s*:""", re.MULTILINE)
+
+
+_DATA_KINDS = lazy_regex(rb"""^["']?kind["']?\s*:\s*["']?(?:ConfigMap|Secret)\b""", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class RepositoryScan:
+    """A tree of files, and what they define. Paths start at `root`."""
+
+    root: Path
+    files: tuple[str, ...]
+    search_path: str = "."
+    """The path in which units are searched."""
+    parse_findings: list[Finding] = field(default_factory=list)
+    """Findings about files that cannot be parsed."""
+    generated: dict[str, Declarations] = field(default_factory=dict)
+    """By file, its declarations with the units that its ApplicationSets generate, once expanded."""
+    unit_finder: UnitFinder = field(default_factory=UnitFinder, repr=False, compare=False)
+    _hidden: dict[str, bool] = field(default_factory=dict, repr=False)
+
+    def relative_to(self, folder: str) -> RepositoryScan:
+        """Return the scan as seen from a directory above or below the search path."""
+        if folder == ".":
+            return self
+        files = tuple(
+            file.removeprefix(f"{folder}/") for file in self.files if file.startswith(f"{folder}/")
+        )
+        is_deeper = self.search_path.startswith(f"{folder}/")
+        search_path = self.search_path.removeprefix(f"{folder}/") if is_deeper else "."
+        return RepositoryScan(self.root / folder, files, search_path)
+
+    def is_searched(self, path: str) -> bool:
+        """Whether a path is the search path or below it."""
+        return self.search_path in {".", path} or path.startswith(f"{self.search_path}/")
+
+    @cached_property
+    def charts(self) -> frozenset[str]:
+        """The directories of charts."""
+        return frozenset(_parent(file) for file in self.files if _base_name(file) == CHART_FILE)
+
+    @cached_property
+    def unit_charts(self) -> list[str]:
+        """The charts in the search path whose templates create units: apps of apps."""
+        unit_charts: set[str] = set()
+        for name in self.files:
+            folder = self._chart_of_template(name) if name.endswith(MANIFEST_SUFFIXES) else None
+            if folder is not None and folder not in unit_charts and self.is_searched(folder):
+                content = self._content(name)
+                if _contains_unit_kinds(content) and _UNIT_KINDS.search(content):
+                    unit_charts.add(folder)
+        return [
+            chart
+            for chart in sorted(unit_charts)
+            if not any(parent in self.charts for parent in parent_directories(chart))
+        ]
+
+    def _chart_of_template(self, name: str) -> str | None:
+        """Return the chart that has a file among its templates; None without one."""
+        parent, separator, _ = f"/{name}".rpartition(f"/{TEMPLATES_DIRECTORY}/")
+        chart = parent.removeprefix("/") or "."
+        return chart if separator and chart in self.charts else None
+
+    @cached_property
+    def overlays(self) -> dict[str, str]:
+        """The directories with a kustomization, and the file of each."""
+        return {
+            _parent(file): file
+            for file in self.files
+            if _base_name(file) in KUSTOMIZATION_NAMES and not self._is_hidden(file)
+        }
+
+    @cached_property
+    def declared(self) -> dict[str, Declarations]:
+        """By file, what its Argo CD and Flux resources declare, as they are written."""
+        find = self.unit_finder.find
+        declarations = {name: find(documents) for name, documents in self.documents.items()}
+        return {
+            name: declared for name, declared in declarations.items() if declared != NO_DECLARATIONS
+        }
+
+    @cached_property
+    def unit_directories(self) -> frozenset[str]:
+        """The directories with files, at any depth, that declare something to search."""
+        return frozenset(
+            folder for name, _ in self.searched_declarations for folder in parent_directories(name)
+        )
+
+    @cached_property
+    def documents(self) -> dict[str, tuple[Document, ...]]:
+        """By file, all objects of the files with Argo CD or Flux resources."""
+        by_file = {
+            name: self._parse(name, content, reports_errors=True)
+            for name, content in self._relevant_files[0].items()
+        }
+        return {name: documents for name, documents in by_file.items() if documents}
+
+    def read_documents(self, content: bytes, name: str) -> tuple[Document, ...]:
+        """Return the objects of a text; those of an unchanged file that was scanned are reused.
+
+        Most files with units are applied by some unit, and so are read for it as well.
+        """
+        is_known = "documents" in self.__dict__ and self._relevant_files[0].get(name) == content
+        return (self.documents.get(name) if is_known else None) or read_documents(content, name)
+
+    @cached_property
+    def sources(self) -> ClosestFileIndex[SourceObject, DeclaredSource]:
+        """The sources that are declared anywhere."""
+        index = ClosestFileIndex[SourceObject, DeclaredSource]()
+        for name, declared in self.declared.items():
+            for source in declared.sources:
+                index.add(source.id, name, source)
+        return index
+
+    @cached_property
+    def is_bootstrap_repository(self) -> bool:
+        """Whether units with a path in this tree use the source of a Flux bootstrap."""
+        folders = {folder for file in self.files for folder in parent_directories(file)}
+        paths = (
+            source.path
+            for declared in self.declared.values()
+            for unit in declared.units
+            for source in unit.sources
+            if isinstance(source.source, SourceObject) and is_bootstrap_source(source.source)
+        )
+        return any(path in {"", "."} or path in folders for path in paths)
+
+    @cached_property
+    def data_objects(self) -> ClosestFileIndex[DataKey, Document]:
+        """All ConfigMaps and Secrets."""
+        index = ClosestFileIndex[DataKey, Document]()
+        for name in self._relevant_files[1]:
+            for key, document in find_data_objects(self._parse(name, self._content(name))):
+                index.add(key, name, document)
+        return index
+
+    def documents_containing(self, marker: bytes) -> Iterator[Document]:
+        """Yield the objects of files that contain a ConfigMap or a Secret, and this text."""
+        for name in filter(self.is_searched, self._relevant_files[1]):
+            content = self._content(name)
+            if marker in content:
+                yield from self._parse(name, content)
+
+    @cached_property
+    def manifest_directories(self) -> frozenset[str]:
+        """The directories with files of objects, whatever their kinds."""
+        return frozenset(
+            _parent(file)
+            for file in self.files
+            if file.endswith(MANIFEST_SUFFIXES)
+            and self.is_searched(file)
+            and not self._is_hidden(file)
+            and _ANY_OBJECT.search(self._content(file))
+        )
+
+    @property
+    def candidates(self) -> list[Unit]:
+        """The units in the search path, file after file."""
+        return [
+            unit
+            for name, declared in self.searched_declarations
+            for unit in self.generated.get(name, declared).units
+        ]
+
+    @property
+    def has_units(self) -> bool:
+        """Whether the search path has a unit or an ApplicationSet."""
+        return any(
+            declared.units or declared.application_sets
+            for _, declared in self.searched_declarations
+        )
+
+    @property
+    def searched_declarations(self) -> list[tuple[str, Declarations]]:
+        """The declarations in the search path, file after file.
+
+        Where no text there names a kind of Argo CD or Flux, no other file of the tree is read.
+        """
+        if not self._has_unit_kinds:
+            return []
+        return [
+            (name, declared) for name, declared in self.declared.items() if self.is_searched(name)
+        ]
+
+    @cached_property
+    def overlay_index(self) -> OverlayIndex:
+        """The index of the files that overlays include."""
+        return OverlayIndex.from_kustomizations(
+            (folder, document.body)
+            for folder, name in self.overlays.items()
+            for document in self._parse(name, self._content(name))
+        )
+
+    @cached_property
+    def _relevant_files(self) -> tuple[dict[str, bytes], list[str]]:
+        """The files with Argo CD or Flux resources and their contents, and the files with data."""
+        unit_files, data_files = dict[str, bytes](), list[str]()
+        for name in self.files:
+            is_input = self.overlay_index.is_input(name)
+            if name.endswith(MANIFEST_SUFFIXES) and not is_input and not self._is_hidden(name):
+                content = self._content(name)
+                if _contains_unit_kinds(content):
+                    unit_files[name] = content
+                if _DATA_KINDS.search(content):
+                    data_files.append(name)
+        return unit_files, data_files
+
+    @cached_property
+    def _has_unit_kinds(self) -> bool:
+        return any(
+            _contains_unit_kinds(self._content(name))
+            for name in self.files
+            if name.endswith(MANIFEST_SUFFIXES) and self.is_searched(name)
+        )
+
+    @cached_property
+    def _rooted_files(self) -> RootedFiles:
+        return RootedFiles(self.root)
+
+    def _content(self, name: str) -> bytes:
+        """Return the content of a file; empty where it cannot be read."""
+        try:
+            with self._rooted_files.open(name) as file:
+                return file.read(MAX_FILE_SIZE)
+        except (OSError, PathEscapeError):
+            return b""
+
+    def _parse(
+        self, name: str, content: bytes, *, reports_errors: bool = False
+    ) -> tuple[Document, ...]:
+        """Return the objects of a file; none of an invalid one, which may be reported."""
+        try:
+            return read_documents(content, name)
+        except DocumentError as error:
+            if reports_errors and error.code != NOT_AN_OBJECT and self.is_searched(name):
+                self.parse_findings.append(finding_from_error(error))
+            return ()
+
+    def _is_hidden(self, name: str) -> bool:
+        """Whether a file is below a dot-directory, a template of a chart, or its values."""
+        folder = _parent(name)
+        if folder in self.charts and VALUES_FILE.fullmatch(name):
+            return True
+        return self._is_hidden_folder(folder)
+
+    def _is_hidden_folder(self, folder: str) -> bool:
+        if folder == ".":
+            return False
+        if folder not in self._hidden:
+            parent, last = _parent(folder), _base_name(folder)
+            is_hidden = last.startswith(".") or (
+                last == TEMPLATES_DIRECTORY and parent in self.charts
+            )
+            self._hidden[folder] = is_hidden or self._is_hidden_folder(parent)
+        return self._hidden[folder]
+
+
+def _base_name(path: str) -> str:
+    """Return the last part of a path; fast, as it is called for all files of a repository."""
+    return path.rpartition("/")[2]
+
+
+def _contains_unit_kinds(content: bytes) -> bool:
+    return (
+        any(group in content for group in _UNIT_API_GROUPS)
+        and _UNIT_API_VERSION.search(content) is not None
+    )
+
+
+def is_bootstrap_source(source: SourceObject) -> bool:
+    """Whether the Flux operator creates the source, for the repository that it syncs."""
+    return source.kind in BOOTSTRAP_KINDS and source.name == FLUX_NAMESPACE
+
+
+def find_data_objects(documents: Iterable[Document]) -> Iterator[tuple[DataKey, Document]]:
+    """Yield the ConfigMaps and Secrets by kind, namespace and name.
+
+    Encrypted values are unknown, and replaced by placeholders.
+    """
+    for document in documents:
+        body = document.body
+        kind = get_text(body, "kind")
+        if kind in DATA_OBJECT_KINDS and get_text(body, "apiVersion") == "v1":
+            yield (
+                (kind, get_text(body, "metadata", "namespace"), get_text(body, "metadata", "name")),
+                placeholders(document) if "sops" in body else document,
+            )
+
+
+def finding_from_error(error: DocumentError) -> Finding:
+    return Finding(
+        code=error.code,
+        severity=Severity.ERROR,
+        message=error.problem,
+        location=error.location,
+        fix=error.hint,
+    )
+
+
+def topmost(folders: Iterable[str], scan: RepositoryScan) -> list[str]:
+    """Return the directories that are no part of another one."""
+    known = set(folders)
+    return sorted(
+        folder
+        for folder in known
+        if not scan.overlay_index.including(folder)
+        and not any(parent in known for parent in parent_directories(folder))
+    )
+
+
+def parent_directories(path: str) -> Iterator[str]:
+    """Yield the directories that contain a path, the closest first."""
+    while path != ".":
+        path = _parent(path)
+        yield path
+
+
+def _parent(name: str) -> str:
+    return posixpath.dirname(name) or "."

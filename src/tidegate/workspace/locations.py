@@ -1,0 +1,344 @@
+"""Locations of fields in the files of the user."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tidegate.documents import Document, find_location, find_locations, read_documents
+from tidegate.documents.document import format_path
+from tidegate.errors import DocumentError, Location, TidegateError, parse_location
+from tidegate.files import PathEscapeError, resolve_within
+from tidegate.model.event import Event
+from tidegate.model.finding import Finding
+from tidegate.model.objects import FieldPath
+from tidegate.model.paths import resolve_server_path
+from tidegate.model.patterns import lazy_regex
+from tidegate.model.reading import get_text, get_value
+
+TEMPLATE_FIELD_PREFIX, TEMPLATE_PATCH_PATH = "spec.template.", ("spec", "templatePatch")
+
+
+_KEYS = lazy_regex(r"\[[^\]]*\]|[^.\[\]]+")
+
+
+_DIRECTIVE = lazy_regex(r"\s*(?:\{\{.*\}\}\s*)?(?:#.*)?$")
+"""Lines that set no field: blank lines, comments and template actions alone."""
+
+
+class _KeyMatch(NamedTuple):
+    """How many keys of a path were found, and the line of the last."""
+
+    depth: int
+    line: int
+
+
+def locate_in_template_patch(
+    document: Document, location: Location, content: bytes
+) -> Location | None:
+    """Return the line of a template field in the patch of an ApplicationSet.
+
+    None where the patch does not set the field.
+    """
+    patch = get_value(document.body, *TEMPLATE_PATCH_PATH)
+    if get_text(document.body, "kind") != "ApplicationSet" or not isinstance(patch, str):
+        return None
+    if not location.field.startswith(TEMPLATE_FIELD_PREFIX):
+        return None
+    field = location.field.removeprefix(TEMPLATE_FIELD_PREFIX)
+    keys = [key for key in _KEYS.findall(field) if not key.startswith("[")]
+    lines = patch.splitlines()
+    key_match = _follow_keys(lines, keys)
+    template_path = resolve_server_path(get_value(document.body, "spec", "template"), field)
+    template_depth = len([step for step in template_path if isinstance(step, str)])
+    if key_match.depth < len(keys) and key_match.depth <= template_depth:
+        return None
+    start = find_location(content, document, TEMPLATE_PATCH_PATH)
+    patch_location = start.with_field(f"{'.'.join(TEMPLATE_PATCH_PATH)}: {field}")
+    line_index, patch_line = start.line + key_match.line, lines[key_match.line]
+    file_lines = content.decode(errors="replace").splitlines()
+    if line_index >= len(file_lines) or file_lines[line_index].strip() != patch_line.strip():
+        return patch_location  # it is not written line by line
+    column = len(file_lines[line_index]) - len(file_lines[line_index].lstrip()) + 1
+    return Location(patch_location.name, line_index + 1, column, patch_location.field)
+
+
+def _follow_keys(lines: Sequence[str], keys: Sequence[str]) -> _KeyMatch:
+    """Follow keys from line to line, each deeper than the one before."""
+    depth, line, indent, start = 0, 0, -1, 0
+    for key in keys:
+        number = _find_key(lines, key, start, indent)
+        if number is None:
+            break
+        depth, line = depth + 1, number
+        indent, start = _indent(lines[number]), number + 1
+    return _KeyMatch(depth, line)
+
+
+def _find_key(lines: Sequence[str], key: str, start: int, indent: int) -> int | None:
+    """Return the line of a key directly below an indent, or in an item there; else None."""
+    pattern = re.compile(rf"\s*(?:-\s+)?[\"']?{re.escape(key)}[\"']?\s*:")
+    indents: set[int] = set()
+    for number in range(start, len(lines)):
+        line = lines[number]
+        if _DIRECTIVE.fullmatch(line):
+            continue
+        if _indent(line) + line.lstrip().startswith("- ") <= indent:
+            return None  # items may stand as far left as the key of their list
+        indents = indents or {_indent(line), _indent(line.replace("-", " ", 1))}
+        if pattern.match(line) and _indent(line) in indents:
+            return number
+    return None
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+MAX_FILE_SIZE = 4_000_000
+
+
+NAME_DISTANCE = 12
+"""Number of lines after its kind in which an object states its name."""
+
+
+TEMPLATES_DIRECTORY = "/templates/"
+
+
+PLAIN_KEY = lazy_regex(r"[^.\[\]]+(?![^\[]*\])")
+
+
+TEMPLATE_ACTION = lazy_regex(r"\{\{.*?\}\}")
+
+
+NAME_LINE = lazy_regex(r"""(?:^|[\s{,])name:\s*("[^"]*"|'[^']*'|(?:\{\{.*?\}\}|[^\s,{}#])+)""")
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file of the tree; empty where it cannot be read."""
+
+    name: str
+    content: bytes
+
+    @cached_property
+    def documents(self) -> tuple[Document, ...]:
+        try:
+            return read_documents(self.content, self.name)
+        except (DocumentError, ValueError):
+            return ()
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.content.decode(errors="replace").splitlines()
+
+    @property
+    def is_template(self) -> bool:
+        return TEMPLATES_DIRECTORY in f"/{self.name}" and bool(self.content)
+
+    def find_document(self, document: Document) -> Document | None:
+        """Return a document as the file has it; a changed one is found by its kind and name."""
+        if document in self.documents:
+            return document
+        same_name = [
+            candidate
+            for candidate in self.documents
+            if _kind_and_name(candidate) == _kind_and_name(document)
+        ]
+        same_location = [
+            candidate for candidate in same_name if candidate.location == document.location
+        ]
+        return next(iter(same_location or same_name), None)
+
+    def locate_in_template(self, kind: str, name: str, path: FieldPath) -> Location:
+        """Return the closest line of a template: its kind, and from there the path's keys."""
+        starts = [at for at, line in enumerate(self.lines) if re.match(rf"kind:\s*{kind}\b", line)]
+        at = max(starts, key=lambda at: self._name_score(at, name), default=0)
+        ends = (n for n in range(at + 1, len(self.lines)) if self.lines[n].startswith("---"))
+        end = next(ends, None)
+        for key in (step for step in path if isinstance(step, str)):
+            pattern = re.compile(rf"\s*(?:-\s+)?[\"']?{re.escape(key)}[\"']?\s*:")
+            following_lines = enumerate(self.lines[at:end], at)
+            at = next((number for number, line in following_lines if pattern.match(line)), at)
+        indent = len(self.lines[at]) - len(self.lines[at].lstrip())
+        return Location(self.name, at + 1, indent + 1, format_path(path))
+
+    def _name_score(self, start: int, name: str) -> int:
+        """Return how well the first name after a line matches, in literal letters."""
+        following_lines = self.lines[start : start + NAME_DISTANCE]
+        name_match = next(
+            (candidate for line in following_lines if (candidate := NAME_LINE.search(line))), None
+        )
+        if name_match is None:
+            return 0
+        written = name_match[1].strip("\"'")
+        literal = TEMPLATE_ACTION.split(written)
+        is_match = re.fullmatch(".*".join(map(re.escape, literal)), name)
+        return 1 + len("".join(literal)) if is_match else 0
+
+
+def _with_unit_names(finding: Finding, units: list[str]) -> Finding:
+    """Return a finding about units of one template, with the name of the first of them."""
+    names = tuple(dict.fromkeys(units))
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    is_named = f"{names[0].rpartition('/')[2]}`" in finding.message
+    message = finding.message if is_named else f"`{names[0]}`{more}: {finding.message}"
+    return msgspec.structs.replace(finding, message=message, unit_names=names)
+
+
+def _at_location(finding: Finding, location: Location) -> Finding:
+    field = finding.location.field if finding.location else ""
+    return msgspec.structs.replace(finding, location=location.with_field(field))
+
+
+def _kind_and_name(document: Document) -> tuple[str, str]:
+    return get_text(document.body, "kind"), get_text(document.body, "metadata", "name")
+
+
+class FieldLocator(msgspec.Struct):
+    """Finds the lines of fields in the files of a tree, each read once.
+
+    Files outside the tree count as empty.
+    """
+
+    root: Path
+    _files: dict[str, SourceFile] = msgspec.field(default_factory=dict)
+
+    def file(self, name: str) -> SourceFile:
+        if name not in self._files:
+            self._files[name] = SourceFile(name, self._content(name))
+        return self._files[name]
+
+    def locate_field(self, location: Location, field: str) -> Location:
+        """Return the line of a field, as servers name it, of the object at a location."""
+        object_location = location.with_field(field)
+        document_field = self._find_field(object_location)
+        if document_field is None:
+            return object_location
+        return find_location(self.file(location.name).content, *document_field).with_field(field)
+
+    def locate_event(self, event: Event) -> Event:
+        """Return the event with the location of its field instead of that of its object."""
+        if not (event.location and event.field) or event.ref is None:
+            return event
+        location = parse_location(event.location)
+        file = self.file(location.name)
+        if file.is_template:
+            path = tuple(PLAIN_KEY.findall(event.field))
+            field_location = file.locate_in_template(event.ref.kind.name, event.ref.name, path)
+        else:
+            field_location = self.locate_field(location, event.field)
+        return msgspec.structs.replace(event, location=str(field_location.with_field("")))
+
+    def locate_finding(self, finding: Finding, document: Document) -> Finding:
+        """Return the finding about an object, at the line of its field."""
+        location = finding.location
+        if location is None or not location.field:
+            return finding
+        file = self.file(location.name)
+        if file.is_template and not location.line:
+            field_location = file.locate_in_template(
+                *_kind_and_name(document), resolve_server_path(document.body, location.field)
+            )
+        else:
+            field_location = self.locate_field(location, location.field)
+        return msgspec.structs.replace(finding, location=field_location.with_field(location.field))
+
+    def locate_findings(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        """Return the findings, each at the line of its field. A file is parsed once for all."""
+        located = [
+            self._locate_in_patch(finding) for finding in self._merge_template_findings(findings)
+        ]
+        fields_by_file: dict[str, list[tuple[int, tuple[Document, FieldPath]]]] = {}
+        for number, finding in enumerate(located):
+            document_field = self._find_field(finding.location) if finding.location else None
+            if document_field:
+                fields_by_file.setdefault(document_field[0].location.name, []).append(
+                    (number, document_field)
+                )
+        for name, fields in fields_by_file.items():
+            locations = find_locations(
+                self.file(name).content, [document_field for _, document_field in fields]
+            )
+            for (number, _), location in zip(fields, locations, strict=True):
+                located[number] = _at_location(located[number], location)
+        return tuple(located)
+
+    def _merge_template_findings(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """Yield the findings; those about units of one template once, at their field."""
+        units_by_finding: dict[Finding, list[str]] = {}
+        for finding in findings:
+            location = self._template_location(finding)
+            if location is None:
+                units_by_finding.setdefault(finding, [])
+            else:
+                merged = msgspec.structs.replace(finding, location=location, unit_names=())
+                units_by_finding.setdefault(merged, []).extend(finding.unit_names)
+        for finding, units in units_by_finding.items():
+            yield _with_unit_names(finding, units) if units else finding
+
+    def _template_location(self, finding: Finding) -> Location | None:
+        location = finding.location
+        if location is None or location.line or not finding.unit_names:
+            return None
+        file = self.file(location.name)
+        kind, *_, name = finding.unit_names[0].split("/")
+        path = tuple(PLAIN_KEY.findall(location.field))
+        return (
+            file.locate_in_template(kind, name, path).with_field(location.field)
+            if file.is_template
+            else None
+        )
+
+    def _locate_in_patch(self, finding: Finding) -> Finding:
+        """Return a finding about a template, at the line of the patch that sets the field."""
+        location = finding.location
+        if location is None or not location.line:
+            return finding
+        documents = [
+            document
+            for document in self.file(location.name).documents
+            if document.location.line == location.line
+        ]
+        field_location = (
+            locate_in_template_patch(documents[0], location, self.file(location.name).content)
+            if documents
+            else None
+        )
+        return (
+            finding
+            if field_location is None
+            else msgspec.structs.replace(finding, location=field_location)
+        )
+
+    def _find_field(self, location: Location) -> tuple[Document, FieldPath] | None:
+        """Return the field of the object at a location, as far as it exists; else None."""
+        if not location.field or not location.line:
+            return None
+        documents = [
+            document
+            for document in self.file(location.name).documents
+            if document.location.line == location.line
+        ]
+        path = resolve_server_path(documents[0].body, location.field) if len(documents) == 1 else ()
+        return (documents[0], path) if path else None
+
+    def locate_errors(self, errors: Iterable[TidegateError]) -> Iterator[TidegateError]:
+        """Yield the errors, each at the line of its field where that is known."""
+        for error in errors:
+            if error.location is not None and error.location.field and error.location.line:
+                error.location = self.locate_field(error.location, error.location.field)
+            yield error
+
+    def _content(self, name: str) -> bytes:
+        try:
+            path = resolve_within(self.root / name, self.root)
+            return path.read_bytes()[:MAX_FILE_SIZE] if path.is_file() else b""
+        except (OSError, PathEscapeError, ValueError):
+            return b""

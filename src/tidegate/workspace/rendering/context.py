@@ -1,0 +1,174 @@
+"""State that all units of one run share: the cache, the fetched sources and the workers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from tidegate.errors import Location, TidegateError
+from tidegate.external.worker import Workers
+from tidegate.files import RootedFiles
+from tidegate.model.source import ArtifactCopy, GitSource, Snapshot, SourceRef
+from tidegate.render.cache import RenderCache
+from tidegate.render.cache_keys import program_version
+from tidegate.render.footprint import Footprint, KnownKeys
+from tidegate.render.kustomize import Builder, find_tool
+from tidegate.render.own_key import OwnKey
+from tidegate.render.sops import Keys
+from tidegate.source import (
+    Access,
+    Cache,
+    Checkout,
+    default_cache_root,
+    fetch,
+    find_checkouts,
+    keep_directories,
+    keyring_of,
+    leave_out,
+    leaves_out_texts,
+    put_together,
+    read_repository_map,
+)
+from tidegate.source.credentials import Keyring, Keyrings
+from tidegate.workers.rendering import (
+    RenderSettings,
+    WorkerPool,
+    has_helm_sdk,
+)
+
+SOURCE_IGNORE = ".sourceignore"
+"""File in a tree with the rules for what Flux leaves out of it."""
+
+
+class RenderContext:
+    """Shared state of renders. Nothing starts before it is needed."""
+
+    def __init__(self, settings: RenderSettings) -> None:
+        self.settings = settings
+        self.render_cache = RenderCache(settings.cache.renders, OwnKey(settings.environment))
+        self.cache_keys = KnownKeys()
+        self.prescan_inputs = Footprint()
+        """Files that were read to see what they may contain: shared, as most are side by side."""
+        self.worker_pool = settings.worker_pool or WorkerPool(
+            settings.cores, offline=settings.offline
+        )
+        self._checkouts_lock = asyncio.Lock()
+        self._rooted_files: dict[Path, RootedFiles] = {}
+        self._local_checkouts: dict[Path, tuple[Checkout, ...]] = {}
+        self._fetched: dict[tuple[SourceRef, str | None], Snapshot | TidegateError] = {}
+        self._fetch_locks: dict[tuple[SourceRef, str | None], asyncio.Lock] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self.settings.worker_pool is None:
+            await self.worker_pool.__aexit__()
+        if self.render_cache.has_grown:
+            await asyncio.to_thread(self.settings.cache.shrink)
+
+    @cached_property
+    def builder(self) -> tuple[Builder, str]:
+        """The tool that builds overlays, and its version."""
+        tool = msgspec.structs.replace(find_tool(), read=self.settings.read)
+        return tool, program_version(tool.argv)
+
+    def rooted_files(self, root: Path) -> RootedFiles:
+        """Return the files below a root, for reading."""
+        files = self._rooted_files.get(root)
+        if files is None:
+            files = self._rooted_files[root] = RootedFiles(root)
+        return files
+
+    async def fetch(
+        self, source: SourceRef, ignore: str | None = None, keyring: Keyring | None = None
+    ) -> Snapshot:
+        """Return the tree of a source; each is fetched once.
+
+        `keyring`: credentials besides those of the user. With `ignore`, without the files that
+        these rules and those in `.sourceignore` files exclude.
+        """
+        lock = self._fetch_locks.setdefault((source, ignore), asyncio.Lock())
+        async with lock:
+            fetched = self._fetched.get((source, ignore))
+            if fetched is None:
+                fetched = self._fetched[source, ignore] = await self._fetch(source, ignore, keyring)
+        if isinstance(fetched, TidegateError):
+            raise fetched
+        return fetched
+
+    async def _fetch(
+        self, source: SourceRef, ignore: str | None, keyring: Keyring | None
+    ) -> Snapshot | TidegateError:
+        options = await self.fetch_options(
+            self.settings.repository if isinstance(source, GitSource) else None
+        )
+        if keyring is not None:
+            rings = Keyrings((keyring, options.keyring))
+            options = msgspec.structs.replace(options, keyring=rings)
+        try:
+            tree = await fetch(source, options)
+            return tree if ignore is None else await self.filter_ignored(tree, ignore)
+        except TidegateError as error:
+            return error
+
+    async def filter_ignored(self, tree: Snapshot, ignore: str) -> Snapshot:
+        """Return a tree without the files that these, its own and the default rules exclude."""
+        has_rules = any(file.rpartition("/")[2] == SOURCE_IGNORE for file in tree.files)
+        if not (ignore or has_rules or leaves_out_texts(tree.files)):
+            return tree
+        return await leave_out(tree, ignore, await self.fetch_options(None))
+
+    async def select_directories(
+        self, tree: Snapshot, directories: Sequence[str], location: Location | None
+    ) -> Snapshot:
+        """Return a tree with these directories alone."""
+        return await keep_directories(tree, directories, await self.fetch_options(None), location)
+
+    async def compose_tree(
+        self, base: Snapshot | None, copies: Sequence[tuple[ArtifactCopy, Snapshot]]
+    ) -> Snapshot:
+        """Return one tree that is made of several."""
+        return await put_together(base, copies, await self.fetch_options(None))
+
+    async def optional_helm_workers(self) -> Workers | None:
+        """Return the Helm workers; None where the Helm SDK is not installed."""
+        return await self.worker_pool.helm() if has_helm_sdk() else None
+
+    async def fetch_options(self, directory: Path | None) -> Access:
+        """Return how to fetch sources from a directory: its own repository is not fetched."""
+        settings = self.settings
+        options = Access(
+            cache=settings.cache,
+            keyring=keyring_of(settings.environment),
+            offline=settings.offline,
+            environment=settings.environment,
+            checkouts=settings.checkouts,
+            vendored=settings.vendored,
+            here=settings.scanned_tree,
+        )
+        if directory is None:
+            return options
+        async with self._checkouts_lock:
+            if directory not in self._local_checkouts:
+                self._local_checkouts[directory] = await find_checkouts(directory, options)
+        return msgspec.structs.replace(
+            options, checkouts=(*settings.checkouts, *self._local_checkouts[directory])
+        )
+
+
+def user_render_settings(*, offline: bool = False, maps: Iterable[str] = ()) -> RenderSettings:
+    """Return render settings with the user's cache, keys and credentials. A map is `URL=PATH`."""
+    return RenderSettings(
+        cache=Cache(default_cache_root()),
+        keys=Keys.from_environment(os.environ),
+        environment=os.environ,
+        checkouts=tuple(read_repository_map(text) for text in maps),
+        offline=offline,
+    )

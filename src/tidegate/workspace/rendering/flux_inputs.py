@@ -1,0 +1,202 @@
+"""Inputs of a Flux unit from other objects: values, variables, decryption keys.
+
+Of a Secret that no key decrypts only the names of its entries are known. A preview has
+placeholders for its values, and reports it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import msgspec
+from msgspec.structs import replace
+
+from tidegate.documents import Document
+from tidegate.errors import Location, RenderError
+from tidegate.model.reading import get_text
+from tidegate.model.rendering import DataReference, FluxDetails
+from tidegate.model.unit import Unit
+from tidegate.render.glimpse import Marks
+from tidegate.render.helm import Reference
+from tidegate.render.kustomize.override import add_common_metadata
+from tidegate.render.sops import Keys
+from tidegate.render.sops.objects import PLACEHOLDER
+from tidegate.render.substitute import Source, Variables, collect, substitute
+from tidegate.workers.rendering import RenderSettings
+from tidegate.workspace.rendering.decryption import find_secret_fields, secret_texts
+from tidegate.workspace.rendering.result import RenderResult
+from tidegate.workspace.rendering.sources import Data, FindData, decrypted_data
+
+KUSTOMIZATION = "Kustomization"
+
+
+HOOK_ANNOTATION = "helm.sh/hook"
+
+
+class FluxInputs:
+    """Inputs of a Flux unit from other objects, and the changes of Flux after the build."""
+
+    def __init__(self, unit: Unit, details: FluxDetails, find_data: FindData) -> None:
+        self.unit = unit
+        self._details = details
+        self._find_data = find_data
+        self._live_data: dict[tuple[str, str], Data] = {}
+        self._undecrypted: dict[tuple[str, str], RenderError] = {}
+        self.secrets: set[str] = set()
+        self.has_secrets = False
+
+    async def load_live_data(self, settings: RenderSettings) -> None:
+        """Read data that the repository lacks from the cluster, where Flux reads it."""
+        get_cluster_data, substitution, namespace = (
+            settings.get_cluster_data,
+            self._details.substitution,
+            self.unit.id.namespace,
+        )
+        if get_cluster_data is None:
+            return
+        for reference in (
+            *self._details.value_references,
+            *(substitution.references if substitution is not None else ()),
+        ):
+            if decrypted_data(self._find_data(reference.kind, namespace, reference.name)) is None:
+                entries, _ = await get_cluster_data(reference.kind, namespace, reference.name)
+                self._live_data |= (
+                    {} if entries is None else {(reference.kind, reference.name): entries}
+                )
+
+    def values(self) -> list[Reference]:
+        """Return the values in other objects, in order. Raises RenderError for a missing one."""
+        references = []
+        for reference in self._details.value_references:
+            entries = self._entries(reference)
+            if entries is None:
+                continue
+            if reference.key not in entries:
+                if reference.optional:
+                    continue
+                raise self._missing_data_error(reference, f"has no entry `{reference.key}`")
+            content = entries[reference.key].decode("utf-8", "replace")
+            if content == PLACEHOLDER and not reference.target_path:
+                continue  # whatever stands in it, it is no such text
+            name = f"{reference.kind} {self.unit.id.namespace}/{reference.name} ({reference.key})"
+            references.append(Reference(content, name, reference.target_path, reference.literal))
+        return references
+
+    async def keys(self, settings: RenderSettings) -> Keys:
+        """Return the keys in the Secret of the repository or the cluster; else the user's.
+
+        A Kustomization without `decryption` has none, and nothing is decrypted.
+        """
+        name, namespace = self._details.key_secret, self.unit.id.namespace
+        if not self._details.decrypts and self.unit.id.kind == KUSTOMIZATION:
+            return Keys(sealed=True)
+        if not name:
+            return settings.keys
+        entries, reason = (
+            decrypted_data(self._find_data("Secret", namespace, name)),
+            "not in the repository",
+        )
+        if entries is None and settings.get_cluster_data is not None:
+            entries, cluster_reason = await settings.get_cluster_data("Secret", namespace, name)
+            reason += f", {cluster_reason}"
+        if entries is not None:
+            return Keys.from_secret(entries, where=Location(f"Secret `{namespace}/{name}`"))
+        searched = (f"Secret `{namespace}/{name}`: {reason}", *settings.keys.looked)
+        return replace(settings.keys, looked=searched)
+
+    def post_process(self, result: RenderResult) -> RenderResult:
+        """Substitute variables, and add the common labels and annotations."""
+        documents = result.documents
+        substitution, details = self._details.substitution, self._details
+        if substitution is not None:
+            variables = self._variables
+            documents = tuple(
+                substitute(document, variables, always=substitution.always)
+                for document in documents
+            )
+        if details.labels or details.annotations:
+            labelled = add_common_metadata(
+                documents, labels=details.labels, annotations=details.annotations
+            )
+            documents = tuple(
+                old if details.skips_hooks and is_helm_hook(old) else new
+                for old, new in zip(documents, labelled, strict=True)
+            )
+        secret_fields = tuple(
+            (*fields, *find_secret_fields(document.body, self.secrets))
+            for document, fields in zip(documents, result.secret_fields, strict=True)
+        )
+        undecrypted = (*result.undecrypted, *self._undecrypted.values())
+        return replace(
+            result, documents=documents, secret_fields=secret_fields, undecrypted=undecrypted
+        )
+
+    def may_add(self, pattern: Marks) -> bool:
+        """Whether a matching text could be added after the build."""
+        encoded = msgspec.json.encode((self._details.post_renderers, self._variables.values))
+        return bool(pattern.search(encoded))
+
+    @cached_property
+    def _variables(self) -> Variables:
+        substitution = self._details.substitution
+        if substitution is None:
+            return Variables()
+        sources = [
+            self._source(reference, index)
+            for index, reference in enumerate(substitution.references)
+        ]
+        return collect(sources, inline=substitution.inline, where=self.unit.location)
+
+    def _source(self, reference: DataReference, index: int) -> Source:
+        entries = self._entries(reference, f"spec.postBuild.substituteFrom[{index}]")
+        values = None if entries is None else _decode_entries(entries)
+        return Source(
+            kind=reference.kind, name=reference.name, values=values, optional=reference.optional
+        )
+
+    def _entries(self, reference: DataReference, field: str = "") -> Data | None:
+        """Return the entries of an object; None for an optional one that is unknown."""
+        key, repository_data = (
+            (reference.kind, reference.name),
+            self._find_data(reference.kind, self.unit.id.namespace, reference.name),
+        )
+        entries = (
+            self._live_data.get(key) if decrypted_data(repository_data) is None else repository_data
+        )
+        if entries is None and repository_data is not None:
+            entries, self._undecrypted[key] = (
+                repository_data,
+                self._undecrypted_error(reference, field),
+            )
+        if entries is None and not reference.optional:
+            raise self._missing_data_error(reference, "is not in the repository", field)
+        if entries is not None and reference.kind == "Secret":
+            self.has_secrets = True
+            self.secrets |= {*secret_texts(entries)}
+        return entries
+
+    def _undecrypted_error(self, reference: DataReference, field: str) -> RenderError:
+        problem = (
+            f"no key opens {reference.kind} `{reference.name}`: placeholders stand for what it"
+            " holds"
+        )
+        hint = "give the key in `SOPS_AGE_KEY` or `SOPS_AGE_KEY_FILE`"
+        location = self.unit.location and self.unit.location.with_field(field)
+        return RenderError("render.sops.data", problem, location=location, hint=hint)
+
+    def _missing_data_error(
+        self, reference: DataReference, reason: str, field: str = ""
+    ) -> RenderError:
+        problem = f"`{self.unit.id}` needs {reference.kind} `{reference.name}`, which {reason}"
+        hint = "what it renders to is not known before; give the object in the repository"
+        location = self.unit.location and self.unit.location.with_field(field)
+        return RenderError("render.data", problem, location=location, hint=hint)
+
+
+def _decode_entries(entries: Data) -> dict[str, str]:
+    return {name: value.decode("utf-8", "replace") for name, value in entries.items()}
+
+
+def is_helm_hook(document: Document) -> bool:
+    """Whether an object is a hook of a chart."""
+    return bool(get_text(document.body, "metadata", "annotations", HOOK_ANNOTATION))

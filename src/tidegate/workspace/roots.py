@@ -1,0 +1,118 @@
+"""The smallest root of an overlay, a chart or a cluster directory outside a repository.
+
+It contains the bases that the path names, or the paths of its Flux units.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from tidegate.documents import read_documents
+from tidegate.errors import TidegateError
+from tidegate.files import read_user_file
+from tidegate.model.objects import Json
+from tidegate.model.reading import get_list, get_mappings, get_text
+from tidegate.model.release import LOCAL_PREFIX
+from tidegate.render.kustomize.tree import KUSTOMIZATION_NAMES
+
+CHART_FILE = "Chart.yaml"
+
+
+FLUX_API_PREFIX = "kustomize.toolkit.fluxcd.io/"
+
+
+YAML_SUFFIXES = (".yaml", ".yml")
+
+
+REFERENCE_KEYS = ("resources", "bases", "components")
+
+
+MAX_VISITED = 100
+"""Maximum number of directories that are visited, and of files that are read."""
+
+
+def smallest_root(path: Path) -> Path:
+    """Return the smallest directory that contains a path and all directories it is built from.
+
+    A missing directory counts, so that it is reported as missing and not as outside the root.
+    """
+    checkout = _flux_checkout(path)
+    seen: dict[Path, None] = dict.fromkeys((path, checkout) if checkout else (path,))
+    pending = [path]
+    while pending and len(seen) < MAX_VISITED:
+        for directory in _referenced_directories(pending.pop()):
+            if directory not in seen and not directory.is_file():
+                seen[directory] = None
+                pending.append(directory)
+    common = Path(os.path.commonpath(seen))
+    return path if common == Path(common.anchor) else common
+
+
+def _flux_checkout(path: Path) -> Path | None:
+    """Return the closest parent that contains most paths of the Flux units below, or None."""
+    unit_paths = {
+        unit_path
+        for file in islice(_yaml_files(path), MAX_VISITED)
+        for unit_path in _unit_paths(file)
+    }
+    for folder in (path, *path.parents)[:-1] if unit_paths else ():
+        if 2 * sum((folder / unit_path).is_dir() for unit_path in unit_paths) >= len(unit_paths):
+            return folder
+    return None
+
+
+def _yaml_files(path: Path) -> Iterator[Path]:
+    for folder, folders, files in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        paths = (Path(folder, name) for name in sorted(files) if name.endswith(YAML_SUFFIXES))
+        yield from paths
+
+
+def _unit_paths(file: Path) -> Iterator[str]:
+    for body in _read_bodies(file):
+        if (
+            get_text(body, "apiVersion").startswith(FLUX_API_PREFIX)
+            and get_text(body, "kind") == "Kustomization"
+        ):
+            path = os.path.normpath(get_text(body, "spec", "path", default=".").lstrip("/"))
+            if path != "." and not path.startswith(".."):
+                yield path
+
+
+def _referenced_directories(folder: Path) -> Iterator[Path]:
+    """Yield the directories that a kustomization or a chart names, as they are written."""
+    for name in KUSTOMIZATION_NAMES:
+        for body in _read_bodies(folder / name):
+            references = (reference for key in REFERENCE_KEYS for reference in get_list(body, key))
+            yield from (
+                _resolve_reference(folder, reference)
+                for reference in references
+                if isinstance(reference, str)
+            )
+    for body in _read_bodies(folder / CHART_FILE):
+        addresses = (
+            get_text(dependency, "repository") for dependency in get_mappings(body, "dependencies")
+        )
+        local = (
+            address.removeprefix(LOCAL_PREFIX)
+            for address in addresses
+            if address.startswith(LOCAL_PREFIX)
+        )
+        yield from (_resolve_reference(folder, path) for path in local)
+
+
+def _resolve_reference(folder: Path, reference: str) -> Path:
+    return Path(os.path.normpath(folder / reference))
+
+
+def _read_bodies(file: Path) -> list[Json]:
+    """Return the documents of a file; none of an invalid one, which rendering reports."""
+    if not file.is_file():
+        return []
+    try:
+        return [document.body for document in read_documents(read_user_file(file), file.name)]
+    except TidegateError:
+        return []

@@ -1,0 +1,289 @@
+"""Selection of units and sources: their rows in order, and resources by kind, name and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from tidegate.dialect.masters import SOURCE_KINDS
+from tidegate.dialect.requests import source_reference
+from tidegate.dialect.tracking import APPLICATION_SET
+from tidegate.dialect.units import FLUX_NAMESPACE, is_dialect_kind
+from tidegate.documents import Document
+from tidegate.errors import Location, PlanError, UsageError, sanitize
+from tidegate.model.labels import Requirement, SelectorError, parse_label_selector
+from tidegate.model.objects import ClusterRef, JsonObject, Kind, Ref
+from tidegate.model.reading import get_labels, get_mapping, get_text
+from tidegate.model.unit import Unit, UnitId
+from tidegate.report.units import UnitRow
+from tidegate.workspace.discovery.discover import matches_name
+from tidegate.workspace.discovery.ordering import child_waves, document_waves, sort_key
+from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree, require_rendered
+from tidegate.workspace.rendering.result import RenderFailure, RenderResult
+
+
+def unit_rows(unit_trees: Iterable[UnitTree], *, counts: bool = False) -> list[UnitRow]:
+    """Return the root units, each followed by its descendants, by their waves.
+
+    With `counts`, with the number of their objects. Raises where PATH itself was not rendered.
+    """
+    unit_trees = tuple(unit_trees)
+    require_rendered(member for unit_tree in unit_trees for member in unit_tree.members)
+    return [row for unit_tree in unit_trees for row in _rows(unit_tree, counts=counts)]
+
+
+def _rows(unit_tree: UnitTree, *, counts: bool) -> list[UnitRow]:
+    members = {member.unit.id: member for member in unit_tree.members}
+    children: dict[UnitId | None, list[RenderedUnit]] = {}
+    for member in unit_tree.members:
+        parent = member.unit.parent if member.unit.parent in members else None
+        children.setdefault(parent, []).append(member)
+    rows: list[UnitRow] = []
+
+    def walk(parent: UnitId | None, depth: int) -> None:
+        waves = child_waves(members.get(parent) if parent else None)
+        if parent is None and unit_tree.root_document is not None:
+            waves = {
+                name: wave
+                for name, wave in document_waves((unit_tree.root_document,)).items()
+                if wave
+            }
+        for member in sorted(
+            children.get(parent, []), key=lambda member: sort_key(member.unit, waves)
+        ):
+            wave = waves.get((member.unit.id.kind, member.unit.id.name))
+            objects = (
+                len(member.documents)
+                if counts and isinstance(member.result, RenderResult)
+                else None
+            )
+            is_faulty = isinstance(member.result, RenderFailure) or not _has_content(member.unit)
+            rows.append(UnitRow(member.unit, wave, depth, objects, is_faulty))
+            walk(member.unit.id, depth + 1)
+
+    walk(None, 0)
+    return rows
+
+
+def _has_content(unit: Unit) -> bool:
+    """Whether a unit has a source. An ApplicationSet needs none: it generates what it deploys."""
+    return bool(unit.sources) or unit.id.kind == APPLICATION_SET
+
+
+def unit_resources(unit_trees: Iterable[UnitTree]) -> dict[UnitId, JsonObject]:
+    """Return the unit resource of each unit that has one, as Git has it.
+
+    Unit resources do not name their cluster: those of one name are found for each cluster.
+    """
+    bodies: dict[UnitId, JsonObject] = {}
+    for unit_tree in unit_trees:
+        names: dict[tuple[str, str], list[UnitId]] = {}
+        for member in unit_tree.members:
+            names.setdefault((member.unit.id.kind, member.unit.id.name), []).append(member.unit.id)
+        for body in (document.body for document in unit_resource_documents(unit_tree)):
+            namespace = get_text(body, "metadata", "namespace")
+            for unit_id in names.get(
+                (get_text(body, "kind"), get_text(body, "metadata", "name")), ()
+            ):
+                if namespace in {"", unit_id.namespace}:
+                    bodies.setdefault(unit_id, body)
+    return bodies
+
+
+def unit_resource_documents(unit_tree: UnitTree) -> Iterator[Document]:
+    """Yield the unit resources and sources that the units of a tree deploy, and its root."""
+    documents = [document for member in unit_tree.members for document in member.documents]
+    for document in (*documents, unit_tree.root_document):
+        if document is not None and is_dialect_kind(object_kind(document.body)):
+            yield document
+
+
+def _object_ref(body: JsonObject) -> Ref:
+    metadata = get_mapping(body, "metadata")
+    return Ref(object_kind(body), get_text(metadata, "namespace"), get_text(metadata, "name"))
+
+
+def object_kind(body: JsonObject) -> Kind:
+    return Kind.of(get_text(body, "apiVersion"), get_text(body, "kind"))
+
+
+class Selectable(Protocol):
+    """An identity with labels: a unit or a source."""
+
+    @property
+    def id(self) -> UnitId: ...
+    @property
+    def labels(self) -> tuple[tuple[str, str], ...]: ...
+
+
+SelectableT = TypeVar("SelectableT", bound=Selectable)
+
+
+def select_units(
+    units: Iterable[SelectableT],
+    kinds: Sequence[str],
+    names: Sequence[str],
+    labels: str,
+    namespace: str = "",
+) -> list[SelectableT]:
+    """Return the units of these kinds in a namespace that are named or match the labels.
+
+    An empty namespace means any.
+
+    Raises UsageError if there is none: an empty selection would mean all units.
+    """
+    candidates = [
+        candidate
+        for candidate in units
+        if candidate.id.kind in kinds and namespace in {"", candidate.id.namespace}
+    ]
+    scope = f"in namespace `{sanitize(namespace)}`" if namespace else "here"
+    requirements = parse_selector(labels)
+    if names:
+        matches = (_select_by_name(name, kinds, candidates, scope) for name in names)
+        return [*{match.id: match for match in matches}.values()]
+    selected = [
+        candidate
+        for candidate in candidates
+        if all(requirement.matches(dict(candidate.labels)) for requirement in requirements)
+    ]
+    if not selected:
+        label_text = f" with the labels `{sanitize(labels)}`" if labels else ""
+        problem = f"there is no {' or '.join(kinds)} {scope}{label_text}"
+        raise UsageError("words.unit", problem, hint="`tidegate units` shows all")
+    return selected
+
+
+def parse_selector(labels: str) -> tuple[Requirement, ...]:
+    """Parse a label selector of the user. Raises UsageError."""
+    try:
+        return parse_label_selector(labels)
+    except SelectorError as error:
+        problem = f"`{sanitize(labels)}` is no selector: {error}"
+        raise UsageError("words.selector", problem) from None
+
+
+def _select_by_name(
+    name: str, kinds: Sequence[str], candidates: Sequence[SelectableT], scope: str
+) -> SelectableT:
+    """Return the unit of this name, which may be prefixed with its namespace."""
+    matches = [candidate for candidate in candidates if _has_name(candidate.id, name)]
+    if not matches:
+        raise _unknown_unit_error(name, kinds, candidates, scope)
+    if len(matches) > 1:
+        problem = (
+            f"several are called `{sanitize(name)}`:"
+            f" {', '.join(str(match.id) for match in matches)}"
+        )
+        raise UsageError(
+            "words.unit", problem, hint="write one of these identities, or -n NAMESPACE"
+        )
+    return matches[0]
+
+
+def _has_name(unit: UnitId, name: str) -> bool:
+    """Return whether a unit has this name, `namespace/name` or identity."""
+    return name in {unit.name, f"{unit.namespace}/{unit.name}", str(unit)}
+
+
+def _unknown_unit_error(
+    name: str, kinds: Sequence[str], candidates: Iterable[Selectable], scope: str
+) -> UsageError:
+    matches = get_close_matches(name, [candidate.id.name for candidate in candidates], n=1)
+    guess = f"did you mean `{matches[0]}`? " if matches else ""
+    problem = f"there is no {' or '.join(kinds)} `{sanitize(name)}` {scope}"
+    return UsageError("words.unit", problem, hint=f"{guess}`tidegate units` shows all")
+
+
+class SelectedResource(msgspec.Struct, frozen=True):
+    """The unit resource of a unit, or a Flux source, as Git defines it."""
+
+    id: UnitId
+    """The ID of the unit; a source has one of the same form."""
+    body: JsonObject
+    labels: tuple[tuple[str, str], ...] = ()
+    location: Location | None = None
+    unit: Unit | None = None
+    """The unit; None for a source."""
+
+    @property
+    def cluster_ref(self) -> ClusterRef:
+        return ClusterRef(
+            self.id.cluster, Ref(object_kind(self.body), self.id.namespace, self.id.name)
+        )
+
+
+def select_resources(
+    unit_trees: Iterable[UnitTree],
+    kinds: Sequence[str],
+    names: Sequence[str] = (),
+    labels: str = "",
+    namespace: str = "",
+) -> list[SelectedResource]:
+    """Return the resources of these kinds that have the names, or the labels.
+
+    `namespace`: theirs; empty for any. Raises UsageError where none matches.
+    """
+    return select_units(list_resources(unit_trees), kinds, names, labels, namespace)
+
+
+def list_resources(unit_trees: Iterable[UnitTree]) -> list[SelectedResource]:
+    """Return all units of a repository, each after its parent, and then all sources."""
+    unit_trees = tuple(unit_trees)
+    bodies = unit_resources(unit_trees)
+    units = [row.unit for row in unit_rows(unit_trees)]
+    resources = [
+        SelectedResource(unit.id, bodies[unit.id], unit.labels, unit.location, unit)
+        for unit in units
+        if unit.id in bodies
+    ]
+    sources: dict[UnitId, SelectedResource] = {}
+    for unit_tree in unit_trees:
+        for document in unit_resource_documents(unit_tree):
+            body = document.body
+            if get_text(body, "kind") in SOURCE_KINDS:
+                source_id = _source_id(body)
+                sources.setdefault(
+                    source_id,
+                    SelectedResource(source_id, body, get_labels(body), document.location),
+                )
+    return [*resources, *sources.values()]
+
+
+def _source_id(body: JsonObject) -> UnitId:
+    namespace = get_text(body, "metadata", "namespace") or FLUX_NAMESPACE
+    return UnitId(get_text(body, "kind"), "", namespace, get_text(body, "metadata", "name"))
+
+
+def units_using_sources(
+    sources: Sequence[UnitId], unit_trees: Iterable[UnitTree]
+) -> tuple[str, ...]:
+    """Return the IDs of the Flux units that use one of these sources.
+
+    Raises UsageError where there is none, as an empty selection would mean all units.
+    """
+    keys = {(source.kind, source.namespace, source.name) for source in sources}
+    resources = list_resources(unit_trees)
+    unit_ids = tuple(
+        str(resource.id)
+        for resource in resources
+        if resource.unit and source_reference(resource.body) in keys
+    )
+    if not unit_ids:
+        raise UsageError("words.unit", f"no unit here takes from `{sources[0]}`")
+    return unit_ids
+
+
+def find_approved_units(names: Iterable[str], members: Iterable[RenderedUnit]) -> frozenset[UnitId]:
+    """Return the units approved in advance. Raises PlanError for an unknown name."""
+    members, approved = tuple(members), set[UnitId]()
+    for name in names:
+        matches = {member.unit.id for member in members if matches_name(member.unit, name)}
+        if not matches:
+            hint = "`tidegate units` shows all"
+            raise PlanError("plan.named", f"there is no unit `{name}`", hint=hint)
+        approved |= matches
+    return frozenset(approved)

@@ -1,0 +1,393 @@
+"""Units for a PATH, resolved for the chosen clusters.
+
+async with open_workspace(request, target, settings) as (session, workspace):
+    plan = await make_plan(workspace.unit_trees, session)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import msgspec
+from msgspec import structs
+from msgspec.structs import replace
+
+from tidegate.clusters.reader import list_argocd_objects
+from tidegate.clusters.session import ClusterTargets, Session, open_session
+from tidegate.dialect.argo.customizing import read_argocd_config, with_argocd_config
+from tidegate.dialect.semantics import with_controller_settings
+from tidegate.dialect.units import RESOURCE_HINT
+from tidegate.errors import Location, PlanError, UsageError
+from tidegate.health.lua import LuaRules
+from tidegate.model.capabilities import Capabilities
+from tidegate.model.config import ControllerSetting
+from tidegate.model.expressions import HealthExpressions
+from tidegate.model.finding import Finding, Severity
+from tidegate.model.objects import Json
+from tidegate.model.policy import Policy, Tracking, with_force
+from tidegate.model.rendering import NO_ROOT
+from tidegate.model.unit import Unit, UnitId
+from tidegate.workers.rendering import RenderSettings
+from tidegate.workspace.cluster_inputs import (
+    ClusterDataReader,
+    ClusterLookups,
+    ClusterReleaseReader,
+)
+from tidegate.workspace.config import load_config
+from tidegate.workspace.discovery.appsets import clusters_from_secrets
+from tidegate.workspace.discovery.controller_settings import APPLICATION, with_rolling_sync
+from tidegate.workspace.discovery.discover import DiscoveryResult, discover, select_trees
+from tidegate.workspace.discovery.object_checks import find_typos
+from tidegate.workspace.discovery.scan import RepositoryScan
+from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
+from tidegate.workspace.request import LoadRequest
+
+NO_CAPABILITIES = Capabilities()
+
+
+POLICY_FLAGS = (
+    *("prunes", "consents", "allows_empty", "deletes_contents"),
+    *("carries_on", "runs_hooks", "adopts_name"),
+)
+"""Fields of the policy that a flag of the user sets for all units."""
+
+
+class Workspace(msgspec.Struct, frozen=True):
+    """The selected unit trees, with the findings about the repository."""
+
+    unit_trees: tuple[UnitTree, ...]
+    findings: tuple[Finding, ...] = ()
+    are_alternatives: bool = False
+    """Whether trees have units in common, so that only one of them can be deployed."""
+    unavailable: frozenset[UnitId] = frozenset()
+    """Units that cannot be rendered, and are assumed to be healthy."""
+    controller_settings: Mapping[str, ControllerSetting] = msgspec.field(default_factory=dict)
+    """Settings of the real controllers, by name."""
+    scan: RepositoryScan = msgspec.field(default_factory=lambda: RepositoryScan(NO_ROOT, ()))
+    """The scan of the tree that all locations refer to."""
+
+    @classmethod
+    def from_discovery(
+        cls, discovery: DiscoveryResult, request: LoadRequest, scripts: LuaRules
+    ) -> Workspace:
+        """Return the workspace of a discovery.
+
+        `scripts`: all health rules that are used. Raises UsageError where a flag for plain units is
+        given for a repository.
+        """
+        if discovery.is_repository and request.plain_unit_flags:
+            raise _plain_unit_error(request)
+        gates_children = scripts.lookup(*APPLICATION) is not None
+        settings = discovery.controller_settings
+        configured = (
+            _with_controller_settings(unit_tree, settings, gates_children=gates_children)
+            for unit_tree in select_trees(discovery, request)
+        )
+        unit_trees = tuple(
+            _with_policy_flags(unit_tree, request.policy) for unit_tree in configured
+        )
+        selected = DiscoveryResult(unit_trees)
+        members = (member for unit_tree in unit_trees for member in unit_tree.members)
+        return cls(
+            unit_trees,
+            (*discovery.findings, *find_typos(members, discovery.scan.root)),
+            selected.are_alternatives,
+            controller_settings=discovery.controller_settings,
+            scan=discovery.scan,
+        )
+
+    @property
+    def members(self) -> tuple[RenderedUnit, ...]:
+        return tuple(member for unit_tree in self.unit_trees for member in unit_tree.members)
+
+    @property
+    def deployable_trees(self) -> tuple[UnitTree, ...]:
+        """All trees, where they can be deployed together. Raises PlanError for alternatives."""
+        if self.are_alternatives:
+            names = [
+                f"`{unit_tree.root_id}` ({unit_tree.members[0].unit.location})"
+                for unit_tree in self.unit_trees
+            ]
+            problem = f"several entries bring the same units: {', '.join(names)}"
+            hint = "`--entry NAME` or `--entry FILE` says which one is meant"
+            raise PlanError("plan.entry", problem, hint=hint)
+        return self.unit_trees
+
+    def findings_for(self, members: Iterable[RenderedUnit]) -> tuple[Finding, ...]:
+        """Return the findings about these units alone."""
+        keys = {(member.unit.id, member.unit.location) for member in members}
+        return tuple(
+            finding
+            for finding, units in self._findings_with_units()
+            if any((u.id, u.location) in keys for u in units)
+        )
+
+    @property
+    def findings_by_unit(self) -> dict[tuple[UnitId, Location | None], tuple[Finding, ...]]:
+        """The findings about each unit, by its ID and location."""
+        grouped: dict[tuple[UnitId, Location | None], list[Finding]] = {}
+        for finding, units in self._findings_with_units():
+            for unit in units:
+                grouped.setdefault((unit.id, unit.location), []).append(finding)
+        return {unit: tuple(findings) for unit, findings in grouped.items()}
+
+    @property
+    def faulty_units(self) -> dict[UnitId, str]:
+        """Units with an error in their definition, and its message."""
+        return self.faulty_units_for()
+
+    def faulty_units_for(self, codes: Collection[str] = ()) -> dict[UnitId, str]:
+        """Return the units with an error of these codes, or of any code, and its message."""
+        faults: dict[UnitId, str] = {}
+        for finding, units in self._findings_with_units():
+            if finding.severity is Severity.ERROR and (not codes or finding.code in codes):
+                for unit in units:
+                    faults.setdefault(unit.id, finding.message)
+        return faults
+
+    def _findings_with_units(self) -> Iterator[tuple[Finding, list[Unit]]]:
+        """Yield each finding that has a location, with the units that it is about.
+
+        These are the units that it names, else those that start at the last line before it.
+        """
+        files: dict[str, list[tuple[int, Unit]]] = {}
+        for unit in (member.unit for member in self.members):
+            if unit.location is not None:
+                files.setdefault(unit.location.name, []).append((unit.location.line, unit))
+        for finding in self.findings:
+            units_in_file = files.get(finding.location.name, []) if finding.location else []
+            if finding.location is None or not units_in_file:
+                continue
+            if finding.unit_names:
+                yield (
+                    finding,
+                    [
+                        unit
+                        for _, unit in units_in_file
+                        if unit.id.qualified_name in finding.unit_names
+                    ],
+                )
+            else:
+                lines = (line for line, _ in units_in_file if 0 < line <= finding.location.line)
+                first = max(lines, default=finding.location.line)
+                yield finding, [unit for line, unit in units_in_file if line == first]
+
+    def split_alternatives(self) -> list[Workspace]:
+        """Return a workspace for each alternative, as they are not deployed together."""
+        if not self.are_alternatives:
+            return [self]
+        return [
+            replace(self, unit_trees=(unit_tree,), are_alternatives=False)
+            for unit_tree in self.unit_trees
+        ]
+
+    def require_no_errors(self, more_findings: tuple[Finding, ...], *, keep_going: bool) -> None:
+        """Raise PlanError where a unit has an error, unless the other units are to continue."""
+        errors = [
+            finding
+            for finding in (*self.findings, *more_findings)
+            if finding.severity is Severity.ERROR
+        ]
+        if errors and not keep_going:
+            count = f"{len(errors)} error{'s' if len(errors) != 1 else ''}"
+            problem = (
+                f"nothing is written: there {'is' if len(errors) == 1 else 'are'} {count} above"
+            )
+            hint = "`--keep-going` leaves out the units at fault, and what waits for them"
+            raise PlanError("plan.faults", problem, hint=hint)
+
+
+def _with_controller_settings(
+    unit_tree: UnitTree, settings: Mapping[str, ControllerSetting], *, gates_children: bool
+) -> UnitTree:
+    """Return the tree with the settings of the controllers applied to its units."""
+    argocd_config = read_argocd_config(settings)
+
+    def configure(member: RenderedUnit) -> RenderedUnit:
+        unit = member.unit
+        policy = with_controller_settings(unit.policy, settings, unit.id.namespace)
+        if policy.tracking is Tracking.ARGO:
+            is_child = unit.parent is not None and unit.parent.kind == unit.id.kind
+            policy = with_argocd_config(
+                policy, argocd_config, gates_children=gates_children, is_child=is_child
+            )
+        return replace(member, unit=structs.replace(unit, policy=policy))
+
+    members = tuple(map(configure, unit_tree.members))
+    return with_rolling_sync(replace(unit_tree, members=members), settings)
+
+
+def file_and_line(location: Location | None) -> tuple[str, int]:
+    """Return the file and the line of a location; an empty name and 0 without one."""
+    return (location.name, location.line) if location else ("", 0)
+
+
+@asynccontextmanager
+async def open_workspace(
+    request: LoadRequest, target: ClusterTargets, settings: RenderSettings
+) -> AsyncIterator[tuple[Session, Workspace]]:
+    """Open a session for a target, and yield it with the workspace loaded for it.
+
+    Units may be for a cluster that the target does not name: a simulated one is added, and the
+    context of a real one is in the configuration. Raises PlanError where it is not.
+    """
+    expressions = await asyncio.to_thread(_health_expressions, Path(request.path_or_url))
+    target = replace(target, expressions=expressions)
+    async with AsyncExitStack() as stack:
+        session, workspace = await _open_and_load(request, target, settings, stack)
+        missing = [
+            cluster
+            for cluster in destination_clusters(workspace.unit_trees)
+            if cluster not in target.contexts
+        ]
+        if missing:
+            await stack.aclose()
+            contexts = _contexts_for(missing, request, target)
+            extended_target = replace(target, clusters=(*target.contexts.items(), *contexts))
+            session, workspace = await _open_and_load(request, extended_target, settings, stack)
+        yield session, workspace
+
+
+def _health_expressions(path: Path) -> tuple[HealthExpressions, ...]:
+    """Return the health expressions of the repository of a path; none for an address."""
+    return load_config(path).health if path.exists() else ()
+
+
+async def _open_and_load(
+    request: LoadRequest, target: ClusterTargets, settings: RenderSettings, stack: AsyncExitStack
+) -> tuple[Session, Workspace]:
+    session = await stack.enter_async_context(open_session(target, settings))
+    return session, await load_workspace(session, request)
+
+
+async def load_workspace(session: Session, request: LoadRequest) -> Workspace:
+    """Load the workspace as it is now, for the clusters of a session."""
+    target, settings = session.targets, session.render_settings
+    contexts = target.contexts
+    settings = replace(
+        settings, get_cluster_data=ClusterDataReader(session.world, next(iter(contexts)))
+    )
+    releases = ClusterReleaseReader(session.world, contexts, next(iter(contexts)))
+    settings = replace(settings, get_release=releases, get_release_manifest=releases.read_manifest)
+    settings = replace(
+        settings, look_up=ClusterLookups(session), is_simulated=bool(target.simulation)
+    )
+
+    async def get_capabilities(cluster: str) -> Capabilities:
+        return await session.capabilities(session.cluster_or_default(cluster))
+
+    async def list_live(
+        kind: str, cluster: str, namespace: str
+    ) -> Mapping[str, dict[str, Json]] | None:
+        resolved_cluster = session.cluster_or_default(cluster)
+        objects = await list_argocd_objects(
+            session.world, kind, namespace, cluster=resolved_cluster
+        )
+        if kind == "Secret":
+            session.registered_clusters[resolved_cluster, namespace] = clusters_from_secrets(
+                (objects or {}).values()
+            )
+        return objects or None if target.simulation else objects  # it knows no Argo CD by itself
+
+    session.registered_clusters.clear()
+    discovery = await discover(request, settings, get_capabilities, list_live)
+    session.declared_clusters = discovery.clusters
+    argocd_config = read_argocd_config(discovery.controller_settings)
+    session.apply_argocd_settings(
+        discovery.scripts, argocd_config.instance_label if argocd_config.labels_only else ""
+    )
+    session.source_root = discovery.scan.root
+    return Workspace.from_discovery(discovery, request, session.evaluator.scripts)
+
+
+def _contexts_for(
+    missing: list[str], request: LoadRequest, target: ClusterTargets
+) -> list[tuple[str, str | None]]:
+    """Return the contexts of clusters from the configuration. Raises PlanError where it has none.
+
+    The cluster without a name has the context of the target.
+    """
+    if target.simulation is not None:
+        return [(name, None) for name in missing]
+    config = load_config(Path(request.path_or_url))
+    contexts: dict[str, str | None] = {"": target.context}
+    contexts |= {
+        name: cluster.context for name in missing if (cluster := config.find_cluster(name))
+    }
+    unknown = [name for name in missing if name not in contexts]
+    if unknown:
+        raise _unknown_clusters_error(unknown)
+    return [(name, contexts[name]) for name in missing]
+
+
+async def load_without_cluster(
+    request: LoadRequest, settings: RenderSettings, *, only_units: bool = False
+) -> Workspace:
+    """Load the workspace for no cluster in particular.
+
+    With `only_units`, charts and overlays without units are not rendered.
+    """
+    settings = replace(settings, search_pattern=RESOURCE_HINT if only_units else None)
+
+    async def get_capabilities(_cluster: str) -> Capabilities:
+        return NO_CAPABILITIES
+
+    discovery = await discover(request, settings, get_capabilities)
+    return Workspace.from_discovery(discovery, request, discovery.scripts)
+
+
+def destination_clusters(unit_trees: Iterable[UnitTree]) -> list[str]:
+    """Return the destination clusters of units, each once."""
+    members = (member for unit_tree in unit_trees for member in unit_tree.members)
+    return list(dict.fromkeys(member.unit.destination.cluster for member in members))
+
+
+def _with_policy_flags(unit_tree: UnitTree, flags: Policy) -> UnitTree:
+    """Return the tree with the flags of the user added to the policies of its units."""
+
+    def apply_flags(member: RenderedUnit) -> RenderedUnit:
+        unit, unit_policy = member.unit, member.unit.policy
+        if unit_policy is flags:
+            return member
+        policy = msgspec.structs.replace(
+            unit_policy,
+            **{name: getattr(unit_policy, name) or getattr(flags, name) for name in POLICY_FLAGS},
+            ignores=(*unit_policy.ignores, *flags.ignores),
+            handling=with_force(unit_policy, flags.handling.forces).handling,
+            identity=unit_policy.identity or flags.identity,
+        )
+        return replace(member, unit=msgspec.structs.replace(unit, policy=policy))
+
+    return replace(unit_tree, members=tuple(map(apply_flags, unit_tree.members)))
+
+
+def require_known_clusters(workspace: Workspace, session: Session) -> None:
+    """Raise PlanError where units are for a cluster that the session does not have."""
+    require_clusters(destination_clusters(workspace.unit_trees), session)
+
+
+def require_clusters(names: Iterable[str], session: Session) -> None:
+    """Raise PlanError where the session does not have a cluster of such a name."""
+    missing = [name for name in dict.fromkeys(names) if name not in session.targets.contexts]
+    if missing:
+        raise _unknown_clusters_error(missing)
+
+
+def _plain_unit_error(request: LoadRequest) -> UsageError:
+    flags = ", ".join(f"`{flag}`" for flag in request.plain_unit_flags)
+    verb = "is" if len(request.plain_unit_flags) == 1 else "are"
+    problem = (
+        f"{flags} {verb} for a plain directory, chart or overlay, and here units say it themselves"
+    )
+    hint = "write it into the unit, or point at one directory of manifests"
+    return UsageError("words.plain", problem, location=Location(request.path_or_url), hint=hint)
+
+
+def _unknown_clusters_error(missing: list[str]) -> PlanError:
+    names = ", ".join(f"`{name}`" for name in missing)
+    problem = f"units are for clusters that are not known here: {names}"
+    hint = "`--cluster NAME=CONTEXT`, or `clusters` in tidegate.yaml, says which context each is"
+    return PlanError("plan.cluster", problem, hint=hint)
