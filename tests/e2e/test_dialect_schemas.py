@@ -20,8 +20,7 @@ from tests.e2e.dialect_kinds import definitions
 from tests.e2e.schema_bodies import SPOILINGS, Spoiling, spoiled
 from tests.e2e.test_schemas import answers, causes_of, tries, warned_fields
 from tests.fakes.dialect_bodies import BODIES
-from tidegate.documents import FieldPath
-from tidegate.model.objects import Json
+from tidegate.model.objects import FieldPath, Json
 from tidegate.model.reading import get_mappings, get_text
 from tidegate.schema.causes import NOWHERE
 from tidegate.schema.dialects import FILE, check_object

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.documents import Document, FieldPath, duplicate_errors
+from tidegate.documents import Document, duplicate_errors
 from tidegate.errors import TidegateError
 from tidegate.model.finding import Finding
+from tidegate.model.objects import FieldPath
 from tidegate.model.unit import UnitId
 from tidegate.report.findings import warning_from_error
 from tidegate.workers.rendering import RenderSettings, WorkerPool

@@ -19,12 +19,12 @@ from tidegate.dialect.flux.notes import item_action, read_flux_options
 from tidegate.dialect.helm.hooks import narrow_hook
 from tidegate.dialect.helm.marks import release_metadata
 from tidegate.dialect.tracking import tracking_metadata
-from tidegate.documents import Document, FieldPath
+from tidegate.documents import Document
 from tidegate.errors import DialectError, Location
 from tidegate.model.helm_order import is_crd_path
 from tidegate.model.ledger import CrdPolicy
 from tidegate.model.manifest import Manifest, Manifests, Phase
-from tidegate.model.objects import JsonObject, Kind, Ref, versionless_key
+from tidegate.model.objects import FieldPath, JsonObject, Kind, Ref, versionless_key
 from tidegate.model.plan import ItemAction
 from tidegate.model.policy import ObjectOptions, Order, Policy
 from tidegate.model.reading import get_mapping, get_text

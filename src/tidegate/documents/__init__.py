@@ -7,7 +7,7 @@
 `tidegate.documents.dump` writes. The package knows no kinds, except that a List is its items.
 """
 
-from tidegate.documents.document import Document, DuplicateKey, FieldPath
+from tidegate.documents.document import Document, DuplicateKey
 from tidegate.documents.reader import (
     DocumentReader,
     duplicate_errors,
@@ -22,7 +22,6 @@ __all__ = [
     "Document",
     "DocumentReader",
     "DuplicateKey",
-    "FieldPath",
     "duplicate_errors",
     "find_location",
     "find_locations",

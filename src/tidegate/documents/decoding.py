@@ -21,12 +21,12 @@ import msgspec
 from msgspec import inspect
 
 from tidegate.documents.build import parse_document
-from tidegate.documents.document import FieldPath, format_path
+from tidegate.documents.document import format_path
 from tidegate.documents.outline import Outline, build_outline
 from tidegate.documents.stream import DocumentText, split_documents
 from tidegate.errors import DocumentError, FileError, Location, TidegateError, sanitize
 from tidegate.model.moment import Ms, format_duration, parse_duration
-from tidegate.model.objects import Json
+from tidegate.model.objects import FieldPath, Json
 
 FileProblem = tuple[FieldPath, TidegateError]
 """The path of a wrong field, and the error about it."""

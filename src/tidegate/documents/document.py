@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import msgspec
 
 from tidegate.errors import Location
-from tidegate.model import objects
-from tidegate.model.objects import Json
-
-FieldPath: TypeAlias = objects.FieldPath
+from tidegate.model.objects import FieldPath, Json
 
 
 class DuplicateKey(msgspec.Struct, frozen=True, order=True, gc=False):

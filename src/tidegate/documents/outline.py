@@ -9,11 +9,12 @@ from __future__ import annotations
 import msgspec
 from yaml import events
 
-from tidegate.documents.document import DuplicateKey, FieldPath
+from tidegate.documents.document import DuplicateKey
 from tidegate.documents.events import event_position, event_source
 from tidegate.documents.scalars import is_merge, read_key
 from tidegate.documents.stream import DocumentText
 from tidegate.errors import Location
+from tidegate.model.objects import FieldPath
 
 
 class OutlineNode(msgspec.Struct, gc=False):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from tidegate.documents import FieldPath
 from tidegate.graph.declared import (
     AnnotatedDependency,
     ParseProblem,
@@ -25,7 +24,7 @@ from tidegate.graph.supply import (
 )
 from tidegate.knowledge.naming import Mention, Pods
 from tidegate.model.graph import EdgeKind
-from tidegate.model.objects import JsonObject, Kind, Ref
+from tidegate.model.objects import FieldPath, JsonObject, Kind, Ref
 from tidegate.model.operators import Effect, KindRow, RequiredState
 from tidegate.model.reading import get_mapping, get_mappings
 from tidegate.model.unit import Strength

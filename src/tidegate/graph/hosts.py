@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tidegate.documents import FieldPath
 from tidegate.graph.ground import GraphInputs
 from tidegate.graph.supply import ProviderIndex
 from tidegate.knowledge.fields import texts_of
@@ -23,7 +22,7 @@ from tidegate.knowledge.hosts import (
 )
 from tidegate.knowledge.naming import Pods
 from tidegate.knowledge.settings import variables_of
-from tidegate.model.objects import Json, JsonObject, Kind, Ref
+from tidegate.model.objects import FieldPath, Json, JsonObject, Kind, Ref
 from tidegate.model.operators import Effect
 from tidegate.model.reading import get_mappings, get_text
 

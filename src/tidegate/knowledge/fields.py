@@ -13,8 +13,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
-from tidegate.documents import FieldPath
-from tidegate.model.objects import Json
+from tidegate.model.objects import FieldPath, Json
 from tidegate.model.paths import PathStep, parse_path
 
 DEEP = ".**."

@@ -11,13 +11,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.documents import FieldPath
 from tidegate.knowledge.catalogue import KnownRows, images_of
 from tidegate.knowledge.fields import find_all
 from tidegate.knowledge.references import Made, Needed, make_products, needs_of, products_of
 from tidegate.knowledge.templates import Option, parse_text, render_text, scope_of
 from tidegate.model.checks import all_checks_pass
-from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.model.objects import FieldPath, Json, JsonObject, Kind
 from tidegate.model.operators import (
     Effect,
     Knowledge,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tidegate.documents import FieldPath
 from tidegate.lint.scene import LintObject
-from tidegate.model.objects import JsonObject
+from tidegate.model.objects import FieldPath, JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_int, get_list, get_mapping, get_mappings, get_text
 

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.documents import Document, FieldPath
+from tidegate.documents import Document
 from tidegate.errors import Location
 from tidegate.lint.scene import LintContext
 from tidegate.model.finding import Finding, Severity
+from tidegate.model.objects import FieldPath
 
 
 class FieldRef(NamedTuple):

@@ -14,8 +14,9 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from tidegate.documents import Document, DuplicateKey, FieldPath
+from tidegate.documents import Document, DuplicateKey
 from tidegate.errors import Location, TidegateError
+from tidegate.model.objects import FieldPath
 from tidegate.model.release import ChartDependency
 from tidegate.render.cache_seal import hide_name, is_open, seal, unseal
 from tidegate.render.own_key import OwnKey

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from tidegate.documents import Document, FieldPath, read_documents
+from tidegate.documents import Document, read_documents
 from tidegate.documents.document import format_path
 from tidegate.errors import DocumentError, Location, RenderError, sanitize
-from tidegate.model.objects import Json
+from tidegate.model.objects import FieldPath, Json
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_text
 from tidegate.render.envsubst.layout import to_flux_yaml

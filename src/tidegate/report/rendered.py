@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from tidegate.documents import Document, FieldPath
+from tidegate.documents import Document
 from tidegate.documents.dump import to_json, to_yaml
 from tidegate.errors import TidegateError, escape_line
 from tidegate.model.finding import Finding
-from tidegate.model.objects import Json
+from tidegate.model.objects import FieldPath, Json
 from tidegate.model.unit import UnitId
 from tidegate.report.findings import finding_document
 from tidegate.report.masking import mask_secrets

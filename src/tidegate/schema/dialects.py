@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.documents import FieldPath
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import FieldPath, Json, Kind
 from tidegate.model.reading import get_mapping, get_text
 from tidegate.schema.builtin import object_meta
 from tidegate.schema.causes import NOWHERE

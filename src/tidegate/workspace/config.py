@@ -9,7 +9,6 @@ from posixpath import normpath
 
 import msgspec
 
-from tidegate.documents import FieldPath
 from tidegate.documents.decoding import decode_with_locations
 from tidegate.errors import DocumentError, Location
 from tidegate.files import PathEscapeError, open_file, resolve_within
@@ -25,7 +24,7 @@ from tidegate.model.config import (
     RepositoryMapping,
 )
 from tidegate.model.expressions import HealthExpressions
-from tidegate.model.objects import Kind
+from tidegate.model.objects import FieldPath, Kind
 from tidegate.source import Checkout
 from tidegate.source.ignore import is_ignored, read_rules
 from tidegate.workspace.config_schema import ConfigLocation, ConfigSchema, LintSchema, check_config

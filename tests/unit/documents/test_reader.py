@@ -7,13 +7,13 @@ import pytest
 from tidegate.documents import (
     Document,
     DuplicateKey,
-    FieldPath,
     find_location,
     find_locations,
     read_documents,
     reject_duplicates,
 )
 from tidegate.errors import DocumentError, Location
+from tidegate.model.objects import FieldPath
 
 LIST = """\
 # two objects

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from plane.dialect_schemas import MODULES
 from tests.fakes.dialect_bodies import BODIES
-from tidegate.documents import FieldPath
-from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.model.objects import FieldPath, Json, JsonObject, Kind
 from tidegate.schema.dialects import FILE, check_object, known_versions
 
 JSON: st.SearchStrategy[Json] = st.recursive(

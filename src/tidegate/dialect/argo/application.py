@@ -12,10 +12,10 @@ from tidegate.dialect.argo.source import SourceContext, read_source
 from tidegate.dialect.argo.syncing import read_policy
 from tidegate.dialect.argo.telling import FindingCollector
 from tidegate.dialect.declared import Declarations
-from tidegate.documents import Document, FieldPath
+from tidegate.documents import Document
 from tidegate.errors import sanitize
 from tidegate.model.finding import Finding
-from tidegate.model.objects import JsonObject, Propagation
+from tidegate.model.objects import FieldPath, JsonObject, Propagation
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.project import ProjectRequest
 from tidegate.model.reading import get_labels, get_list, get_mapping, get_text, get_value

@@ -8,11 +8,11 @@ import msgspec
 
 from tidegate.dialect.argo.requests import is_true, string_list
 from tidegate.dialect.argo.telling import FindingCollector
-from tidegate.documents import Document, FieldPath
+from tidegate.documents import Document
 from tidegate.errors import Location, sanitize
 from tidegate.model.finding import Finding
 from tidegate.model.moment import Ms, parse_duration
-from tidegate.model.objects import JsonObject
+from tidegate.model.objects import FieldPath, JsonObject
 from tidegate.model.project import (
     DestinationRule,
     KindRule,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.dialect.argo.telling import FindingCollector
-from tidegate.documents.document import FieldPath
 from tidegate.errors import sanitize
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.objects import FieldPath, Json, JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.release import ChartRequest, Parameter, ParameterType

@@ -17,10 +17,9 @@ from tidegate.dialect.argo.requests import (
     report_unsupported,
 )
 from tidegate.dialect.argo.telling import FindingCollector
-from tidegate.documents.document import FieldPath
 from tidegate.errors import Location
 from tidegate.model.finding import Finding
-from tidegate.model.objects import Json, JsonObject, Kind
+from tidegate.model.objects import FieldPath, Json, JsonObject, Kind
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_text
 from tidegate.model.rendering import ArgoBuild

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tidegate.documents.document import FieldPath, format_path
+from tidegate.documents.document import format_path
 from tidegate.errors import Location
 from tidegate.model.finding import Finding, Severity
+from tidegate.model.objects import FieldPath
 
 
 class FindingCollector:

@@ -12,11 +12,11 @@ from typing import TypeVar
 import msgspec
 
 from tidegate.documents import Document
-from tidegate.documents.document import FieldPath, format_path
+from tidegate.documents.document import format_path
 from tidegate.errors import Location, sanitize
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.moment import Ms, parse_duration
-from tidegate.model.objects import Json, Kind
+from tidegate.model.objects import FieldPath, Json, Kind
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_mapping, get_text
 

@@ -10,10 +10,10 @@ import binascii
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tidegate.documents import Document, FieldPath, find_location
+from tidegate.documents import Document, find_location
 from tidegate.errors import ConfigError, Location
 from tidegate.files import read_regular_file
-from tidegate.model.objects import Json
+from tidegate.model.objects import FieldPath, Json
 
 
 @dataclass(frozen=True, slots=True)

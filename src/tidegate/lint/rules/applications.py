@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.documents import Document, FieldPath
+from tidegate.documents import Document
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
 from tidegate.lint.rules.inert import WAVE
 from tidegate.lint.scene import LintContext, LintObject
 from tidegate.lint.words import join_limited
 from tidegate.model.finding import Severity
-from tidegate.model.objects import JsonObject
+from tidegate.model.objects import FieldPath, JsonObject
 from tidegate.model.policy import Order
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.semantics import ChildGates

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.documents import Document, FieldPath
+from tidegate.documents import Document
 from tidegate.lint.rule import Diagnostic, FieldRef
 from tidegate.lint.scene import LintContext, LintObject
 from tidegate.lint.words import object_name
 from tidegate.model.finding import Severity
-from tidegate.model.objects import Kind, Ref
+from tidegate.model.objects import FieldPath, Kind, Ref
 from tidegate.model.policy import GateScope
 from tidegate.model.reading import get_mappings, get_text
 from tidegate.model.spelling import closest_match

@@ -6,13 +6,13 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from tidegate.documents import Document, FieldPath
+from tidegate.documents import Document
 from tidegate.lint.rule import Diagnostic, FieldRef, rule
 from tidegate.lint.rules.inert import WAVE
 from tidegate.lint.scene import LintContext, LintFile, LintObject
 from tidegate.lint.words import join_limited, object_name
 from tidegate.model.finding import Severity
-from tidegate.model.objects import Json
+from tidegate.model.objects import FieldPath, Json
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.plan import ItemAction
 from tidegate.model.reading import get_list, get_mapping, get_text, get_value

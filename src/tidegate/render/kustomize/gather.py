@@ -10,12 +10,12 @@ import posixpath
 
 import msgspec
 
-from tidegate.documents import FieldPath, find_location, read_documents
+from tidegate.documents import find_location, read_documents
 from tidegate.documents.document import format_path
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import DocumentError, Location, RenderError, sanitize
 from tidegate.files import PathEscapeError, normalize_path, read_regular_file
-from tidegate.model.objects import JsonObject
+from tidegate.model.objects import FieldPath, JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.rendering import FetchedTree, FluxOverrides, LoadRestriction, Overlay
 from tidegate.render.footprint import Footprint

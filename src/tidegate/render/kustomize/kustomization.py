@@ -18,10 +18,9 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.documents import Document, find_location, read_documents
-from tidegate.documents.document import FieldPath
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import DocumentError, Location, RenderError, sanitize
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.objects import FieldPath, Json, JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_list, get_mappings, get_text
 from tidegate.render.kustomize.tree import Use

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidegate.documents import Document, FieldPath, read_documents
+from tidegate.documents import Document, read_documents
 from tidegate.documents.document import format_path
 from tidegate.documents.dump import to_json
 from tidegate.errors import Location, RenderError
-from tidegate.model.objects import Json
+from tidegate.model.objects import FieldPath, Json
 from tidegate.model.reading import get_mapping, get_text
 from tidegate.render.sops.formats import Format, detect, format_of, load
 from tidegate.render.sops.keys import WITHOUT_KEY, Keys, unlock

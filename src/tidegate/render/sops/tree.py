@@ -16,10 +16,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.documents import FieldPath
 from tidegate.documents.document import format_path
 from tidegate.errors import Location, RenderError
-from tidegate.model.objects import Json
+from tidegate.model.objects import FieldPath, Json
 from tidegate.model.patterns import lazy_regex
 from tidegate.render.sops.metadata import KEY, Metadata, chooser
 

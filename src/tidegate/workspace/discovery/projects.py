@@ -31,7 +31,7 @@ from tidegate.dialect.argo.projects import KIND, read_project, rule_paths, with_
 from tidegate.dialect.argo.sets.asking import RegisteredCluster
 from tidegate.dialect.argo.sets.reading import relocate_to_template
 from tidegate.dialect.tracking import ARGO_NAMESPACE
-from tidegate.documents import Document, FieldPath, find_locations, read_documents, read_first_value
+from tidegate.documents import Document, find_locations, read_documents, read_first_value
 from tidegate.documents.document import format_path
 from tidegate.errors import DocumentError, Location, sanitize
 from tidegate.files import read_regular_file
@@ -39,7 +39,7 @@ from tidegate.model.config import ControllerSetting
 from tidegate.model.finding import Finding, Severity
 from tidegate.model.identity import ImpersonatedUser
 from tidegate.model.labels import selector_matches
-from tidegate.model.objects import Json
+from tidegate.model.objects import FieldPath, Json
 from tidegate.model.project import Project, ProjectRequest, ProjectScope, ProjectViolation
 from tidegate.model.reading import get_mapping, get_mappings, get_text
 from tidegate.model.unit import Unit

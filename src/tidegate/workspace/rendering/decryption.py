@@ -12,12 +12,12 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.documents import Document, FieldPath, read_documents
+from tidegate.documents import Document, read_documents
 from tidegate.documents.dump import to_yaml
 from tidegate.errors import Location, RenderError, TidegateError
 from tidegate.files import PathEscapeError, open_file, resolve_within
 from tidegate.model.change import MASK
-from tidegate.model.objects import Json
+from tidegate.model.objects import FieldPath, Json
 from tidegate.model.reading import get_text as text_at
 from tidegate.model.secret import leaf_texts, secret_field_paths, value_at_path
 from tidegate.render.kustomize import Input, Use

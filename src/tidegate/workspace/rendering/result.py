@@ -9,9 +9,10 @@ from typing import TypeVar
 
 import msgspec
 
-from tidegate.documents import Document, FieldPath
+from tidegate.documents import Document
 from tidegate.errors import RenderError, TidegateError
 from tidegate.model.ledger import KnownRelease
+from tidegate.model.objects import FieldPath
 from tidegate.model.release import ChartRequest, LookupResult
 from tidegate.model.source import Revision
 

@@ -24,10 +24,10 @@ from tidegate.dialect.argo.sets.parameters import flatten
 from tidegate.dialect.argo.sets.templates import fill_templates
 from tidegate.dialect.argo.telling import FindingCollector
 from tidegate.dialect.declared import ApplicationSet
-from tidegate.documents import FieldPath, read_first_value
+from tidegate.documents import read_first_value
 from tidegate.errors import DocumentError, sanitize
 from tidegate.model.finding import Finding
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.objects import FieldPath, Json, JsonObject
 from tidegate.model.paths import follow_path
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_list, get_mapping, get_text, get_value

@@ -12,8 +12,7 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from tidegate.documents import FieldPath
-from tidegate.model.objects import Json
+from tidegate.model.objects import FieldPath, Json
 
 Params: TypeAlias = dict[str, Json]
 """One set of parameters: flat strings, or any JSON for Go templates."""

@@ -7,9 +7,8 @@ from difflib import get_close_matches
 
 from tidegate.dialect.argo.sets.asking import Params
 from tidegate.dialect.argo.telling import FindingCollector
-from tidegate.documents import FieldPath
 from tidegate.errors import sanitize
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.objects import FieldPath, Json, JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_mapping, get_mappings
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from tidegate.dialect.argo.sets.asking import GeneratorError, Params
-from tidegate.documents import FieldPath
 from tidegate.errors import sanitize
 from tidegate.model.labels import selector_matches
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.objects import FieldPath, Json, JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text
 

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from tidegate.dialect.argo.sets.applications import GeneratedApplication
 from tidegate.dialect.argo.telling import FindingCollector
 from tidegate.dialect.declared import ApplicationSet
-from tidegate.documents import FieldPath
 from tidegate.documents.decoding import format_suggestion
 from tidegate.errors import sanitize
 from tidegate.model.finding import Finding
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.objects import FieldPath, Json, JsonObject
 from tidegate.model.patterns import lazy_regex
 from tidegate.model.reading import get_list, get_mapping, get_mappings, get_text, get_value
 from tidegate.model.unit import RollingSyncStep

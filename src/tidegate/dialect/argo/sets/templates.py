@@ -12,9 +12,8 @@ from tidegate.dialect.argo.sets.asking import (
     TemplateLanguage,
     TemplateQuery,
 )
-from tidegate.documents import FieldPath
 from tidegate.errors import sanitize
-from tidegate.model.objects import Json, JsonObject
+from tidegate.model.objects import FieldPath, Json, JsonObject
 from tidegate.model.patterns import lazy_regex
 
 OPENS, CLOSES = "{{", "}}"
