@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 
 Worker = Callable[[bytes], bytes]
 """A function that runs in a worker process: a script or an expansion, as bytes."""
-
-
 CONNECT_TIMEOUT = Ms(15 * SECOND)
-
-
 WATCH_TIMEOUT = Ms(300 * SECOND)
 
 

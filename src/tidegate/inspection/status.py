@@ -33,11 +33,7 @@ from tidegate.world.ask import send_requests
 from tidegate.world.calls import RunWorker
 
 MISSING = Verdict(Health.MISSING, "Missing", "it is not there")
-
-
 NO_OBJECTS = Verdict(Health.HEALTHY, "Empty", "it brings nothing")
-
-
 HEALTH_ORDER = (
     *(Health.HEALTHY, Health.SUSPENDED, Health.PROGRESSING),
     *(Health.UNKNOWN, Health.MISSING, Health.DEGRADED),

@@ -44,12 +44,8 @@ from tidegate.world.exchange import Dispatcher
 from tidegate.world.facts import WatchEvent, WatchEventType
 
 SECRET, CLUSTER_SELECTOR = LIST_QUERIES["Secret"]
-
-
 MAX_WAIT = Ms(10 * MINUTE)
 """How long a simulation waits for a cluster Secret that is about to be created."""
-
-
 ClusterNamespace = tuple[str, str]
 """A cluster and one of its namespaces."""
 

@@ -83,16 +83,10 @@ class ClusterDataResult(NamedTuple):
 
 GetClusterData: TypeAlias = Callable[[str, str, str], Awaitable[ClusterDataResult]]
 """Returns the data of an object by kind, namespace and name."""
-
-
 GetRelease: TypeAlias = Callable[[Unit], Awaitable[KnownRelease | None]]
 """Returns the last revision of the release of a unit; None where there is none."""
-
-
 GetReleaseManifest: TypeAlias = Callable[[Unit, KnownRelease], Awaitable[tuple[Document, ...]]]
 """Returns the objects and hooks of that revision, as its record has them."""
-
-
 LookUp: TypeAlias = Callable[[Unit, str], Awaitable[LookupResult]]
 """Returns the response of the cluster of a unit to a path of its API."""
 

@@ -33,19 +33,11 @@ from tidegate.workspace.discovery.unit_tree import RenderedUnit, UnitTree
 from tidegate.workspace.rendering.result import RenderResult
 
 ARGO_CHART = "argo-cd"
-
-
 ARGOCD_CM_MARKER = b"argocd-cm"
 """Text in every file with settings of Argo CD."""
-
-
 HEALTH_RULE_PREFIX = "resource.customizations.health."
 """Settings with Lua health rules; they are reported by the kinds that they are for."""
-
-
 MAX_NAMED_SETTINGS = 6
-
-
 MAX_VALUE_LENGTH = 40
 
 
@@ -104,8 +96,6 @@ def _shorten(value: str) -> str:
 
 
 MAX_NAMED_RULES = 4
-
-
 APPLICATION = ("argoproj.io", "Application")
 
 

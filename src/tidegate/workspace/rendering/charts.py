@@ -50,8 +50,6 @@ from tidegate.workspace.rendering.result import (
 from tidegate.workspace.rendering.sources import decode_data
 
 EMPTY_FILE = "nothing.yaml"
-
-
 _VERSION_NUMBERS = lazy_regex(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(-[0-9A-Za-z.-]+)?")
 
 
@@ -263,14 +261,8 @@ def _check_repository(dependency: ChartDependency, request: ChartRequest) -> Non
 
 
 NO_CLUSTER_NOTE = "`lookup` finds nothing here, as in `helm template`: no cluster is asked"
-
-
 SIMULATED_NOTE = "`lookup` sees the simulated cluster; a real one may have more"
-
-
 MISSING_OBJECT_NOTE = "it cannot be rendered while something that it looks up is not there"
-
-
 MAX_ROUNDS = 20
 """Limit for a chart that looks up something new each time."""
 
