@@ -301,7 +301,7 @@ class ApiServer:
         timeout = self._driver.to_world_time(watch_seconds(api_request))
         async with self._driver.watch(
             Watch(build_selection(api_request), resource_version=resource_version, timeout=timeout)
-        ) as messages:
+        ) as stream:
             with suppress(*CLIENT_GONE_ERRORS):
                 await response.prepare(request)
                 for live in initial_objects:
@@ -310,7 +310,7 @@ class ApiServer:
                     await response.write(
                         encoder.encode_bookmark(resource_version, ends_initial_events=True)
                     )
-                async for message in messages():
+                async for message in stream():
                     line = self._encode_message(message, api_request, encoder)
                     if line:
                         await response.write(line)

@@ -146,7 +146,7 @@ class Sandbox:
 
     def cancel(self, request_id: RequestId) -> bool:
         self._messages = [
-            message for message in self._messages if getattr(message, "ticket", None) != request_id
+            message for message in self._messages if getattr(message, "request_id", None) != request_id
         ]
         cluster = self._watches.pop(request_id, None)
         if cluster is not None:
@@ -167,8 +167,8 @@ class Sandbox:
                     break
         finally:
             self._is_waiting = False
-        messages, self._messages = tuple(self._messages), []
-        return messages or (facts.TimerFired(),)
+        received, self._messages = tuple(self._messages), []
+        return received or (facts.TimerFired(),)
 
     def wake(self) -> None:
         self._is_woken = True

@@ -81,7 +81,7 @@ class ResilientWorld:
 
     def cancel(self, request_id: RequestId) -> bool:
         self._messages = [
-            message for message in self._messages if getattr(message, "ticket", None) != request_id
+            message for message in self._messages if getattr(message, "request_id", None) != request_id
         ]
         if self._drop_watch(request_id):
             return True
@@ -99,8 +99,8 @@ class ResilientWorld:
             self._run_timers(self.now())
             if until is not None and self.now() >= until:
                 break
-        messages, self._messages = tuple(self._messages), []
-        return messages or (facts.TimerFired(),)
+        received, self._messages = tuple(self._messages), []
+        return received or (facts.TimerFired(),)
 
     def wake(self) -> None:
         self._is_woken = True
