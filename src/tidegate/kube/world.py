@@ -80,7 +80,7 @@ class KubeWorld:
         if task is not None:
             task.cancel()
         self._messages = [
-            message for message in self._messages if getattr(message, "ticket", None) != request_id
+            message for message in self._messages if getattr(message, "request_id", None) != request_id
         ]
         return not in_flight.sent
 
